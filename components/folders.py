@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import InputError
-
-CACHE_VARIABLE = "BERT_INTERNALS_CACHE"
+from components.operator_settings import CACHE
 
 
 def cache_part(name: str) -> Path:
-    """The folder `name` (indexes, runs, ...) in BERT_INTERNALS_CACHE if that is set, else in the user's cache folder.
+    """The folder `name` (indexes, runs, ...) in the operator's setting `cache` if that is set, else in the user's cache folder.
 
     It may not exist yet. Raises InputError for a path that no folder can have.
     """
-    set_folder = os.environ.get(CACHE_VARIABLE)
+    set_folder = CACHE.chosen()
     if not set_folder:
         base = os.environ.get("XDG_CACHE_HOME")
         return (Path(base) if base else Path.home() / ".cache") / "bert-internals" / name
@@ -27,9 +26,9 @@ def cache_part(name: str) -> Path:
         folder.exists()
     except (OSError, RuntimeError, ValueError) as problem:  # too long, a loop of links, or a user that does not exist
         raise InputError(
-            f"{CACHE_VARIABLE} is {set_folder[:80]!r}: no folder can have this path.",
+            f"{CACHE.variable} is {set_folder[:80]!r}: no folder can have this path.",
             "The cache needs the path of a folder.",
-            f"Correct {CACHE_VARIABLE}, or leave it unset.",
+            f"Correct {CACHE.variable}, or leave it unset.",
         ) from problem
     return folder
 

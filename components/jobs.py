@@ -251,6 +251,12 @@ class Queue:
             working = [job for jobs in self._working.values() for job in jobs if not job.finished.is_set()]
             return (*working, *(job for line in self._waiting.values() for job in line))
 
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """By lane: how many jobs are at work, and how many wait."""
+        with self._lock:
+            working = {name: sum(not job.finished.is_set() for job in jobs) for name, jobs in self._working.items()}
+            return {name: (number, len(self._waiting[name])) for name, number in working.items()}
+
     def before(self, job: Job) -> tuple[Job, ...]:
         """The jobs that come before a waiting one: those running in its lane, then those with an earlier turn."""
         with self._lock:
@@ -298,14 +304,16 @@ class Queue:
                 job = self._waiting[name].pop(0)
                 self._working[name].append(job)
             try:
-                self._run(job, self._lanes[name])
+                self._run(job, name)
             except BaseException as problem:  # raised by what follows the work: the lane continues
-                log.warning("after %s", job.title, exc_info=problem)
+                log.warning("what follows a job of the lane %r failed", name, exc_info=problem)
             with self._lock:
                 self._working[name].remove(job)
             del job  # while it waits for more, a worker holds nothing
 
-    def _run(self, job: Job, lane: Lane) -> None:
+    def _run(self, job: Job, name: str) -> None:
+        lane = self._lanes[name]
+
         def is_cancelled() -> bool:
             while lane.gives_way and not self._is_awaited(job) and not job.cancel.is_set() and self._others_work():
                 paused_at = time.monotonic()
@@ -322,7 +330,8 @@ class Queue:
             result = work(job.report_progress, is_cancelled)
         except BaseException as problem:
             if not isinstance(problem, (Cancelled, UserError)):  # those are no fault of the server
-                log.warning("%s failed", job.title, exc_info=problem)
+                # Not its title, which can hold the name of a person's file.
+                log.warning("a job of the lane %r failed", name, exc_info=problem)
             job.finish(error=problem)
         else:
             job.finish(result)

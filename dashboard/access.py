@@ -2,7 +2,7 @@
 
 A private server (a loopback address and no proxy) serves the person who started it: files and models of that person's
 machine are offered. Any other server may serve people its operator does not know: it offers neither, unless the
-operator's environment says so. A widget offers what is allowed, but binds only the browser: whatever opens a file calls
+operator's settings say so. A widget offers what is allowed, but binds only the browser: whatever opens a file calls
 `server_path`, and whatever loads a model calls `settings.allowed_model`.
 """
 
@@ -19,12 +19,8 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from components.errors import InputError
+from components.operator_settings import FRAMES, FREE_MODELS, LOGIN, METRICS, SERVER_FILES, TRAINING, UPLOADS, Setting
 
-FREE_MODELS_VARIABLE = "BERT_INTERNALS_FREE_MODELS"
-SERVER_FILES_VARIABLE = "BERT_INTERNALS_SERVER_FILES"
-METRICS_VARIABLE = "BERT_INTERNALS_METRICS"
-TRAINING_VARIABLE = "BERT_INTERNALS_TRAINING"
-FRAMES_VARIABLE = "BERT_INTERNALS_FRAMES"
 UNKNOWN_HOST = (
     "This server is not reached by this name, or not through a proxy. Its operator can allow the name with Streamlit's "
     "option server.allowedHosts.\n"
@@ -32,9 +28,9 @@ UNKNOWN_HOST = (
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
-def _switch(variable: str, default: bool) -> bool:
-    text = os.environ.get(variable, "").strip().lower()
-    return text not in {"0", "no", "off", "false"} if text else default
+def _switch(setting: Setting[bool], default: bool) -> bool:
+    chosen = setting.chosen()
+    return default if chosen is None else chosen
 
 
 def is_loopback(address: str | None) -> bool:
@@ -62,26 +58,26 @@ def is_private() -> bool:
 
 
 def free_models_allowed() -> bool:
-    """Whether people may enter any hub id: on a private server, unless the operator's variable decides."""
-    return _switch(FREE_MODELS_VARIABLE, is_private())
+    """Whether people may enter any hub id: on a private server, unless the operator's setting decides."""
+    return _switch(FREE_MODELS, is_private())
 
 
 def server_files_allowed() -> bool:
     """Whether people may open files of this machine and remove what everybody uses, such as the indexes.
 
-    On a private server, unless the operator's variable decides. A server that offers only the models of the list
-    offers no files either, unless the variable says so.
+    On a private server, unless the operator's setting decides. A server that offers only the models of the list
+    offers no files either, unless the setting says so.
     """
-    return _switch(SERVER_FILES_VARIABLE, is_private() and free_models_allowed())
+    return _switch(SERVER_FILES, is_private() and free_models_allowed())
 
 
 def training_allowed() -> bool:
     """Whether people may train models, and resume, stop and delete the runs of everybody.
 
-    On a private server, unless the operator's variable decides: a run takes the processor for minutes, and disk space
+    On a private server, unless the operator's setting decides: a run takes the processor for minutes, and disk space
     until it is deleted.
     """
-    return _switch(TRAINING_VARIABLE, is_private())
+    return _switch(TRAINING, is_private())
 
 
 def check_training() -> None:
@@ -90,7 +86,7 @@ def check_training() -> None:
         raise InputError(
             "Training is switched off on this server.",
             "Its operator decides whether training is allowed.",
-            f"Start the dashboard on your own machine, or ask the operator to set {TRAINING_VARIABLE}=1.",
+            f"Start the dashboard on your own machine, or ask the operator to set {TRAINING.variable}=1.",
         )
 
 
@@ -124,9 +120,22 @@ def server_path(text: str) -> Path:
     return path
 
 
+def uploads_allowed() -> bool:
+    """Whether people may upload files, unless the operator's setting forbids it."""
+    return UPLOADS.value()
+
+
+def may_see_pages() -> bool:
+    """Whether this session's person may see the pages: everybody, unless the operator asks for a login.
+
+    Where a login is asked for and the server has no [auth] section of Streamlit's, nobody is logged in.
+    """
+    return not LOGIN.value() or bool(getattr(st.user, "is_logged_in", False))
+
+
 def metrics_allowed() -> bool:
-    """Whether Streamlit's figures about memory and sessions can be read: only if the operator's variable says so."""
-    return _switch(METRICS_VARIABLE, False)
+    """Whether Streamlit's figures about memory and sessions can be read: only if the operator's setting says so."""
+    return METRICS.value()
 
 
 def frame_ancestors() -> str:
@@ -134,8 +143,7 @@ def frame_ancestors() -> str:
 
     A page that frames another can lay its own buttons under a person's mouse.
     """
-    text = os.environ.get(FRAMES_VARIABLE, "").strip()
-    return text if text and re.fullmatch(r"[\w.:/*'\- \[\]]+", text) else "'self'"
+    return FRAMES.value()
 
 
 def is_known_host(host: str | None) -> bool:
@@ -176,15 +184,16 @@ def summary() -> str:
     """What is allowed and what decides it, for the operator at start."""
     address = st.get_option("server.address") or "all addresses"
     offers = (
-        ("models outside the list", free_models_allowed(), FREE_MODELS_VARIABLE),
-        ("files of this machine", server_files_allowed(), SERVER_FILES_VARIABLE),
-        ("training jobs", training_allowed(), TRAINING_VARIABLE),
+        ("models outside the list", free_models_allowed(), FREE_MODELS),
+        ("files of this machine", server_files_allowed(), SERVER_FILES),
+        ("uploads", uploads_allowed(), UPLOADS),
+        ("training jobs", training_allowed(), TRAINING),
     )
     parts = [
-        f"{what} are offered ({variable}=0 forbids them)"
+        f"{what} are offered ({setting.variable}=0 forbids them)"
         if is_allowed
-        else f"{what} are not offered ({variable}=1 allows them)"
-        for what, is_allowed, variable in offers
+        else f"{what} are not offered ({setting.variable}=1 allows them)"
+        for what, is_allowed, setting in offers
     ]
     return f"The dashboard listens on {address}: {'; '.join(parts)}."
 

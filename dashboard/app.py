@@ -26,6 +26,7 @@ if ROOT not in sys.path:
 
 import streamlit as st  # noqa: E402
 from google.protobuf.message import DecodeError  # noqa: E402
+from starlette.concurrency import run_in_threadpool  # noqa: E402
 from starlette.datastructures import Headers, MutableHeaders  # noqa: E402
 from starlette.exceptions import HTTPException  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
@@ -36,13 +37,17 @@ from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: E402
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager  # noqa: E402
 from streamlit.runtime.state.session_state import Serialized, Value, WStates  # noqa: E402
 
+from components import operator_settings  # noqa: E402
+from components.errors import UserError  # noqa: E402
 from components.retrieval.corpora.readers.limits import browser_limits  # noqa: E402
-from dashboard import access, garbage  # noqa: E402
+from dashboard import access, garbage, logs, readiness  # noqa: E402
 
 log = logging.getLogger(__name__)
-HEALTH, METRICS = "/_stcore/health", "/_stcore/metrics"
+HEALTH, METRICS, READY = "/_stcore/health", ("/_stcore/metrics", "/metrics"), "/ready"
 UPLOADS = ["_stcore", "upload_file"]  # of a path, followed by the ids of the session and of the file
+METRICS_TYPE = "text/plain; version=0.0.4"  # of Prometheus; Starlette adds the encoding
 TOO_LARGE = "This file is too large, or the files of this session are too large together.\n"
+NO_UPLOADS = "This server takes no files.\n"
 FILES_PER_SESSION = 2  # of the largest size: all files of a session together have no more bytes
 NUMBERS = {"int_value", "double_value"}  # a field of numbers may send either
 FRAMING_BYTES = 16 << 10  # of a request with a file that are not the file's own: its name, its type, the boundaries
@@ -61,11 +66,16 @@ class Guard:
             return
         headers = Headers(scope=scope)
         path = scope["path"].rstrip("/")
+        is_ready_asked = scope["type"] == "http" and path == _below_base(READY)
         # A health check may use any name: its answer says nothing about anybody.
-        is_known = path.endswith(HEALTH) or (
-            len(headers.getlist("host")) == 1
-            and access.is_known_host(headers.get("host"))
-            and not (access.is_private() and _is_forwarded(headers))
+        is_known = (
+            is_ready_asked
+            or path.endswith(HEALTH)
+            or (
+                len(headers.getlist("host")) == 1
+                and access.is_known_host(headers.get("host"))
+                and not (access.is_private() and _is_forwarded(headers))
+            )
         )
         if scope["type"] == "websocket":
             if is_known and access.is_own_origin(headers.get("origin"), headers.get("host")):
@@ -78,8 +88,15 @@ class Guard:
         if not is_known:
             self._log_refusal(headers)
             await PlainTextResponse(access.UNKNOWN_HOST, 403)(scope, receive, send)
+        elif is_ready_asked:
+            state = await run_in_threadpool(readiness.state)
+            answer = PlainTextResponse(f"{state}\n", 200 if state == "ready" else 503)
+            await answer(scope, receive, _with_headers(send))
         elif path.endswith(METRICS) and not access.metrics_allowed():
             await PlainTextResponse("Not found", 404)(scope, receive, send)
+        elif path == _below_base("/metrics"):
+            figures = PlainTextResponse(await run_in_threadpool(_metrics), media_type=METRICS_TYPE)
+            await figures(scope, receive, _with_headers(send))
         else:
             await self.app(scope, receive, _with_headers(send))
 
@@ -94,6 +111,18 @@ class Guard:
             headers.get("host"),
             headers.get("origin"),
         )
+
+
+def _below_base(path: str) -> str:
+    """A path of the server below the base path that its operator chose."""
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}{path}" if base else path
+
+
+def _metrics() -> str:
+    from dashboard import metrics  # here: the server answers before it is loaded
+
+    return metrics.written()
 
 
 def _is_forwarded(headers: Headers) -> bool:
@@ -151,7 +180,7 @@ def _value_or_default(values: WStates, widget: str) -> Any:
         except KeyError:  # which Streamlit takes for no value
             raise
         except Exception as problem:  # noqa: BLE001 - each kind of widget reads its values in its own way
-            log.info("a value was dropped: %s", problem)
+            log.info("a value was dropped: %s", type(problem).__name__)
     default = widget_type.deserializer(None)
     values.states[widget] = Value(default)
     return default
@@ -187,6 +216,9 @@ class UploadLimit:
         path = scope["path"].split("/")[-4:] if scope["type"] == "http" else []
         if path[:2] != UPLOADS or len(path) < 4 or scope["method"] != "PUT":
             await self.app(scope, receive, send)
+            return
+        if not access.uploads_allowed():
+            await PlainTextResponse(NO_UPLOADS, 403)(scope, receive, send)
             return
         session, file = path[2:]
         arrived = claimed = 0
@@ -238,9 +270,22 @@ def uploaded_files() -> MemoryUploadedFileManager:
 async def started(_: Any) -> AsyncIterator[None]:
     log.warning(access.summary())
     garbage.keep_collections_short()
+    for line in operator_settings.unknown_variables():
+        log.warning(line)
     yield
 
 
+def check_settings() -> None:
+    """End the process where a setting cannot be read: a server with a wrong one may offer what its operator forbade."""
+    try:
+        operator_settings.check_all()
+    except UserError as problem:
+        sys.exit(f"The server does not start. {problem}")
+
+
+check_settings()
+if not operator_settings.DEBUG.value():
+    logs.keep_texts_out()
 app = st.App(
     Path(__file__).parent / "main.py",
     middleware=[Middleware(Guard), Middleware(UploadLimit)],

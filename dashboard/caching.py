@@ -128,7 +128,7 @@ def models() -> ModelLoader:
     return ModelLoader(queue(), traces(), after_load=_after_load)
 
 
-# What else is done with a model once it is loaded, by name. main.py fills it: this module must not import dashboard.jobs.
+# What else is done with a model once it is loaded, by name. warm_up fills it: this module must not import dashboard.jobs.
 after_load: dict[str, Callable[[Backend], None]] = {}
 
 

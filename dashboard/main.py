@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -12,17 +13,19 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 import streamlit as st  # noqa: E402
+from streamlit.errors import Error  # noqa: E402
 from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 
 from components.model.catalog import spec_of  # noqa: E402
-from dashboard import caching, navigation, ready_made, state  # noqa: E402
+from components.operator_settings import LOGIN  # noqa: E402
+from dashboard import access, caching, navigation, ready_made, state  # noqa: E402
 from dashboard.corpora import current  # noqa: E402
 from dashboard.jobs import listing, warm_up  # noqa: E402
 from dashboard.lessons import panel, steps  # noqa: E402
 from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
 
-caching.after_load["demo corpus"] = warm_up.embed_demo
-caching.after_load["library"] = warm_up.import_library  # after it, because the corpus takes longer
+warm_up.follow_models()
+log = logging.getLogger("dashboard.main")  # the script itself is called __main__
 SIDEBAR_WIDTH = 330  # pixels: the models' names fit
 
 
@@ -39,6 +42,10 @@ def main() -> None:
     )
     projector = bool(st.session_state.get("projector", st.query_params.get("proj") == "1"))
     pages = navigation.pages()
+    if not access.may_see_pages():
+        st.navigation(list(pages.values()), position="hidden")
+        ask_for_login()
+        return
     page = st.navigation(list(pages.values()), position="top" if projector else "sidebar", expanded=True)
     key = page.url_path or "home"
     context = get_script_run_ctx()
@@ -59,7 +66,21 @@ def main() -> None:
     messages.notices()
     page.run()
     listing.draw(jobs_slot)  # last: by now the page has started its jobs
+    if LOGIN.value():
+        st.sidebar.button("Log out", key="log_out", on_click=st.logout)
     state.write_address(key)
+
+
+def ask_for_login() -> None:
+    """All that a person sees who has not logged in."""
+    st.title("BERT Internals")
+    st.write("This server shows its pages to people who have logged in.")
+    if st.button("Log in", key="log_in", type="primary"):
+        try:
+            st.login()
+        except Error as problem:
+            log.error("no login: %s", problem.args[0] if problem.args else type(problem).__name__)  # names no person
+            st.error("Nobody can log in at the moment. The server's log tells its operator why.")
 
 
 def style() -> None:

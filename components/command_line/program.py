@@ -19,12 +19,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from components.command_line import cache, check, evaluate, index, lessons, reproduce, rerank, search, sts, train, why
+from components import operator_settings
+from components.command_line import (
+    cache,
+    check,
+    evaluate,
+    index,
+    lessons,
+    reproduce,
+    rerank,
+    search,
+    settings,
+    sts,
+    train,
+    why,
+)
 from components.command_line import options as shared
 from components.errors import InputError, UserError
 
-COMMANDS = (index, search, rerank, evaluate, sts, train, why, reproduce, check, lessons, cache)
-DEBUG_VARIABLE = "BERT_INTERNALS_DEBUG"  # 1: as --debug
+COMMANDS = (index, search, rerank, evaluate, sts, train, why, reproduce, check, lessons, cache, settings)
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}  # how writing to standard output fails
 MOST_CHARACTERS = 1_000  # of an error's line: messages quote what was given
 
@@ -60,10 +73,16 @@ def main(arguments: Sequence[str]) -> int:
     except SystemExit:  # how argparse leaves after --help
         raise
     except BaseException as problem:  # noqa: BLE001 - every failure, a library's panic and Ctrl-C included
-        if "--debug" in arguments or os.environ.get(DEBUG_VARIABLE) == "1":
+        if "--debug" in arguments or _debug_is_set():
             traceback.print_exc()
         return _explained(problem)
     return 0
+
+
+def _debug_is_set() -> bool:
+    with suppress(UserError):  # settings that cannot be read: a command that needs them says so
+        return operator_settings.DEBUG.value()
+    return False
 
 
 def _explained(problem: BaseException) -> int:

@@ -7,7 +7,6 @@ needed to continue after a stop or a crash (see components.training.run_folder).
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import time
@@ -16,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from components import operator_settings
 from components.command_line import options as shared
 from components.errors import InputError
 from components.jobs import Cancelled
@@ -122,9 +122,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             raise InputError(
                 f"--threads is {options.threads}.", "It must be a number above 0.", "Correct it, or leave it out."
             )
-        from components.training.worker import THREADS_VARIABLE
-
-        os.environ[THREADS_VARIABLE] = str(options.threads)
+        operator_settings.choose(operator_settings.TRAINING_THREADS, options.threads)
     if options.resume is not None:
         return _train(_unfinished(options), options.resume.expanduser().resolve(), options)
     if options.data is None or (options.out is None and not options.dry_run):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psutil
 
+from components import operator_settings
 from components.errors import ModelError
 
 if TYPE_CHECKING:
     import torch
-
-DEVICE_VARIABLE = "BERT_INTERNALS_DEVICE"
 
 
 @dataclass(frozen=True)
@@ -26,13 +24,13 @@ class Memory:
 
 
 def choose_device(name: str | None = None) -> torch.device:
-    """The device to compute on: `name`, else BERT_INTERNALS_DEVICE, else the first of cuda, mps and cpu available.
+    """The device to compute on: `name`, else the operator's setting `device`, else the first of cuda, mps and cpu available.
 
     Raises ModelError (kind "device") for a device that this machine does not have.
     """
     import torch
 
-    chosen = (name or os.environ.get(DEVICE_VARIABLE, "")).strip().lower()
+    chosen = (name or operator_settings.DEVICE.chosen() or "").strip().lower()
     has_mps = torch.backends.mps.is_available()
     if not chosen:
         return torch.device("cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu")
@@ -44,7 +42,7 @@ def choose_device(name: str | None = None) -> torch.device:
             "device",
             f"This machine has no device {chosen!r}.",
             f"It has: {', '.join(available)}.",
-            f"Set {DEVICE_VARIABLE} to one of these, or unset it to let the dashboard choose.",
+            f"Set {operator_settings.DEVICE.variable} to one of these, or unset it to let the dashboard choose.",
         )
     return torch.device(chosen)
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from components import counters
 from components.arrays import Float32, Int64
 from components.model import architecture, loading
 from components.model.catalog import ModelFacts, ModelSpec
@@ -126,6 +127,7 @@ class LoadedModel:
             # inference_mode is thread-local, so it is entered here and not once at start.
             with torch.inference_mode():
                 self.forward_passes += 1
+                counters.forward_passes.add()
                 yield
         finally:
             self.lock.release()

@@ -7,20 +7,17 @@ Thirty people who open the same example at once cost one forward pass.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from components import operator_settings
 from components.jobs import Cache
-from components.sizes import parse_bytes
 
-DEFAULT_BYTES = 1 << 30  # 1 GiB
-BYTES_VARIABLE = "BERT_INTERNALS_TRACE_BYTES"
+DEFAULT_BYTES = operator_settings.TRACE_BYTES.default or 0
 
 
 def configured_bytes() -> int:
-    """The store's limit: BERT_INTERNALS_TRACE_BYTES if it is set, else 1 GiB."""
-    text = os.environ.get(BYTES_VARIABLE)
-    return parse_bytes(text, BYTES_VARIABLE) if text else DEFAULT_BYTES
+    """The store's limit, the operator's setting `trace_bytes`. Raises InputError for an invalid one."""
+    return operator_settings.TRACE_BYTES.value()
 
 
 class TraceStore(Cache[Any]):

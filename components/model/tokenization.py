@@ -19,14 +19,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from components import operator_settings
 from components.arrays import Int64
 from components.errors import InputError, ModelError, first_line
 from components.model.trace import Dropped, Token, TokenizedSentence
 
 Truncation = Literal["longest_first", "only_second"]  # which text of a pair is truncated, as transformers names it
 TRUNCATIONS: tuple[Truncation, ...] = ("longest_first", "only_second")
-MAX_SENTENCES = 64  # of a trace
-MAX_CHARACTERS = 20_000  # of a trace, all sentences together
+# Of a trace; read once, because the addresses that the pages accept are described with them.
+MAX_SENTENCES = operator_settings.SENTENCES.value()
+MAX_CHARACTERS = operator_settings.CHARACTERS.value()  # all sentences together
 MOST_GROWTH = 16  # times that a tokenizer may lengthen a text before it splits it; published ones double it, or nearly
 UNICODE_GROWTH = 18  # times that Unicode's own compatibility forms lengthen a character: U+FDFA becomes a sentence
 

@@ -25,10 +25,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from components import operator_settings
 from components.errors import InputError, UserError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
 from components.model.catalog import RUN_PREFIX, RUN_START, is_run_name, runs_folder
-from components.model.device import DEVICE_VARIABLE
 from components.model.embedding.disk import private_folder
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
 
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from components.training.data import Split, TrainingData
     from components.training.settings import TrainingSettings
 
-LIMIT_VARIABLE = "BERT_INTERNALS_RUNS_GB"
-DEFAULT_LIMIT_GB = 5.0
 LOCK = ".training.lock"  # no run can have this name
 POLL_SECONDS, WAIT_SECONDS = 0.2, 1.0
 SAME_START_SECONDS = 0.005  # a tick is 0.01 s
@@ -61,18 +59,8 @@ class RunsUsage:
 
 
 def limit_bytes() -> int:
-    """The bytes that all runs may take: BERT_INTERNALS_RUNS_GB if it is set, else 5 GB. Raises InputError."""
-    text = os.environ.get(LIMIT_VARIABLE, "").strip()
-    if not text:
-        return int(DEFAULT_LIMIT_GB * 1e9)
-    with suppress(ValueError, OverflowError):
-        if (limit := int(float(text) * 1e9)) > 0:
-            return limit
-    raise InputError(
-        f"{LIMIT_VARIABLE} is {text[:40]!r}.",
-        "It must be a number of gigabytes above 0.",
-        f"Set {LIMIT_VARIABLE} to a number such as 5, or leave it unset.",
-    )
+    """The bytes that all runs may take: the operator's setting `runs_gb`. Raises InputError for an invalid one."""
+    return int(operator_settings.RUNS_GB.value() * 1e9)
 
 
 def create(settings: TrainingSettings, data: TrainingData, split: Split, folder: Path | None = None) -> RunFolder:
@@ -275,7 +263,7 @@ def _ended_silently(run: RunFolder, state: RunState, status: int | None) -> RunF
 def _start(run: RunFolder) -> subprocess.Popen[bytes]:
     """Start the process of a run. It has a session of its own, so that it outlives the server."""
     environment = {
-        **one_accelerator(os.environ),
+        **one_accelerator(operator_settings.environment()),
         # No request leaves the machine: the model's files are here before a run is created.
         "HF_HUB_OFFLINE": "1",
         "HF_DATASETS_OFFLINE": "1",
@@ -299,7 +287,7 @@ def _start(run: RunFolder) -> subprocess.Popen[bytes]:
 def one_accelerator(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of a process that sees one CUDA device, the chosen one: the trainer would use all it sees."""
     changed = dict(environment)
-    name, _, index = environment.get(DEVICE_VARIABLE, "").strip().lower().partition(":")
+    name, _, index = environment.get(operator_settings.DEVICE.variable, "").strip().lower().partition(":")
     visible = [part for part in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
     number = int(index) if index.isdigit() else 0
     if "CUDA_VISIBLE_DEVICES" not in environment:
@@ -307,7 +295,7 @@ def one_accelerator(environment: Mapping[str, str]) -> dict[str, str]:
     elif number < len(visible):
         changed["CUDA_VISIBLE_DEVICES"] = visible[number]
     if name == "cuda":
-        changed[DEVICE_VARIABLE] = "cuda"
+        changed[operator_settings.DEVICE.variable] = "cuda"
     return changed
 
 

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from components import operator_settings
 from components.errors import ModelError, UserError, first_line
 from components.folders import write_json
 from components.jobs import Cancelled, IsCancelled
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from components.training.objectives import ModelKind
     from components.training.settings import TrainingSettings
 
-THREADS_VARIABLE = "BERT_INTERNALS_TRAINING_THREADS"
 NICENESS, OOM_SCORE = 10, 800  # of Linux: -1000 is never ended for its memory, 1000 always first
 CHECKPOINT_SECONDS = 30.0
 STATE_SECONDS = 0.5  # how often the state is written
@@ -624,10 +624,9 @@ def _give_way() -> None:
 
 
 def threads() -> int:
-    """The threads that training computes with: BERT_INTERNALS_TRAINING_THREADS if it is set, else all cores but one."""
+    """The threads that training computes with: the operator's setting `training_threads`, else all cores but one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    text = os.environ.get(THREADS_VARIABLE, "")
-    return int(text) if text.isdigit() and int(text) > 0 else max(1, cores - 1)
+    return operator_settings.TRAINING_THREADS.chosen() or max(1, cores - 1)
 
 
 def _explained(problem: BaseException) -> str:

@@ -19,7 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.errors import UserError
 from components.retrieval.corpora.readers.limits import browser_limits
-from dashboard import caching
+from dashboard import access, caching
 from dashboard.jobs import progress
 from dashboard.ui import messages
 
@@ -64,7 +64,12 @@ def uploader(kind: str, label: str, *, key: str, **arguments: Any) -> Any:
 
     limit = max(1, browser_limits().bytes >> 20)  # Streamlit's MB are 2**20 bytes, like those of the limits
     _free_left()
-    files = st.file_uploader(label, key=key, on_change=changed, max_upload_size=limit, **arguments)
+    is_allowed = access.uploads_allowed()
+    files = st.file_uploader(
+        label, key=key, on_change=changed, max_upload_size=limit, disabled=not is_allowed, **arguments
+    )
+    if not is_allowed:
+        st.caption("This server takes no files: its operator decides that.")
     shown = files if isinstance(files, list) else [files] if files else []
     st.session_state.setdefault(_SHOWN, {})[key] = [file.file_id for file in shown]
     return files

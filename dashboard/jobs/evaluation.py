@@ -164,7 +164,7 @@ def measure_times(timings: Iterable[Timing]) -> bool:
             except Cancelled:
                 raise
             except Exception as problem:
-                log.warning("%s failed", timing.title, exc_info=problem)
+                log.warning("measuring a time failed", exc_info=problem)
                 return None, run_record.now()  # for good: the time of the failure belongs to the run's record
             return (milliseconds, run_record.now()) if was_alone and queue.works_on_one() else None
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
+from components import operator_settings
 from components.model.catalog import EMBEDDED_KEY
 from components.retrieval.evaluation import pair_runs
 from dashboard import caching
@@ -14,13 +14,18 @@ from dashboard.jobs.embedding import EmbedRequest
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
-VARIABLE = "BERT_INTERNALS_WARM_UP"
 LANE = "background"
+
+
+def follow_models() -> None:
+    """Let both follow each model that is loaded, whoever asks for the first: a session or an orchestrator."""
+    caching.after_load["demo corpus"] = embed_demo
+    caching.after_load["library"] = import_library  # after it, because the corpus takes longer
 
 
 def import_library(_: Backend) -> None:
     """Import scikit-learn, which takes a second or two: the first map and the first sense word would wait for it."""
-    if os.environ.get(VARIABLE) == "0":
+    if not operator_settings.WARM_UP.value():
         return
     import sklearn.decomposition
     import sklearn.metrics  # noqa: F401
@@ -31,7 +36,7 @@ def embed_demo(backend: Backend) -> None:
 
     While nobody waits for them, they give way to all other work; once somebody does, they run at full pace.
     """
-    if os.environ.get(VARIABLE) == "0" or backend.spec.key != EMBEDDED_KEY:
+    if not operator_settings.WARM_UP.value() or backend.spec.key != EMBEDDED_KEY:
         return
     indexes, demo = caching.indexes(), current.demo()
     indexes.request(backend, demo, EmbedRequest(backend).document_options(), lane=LANE)

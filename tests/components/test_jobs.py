@@ -210,11 +210,23 @@ def test_nobody_waits_in_vain_where_even_the_message_of_an_error_fails() -> None
     assert jobs.find("a") is job
 
 
+def test_a_queue_counts_what_works_and_what_waits_by_lane() -> None:
+    queue, gate = Queue({"one": Lane(), "other": Lane()}), Gate()
+    assert queue.counts() == {"one": (0, 0), "other": (0, 0)}
+    jobs = Jobs(queue, "one", 8)
+    under_way = [jobs.request(key, key, gate) for key in "abc"]
+    assert gate.begun.wait(SOON)
+    assert queue.counts() == {"one": (1, 2), "other": (0, 0)}
+    gate.go_on.set()
+    assert all(job.finished.wait(SOON) for job in under_way)
+    wait_until(lambda: queue.counts() == {"one": (0, 0), "other": (0, 0)})
+
+
 def test_only_faults_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     jobs = one_lane()
     ended(jobs.request("a", "Meant for people", failing(InputError("given", "expected", "fix"))))
     ended(jobs.request("b", "A fault of ours", failing(ZeroDivisionError("no"))))
-    assert [record.getMessage() for record in caplog.records] == ["A fault of ours failed"]
+    assert [record.getMessage() for record in caplog.records] == ["a job of the lane 'lane' failed"]
 
 
 def test_an_error_holds_nothing_that_the_work_had_in_its_hands() -> None:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from components.errors import InputError
 from dashboard import access, settings
@@ -23,7 +24,7 @@ PUBLIC = PRIVATE | {"server.address": "0.0.0.0"}
 @pytest.fixture
 def configured(monkeypatch: pytest.MonkeyPatch):
     """Calls of it set Streamlit's options, as its configuration would; access asks for no others."""
-    for variable in (access.FREE_MODELS_VARIABLE, access.SERVER_FILES_VARIABLE, access.FRAMES_VARIABLE):
+    for variable in (access.FREE_MODELS.variable, access.SERVER_FILES.variable, access.FRAMES.variable):
         monkeypatch.delenv(variable, raising=False)
 
     def configure(options: dict[str, Any]) -> None:
@@ -85,7 +86,7 @@ def test_a_server_for_others_offers_neither_files_nor_models_outside_the_list(co
 )
 def test_the_operators_variables_decide(configured, monkeypatch, options, models, files, expected) -> None:
     configured(options)
-    for variable, value in ((access.FREE_MODELS_VARIABLE, models), (access.SERVER_FILES_VARIABLE, files)):
+    for variable, value in ((access.FREE_MODELS.variable, models), (access.SERVER_FILES.variable, files)):
         if value is not None:
             monkeypatch.setenv(variable, value)
     assert (access.free_models_allowed(), access.server_files_allowed()) == expected
@@ -93,6 +94,7 @@ def test_the_operators_variables_decide(configured, monkeypatch, options, models
 
 def test_a_path_is_not_even_looked_up_where_files_are_not_offered(configured, monkeypatch) -> None:
     configured(PUBLIC)
+    assert not access.server_files_allowed()  # looks for the file of settings, once
     monkeypatch.setattr(os, "stat", lambda *_, **__: pytest.fail("looked up"))
     with pytest.raises(InputError, match="does not open files"):
         access.server_path("/etc/hostname")
@@ -124,7 +126,7 @@ def test_a_path_that_exists_is_returned(configured, tmp_path, monkeypatch) -> No
 
 def test_a_folder_in_an_address_is_refused_like_a_folder_that_does_not_exist(configured, monkeypatch, tmp_path) -> None:
     configured(PUBLIC)
-    monkeypatch.setenv(access.FREE_MODELS_VARIABLE, "1")
+    monkeypatch.setenv(access.FREE_MODELS.variable, "1")
     refused = []
     for folder in (tmp_path, tmp_path / "nothing"):
         with pytest.raises(InputError) as problem:
@@ -184,10 +186,11 @@ def test_origins(configured) -> None:
 
 
 def test_a_header_takes_no_line_of_its_own(monkeypatch) -> None:
-    monkeypatch.setenv(access.FRAMES_VARIABLE, "'self' https://lms.example")
+    monkeypatch.setenv(access.FRAMES.variable, "'self' https://lms.example")
     assert access.frame_ancestors() == "'self' https://lms.example"
-    monkeypatch.setenv(access.FRAMES_VARIABLE, "https://a.example\r\nSet-Cookie: x")
-    assert access.frame_ancestors() == "'self'"
+    monkeypatch.setenv(access.FRAMES.variable, "https://a.example\r\nSet-Cookie: x")
+    with pytest.raises(InputError, match="BERT_INTERNALS_FRAMES"):
+        access.frame_ancestors()
 
 
 def test_pages_of_a_server_for_others_offer_no_files(configured, open_page: Open) -> None:
@@ -206,3 +209,44 @@ def test_only_who_owns_the_files_removes_everybodys_indexes(configured, open_pag
     assert app.run().button(key="clear_cache")
     configured(PUBLIC)
     assert [button for button in app.run().button if button.key == "clear_cache"] == []
+
+
+def test_with_a_login_nobody_sees_a_page_before_it(open_page: Open, monkeypatch) -> None:
+    assert access.may_see_pages()
+    monkeypatch.setenv(access.LOGIN.variable, "1")
+    app = open_page("home", s="A sentence from an address")
+    assert [title.value for title in app.title] == ["BERT Internals"]
+    assert [button.label for button in app.button] == ["Log in"]
+    assert len(app.sidebar) == 0
+    app = app.button(key="log_in").click().run()  # no provider is set up
+    assert "Nobody can log in at the moment" in app.error[0].value
+    assert app.exception == []
+
+
+def test_after_the_login_the_pages_are_there(open_page: Open, monkeypatch) -> None:
+    monkeypatch.setenv(access.LOGIN.variable, "1")
+
+    class Person:
+        is_logged_in = True
+
+    monkeypatch.setattr(access.st, "user", Person())
+    app = open_page("about")
+    assert app.button(key="log_out").label == "Log out"
+    assert len(app.title) == 1
+    assert app.title[0].value != "BERT Internals"
+
+
+def test_without_uploads_the_uploader_takes_nothing_and_says_so(monkeypatch) -> None:
+    def page() -> None:
+        from dashboard.corpora import uploads
+
+        assert not uploads.uploader("kind", "A file", key="a_file")
+
+    for variable, is_disabled in (("1", False), ("0", True)):
+        monkeypatch.setenv(access.UPLOADS.variable, variable)
+        app = AppTest.from_function(page, default_timeout=30).run()
+        assert app.exception == []
+        assert app.get("file_uploader")[0].proto.disabled is is_disabled
+        assert [caption.value for caption in app.caption] == [
+            "This server takes no files: its operator decides that."
+        ] * (is_disabled)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from filelock import Timeout
 
+from components import operator_settings
 from components.errors import InputError
 from components.folders import cache_part
 from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
@@ -25,13 +26,11 @@ from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.index.build import DONE, build_index, lock_of, planned
 from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest
-from components.sizes import parse_bytes
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
-CACHE_BYTES_VARIABLE = "BERT_INTERNALS_CACHE_BYTES"
-DEFAULT_CACHE_BYTES = 20 << 30
+DEFAULT_CACHE_BYTES = operator_settings.CACHE_BYTES.default or 0
 KEPT_JOBS = 16
 LANE, SHORT_LANE = "embedding", "short embedding"
 SHORT = 3_000  # sentences: up to here a corpus does not wait behind long ones
@@ -44,9 +43,8 @@ def cache_folder() -> Path:
 
 
 def cache_limit() -> int:
-    """The bytes that finished indexes may take: BERT_INTERNALS_CACHE_BYTES if it is set, else 20 GiB."""
-    text = os.environ.get(CACHE_BYTES_VARIABLE)
-    return parse_bytes(text, CACHE_BYTES_VARIABLE) if text else DEFAULT_CACHE_BYTES
+    """The bytes that finished indexes may take: the operator's setting `cache_bytes`. Raises InputError."""
+    return operator_settings.CACHE_BYTES.value()
 
 
 class IndexCache:

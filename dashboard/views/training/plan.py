@@ -329,6 +329,6 @@ def problem() -> None:
     if not access.training_allowed():
         st.info(
             "**Training is switched off on this server.** You can look at its data, objectives and earlier runs. To train, "
-            f"start the dashboard on your own machine, or ask the operator to set {access.TRAINING_VARIABLE}=1.",
+            f"start the dashboard on your own machine, or ask the operator to set {access.TRAINING.variable}=1.",
             icon=":material/lock:",
         )

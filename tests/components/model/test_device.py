@@ -8,14 +8,15 @@ import torch
 
 from components.errors import ModelError
 from components.model.backend import Backend
-from components.model.device import DEVICE_VARIABLE, choose_device, memory
+from components.model.device import choose_device, memory
+from components.operator_settings import DEVICE
 
 
 @pytest.fixture
 def only_a_cpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    monkeypatch.delenv(DEVICE_VARIABLE, raising=False)
+    monkeypatch.delenv(DEVICE.variable, raising=False)
 
 
 @pytest.fixture
@@ -34,13 +35,13 @@ def test_the_best_device_is_chosen(only_a_cpu, monkeypatch):
 
 def test_the_environment_overrides_and_an_argument_overrides_it(two_gpus, monkeypatch):
     assert choose_device() == torch.device("cuda")
-    monkeypatch.setenv(DEVICE_VARIABLE, " CPU ")
+    monkeypatch.setenv(DEVICE.variable, " CPU ")
     assert choose_device() == torch.device("cpu")
     assert choose_device("cuda:1") == torch.device("cuda:1")
 
 
 def test_a_model_is_loaded_onto_the_device_of_the_environment(two_gpus, monkeypatch, tiny_folder):
-    monkeypatch.setenv(DEVICE_VARIABLE, "cpu")
+    monkeypatch.setenv(DEVICE.variable, "cpu")
     backend = Backend.load(str(tiny_folder("bert")))
     assert backend.device == torch.device("cpu")
     assert {parameter.device.type for parameter in backend.encoder.parameters()} == {"cpu"}
@@ -53,7 +54,7 @@ def test_a_device_this_machine_does_not_have(only_a_cpu, name):
     assert caught.value.kind == "device"
     assert repr(name) in caught.value.problem
     assert caught.value.expected == "It has: cpu."
-    assert DEVICE_VARIABLE in caught.value.fix
+    assert DEVICE.variable in caught.value.fix
 
 
 def test_the_devices_there_are_named(two_gpus):
@@ -63,7 +64,7 @@ def test_the_devices_there_are_named(two_gpus):
 
 
 def test_a_missing_device_is_found_out_before_anything_is_loaded(only_a_cpu, monkeypatch):
-    monkeypatch.setenv(DEVICE_VARIABLE, "cuda")
+    monkeypatch.setenv(DEVICE.variable, "cuda")
     with pytest.raises(ModelError) as caught:
         Backend.load("nobody/nothing")
     assert caught.value.kind == "device"

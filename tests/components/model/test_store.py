@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from components.model import store as store_module
 from components.model.store import DEFAULT_BYTES, TraceStore, configured_bytes
 from components.model.trace import Trace
 
@@ -112,8 +111,8 @@ def test_clear_forgets_what_is_kept_and_leaves_what_is_under_way():
 
 
 def test_the_environment_sets_the_size(monkeypatch):
-    monkeypatch.delenv(store_module.BYTES_VARIABLE, raising=False)
+    monkeypatch.delenv("BERT_INTERNALS_TRACE_BYTES", raising=False)
     assert configured_bytes() == TraceStore().limit == DEFAULT_BYTES == 1 << 30
-    monkeypatch.setenv(store_module.BYTES_VARIABLE, "3M")
+    monkeypatch.setenv("BERT_INTERNALS_TRACE_BYTES", "3M")
     assert configured_bytes() == TraceStore().limit == 3 << 20
     assert TraceStore(5).limit == 5

@@ -174,7 +174,8 @@ def test_a_failure_is_explained_on_each_redraw_and_logged_once(
     app = AppTest.from_function(page, default_timeout=30).run().run().run()
     assert "Something went wrong while testing." in texts(app)
     faults = [record for record in caplog.records if record.exc_info and record.exc_info[1] is failed.error]
-    assert [record.getMessage() for record in faults] == ["Ranking secret.csv failed"]
+    assert [record.getMessage() for record in faults] == ["a job of the lane 'evaluation' failed"]
+    assert "secret.csv" not in caplog.text
     app.button(key="again").click().run()
     again = caching.evaluations().find("shared")
     assert again is not None

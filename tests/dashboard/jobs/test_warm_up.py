@@ -28,7 +28,7 @@ def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexCa
     queue = Queue(caching.LANES)
     own = IndexCache(queue, tmp_path)
     monkeypatch.setattr(caching, "indexes", lambda: own)
-    monkeypatch.setenv(warm_up.VARIABLE, "1")
+    monkeypatch.setenv("BERT_INTERNALS_WARM_UP", "1")
     yield own
     for job in queue.under_way():
         queue.cancel(job)
@@ -97,10 +97,10 @@ def test_it_pauses_while_another_lane_works_and_not_for_who_asks(indexes: IndexC
 def test_it_can_be_switched_off_and_is_for_the_default_model_only(
     indexes: IndexCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(warm_up.VARIABLE, "0")
+    monkeypatch.setenv("BERT_INTERNALS_WARM_UP", "0")
     warm_up.embed_demo(backend())
     assert indexes.jobs.under_way() == ()
-    monkeypatch.setenv(warm_up.VARIABLE, "1")
+    monkeypatch.setenv("BERT_INTERNALS_WARM_UP", "1")
     other = SimpleNamespace(spec=SimpleNamespace(key="somebody/another-model"))
     warm_up.embed_demo(other)  # type: ignore[arg-type]
     assert indexes.jobs.under_way() == ()

@@ -58,7 +58,7 @@ def test_numbers_that_a_multiselect_does_not_offer_change_nothing(open_page: Ope
 
 
 def test_an_empty_choice_of_corpus_offers_no_path(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(access.FREE_MODELS_VARIABLE, "0")
+    monkeypatch.setenv(access.FREE_MODELS.variable, "0")
     app = open_page("search", view="corpus")
     forge(app.segmented_control(key="corpus_way"))
     app.run()

@@ -378,14 +378,14 @@ def test_one_click_starts_a_run_which_another_session_joins_and_stops(
     job = caching.training_runs().find(run.name)
     assert job is not None
     other = open_page("training", view="run")  # a reload: another session
-    monkeypatch.setenv(access.TRAINING_VARIABLE, "0")
+    monkeypatch.setenv(access.TRAINING.variable, "0")
     caching.training_runs().stop(job)  # as a browser can, where training is off
     assert not job.cancel.is_set()
     assert not run.is_asked_to_stop()
     other.run()
     assert "1 of 20 steps" in "".join(bar.proto.text for bar in other.get("progress"))
     assert "stop_training" not in [button.key for button in other.button]
-    monkeypatch.setenv(access.TRAINING_VARIABLE, "1")
+    monkeypatch.setenv(access.TRAINING.variable, "1")
     other.run()
     other.button(key="stop_training").click().run()
     assert job.finished.wait(10)
@@ -427,11 +427,11 @@ def test_a_run_that_waits_can_be_stopped_and_one_that_outlived_the_server_comes_
 def test_where_training_is_off_nothing_can_be_started_resumed_or_deleted(
     open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(access.TRAINING_VARIABLE, "0")
+    monkeypatch.setenv(access.TRAINING.variable, "0")
     run = write_run(runs.runs_folder(), status="stopped")
     app = settled(open_page("training"))
     assert "Training is switched off on this server" in texts(app)
-    assert access.TRAINING_VARIABLE in texts(app)
+    assert access.TRAINING.variable in texts(app)
     assert app.button(key="start_training").disabled
     app = open_page("training", view="run")
     assert app.button(key=f"resume_{run.name}").disabled
@@ -460,9 +460,9 @@ def test_training_is_on_where_the_server_is_private(
         "server.enableCORS": True,
     }
     monkeypatch.setattr("streamlit.get_option", options.__getitem__)
-    monkeypatch.delenv(access.TRAINING_VARIABLE, raising=False)
+    monkeypatch.delenv(access.TRAINING.variable, raising=False)
     assert access.training_allowed() is is_allowed
-    monkeypatch.setenv(access.TRAINING_VARIABLE, "1")
+    monkeypatch.setenv(access.TRAINING.variable, "1")
     assert access.training_allowed()
 
 
@@ -610,7 +610,7 @@ def test_a_folder_of_runs_that_cannot_be_used_leaves_the_pages_as_they_are(
 def test_a_trained_model_is_allowed_where_free_models_are_not(
     compared: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(access.FREE_MODELS_VARIABLE, "0")
+    monkeypatch.setenv(access.FREE_MODELS.variable, "0")
     assert settings.allowed_model(f"run:{compared.name}") == f"run:{compared.name}"
     with pytest.raises(InputError):
         settings.allowed_model(f"run:../runs/{compared.name}")  # leads to a run that exists
@@ -620,7 +620,7 @@ def test_a_base_that_the_server_does_not_offer_is_not_loaded(
     open_page: Open, compared: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run began from a folder of this machine, which people may not open here."""
-    monkeypatch.setenv(access.SERVER_FILES_VARIABLE, "0")
+    monkeypatch.setenv(access.SERVER_FILES.variable, "0")
     with pytest.raises(InputError, match="does not open files"):
         training.base_of(compared)
     app = open_page("training", view="after", on="held-out")

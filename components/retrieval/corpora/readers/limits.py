@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,11 +27,10 @@ from pathlib import Path
 from sys import getsizeof
 from typing import Any
 
+from components import operator_settings
 from components.errors import InputError, first_line
 from components.jobs import Cancelled, IsCancelled
-from components.sizes import parse_bytes
 
-SENTENCES_VARIABLE, BYTES_VARIABLE = "BERT_INTERNALS_CORPUS_SENTENCES", "BERT_INTERNALS_CORPUS_BYTES"
 ROWS_PER_SENTENCE = 3  # rows that are read for each sentence of the limit: many can be blank or without text
 MOST_ROW_CHARACTERS = 1 << 20
 MOST_FIELDS = 10_000
@@ -77,27 +75,14 @@ class Limits:
         )
 
 
-BROWSER_LIMITS = Limits(1_000_000, 200 << 20)
+BROWSER_LIMITS = Limits(
+    operator_settings.CORPUS_SENTENCES.default or 0, operator_settings.CORPUS_BYTES.default or 0
+)  # by default; it also stands for the operator's
 
 
 def browser_limits() -> Limits:
-    """BROWSER_LIMITS, or the operator's limits from environment variables. Raises InputError for invalid ones."""
-    sentences, size = os.environ.get(SENTENCES_VARIABLE), os.environ.get(BYTES_VARIABLE)
-    return Limits(
-        _count(sentences) if sentences else BROWSER_LIMITS.sentences,
-        parse_bytes(size, BYTES_VARIABLE) if size else BROWSER_LIMITS.bytes,
-    )
-
-
-def _count(text: str) -> int:
-    digits = text.strip().replace(",", "").replace("_", "")
-    if digits.isdecimal() and len(digits) <= 15 and int(digits) > 0:  # int() refuses some thousand digits
-        return int(digits)
-    raise InputError(
-        f"The number of sentences {text[:40]!r} is not valid.",
-        "It must be a whole number above 0.",
-        f"Set {SENTENCES_VARIABLE} to a number such as 1000000.",
-    )
+    """The operator's limits, 1,000,000 sentences and 200 MB by default. Raises InputError for invalid ones."""
+    return Limits(operator_settings.CORPUS_SENTENCES.value(), operator_settings.CORPUS_BYTES.value())
 
 
 class Count:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from components import operator_settings
 from components.errors import InputError
 from components.retrieval.corpora.readers import parquet_child
 from components.retrieval.corpora.readers.limits import Count, Limits, megabytes, unreadable
@@ -208,7 +209,12 @@ def _ended(name: str, limits: Limits, memory: int, status: int, said: str) -> In
             "Only files whose values can be unpacked in that time are read.",
             "Export the sentences as .csv or .txt, or divide the file.",
         )
-    log.error("The process that read a Parquet file ended with status %d: %s", status, said[-2_000:])
+    # What it wrote can quote cells of the file.
+    log.error(
+        "The process that read a Parquet file ended with status %d%s",
+        status,
+        f": {said[-2_000:]}" if operator_settings.DEBUG.value() else "",
+    )
     return unreadable(name, OSError(f"the process that read it ended with status {status}"))
 
 

@@ -386,6 +386,12 @@ def test_a_parquet_process_that_ends_is_an_error_and_not_the_end(
         script.write_text(end)
         with pytest.raises(InputError, match=said):
             read_table(path, "a.parquet", limits=Limits(10, 1_000_000))
+    assert "ended with status 1" in caplog.text
+    assert "no such module" not in caplog.text  # what it writes can quote cells
+    monkeypatch.setenv("BERT_INTERNALS_DEBUG", "1")
+    script.write_text("import sys; sys.exit('no such module')")
+    with pytest.raises(InputError):
+        read_table(path, "a.parquet", limits=Limits(10, 1_000_000))
     assert "no such module" in caplog.text
 
 

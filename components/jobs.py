@@ -11,6 +11,7 @@ A new kind of work is a function `work(report_progress, is_cancelled)` given to 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import math
@@ -293,9 +294,9 @@ class Queue:
 
     def _work(self, name: str) -> None:
         if self._lanes[name].niceness and sys.platform == "linux":  # where a thread may have a niceness of its own
-            thread = threading.get_native_id()
-            niceness = os.getpriority(os.PRIO_PROCESS, thread) + self._lanes[name].niceness
-            os.setpriority(os.PRIO_PROCESS, thread, min(niceness, 19))
+            niceness = os.getpriority(os.PRIO_PROCESS, os.getpid()) + self._lanes[name].niceness
+            with contextlib.suppress(OSError):  # where it is not allowed, all work has the same priority
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(niceness, 19))
         while True:
             with self._lock:
                 if not self._waiting[name]:

@@ -75,8 +75,10 @@ LANES = {
     "evaluation": Lane(),
     "statistics": Lane(),
     "preparation": Lane(workers=2),
-    # The words of two texts take seconds: a shorter kind of work must not wait for them.
-    "explanations": Lane(niceness=NICENESS),
+    # A shorter kind of work must not wait for a longer one: the words of two texts take seconds, the deletion curves of long
+    # texts minutes.
+    "explanations": Lane(workers=2, niceness=NICENESS),
+    "deletions": Lane(niceness=NICENESS),
     "experiments": Lane(niceness=NICENESS),
     # Nobody still looks for a map that was requested long ago. One job is one layer, and a large model has 25.
     "maps": Lane(newest_first=True, most_waiting=1_000),
@@ -449,8 +451,14 @@ def preparations() -> Jobs:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def explanations() -> Jobs:
-    """What the page Why computes of texts: splits, deletion curves, edits, cosines of pairs, probes; mostly kilobytes each."""
+    """What the page Why computes of texts: splits, edits, cosines of pairs, probes; mostly kilobytes each."""
     return Jobs(queue(), "explanations", keep=512, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def deletions() -> Jobs:
+    """Deletion curves of the page Why: those of long texts take minutes, so that they have a lane of their own."""
+    return Jobs(queue(), "deletions", keep=128, keep_bytes=32 << 20, retry_seconds=RETRY_SECONDS)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -4,8 +4,8 @@ Streamlit runs a full collection after every run of a page. With torch and trans
 million objects and holds the interpreter's lock for some 300 ms: with sixteen people it took two thirds of the time in
 which the server ran Python code. Nearly all of these objects live as long as the server.
 
-A collection proves that whatever it leaves is in use. So at the end of each full collection all that is left is frozen
-(`gc.freeze`): the next one visits only what was made since. Circles among frozen objects that fall out of use later, those
+What a collection leaves is in use, apart from what other threads made meanwhile. So at the end of each full collection all that
+is left is frozen (`gc.freeze`): the next one visits only what was made since. Circles among frozen objects that fall out of use later, those
 of a session that ended or of a model that was dropped, are found by a complete collection, for which everything is
 thawed; complete ones take at most a fiftieth of the time. Objects outside circles are freed at once, frozen or not.
 """
@@ -18,6 +18,7 @@ from typing import Literal
 
 SHARE = 50  # complete collections take at most the SHARE-th part of the time
 LEAST_SECONDS = 10.0  # between two complete collections
+ATTEMPTS, ATTEMPT_SECONDS = 20, 0.1  # to collect everything while another thread collects
 
 
 class Freezer:
@@ -44,9 +45,17 @@ class Freezer:
             gc.freeze()
 
     def collect_everything(self) -> None:
-        """Make the next collection a complete one, and run it now."""
-        self._due = 0.0
-        gc.collect()
+        """Run a complete collection now: without `keep_collections_short` a plain one."""
+        if self not in gc.callbacks:
+            gc.collect()
+            return
+        needed = self.complete + (1 if self._began is None else 2)  # one that is under way may have begun too early
+        for _ in range(ATTEMPTS):
+            self._due = 0.0
+            gc.collect()  # returns at once while another thread collects
+            if self.complete >= needed:
+                return
+            time.sleep(ATTEMPT_SECONDS)
 
 
 freezer = Freezer()

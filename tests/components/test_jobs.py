@@ -939,7 +939,7 @@ def test_long_work_is_nicer_than_the_threads_that_wait_for_it():
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     queue = Queue({"long": Lane(niceness=3), "short": Lane()})
-    here = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    here = os.getpriority(os.PRIO_PROCESS, os.getpid())
     found = {}
     for lane in ("long", "short"):
         job = Jobs(queue, lane, keep=1).request(lane, lane, niceness)
@@ -947,3 +947,16 @@ def test_long_work_is_nicer_than_the_threads_that_wait_for_it():
         found[lane] = job.result
     assert found == {"long": min(here + 3, 19), "short": here}
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == here
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has no niceness of its own")
+def test_work_is_done_where_a_thread_may_not_be_nice(monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "setpriority", refuse)
+    jobs = Jobs(Queue({"long": Lane(niceness=3)}), "long", keep=2)
+    for key in ("first", "second"):
+        job = jobs.request(key, key, lambda report_progress, is_cancelled: 7)
+        assert job.finished.wait(10)
+        assert job.result == 7

@@ -14,7 +14,7 @@ from components.analysis.why.deletion import RANDOM_ORDERS, MethodComparison, co
 from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity, first_words
 from components.charts import curves, heatmap
 from components.charts.theme import number, signed
-from dashboard import state
+from dashboard import caching, state
 from dashboard.jobs import progress
 from dashboard.ui import controls, figures, messages, pair_choice, wording
 
@@ -87,7 +87,9 @@ def draw(backend: Backend) -> None:
 
     key = ("deletion", backend.spec.key, backend.revision, first, second, layer, pooling, length, from_both)
     title = f"Removing the words of {pair.names[0]} and {pair.names[1]}"
-    found = progress.latest(key, title, compare, "deletion", "removing words", "texts", view="methods")
+    found = progress.latest(
+        key, title, compare, "deletion", "removing words", "texts", view="methods", jobs=caching.deletions()
+    )
     if found is None:
         return
     without_words = [name for name, count in zip(pair.names, found.pair.counts, strict=True) if not count]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -159,11 +161,17 @@ def test_a_text_without_tokens_of_its_own(bert):
 
 def test_progress_cancelling_and_the_lock(bert):
     """Between two batches the lock is free, and a stop is heeded."""
-    sentence, seen = sentence_of(bert), []
+    sentence, seen, others = sentence_of(bert), [], ThreadPoolExecutor(1)
+
+    def is_free():
+        """In another thread: the lock is reentrant."""
+        if bert.lock.acquire(blocking=False):
+            bert.lock.release()
+            return True
+        return False
 
     def progress(done, total):
-        assert bert.lock.acquire(blocking=False)
-        bert.lock.release()
+        assert others.submit(is_free).result()
         assert not torch.is_inference_mode_enabled()
         seen.append((done, total))
 

@@ -4,10 +4,11 @@ Streamlit runs a full collection after every run of a page. With torch and trans
 million objects and holds the interpreter's lock for some 300 ms: with sixteen people it took two thirds of the time in
 which the server ran Python code. Nearly all of these objects live as long as the server.
 
-What a collection leaves is in use, apart from what other threads made meanwhile. So at the end of each full collection all that
-is left is frozen (`gc.freeze`): the next one visits only what was made since. Circles among frozen objects that fall out of use later, those
-of a session that ended or of a model that was dropped, are found by a complete collection, for which everything is
-thawed; complete ones take at most a fiftieth of the time. Objects outside circles are freed at once, frozen or not.
+What a collection leaves is in use, apart from what other threads made meanwhile. So at the end of each full collection all
+that is left is frozen (`gc.freeze`): the next one visits only what was made since. Circles among frozen objects that fall out
+of use later, those of a session that ended or of a model that was dropped, are found by a complete collection, for which
+everything is thawed; complete ones take at most a fiftieth of the time. Objects outside circles are freed at once, frozen or
+not.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], 
             f"orders, and {number(area, 2)} at best ({METHOD_NAMES[best]})."
         )
     words = ", ".join(messages.escape(_named(comparison, index)) for index in by_way[best].first_words(MOST_NAMED))
-    lead = "finds the words best" if most_first else "knows best which words can be spared"
+    lead = "finds the words of this pair best" if most_first else "knows best which words of this pair can be spared"
     sentence = (
         f"**{METHOD_NAMES[best]}** {lead}: {words} go first. Mean cosine along its curve **{number(area, 2)}**, in random "
         f"orders {number(chance, 2)}."

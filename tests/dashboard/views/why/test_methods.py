@@ -51,7 +51,7 @@ def test_curves_scores_and_areas_of_a_pair(open_page: Open, expected) -> None:
         *["B2  put", "B3  money", "B4  in", "B5  the", "B6  bank"],
     ]
     best = expected.by_area[0]
-    assert f"**{METHOD_NAMES[best]}** finds the words best: “bank”" in texts(app)
+    assert f"**{METHOD_NAMES[best]}** finds the words of this pair best: “bank”" in texts(app)
     assert f"**{expected.first[best].area:.2f}**, in random orders {expected.first[RANDOM].area:.2f}." in texts(app)
     table = plain_table(app)
     areas = dict(zip(table["method"], table["most important first"].astype(float), strict=True))
@@ -71,7 +71,7 @@ def test_the_other_order_costs_nothing_and_another_layer_is_another_job(open_pag
     assert backend().forward_passes == passes
     for name, curve in expected.last.items():
         np.testing.assert_allclose(traces(app)[METHOD_NAMES[name]], curve.cosines, atol=1e-5)
-    assert "knows best which words can be spared" in texts(app)
+    assert "knows best which words of this pair can be spared" in texts(app)
     assert "last" in app.query_params["del"]
     app = settled(app.slider(key="w_layer").set_value(0).run())
     assert "Attention rollout" not in traces(app)

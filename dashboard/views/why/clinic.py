@@ -254,8 +254,8 @@ def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooli
         message=f"{_verdict(share, kind)} {above} of {counted(len(own), 'pair')} have a higher cosine than the median "
         f"paraphrase ({median:.2f}). {_draws(share)} A typical pair: {shown}, {measured.at(layer, pooling)[typical]:.2f}.",
         read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. A tick "
-        "is the median of its row. In the green row the two sentences mean the same; in the last row they have nothing to do with "
-        "each other. In all other rows a few words make the meanings differ; the chosen difference is orange.",
+        "is the median of its row. In the green row the two sentences mean the same; in the last row they have nothing to do "
+        "with each other. In all other rows a few words make the meanings differ; the chosen difference is orange.",
         not_shown="That the model knows nothing of the difference: see “What can be read”. The test is hard on purpose: the "
         "two sentences of a pair share nearly all their words, and paraphrases share few. It shows what to expect where a "
         "search must tell such sentences apart.",

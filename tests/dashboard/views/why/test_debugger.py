@@ -16,13 +16,14 @@ from streamlit.testing.v1 import AppTest
 from components.analysis.why.ledger import Ledger, typed_parts
 from components.model.tokenization import MAX_CHARACTERS, Tokenization
 from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.corpora.texts import Texts
 from components.retrieval.failures import failed_queries
 from components.retrieval.failures.causes import CAUSES
 from components.retrieval.failures.failed_queries import Failures, Placing
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.views.why import failed_case
+from dashboard.views.why import failed_case, rivals
 from tests import tiny
 from tests.dashboard.conftest import Open, figures, plain_table, setting, settled, texts
 from tests.dashboard.test_pages import backend
@@ -333,3 +334,36 @@ def test_a_lead_that_comes_from_no_word_has_its_sources_named(differences: dict[
 )
 def test_a_tie_is_that_of_the_ranking(rank: int, lead: float, said: str) -> None:
     assert failed_case._reason(case_of(Placing(0, rank, 1, 0.5, 0.5 + lead)), None) == said
+
+
+@pytest.mark.parametrize("prompt", ["", "bank the: "])
+def test_a_text_is_said_to_be_cut_with_its_prompt_and_special_tokens(
+    prompt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text 0 fits by itself, and not after the prompt; text 1 never fits."""
+    tokenization, limit = Tokenization(tiny.unigram_tokenizer(), 64, False), 8
+    texts = ("the cat sat the cat", "the cat sat the cat sat the cat sat")
+    searched: Any = SimpleNamespace(
+        corpus=SimpleNamespace(documents=Texts("few", texts)),
+        backend=SimpleNamespace(tokenization=tokenization),
+        max_length=limit,
+        prompts=lambda: ("", prompt),
+    )
+    placed = Placing(0, 2, 1, 0.1, 0.2)
+    bodies: list[str] = []
+    monkeypatch.setattr(failed_case.st, "html", bodies.append)
+    failed_case._texts(failed_case.Case(searched, "cat", (0,), placed))
+    read = [
+        [token for token in tokenization.tokenize(prompt + text, max_length=limit).tokens if token.end > len(prompt)]
+        for text in texts
+    ]
+    is_cut = [own[-1].end < len(prompt + text) for own, text in zip(read, texts, strict=True)]
+    assert is_cut == [bool(prompt), True]
+    said = [f"the model read only its first {len(own)} tokens" for own in read]
+    _, *sections = bodies[0].split("<section")[1:]
+    assert [text in section for text, section in zip(said, sections, strict=True)] == is_cut
+    assert [f"first {limit} tokens" in section for section in sections] == [False, False]
+    lengths = rivals.rows_of_words(searched, "cat", placed)["length"]
+    assert ["truncated to 8" in length for length in lengths] == is_cut
+    assert ["with the model's prompt" in length for length in lengths] == [bool(prompt)] * 2
+    assert lengths[1].startswith(f"9 words, {tokenization.lengths([prompt + texts[1]])[0]} tokens")

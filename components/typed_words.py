@@ -1,7 +1,8 @@
 """The words of a text as a person typed them: what stands between two spaces, without the punctuation around it.
 
-"doesn't", "lie-detector" and "3.5" are one word each; a word with its apostrophe or hyphen is not taken apart. Word rankings
-and tokenizers cut texts in other ways (components.retrieval.search.words, components.model.tokenization).
+"doesn't", "workers'", "lie-detector" and "3.5" are one word each; a word with its apostrophe or hyphen is not taken apart. An
+apostrophe after "s" belongs to its word unless it closes a quotation. Word rankings and tokenizers cut texts in other ways
+(components.retrieval.search.words, components.model.tokenization).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import unicodedata
 
 RUN = re.compile(r"\S+")
 _ABBREVIATION = re.compile(r"(?:\w\.)+\w")  # its last full stop belongs to it: "U.S.", "p.m."
+_DECADE = re.compile(r"\d\ds")  # the apostrophe before it opens nothing
 _OF_WORDS = "%#@&"  # punctuation by Unicode, but part of a word: "50%", "C#", "@name"
 CLOSING = {"(": ")", "[": "]", "{": "}", "“": "”", "„": "“", "‘": "’", "«": "»", '"': '"', "'": "'"}
 
@@ -18,17 +20,45 @@ CLOSING = {"(": ")", "[": "]", "{": "}", "“": "”", "„": "“", "‘": "’
 def typed_words(text: str) -> tuple[tuple[int, int], ...]:
     """The spans of characters of a text's words, from left to right; a run without a letter or digit is no word."""
     spans = []
+    quotations = 0  # in single marks, open at this place
     for run in RUN.finditer(text):
-        start, end = run.span()
-        while start < end and _is_outside(text[start]):
-            start += 1
-        while start < end and _is_outside(text[end - 1]) and not _closes(text[start:end]):
-            end -= 1
-        if end < run.end() and text[end] == "." and _ABBREVIATION.fullmatch(text, start, end):
+        start, end = _inner(text, *run.span())
+        if not any(character.isalnum() for character in text[start:end]):
+            continue
+        if not _DECADE.fullmatch(text, start, end):
+            quotations += sum(character in "'‘" for character in text[run.start() : start])
+        closing = sum(character in "'’" for character in text[end : run.end()])
+        if closing and not quotations and text[end] in "'’" and text[end - 1] in "sS":
             end += 1
-        if any(character.isalnum() for character in text[start:end]):
-            spans.append((start, end))
+        quotations = max(0, quotations - closing)
+        spans.append((start, end))
     return tuple(spans)
+
+
+def is_open(text: str, closing: str) -> bool:
+    """Whether a mark of CLOSING that comes next would close a bracket or quotation of a text."""
+    opening = {first for first, last in CLOSING.items() if last == closing}
+    if closing in ")]}":  # they also stand within words
+        return sum(map(text.count, opening)) > text.count(closing)
+    opening.add(closing)  # ”Swedish” and "typewriters" have one mark for both
+    count = 0
+    for run in RUN.finditer(text):
+        start, end = _inner(text, *run.span())
+        count += sum(character in opening for character in text[run.start() : start])
+        count = max(0, count - text[end : run.end()].count(closing))
+    return count > 0
+
+
+def _inner(text: str, start: int, end: int) -> tuple[int, int]:
+    """A run of characters without the punctuation around it."""
+    last = end
+    while start < end and _is_outside(text[start]):
+        start += 1
+    while start < end and _is_outside(text[end - 1]) and not _closes(text[start:end]):
+        end -= 1
+    if end < last and text[end] == "." and _ABBREVIATION.fullmatch(text, start, end):
+        end += 1
+    return start, end
 
 
 def _is_outside(character: str) -> bool:

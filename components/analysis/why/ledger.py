@@ -181,13 +181,18 @@ def typed_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
         start, end = spans[max(0, bisect_right(starts, first) - 1)]
         is_whole = not any(unicodedata.category(character) == "Lo" for character in sentence.text[start:end])
         runs.setdefault((start, end) if is_whole else (part.start, part.end), []).append(part)
-    parts = [_joined(own, _typed(sentence.text, span, own)) for span, own in runs.items()]
+    words = typed_words(sentence.text)  # of the whole text: whether an apostrophe closes a quotation shows only there
+    word_of = {starts[bisect_right(starts, start) - 1]: (start, end) for start, end in words}  # by the run's start
+    parts = [_joined(own, _typed(sentence.text, span, own, word_of.get(span[0]))) for span, own in runs.items()]
     return (*parts, _joined(special, " ".join(part.text for part in special))) if special else tuple(parts)
 
 
-def _typed(text: str, span: tuple[int, int], parts: Sequence[Part]) -> str:
-    """The word at a span of a text, without the punctuation around it; as far as the model read it."""
-    run = text[span[0] : max(part.end for part in parts)]
+def _typed(text: str, span: tuple[int, int], parts: Sequence[Part], word: tuple[int, int] | None) -> str:
+    """The `word` at a span of a text, without the punctuation around it; as far as the model read it."""
+    read = max(part.end for part in parts)
+    if word is not None and word[1] <= min(read, span[1]):
+        return text[word[0] : word[1]]
+    run = text[span[0] : read]
     words = typed_words(run)
     return run[words[0][0] : words[0][1]] if words else run.strip()
 

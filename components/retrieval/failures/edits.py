@@ -30,7 +30,7 @@ from components.function_words import FUNCTION_WORDS
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
 from components.retrieval.search.words import words
-from components.typed_words import CLOSING, typed_words
+from components.typed_words import CLOSING, is_open, typed_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -111,14 +111,20 @@ def _without(before: str, after: str) -> str:
     """What is left of a text without the word between these two parts.
 
     Brackets and quotation marks around the word alone go with it; other punctuation moves to the word beside it, where that
-    has none yet: "rain, hail, and snow" without "hail" is "rain, and snow".
+    has none yet: "rain, hail, and snow" without "hail" is "rain, and snow". A mark that closes nothing goes as well: "top 2)
+    second item" without "2" is "top second item".
     """
     lead = "" if not before or before[-1].isspace() else before.rsplit(maxsplit=1)[-1]
     trail = "" if not after or after[0].isspace() else after.split(maxsplit=1)[0]
     left, right = before.removesuffix(lead), after[len(trail) :].lstrip()
-    while lead and CLOSING.get(lead[-1], " ") in trail:
-        trail = trail.replace(CLOSING[lead[-1]], "", 1)
+    while lead and {lead[-1], CLOSING.get(lead[-1], lead[-1])}.intersection(trail):
+        own = CLOSING.get(lead[-1], lead[-1])
+        trail = trail.replace(own if own in trail else lead[-1], "", 1)
         lead = lead[:-1]
+    if lead and lead[-1] in "'’" and not _CLOSED_LATER.search(right):
+        lead = lead[:-1]  # of "'90s"
+    closing = set(CLOSING.values()).intersection(trail)
+    trail = "".join(mark for mark in trail if mark not in closing or is_open(left, mark))
     stem = left.rstrip()
     space = left[len(stem) :] or " "
     if not right:  # the last word: what opened or led on to it has nothing to stand before
@@ -126,8 +132,11 @@ def _without(before: str, after: str) -> str:
     if not stem:
         return lead + _LEADING_DASH.sub("", right)
     if trail and stem[-1] in _MARKS:
-        # Two marks in a row: the end of a sentence is the stronger one.
-        stem = stem.rstrip(" ,;:–—") + trail if trail[0] in ".?!…" and stem[-1] not in ".?!…" else stem
+        # Two marks in a row: the end of a sentence is the stronger one, and what closes a bracket or quotation stays.
+        if (trail[0] in ".?!…" or trail[0] in closing) and stem[-1] not in ".?!…":
+            stem = stem.rstrip(" ,;:–—") + trail
+        else:
+            stem += "".join(mark for mark in trail if mark in closing)
     else:
         stem += trail
     if _TRAILING_DASH.search(stem):
@@ -136,6 +145,7 @@ def _without(before: str, after: str) -> str:
 
 
 _MARKS = ".,;:!?…–—"
+_CLOSED_LATER = re.compile(r"\S['’](?!\w)")
 _LEADING_DASH, _TRAILING_DASH = re.compile(r"\A[-–—]+\s+"), re.compile(r"(?:\A|\s)[-–—]+\Z")
 
 

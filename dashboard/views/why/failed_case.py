@@ -16,6 +16,7 @@ from components.charts.retrieval import failures as charts
 from components.function_words import FUNCTION_WORDS
 from components.model.tokenization import MAX_CHARACTERS
 from components.retrieval.search import words
+from components.retrieval.search.exact import SAME
 from dashboard import pair_links
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import POOLING_NAMES
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from components.retrieval.failures.failed_queries import Placing
     from dashboard.jobs.failures import Searched
 
-TIED = 1e-6  # the difference of two cosines that are shown as equal
+CLOSE = 1e-6  # cosines that differ by no more are shown as equal; they need not be tied
 MOST_SHOWN = 20_000  # characters of a text: a row of a file may be a whole book
 
 
@@ -67,9 +68,22 @@ class QueryWords:
 
     def strongest(self, sign: int) -> int | None:
         """The word that adds most to the lead of the rival (sign 1) or of the right text (-1); None if none adds to it."""
-        own = [n for n, part in enumerate(self.right.first) if part.kind == "word" and part.start >= self.prompt]
+        # By the end, because some tokenizers count the space before a word to it.
+        own = [n for n, part in enumerate(self.right.first) if part.kind == "word" and part.end > self.prompt]
         best = max(own, key=lambda number: sign * self.differences[number], default=None)
         return best if best is not None and sign * self.differences[best] > 0 else None
+
+    def other_sources(self, sign: int) -> list[str]:
+        """What besides the query's words adds to the lead of the rival (sign 1) or of the right text (-1)."""
+        sums = {"the special tokens": 0.0, "the model's prompt": 0.0, "punctuation": 0.0}
+        for part, difference in zip(self.right.first, self.differences.tolist(), strict=True):
+            if part.kind == "special":
+                sums["the special tokens"] += sign * difference
+            elif part.end <= self.prompt:
+                sums["the model's prompt"] += sign * difference
+            elif part.kind == "punctuation":
+                sums["punctuation"] += sign * difference
+        return [name for name, total in sums.items() if total > 0]
 
 
 def draw(case: Case) -> None:
@@ -121,17 +135,20 @@ def _both_texts(case: Case) -> None:
 def _texts(case: Case) -> None:
     """The query and both texts, whole, with ranks and cosines; words that a text shares with the query are marked."""
     placed, count = case.placed, len(case.searched.corpus.documents)
-    cosines = both(placed.right_cosine, placed.rival_cosine)
+    cosines = told_apart(placed.right_cosine, placed.rival_cosine)
     ranks = (placed.rank, 2 if placed.rank == 1 else 1)
     limit = case.searched.max_length
-    tokens = case.searched.backend.tokenization.lengths([text[:MOST_SHOWN] for text in (case.right, case.rival)])
+    prompt = case.searched.prompts()[1]
+    before, *tokens = case.searched.backend.tokenization.lengths(
+        [prompt.rstrip(), *(prompt + text[:MOST_SHOWN] for text in (case.right, case.rival))]
+    )  # special tokens included
     parts = [f'<section><h6>Query</h6><p class="query" dir="auto">{html.escape(case.query)}</p></section>']
     for name, kind, text, cosine, rank, length in zip(
         ("Right text", "Its rival"), ("right", "rival"), (case.right, case.rival), cosines, ranks, tokens, strict=True
     ):
         facts = f"rank <b>{rank:,}</b> of {count:,} · cosine <b>{cosine}</b>"
         if length > limit:
-            facts += f" · the model read only its first {limit} tokens"
+            facts += f" · the model read only its first {max(0, limit - before)} tokens"
         parts.append(
             f'<section class="{kind}"><h6>{name} <span>{facts}</span></h6>'
             f'<p dir="auto">{_marked(case.query, text[:MOST_SHOWN])}{" …" if len(text) > MOST_SHOWN else ""}</p></section>'
@@ -148,10 +165,12 @@ def _marked(query: str, text: str) -> str:
     return "".join([*pieces, html.escape(text[end:])])
 
 
-def both(first: float, second: float) -> tuple[str, str]:
+def told_apart(first: float, second: float) -> tuple[str, str]:
     """Two numbers with three digits, or with as many more (at most six) as it takes to tell them apart."""
     digits = (
-        3 if abs(first - second) <= TIED else next((n for n in range(3, 6) if f"{first:.{n}f}" != f"{second:.{n}f}"), 6)
+        3
+        if abs(first - second) <= CLOSE
+        else next((n for n in range(3, 6) if f"{first:.{n}f}" != f"{second:.{n}f}"), 6)
     )
     return theme.number(first, digits), theme.number(second, digits)
 
@@ -159,20 +178,26 @@ def both(first: float, second: float) -> tuple[str, str]:
 def _reason(case: Case, found: QueryWords | None) -> str:
     """Why the search failed, in one sentence."""
     placed = case.placed
-    if abs(placed.lead) <= TIED:
+    if placed.is_failed and placed.lead <= SAME:
         return "**Both texts have the same cosine**, and a tie counts against the right text."
+    if abs(placed.lead) < CLOSE:
+        larger = "rival" if placed.is_failed else "right text"
+        return f"**The two cosines differ by less than {CLOSE:f}**, and that of the {larger} is the larger one."
     if found is None:
-        names, cosines = ("right text", "rival"), both(placed.right_cosine, placed.rival_cosine)
+        names, cosines = ("right text", "rival"), told_apart(placed.right_cosine, placed.rival_cosine)
         nearer, further = (1, 0) if placed.is_failed else (0, 1)
         return (
             f"**The {names[nearer]} is nearer to the query than the {names[further]}**: its cosine is {cosines[nearer]}, "
             f"against {cosines[further]}."
         )
-    number = found.strongest(1 if placed.is_failed else -1)
+    sign = 1 if placed.is_failed else -1
+    number = found.strongest(sign)
     if number is None:
         whose = "the rival" if placed.is_failed else "the right text"
-        source = "the special tokens" + (" and the model's prompt" if found.prompt else "")
-        return f"**No single word speaks for {whose}**: its lead comes from {source}."
+        sources = " and ".join(found.other_sources(sign))
+        return f"**No single word of the query speaks for {whose}**" + (
+            f": its lead comes from {sources}." if sources else "."
+        )
     word, more = found.names[number], abs(float(found.differences[number]))
     name = messages.escape(word)
     if not placed.is_failed:

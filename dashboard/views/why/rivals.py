@@ -68,7 +68,9 @@ def rows_of_words(searched: Searched, query: str, placed: Placing) -> dict[str, 
     """Lengths and shared words of both."""
     texts = searched.corpus.documents.texts
     both = (texts[placed.row], texts[placed.rival])
-    tokens = searched.backend.tokenization.lengths([text[:100_000] for text in both])
+    prompt = searched.prompts()[1]
+    tokens = searched.backend.tokenization.lengths([prompt + text[:100_000] for text in both])
+    with_prompt = " with the model's prompt" if prompt else ""
     query_words = list(dict.fromkeys(words.words(query)))
 
     def rows(number: int) -> dict[str, str]:
@@ -76,7 +78,7 @@ def rows_of_words(searched: Searched, query: str, placed: Placing) -> dict[str, 
         shared = [word for word in query_words if word in found]
         cut = f", truncated to {searched.max_length}" if tokens[number] > searched.max_length else ""
         return {
-            "length": f"{counted(len(words.words(text)), 'word')}, {counted(tokens[number], 'token')}{cut}",
+            "length": f"{counted(len(words.words(text)), 'word')}, {counted(tokens[number], 'token')}{with_prompt}{cut}",
             "shared words": ", ".join(word for word in shared if word not in FUNCTION_WORDS) or "none",
             "shared function words": ", ".join(word for word in shared if word in FUNCTION_WORDS) or "none",
         }

@@ -207,6 +207,22 @@ def test_changes_leave_no_double_spaces(changes: list[Change], text: str) -> Non
         ("It burns – again – today", "again", "It burns – today"),
         ("Wait! No, go", "No", "Wait! go"),
         ("a  b   c", "b", "a  c"),
+        ("The workers' strike ends", "workers'", "The strike ends"),
+        ("The workers’ strike ends", "workers’", "The strike ends"),
+        ("The 'old workers' struck", "workers", "The 'old' struck"),
+        ("The ‘old workers’ struck", "workers", "The ‘old’ struck"),
+        ("It doesn’t say ‘old town’ here", "town", "It doesn’t say ‘old’ here"),
+        ("rock 'n' roll dies", "n", "rock roll dies"),
+        ("rock ’n’ roll dies", "n", "rock roll dies"),
+        ("In the ’90s it fell", "90s", "In the it fell"),
+        ("The 'old town' met", "old", "The 'town' met"),
+        ("Top 2) second item", "2", "Top second item"),
+        ("Look (see page 2) there", "2", "Look (see page) there"),
+        ("f(x, y) is odd", "y", "f(x) is odd"),
+        ('The "old town" met', "town", 'The "old" met'),
+        ("It “rained, hailed,” he said", "hailed", "It “rained,” he said"),
+        ("The “Go. Now” sign", "Now", "The “Go.” sign"),
+        ('An old" town met', "old", "An town met"),
     ],
 )
 def test_a_removed_word_takes_its_punctuation_with_it(text: str, word: str, left: str) -> None:
@@ -225,6 +241,9 @@ def test_edits_put_whole_words_in_the_place_of_whole_words() -> None:
     assert {"judge sleuthing ends trial", "metal-detector sleuthing ends trial", "Juror's ends trial"} <= texts
     allowed = {"Juror's", "sleuthing", "ends", "trial", "judge", "hear", "metal-detector", "map"}
     assert {word for text in texts for word in text.split()} <= allowed
+    strike = "Workers' strike halts trains"
+    assert edits.edited(strike, edits.replacements(strike, 0, len("Workers'"), "judge")) == "judge strike halts trains"
+    assert (0, len("Workers'")) == (edits.removals(strike)[0].start, edits.removals(strike)[0].end)
     both = (Change("replaced", 0, 7, "Juror's", "Judge"), Change("removed", 8, 17, "sleuthing"))
     assert edits.edited(query, both) == "Judge ends trial"
 

@@ -6,21 +6,25 @@ import html
 import json
 import re
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.model.tokenization import MAX_CHARACTERS
+from components.analysis.why.ledger import Ledger, typed_parts
+from components.model.tokenization import MAX_CHARACTERS, Tokenization
 from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.corpora.texts import Texts
 from components.retrieval.failures import failed_queries
 from components.retrieval.failures.causes import CAUSES
-from components.retrieval.failures.failed_queries import Failures
+from components.retrieval.failures.failed_queries import Failures, Placing
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.views.why import failed_case
+from dashboard.views.why import failed_case, rivals
+from tests import tiny
 from tests.dashboard.conftest import Open, figures, plain_table, setting, settled, texts
 from tests.dashboard.test_pages import backend
 
@@ -89,7 +93,7 @@ def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smalles
     shown = re.sub(r"<[^>]+>", "", case_html(page))
     for text in (small.columns["compressed"][worst.row], small.texts[worst.row], small.texts[worst.rival]):
         assert html.escape(text) in shown
-    right, rival = failed_case.both(worst.right_cosine, worst.rival_cosine)
+    right, rival = failed_case.told_apart(worst.right_cosine, worst.rival_cosine)
     assert f"Right text rank {worst.rank} of {len(small)} · cosine {right}" in shown
     assert f"Its rival rank 1 of {len(small)} · cosine {rival}" in shown
     found = bars(page)
@@ -193,7 +197,7 @@ def test_other_poolings_have_no_ledger(open_page: Open, small: Corpus) -> None:
 def test_two_cosines_have_as_many_digits_as_tell_them_apart(
     numbers: tuple[float, float], expected: tuple[str, str]
 ) -> None:
-    assert failed_case.both(*numbers) == expected
+    assert failed_case.told_apart(*numbers) == expected
 
 
 def test_without_an_edit_that_helps_the_nearest_is_named(open_page: Open) -> None:
@@ -273,3 +277,93 @@ def test_long_texts_share_the_characters_of_one_trace() -> None:
     short = failed_case.cut_together(("", "one"), ("", "two"), ("", "x" * 50_000))
     assert [len(text) for text in short] == [3, 3, MAX_CHARACTERS - 6]
     assert max(map(len, failed_case.cut_together(("p" * 21_000, "a"), ("", "b"), ("", "c")))) == 21_000
+
+
+def query_words(query: str, prompt: str, differences: dict[str, float]) -> failed_case.QueryWords:
+    """What the words of a query add to the rival; nothing to the right text."""
+    parts = typed_parts(Tokenization(tiny.unigram_tokenizer(), 64, False).tokenize(prompt + query))
+    assert set(differences) <= {part.text for part in parts}
+
+    def ledger(values: list[float]) -> Ledger:
+        return Ledger(parts, parts[:1], np.array(values)[:, None], (), sum(values), (1.0, 1.0), 1, "mean")
+
+    rival = [differences.get(part.text, 0.0) for part in parts]
+    return failed_case.QueryWords(ledger([0.0] * len(parts)), ledger(rival), len(prompt))
+
+
+def case_of(placed: Placing) -> failed_case.Case:
+    documents = SimpleNamespace(texts=("The bank.", "The cat."))
+    return failed_case.Case(SimpleNamespace(corpus=SimpleNamespace(documents=documents)), "cat dog", (0,), placed)
+
+
+def test_the_first_word_after_a_prompt_can_be_the_strongest() -> None:
+    """The tokenizer counts the space before “cat” to it, so that the word seemed to begin within the prompt."""
+    found = query_words("cat dog", "query: ", {"query": 0.5, "cat": 0.2, "dog": 0.1})
+    strongest = found.strongest(1)
+    assert strongest is not None
+    assert found.names[strongest] == "cat"
+    assert found.strongest(-1) is None
+    said = failed_case._reason(case_of(Placing(0, 2, 1, 0.1, 0.9)), found)
+    assert said.startswith("**“cat” speaks most for the rival**: it adds 0.200 more")
+
+
+@pytest.mark.parametrize(
+    ("differences", "source"),
+    [
+        ({"<s> </s>": 0.4, "cat": -0.1}, ": its lead comes from the special tokens."),
+        ({"query": 0.4, "<s> </s>": -0.1}, ": its lead comes from the model's prompt."),
+        ({"!": 0.4, "query": -0.1}, ": its lead comes from punctuation."),
+        ({"!": 0.4, "query": 0.1}, ": its lead comes from the model's prompt and punctuation."),
+        ({"cat": -0.1}, "."),
+    ],
+)
+def test_a_lead_that_comes_from_no_word_has_its_sources_named(differences: dict[str, float], source: str) -> None:
+    found = query_words("cat !", "query: ", differences)
+    said = failed_case._reason(case_of(Placing(0, 2, 1, 0.1, 0.2)), found)
+    assert said == f"**No single word of the query speaks for the rival**{source}"
+
+
+@pytest.mark.parametrize(
+    ("rank", "lead", "said"),
+    [
+        (2, 0.0, "**Both texts have the same cosine**, and a tie counts against the right text."),
+        (2, 5e-13, "**Both texts have the same cosine**, and a tie counts against the right text."),
+        (2, 5e-8, "**The two cosines differ by less than 0.000001**, and that of the rival is the larger one."),
+        (1, -5e-8, "**The two cosines differ by less than 0.000001**, and that of the right text is the larger one."),
+    ],
+)
+def test_a_tie_is_that_of_the_ranking(rank: int, lead: float, said: str) -> None:
+    assert failed_case._reason(case_of(Placing(0, rank, 1, 0.5, 0.5 + lead)), None) == said
+
+
+@pytest.mark.parametrize("prompt", ["", "bank the: "])
+def test_a_text_is_said_to_be_cut_with_its_prompt_and_special_tokens(
+    prompt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text 0 fits by itself, and not after the prompt; text 1 never fits."""
+    tokenization, limit = Tokenization(tiny.unigram_tokenizer(), 64, False), 8
+    texts = ("the cat sat the cat", "the cat sat the cat sat the cat sat")
+    searched: Any = SimpleNamespace(
+        corpus=SimpleNamespace(documents=Texts("few", texts)),
+        backend=SimpleNamespace(tokenization=tokenization),
+        max_length=limit,
+        prompts=lambda: ("", prompt),
+    )
+    placed = Placing(0, 2, 1, 0.1, 0.2)
+    bodies: list[str] = []
+    monkeypatch.setattr(failed_case.st, "html", bodies.append)
+    failed_case._texts(failed_case.Case(searched, "cat", (0,), placed))
+    read = [
+        [token for token in tokenization.tokenize(prompt + text, max_length=limit).tokens if token.end > len(prompt)]
+        for text in texts
+    ]
+    is_cut = [own[-1].end < len(prompt + text) for own, text in zip(read, texts, strict=True)]
+    assert is_cut == [bool(prompt), True]
+    said = [f"the model read only its first {len(own)} tokens" for own in read]
+    _, *sections = bodies[0].split("<section")[1:]
+    assert [text in section for text, section in zip(said, sections, strict=True)] == is_cut
+    assert [f"first {limit} tokens" in section for section in sections] == [False, False]
+    lengths = rivals.rows_of_words(searched, "cat", placed)["length"]
+    assert ["truncated to 8" in length for length in lengths] == is_cut
+    assert ["with the model's prompt" in length for length in lengths] == [bool(prompt)] * 2
+    assert lengths[1].startswith(f"9 words, {tokenization.lengths([prompt + texts[1]])[0]} tokens")

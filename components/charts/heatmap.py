@@ -37,7 +37,8 @@ def similarity_heatmap(
 
     Rows show number and label, columns only the number. Numbers (1, 2, ..., or `numbers`) keep equal labels
     apart. `limits` fixes the colour scale, `value` names the quantity: a "cosine" or a "percentile" (0 to 100).
-    `clickable` cells can be clicked, and dragging moves the matrix; the cell `chosen` [row, column] gets a frame, and so does its mirror image.
+    `clickable` cells can be clicked, and dragging moves the matrix; the cell `chosen` [row, column] gets a frame, and so
+    does its mirror image.
     """
     names = [
         f"{number}  {theme.plain(label, 24)}"

@@ -30,18 +30,28 @@ def similarity_heatmap(
     show_values: bool = False,
     numbers: Sequence[int] | None = None,
     value: str = "cosine",
+    clickable: bool = False,
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
     """A square matrix of similarities [n, n] with the same labels on both sides; NaN stays empty, the diagonal is grey.
 
     Rows show number and label, columns only the number. Numbers (1, 2, ..., or `numbers`) keep equal labels
     apart. `limits` fixes the colour scale, `value` names the quantity: a "cosine" or a "percentile" (0 to 100).
-    Cells can be clicked; the cell `chosen` [row, column] gets a frame, and so does its mirror image.
+    `clickable` cells can be clicked, and dragging moves the matrix; the cell `chosen` [row, column] gets a frame, and so
+    does its mirror image.
     """
     names = [
         f"{number}  {theme.plain(label, 24)}"
         for number, label in zip(numbers or range(1, len(labels) + 1), labels, strict=True)
     ]
+    is_percentile = value == "percentile"
+    hints = {
+        (row, column): f"{names[row]}<br>with itself: 1"
+        if row == column
+        else f"{names[row]}<br>{names[column]}<br>{value} "
+        + ("> 99.99" if is_percentile and matrix[row, column] > 99.99 else f"{matrix[row, column]:.4f}")
+        for row, column in np.argwhere(~np.isnan(matrix)).tolist()
+    }
     itself = np.eye(len(names), dtype=bool)  # always 1: as a colour it would say something about the sentences
     figure = go.Figure(
         theme.heatmap(
@@ -50,7 +60,8 @@ def similarity_heatmap(
             names,
             value,
             limits,
-            texttemplate=f"%{{z:{'.2f' if value == 'cosine' else '.0f'}}}" if show_values else None,
+            text=percentile_cells(np.where(itself, np.nan, matrix)) if show_values and is_percentile else None,
+            texttemplate=("%{text}" if is_percentile else "%{z:.2f}") if show_values else None,
             hoverinfo="skip",
             xgap=1,
             ygap=1,
@@ -66,24 +77,30 @@ def similarity_heatmap(
         xgap=1,
         ygap=1,
     )
-    make_clickable(
-        figure,
-        {
-            (row, column): f"{names[row]}<br>with itself: 1"
-            if row == column
-            else f"{names[row]}<br>{names[column]}<br>{value} {matrix[row, column]:.4f}"
-            for row in range(len(names))
-            for column in range(len(names))
-        },
-        x=figure.data[0].x,
-        y=names,
-    )
+    if clickable:
+        make_clickable(figure, hints, x=figure.data[0].x, y=names)
+        if len(hints) < matrix.size:
+            figure.update_layout(hoverdistance=20)  # so that an empty cell does not show its neighbour's hint
+    else:
+        shown = [[hints.get((row, column), "") for column in range(len(names))] for row in range(len(names))]
+        for cells in figure.data:
+            cells.update(
+                customdata=shown, hoverinfo=None, hovertemplate="%{customdata}<extra></extra>", hoverongaps=False
+            )
     if chosen is not None:
         frame(figure, *chosen)
         frame(figure, *chosen[::-1])
     figure.update_yaxes(title="sentence", autorange="reversed", showgrid=False)
     figure.update_xaxes(title="sentence (number)", showgrid=False, type="category", tickangle=0)
     return theme.finish(figure, title, min(900, 150 + 34 * len(names)))
+
+
+def percentile_cells(values: np.ndarray) -> list[list[str]]:
+    """What percentiles (0 to 100) [row, column] are written as in their cells: none is rounded to 100."""
+    return [
+        ["" if np.isnan(value) else "> 99" if value >= 99.5 else f"{value:.0f}" for value in row]
+        for row in values.tolist()
+    ]
 
 
 def layer_heatmap(

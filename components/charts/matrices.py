@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
+from components.charts.heatmap import percentile_cells
 
 MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
 NUMBERED = 16  # bars: with more, their numbers would run into each other
@@ -50,13 +51,14 @@ def token_matrix(
 
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
     axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it. `show_values`
-    writes each number into its cell, with so many `decimals`.
+    writes each number into its cell, with so many `decimals`, a percentile as a whole number.
     Column labels stand `upright`, or beside each other if they are short. `second_text` is the number of the row and of
     the column with which a pair's second text begins: lines part the texts, and a frame marks the first's rows in the
     second's columns. `narrow`: for
     a quarter of a page, with square cells, few and short labels, and no names of the axes.
     `plot_height` in pixels replaces the height that fits the number of tokens.
     """
+    is_percentile = show_values and value == "percentile"
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
     figure = go.Figure(
@@ -67,7 +69,8 @@ def token_matrix(
             value,
             limits,
             colorscale=theme.DIVERGING if diverging else theme.SEQUENTIAL,
-            texttemplate=f"%{{z:.{decimals}f}}" if show_values else None,
+            text=percentile_cells(np.asarray(matrix)) if is_percentile else None,
+            texttemplate=("%{text}" if is_percentile else f"%{{z:.{decimals}f}}") if show_values else None,
             showscale=colour_bar,
             hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} %{{z:.4f}}<extra></extra>",
         )

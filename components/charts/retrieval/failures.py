@@ -60,7 +60,7 @@ def word_bars(words: Sequence[str], right: np.ndarray, rival: np.ndarray, title:
     for column in (1, 2):
         ticks = _ticks(low, high)
         labels = [f"{tick:g}".replace("-", "−") for tick in ticks]
-        ends = [1.05 * low, 1.05 * high or 1.0]
+        ends = [1.05 * low, 1.05 * high if high > low else 1.0]
         figure.update_xaxes(range=ends, tickvals=ticks, ticktext=labels, zeroline=True, row=1, col=column)
     figure.update_yaxes(showgrid=False, zeroline=False, range=[len(words) - 0.4, -0.6])
     figure.update_yaxes(tickvals=places, ticktext=[theme.plain(word, 14) for word in words], row=1, col=1)

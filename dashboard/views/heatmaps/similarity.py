@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SIMILARITY_OF_LAYERS = "similarity of the two layers' geometry (linear CKA)"
 PERCENTILES = "Each cell is the share of unrelated pairs of sentences that are less similar at this layer (0 to 100 %)."
 FEW_PAIRS = 15  # those of six sentences
+MOST_PERCENT = 99.99  # the highest percentile that a list shows
 
 
 def layers(models: Sequence[Backend]) -> None:
@@ -169,6 +170,7 @@ def sentences(models: Sequence[Backend]) -> None:
                     show_values=len(texts) <= 12,
                     numbers=[row + 1 for row in order],
                     value="percentile" if as_percentiles else "cosine",
+                    clickable=True,
                     chosen=(order.index(chosen[0]), order.index(chosen[1])) if chosen else None,
                 ),
                 key=f"sentences_{number}",
@@ -177,7 +179,7 @@ def sentences(models: Sequence[Backend]) -> None:
                 on_select=partial(_clicked, f"sentences_{number}", order),
                 select_many=False,
             )
-    _why(similarities[0], texts)
+    _why(similarities[0], texts, chosen)
     for number, (column, item) in enumerate(zip(st.columns(len(models)), similarities, strict=True)):
         with column:
             st.markdown("**All pairs, most similar first**")
@@ -196,7 +198,8 @@ def sentences(models: Sequence[Backend]) -> None:
     )
 
 
-_PAIR = "why_pair"  # session key of the chosen pair: "first-second", the smaller number first
+_PAIR = "why_pair"  # session key of the pair in the box: "first-second", the smaller number first
+_CHOSEN = "_chosen_pair"  # session key of the same, written only when a person chooses
 
 
 def _pair_names(similarities: SentenceSimilarity) -> dict[str, str]:
@@ -209,7 +212,7 @@ def _pair_names(similarities: SentenceSimilarity) -> dict[str, str]:
 
 def _chosen_pair(similarities: SentenceSimilarity) -> tuple[int, int] | None:
     """The pair of sentences that a person chose, in the list or by a click on its cell."""
-    chosen = st.session_state.get(_PAIR)
+    chosen = st.session_state.get(_CHOSEN)
     if chosen not in _pair_names(similarities):
         return None
     first, second = map(int, chosen.split("-"))
@@ -225,9 +228,14 @@ def _clicked(key: str, order: Sequence[int]) -> None:
     if all(isinstance(item, int) and 0 <= item < len(order) for item in cell):
         first, second = sorted(order[item] for item in cell)
         st.session_state[_PAIR] = f"{first}-{second}"
+        _choose(st.session_state[_PAIR])
 
 
-def _why(similarities: SentenceSimilarity, texts: Sequence[str]) -> None:
+def _choose(pair: str) -> None:
+    st.session_state[_CHOSEN] = pair
+
+
+def _why(similarities: SentenceSimilarity, texts: Sequence[str], chosen_pair: tuple[int, int] | None) -> None:
     """A choice of one cell of the matrix, and the link to the page that splits its cosine."""
     pairs = _pair_names(similarities)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="why_pair_row"):
@@ -237,7 +245,8 @@ def _why(similarities: SentenceSimilarity, texts: Sequence[str]) -> None:
             options=pairs,
             format_func=pairs.__getitem__,
             key=_PAIR,
-            default=next(iter(pairs)),
+            default="{}-{}".format(*chosen_pair) if chosen_pair else next(iter(pairs)),
+            on_choice=_choose,
             width=420,
         )
         first, second = (texts[int(number)] for number in chosen.split("-"))
@@ -253,7 +262,10 @@ def _show_pairs(pairs: pd.DataFrame, key: str) -> None:
         figures.plain_table(shown)
         return
     narrow = {"cosine": st.column_config.NumberColumn(width=70), "pair": st.column_config.TextColumn(width=70)}
-    narrow["percentile"] = st.column_config.NumberColumn(width=90, format="%.1f %%")
+    if "percentile" in pairs:
+        # Never 100, as in the table; the column stays one of numbers, so that it can be sorted.
+        pairs = pairs.assign(percentile=np.minimum(pairs["percentile"].round(2), MOST_PERCENT))
+    narrow["percentile"] = st.column_config.NumberColumn(width=90, format="%.2f %%")
     st.dataframe(pairs, hide_index=True, key=key, row_height=60, column_config=narrow)
 
 
@@ -261,6 +273,7 @@ def _pair_table(
     similarities: SentenceSimilarity, texts: Sequence[str], unrelated: Calibration | None = None
 ) -> pd.DataFrame:
     """All pairs, the most similar first; with their percentiles among `unrelated` pairs, if these are given."""
+    pairs = similarities.pairs()
     frame = pd.DataFrame(
         [
             {
@@ -269,9 +282,10 @@ def _pair_table(
                 "first": texts[pair.first],
                 "second": texts[pair.second],
             }
-            for pair in similarities.pairs()
+            for pair in pairs
         ]
     )
     if unrelated is not None:
-        frame.insert(0, "percentile", (100 * unrelated.shares(frame["cosine"])).round(2))
+        # Of the cosines as they are: near 1 the fourth decimal is worth many percentiles.
+        frame.insert(0, "percentile", (100 * unrelated.shares([pair.similarity for pair in pairs])).round(4))
     return frame

@@ -84,11 +84,12 @@ def line(score: float, found: Calibration | None = None) -> None:
 def _with_interval(found: Calibration, score: float) -> str:
     """The same with the interval and the number of pairs, as a sentence."""
     standing = found.standing(score)
-    low, high = (f"{100 * end:.1f}" for end in (standing.low, standing.high))
+    low = calibration.rounded(standing.low).removesuffix(" %")
+    high = "100 %" if np.isclose(standing.high, 1, rtol=0, atol=1e-9) else calibration.rounded(standing.high)
     share = "**all**" if standing.share == 1 else f"**{calibration.rounded(standing.share)}** of"
     return (
         f"The cosine **{theme.number(score, 3)}** is higher than that of {share} {standing.pairs:,} pairs of "
-        f"{SOURCES[state.get('context_source')]} (95 % interval {low} to {high} %)."
+        f"{SOURCES[state.get('context_source')]} (95 % interval {low} to {high})."
     )
 
 

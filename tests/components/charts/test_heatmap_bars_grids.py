@@ -7,6 +7,7 @@ import numpy as np
 from components.charts.bars import cosine_bars, parameter_bars, part_norm_bars, vector_bars, word_bars
 from components.charts.grids import tensor_grids
 from components.charts.heatmap import layer_heatmap, off_diagonal_limits, similarity_heatmap, word_scores
+from components.charts.matrices import token_matrix
 
 
 def test_similarity_heatmap_keeps_equal_labels_apart() -> None:
@@ -108,7 +109,9 @@ def test_word_scores_part_the_texts_on_one_symmetric_scale() -> None:
 
 def test_every_cell_of_a_similarity_heatmap_can_be_clicked_and_the_chosen_pair_is_framed_twice() -> None:
     matrix = np.array([[1.0, 0.25, 0.5], [0.25, 1.0, 0.75], [0.5, 0.75, 1.0]])
-    figure = similarity_heatmap(matrix, ["<b>", "two", "three"], "Title", numbers=[3, 1, 2], chosen=(0, 2))
+    figure = similarity_heatmap(
+        matrix, ["<b>", "two", "three"], "Title", numbers=[3, 1, 2], clickable=True, chosen=(0, 2)
+    )
     points = figure.data[-1]
     assert [tuple(cell) for cell in points.customdata] == [(row, column) for row in range(3) for column in range(3)]
     for (row, column), x, y, hint in zip(points.customdata, points.x, points.y, points.text, strict=True):
@@ -119,3 +122,49 @@ def test_every_cell_of_a_similarity_heatmap_can_be_clicked_and_the_chosen_pair_i
     centres = {((shape.y0 + shape.y1) / 2, (shape.x0 + shape.x1) / 2) for shape in figure.layout.shapes}
     assert centres == {(0, 2), (2, 0)}
     assert figure.layout.hoverdistance == -1  # a click anywhere in a cell hits it
+
+
+def test_cells_can_be_clicked_only_on_request_and_show_their_hint_anyway() -> None:
+    matrix = np.array([[1.0, 0.25], [0.25, 1.0]])
+    figure = similarity_heatmap(matrix, ["<b>", "two"], "Title")
+    assert [trace.type for trace in figure.data] == ["heatmap", "heatmap"]
+    assert figure.layout.dragmode is None
+    for cells in figure.data:  # the diagonal is the second's
+        assert cells.hovertemplate == "%{customdata}<extra></extra>"
+        assert cells.hoverongaps is False
+        assert cells.hoverinfo is None
+    assert figure.data[0].customdata[0][1] == "1  &lt;b&gt;<br>2  two<br>cosine 0.2500"
+    assert figure.data[1].customdata[1][1] == "2  two<br>with itself: 1"
+    assert figure.data[0].texttemplate is None
+
+
+def test_a_sentence_without_a_vector_has_no_hints() -> None:
+    matrix = np.array([[1.0, np.nan, 0.5], [np.nan, np.nan, np.nan], [0.5, np.nan, 1.0]])
+    figure = similarity_heatmap(matrix, ["a", "b", "c"], "Title", clickable=True)
+    assert [tuple(cell) for cell in figure.data[-1].customdata] == [(0, 0), (0, 2), (2, 0), (2, 2)]
+    assert figure.layout.hoverdistance == 20
+    drawn = similarity_heatmap(matrix, ["a", "b", "c"], "Title").data[0]
+    assert [list(row) for row in drawn.customdata][1] == ["", "", ""]
+
+
+def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
+    matrix = np.array([[100, 99.85, 99.4], [99.85, 100, 100], [99.4, 100, 100]])
+    figure = similarity_heatmap(matrix, ["a", "b", "c"], "Title", show_values=True, value="percentile", clickable=True)
+    assert figure.data[0].texttemplate == "%{text}"
+    assert [list(row) for row in figure.data[0].text] == [["", "> 99", "99"], ["> 99", "", "> 99"], ["99", "> 99", ""]]
+    hints = dict(zip(map(tuple, figure.data[-1].customdata), figure.data[-1].text, strict=True))
+    assert hints[0, 1].endswith("percentile 99.8500")
+    assert hints[1, 2].endswith("percentile > 99.99")
+    others = token_matrix(
+        np.array([[99.85, np.nan]]),
+        ["a"],
+        ["b", "c"],
+        "Title",
+        rows="r",
+        columns="c",
+        value="percentile",
+        show_values=True,
+    )
+    assert [list(row) for row in others.data[0].text] == [["> 99", ""]]
+    cosines = similarity_heatmap(matrix / 100, ["a", "b", "c"], "Title", show_values=True)
+    assert cosines.data[0].texttemplate == "%{z:.2f}"

@@ -12,6 +12,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from components.analysis.pooling import pool
+from components.analysis.similarity import calibration
 from components.arrays import cosine
 from dashboard import caching, ready_made
 from dashboard.views.heatmaps import blocks
@@ -318,3 +319,35 @@ def test_percentiles_are_shares_of_the_unrelated_pairs(open_page: Open, view: st
     expected = [100 * np.mean(unrelated < value) for value in shown[0][known]]
     np.testing.assert_allclose(shown[1][known], expected, atol=0.1)
     assert len(expected) >= 6
+
+
+@pytest.mark.parametrize("sentences", [BANK, THREE_GROUPS])  # a table, and a list
+def test_the_pairs_have_the_percentiles_of_the_matrix(open_page: Open, sentences: tuple[str, ...]) -> None:
+    app = open_page("heatmaps", view="sentences", s=list(sentences), pool="cls", l="1", pct="1")
+    matrix = np.asarray(figures(app)[0]["data"][0]["z"], float)
+    pairs = (app.table or app.dataframe)[0].value
+    expected = [matrix[int(first) - 1, int(second) - 1] for first, second in pairs["pair"].str.split(" – ")]
+    if app.table:
+        assert list(pairs["percentile"]) == [calibration.rounded(value / 100) for value in expected]
+    else:
+        np.testing.assert_allclose(pairs["percentile"], np.minimum(expected, 99.99), atol=0.006)
+        assert pairs["percentile"].max() < 100
+
+
+def test_only_a_chosen_pair_has_a_frame(open_page: Open) -> None:
+    app = open_page("heatmaps", view="sentences")
+    assert "shapes" not in figures(app)[0]["layout"]
+    app.run()
+    assert "shapes" not in figures(app)[0]["layout"]
+    app.selectbox(key="why_pair").select_index(1).run()
+    assert len(figures(app)[0]["layout"]["shapes"]) == 4  # two frames of two lines each
+    chosen = app.selectbox(key="why_pair").value
+    first, second = map(int, chosen.split("-"))
+    centres = {
+        ((item["x0"] + item["x1"]) / 2, (item["y0"] + item["y1"]) / 2) for item in figures(app)[0]["layout"]["shapes"]
+    }
+    assert centres == {(first, second), (second, first)}
+    app.segmented_control(key="w_heatmaps_view").set_value("layers").run()
+    app.segmented_control(key="w_heatmaps_view").set_value("sentences").run()
+    assert app.selectbox(key="why_pair").value == chosen  # the box and the frame agree
+    assert len(figures(app)[0]["layout"]["shapes"]) == 4

@@ -49,3 +49,9 @@ def test_ticks_are_round_and_within_the_bars() -> None:
     assert list(figure.layout.xaxis.ticktext) == ["−0.05", "0", "0.1"]
     flat = word_bars(["a"], np.zeros(1), np.zeros(1), "Title")
     assert list(flat.layout.xaxis.tickvals) == [0.0]
+
+
+def test_the_scale_of_negative_parts_ends_at_zero() -> None:
+    figure = word_bars(["a"], np.array([-0.13]), np.array([-0.09]), "Title")
+    np.testing.assert_allclose(figure.layout.xaxis.range, (1.05 * -0.13, 0))
+    assert tuple(word_bars(["a"], np.zeros(1), np.zeros(1), "Title").layout.xaxis.range) == (0, 1)

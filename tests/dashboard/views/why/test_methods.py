@@ -200,3 +200,23 @@ def test_texts_are_read_as_far_as_in_the_other_views(open_page: Open, monkeypatc
     assert "**90 tokens are truncated** of sentence 2" in texts(app)
     assert "of sentence 1" not in texts(app)
     assert "of 506 and 510." in texts(app)
+
+
+@pytest.mark.parametrize("in_order", [1, -1])
+def test_the_pace_is_measured_on_a_batch_of_the_longer_text(monkeypatch: pytest.MonkeyPatch, in_order: int) -> None:
+    """A short text read alone takes several times as long a token."""
+    monkeypatch.setattr(view.st, "session_state", {})
+    model, read = backend(), []
+
+    def embed(texts: list[str], **options: object) -> None:
+        read.append(texts)
+
+    monkeypatch.setattr(model, "embed", embed)
+    long_text = " ".join(f"We put money {number} in the bank." for number in range(60))
+    sentences = model.tokenize([FIRST, long_text][::in_order])
+    assert view._seconds_per_token(model, sentences, 6, "mean", 512) > 0
+    assert len(read) == 2  # the second time counts
+    assert all(text and text in long_text for text in read[1])
+    tokens = sum(map(len, model.tokenize(read[1], max_length=512)))
+    assert len(read[1]) > 1
+    assert view.SAMPLE_TOKENS * 0.8 < tokens < view.SAMPLE_TOKENS * 1.5

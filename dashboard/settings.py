@@ -292,7 +292,7 @@ SETTINGS: tuple[Setting, ...] = (
         "lesson",
         (),
         _parse_lesson,
-        lambda value: [f"{value[0]}.{value[1]}"],
+        lambda value: [f"{value[0]}.{value[1]}"] if value else [],
         EVERYWHERE,
         shared=True,
     ),

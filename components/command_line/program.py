@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from components import operator_settings
-from components.command_line import (
+from components.command_line import options as shared
+from components.command_line.commands import (
     cache,
     check,
     evaluate,
@@ -34,7 +35,6 @@ from components.command_line import (
     train,
     why,
 )
-from components.command_line import options as shared
 from components.errors import InputError, UserError
 
 COMMANDS = (index, search, rerank, evaluate, sts, train, why, reproduce, check, lessons, cache, settings)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.command_line import cache
+from components.command_line.commands import cache
 from components.command_line.options import visible
 from components.command_line.program import main
 from tests.components.command_line.in_process import run

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from components.command_line import options as shared
-from components.command_line import search
+from components.command_line.commands import search
 from components.errors import InputError
 
 NAME = "rerank"

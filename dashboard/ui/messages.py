@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import re
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from components.errors import UserError
+from components.operator_settings import CACHE
 from dashboard import ready_made, state
 from dashboard.ui import wording
 
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
+# How writing a file fails where the folder is read-only, gone or not ours, and where the disk is full.
+_UNWRITABLE = {
+    *(errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR),
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO),
+}
 NO_BASELINE = (
     "There is no baseline for this model: its tokenizer cannot tell the words of the English sample apart, or the model "
     "cannot read them."
@@ -48,12 +55,19 @@ def notices(page: str | None = None) -> None:
 
 
 def explain(problem: BaseException, doing: str) -> None:
-    """Show an error as a message. Only a UserError is written for people.
+    """Show an error as a message. Only a UserError is written for people; of the system's own the reason is said.
 
     Nothing is logged here, since a page shows the error of a job again whenever it is drawn: the queue has logged it.
     """
     if isinstance(problem, UserError):
         st.error(f"**{escape(problem.problem)}** {escape(problem.expected)}\n\n{escape(problem.fix)}")
+        return
+    if isinstance(problem, OSError) and problem.errno in _UNWRITABLE:  # no path: a page names none of the server's
+        st.error(
+            f"**The server could not write a file while {doing}: {escape(problem.strerror or '')}.** Vectors and training "
+            "runs are kept in the server's cache folder, which needs room and permission to write.\n\nTell whoever runs "
+            f"this server; the setting {escape(CACHE.variable)} names another folder."
+        )
         return
     st.error(
         f"**Something went wrong while {doing}.** This is an error in the dashboard, not yours. The server's log has "

@@ -22,6 +22,7 @@ class Session:
     socket: ClientConnection
     elements: list[object] = field(default_factory=list)
     asked_again: dict[str, float] = field(default_factory=dict)  # fragments that want to be run every so many seconds
+    page_hash: str = ""  # of the page drawn last: a fragment that draws the whole page draws this one
 
     def run(
         self, page: str = "", query: str = "", *, states: tuple[WidgetState, ...] = (), seconds: float = 60
@@ -45,7 +46,9 @@ class Session:
                 raise TimeoutError(f"still waiting after {seconds} s: {page} {query}")
             fragment, interval = min(self.asked_again.items(), key=lambda item: item[1])
             time.sleep(interval)
-            client = ClientState(page_name=page, query_string=query, fragment_id=fragment, is_auto_rerun=True)
+            client = ClientState(
+                page_script_hash=self.page_hash, query_string=query, fragment_id=fragment, is_auto_rerun=True
+            )
             self._run(client, seconds)
 
     def _run(self, client: ClientState, seconds: float) -> None:
@@ -59,6 +62,8 @@ class Session:
             kind = received.WhichOneof("type")
             if kind == "new_session" and not received.metadata.run.fragment_ids:
                 self.elements, self.asked_again = [], {}  # a whole page is drawn
+            if kind == "navigation":
+                self.page_hash = received.navigation.page_script_hash
             if kind == "auto_rerun":
                 self.asked_again[received.auto_rerun.fragment_id] = received.auto_rerun.interval
             if kind == "delta" and received.delta.WhichOneof("type") == "new_element":

@@ -108,25 +108,7 @@ def build_index(
         ) from problem
     try:
         folder = Path(os.path.abspath(folder))  # without "..", whose lock file would have no place
-        if folder.exists():
-            return _already_there(folder, info)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with lock_of(folder) as lock:
-            if folder.exists():  # another process has just finished it
-                return _already_there(folder, info)
-            part = folder.with_name(folder.name + ".part")
-            try:
-                _prepare(part, info, corpus)
-            except BaseException:  # nothing was begun here
-                Path(lock.lock_file).unlink(missing_ok=True)
-                raise
-            tokens, truncated = _embed(part, backend, corpus.texts, info, progress, is_cancelled)
-            info = replace(info, tokens=tokens, truncated=truncated, versions=versions())
-            index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
-            part.rename(folder)
-            for name in (JOB, DONE):  # after the move: a build killed in between leaves a complete index
-                (folder / name).unlink()
-            return open_index(folder)
+        return built(backend, corpus, folder, info, progress, is_cancelled)
     except Timeout as problem:
         raise InputError(
             f"Another process is building {folder}.",
@@ -141,6 +123,39 @@ def build_index(
             "The index needs a folder with permission to write.",
             "Choose another folder.",
         ) from problem
+
+
+def built(
+    backend: Backend,
+    corpus: Texts,
+    folder: Path,
+    info: IndexInfo,
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> VectorIndex:
+    """`build_index` of what is planned, for callers who have a folder of their own.
+
+    Raises filelock.Timeout while another process builds the same index, and OSError where nothing can be written.
+    """
+    if folder.exists():
+        return _already_there(folder, info)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with lock_of(folder) as lock:
+        if folder.exists():  # another process has just finished it
+            return _already_there(folder, info)
+        part = folder.with_name(folder.name + ".part")
+        try:
+            _prepare(part, info, corpus)
+        except BaseException:  # nothing was begun here
+            Path(lock.lock_file).unlink(missing_ok=True)
+            raise
+        tokens, truncated = _embed(part, backend, corpus.texts, info, progress, is_cancelled)
+        info = replace(info, tokens=tokens, truncated=truncated, versions=versions())
+        index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
+        part.rename(folder)
+        for name in (JOB, DONE):  # after the move: a build killed in between leaves a complete index
+            (folder / name).unlink()
+        return open_index(folder)
 
 
 def _already_there(folder: Path, expected: IndexInfo) -> VectorIndex:

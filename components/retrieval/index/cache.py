@@ -10,6 +10,7 @@ import logging
 import os
 import shutil
 import threading
+import time
 from collections.abc import Hashable
 from contextlib import suppress
 from pathlib import Path
@@ -20,11 +21,11 @@ from filelock import Timeout
 from components import operator_settings
 from components.errors import InputError
 from components.folders import cache_part
-from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
+from components.jobs import RETRY_SECONDS, Cancelled, IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
 from components.model.embedding.disk import private_folder
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
-from components.retrieval.index.build import DONE, build_index, lock_of, planned
+from components.retrieval.index.build import DONE, built, lock_of, planned
 from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CACHE_BYTES = operator_settings.CACHE_BYTES.default or 0
 KEPT_JOBS = 16
+WAIT_SECONDS = 0.5  # between two looks at what another process builds
 LANE, SHORT_LANE = "embedding", "short embedding"
 SHORT = 3_000  # sentences: up to here a corpus does not wait behind long ones
 log = logging.getLogger(__name__)
@@ -82,15 +84,20 @@ class IndexCache:
         key = wanted.identity
 
         def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> VectorIndex:
-            with self._lock:  # a usable index may have been built since the request
-                usable = self._open_usable(wanted, wanted.dtype)
-            if usable is not None:
-                return usable
-            private_folder(self.folder)
-            self._remove_damaged(self.folder / key)
-            index = build_index(
-                backend, corpus, self.folder / key, options, wanted.dtype, report_progress, is_cancelled
-            )
+            while True:
+                with self._lock:  # a usable index may have been built since the request
+                    usable = self._open_usable(wanted, wanted.dtype)
+                if usable is not None:
+                    return usable
+                private_folder(self.folder)
+                self._remove_damaged(self.folder / key)
+                try:
+                    index = built(backend, corpus, self.folder / key, wanted, report_progress, is_cancelled)
+                    break
+                except Timeout:  # another server with the same cache builds it: its index serves here too
+                    if is_cancelled():
+                        raise Cancelled from None
+                    time.sleep(WAIT_SECONDS)
             for path in (index.folder, *index.folder.iterdir()):
                 path.chmod(0o700 if path.is_dir() else 0o600)
             self._make_room(key)

@@ -1,0 +1,107 @@
+"""What happens to the disk under a server: it is killed while it writes, shared with a second server, emptied, full."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.exceptions import ConnectionClosed
+
+from tests.browser.conftest import Server, start_server, stop_server
+from tests.faults.session import Session, opened
+
+QUERY = urlencode([("q", "a storm at sea")])
+LIST = "bert_internals_hits"
+
+
+@contextmanager
+def running(folder: Path, name: str, cache: Path) -> Iterator[Server]:
+    server = start_server(folder / f"{name}.txt", BERT_INTERNALS_CACHE=str(cache), BERT_INTERNALS_WARM_UP="0")
+    try:
+        yield server
+    finally:
+        stop_server(server)
+
+
+def drawn(session: Session, kind: str) -> list[object]:
+    return [element for element in session.elements if type(element).__name__ == kind]
+
+
+def alerts(session: Session) -> str:
+    return "\n".join(element.body for element in drawn(session, "Alert"))  # type: ignore[attr-defined]
+
+
+def hits(session: Session, query: str = QUERY) -> tuple[str, list[str]]:
+    """The list of hits and the figures that Search draws once its corpus is embedded."""
+    session.run("search", query)
+    session.wait_for_result("search", query, seconds=120)
+    assert not alerts(session)
+    lists = [element for element in drawn(session, "BidiComponent") if element.component_name == LIST]  # type: ignore[attr-defined]
+    assert len(lists) == 1
+    return lists[0].json, [figure.spec for figure in drawn(session, "PlotlyChart")]  # type: ignore[attr-defined]
+
+
+def searched(server: Server) -> tuple[str, list[str]]:
+    with opened(server.url) as session:
+        return hits(session)
+
+
+def unfinished(cache: Path) -> list[Path]:
+    return list(cache.glob("indexes/*.part/done.json"))
+
+
+def test_a_server_killed_while_it_embeds_leaves_what_two_others_finish_once(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    with running(tmp_path, "killed", cache) as server, ThreadPoolExecutor(1) as people:
+        asked = people.submit(searched, server)
+        end = time.monotonic() + 60
+        while not unfinished(cache):
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        server.process.kill()
+        assert isinstance(asked.exception(60), (OSError, ConnectionClosed))
+    assert unfinished(cache)
+    with running(tmp_path, "first", cache) as first, running(tmp_path, "second", cache) as second:
+        with ThreadPoolExecutor(2) as people:
+            found = list(people.map(searched, (first, second)))
+        assert "storm" in found[0][0]
+        assert found[0] == found[1]
+        assert not unfinished(cache)
+        assert len(list(cache.glob("indexes/*/manifest.json"))) == 1
+
+
+def test_a_server_whose_cache_is_removed_or_full_says_so_and_recovers(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    with running(tmp_path, "server", cache) as server:
+        before = searched(server)
+        shutil.rmtree(cache)
+        assert searched(server) == before  # built again, or still mapped into memory
+        shutil.rmtree(cache, ignore_errors=True)
+        limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (100_000, limits[1]))
+        with opened(server.url) as session:
+            session.run("search", QUERY)
+            session.wait_for_result("search", QUERY)
+            said = alerts(session)
+            assert "could not write a file while embedding the corpus" in said
+            assert "File too large" in said
+            assert str(cache) not in said
+            button = next(button for button in drawn(session, "Button") if button.label == "Continue")  # type: ignore[attr-defined]
+            session.run("layers")  # what needs no disk goes on
+            session.wait_for_result("layers")
+            assert drawn(session, "PlotlyChart")
+            assert not alerts(session)
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
+            session.run("search", QUERY)
+            session.run("search", QUERY, states=(WidgetState(id=button.id, trigger_value=True),))  # type: ignore[attr-defined]
+            session.wait_for_result("search", QUERY, seconds=120)
+            assert not alerts(session)
+        assert searched(server) == before
+        assert server.process.poll() is None

@@ -782,3 +782,40 @@ def test_a_hostile_manifest_is_refused_in_one_line(backend, options, tmp_path, c
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert len(said) < 600
+
+
+def test_a_clock_that_was_set_back_changes_nothing(backend, options, tmp_path):
+    """The files of the cache are then of the future. What is used last still goes last."""
+    indexes = IndexCache(folder=tmp_path, limit=1)
+    first = indexes.request(backend, sentences(3), options)
+    wait(first)
+    year_2100 = 4_102_444_800
+    os.utime(first.result.folder / MANIFEST, (year_2100, year_2100))
+    again = IndexCache(folder=tmp_path, limit=1)
+    found = again.request(backend, sentences(3), options)
+    wait(found)
+    assert found.result.folder == first.result.folder
+    assert (found.result.folder / MANIFEST).stat().st_mtime < year_2100  # its use just now counts
+    second = again.request(backend, sentences(4), options)
+    wait(second)
+    again.jobs.drop([found])
+    third = again.request(backend, sentences(5), options)
+    wait(third)
+    assert not first.result.folder.exists()
+    assert third.result.folder.exists()
+
+
+def test_a_build_of_another_server_is_waited_for_and_serves(backend, options, tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "WAIT_SECONDS", 0.01)
+    indexes, wanted = IndexCache(folder=tmp_path), build.planned(backend, sentences(5), options, "auto")
+    with build.lock_of(tmp_path / wanted.identity):
+        waiting = indexes.request(backend, sentences(5), options)
+        assert not waiting.finished.wait(0.2)
+        leaving = IndexCache(folder=tmp_path)
+        stopped = leaving.request(backend, sentences(5), options)
+        leaving.jobs.stop(stopped)
+        assert stopped.finished.wait(20)
+        assert stopped.is_cancelled
+        assert not waiting.finished.is_set()
+    wait(waiting)
+    assert waiting.result.info.identity == wanted.identity

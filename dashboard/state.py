@@ -140,8 +140,7 @@ def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
     """The page's settings that differ from their defaults, and whether the address has room for the sentences."""
     address: dict[str, list[str]] = {}
     for setting in SETTINGS:
-        value = get(setting.name)
-        if page not in setting.pages or value == setting.default:
+        if page not in setting.pages or (value := get(setting.name)) == setting.default:
             continue
         # A value that cannot be written is left out of the link: it must not make the page fail.
         with contextlib.suppress(TypeError, ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -39,23 +40,23 @@ def layer_curves(
     highest layer of each curve. NaN leaves a gap.
     """
     layers = np.arange(values.shape[1])
-    figure = go.Figure()
-    if band is not None:
-        _add_band(figure, layers, band)
+    traces = [] if band is None else _band(layers, band)
     for index, (row, label) in enumerate(zip(values, labels, strict=True)):
-        style = theme.line_style(index)
         long_name = theme.plain(details[index] if details else label, 140)
-        figure.add_scatter(
-            x=layers,
-            y=np.asarray(row, np.float32),
-            name=theme.plain(label),
-            mode="lines+markers",
-            line=style,
-            marker=_extremes(row, index) if mark_extremes else theme.marker_style(index),
-            hovertemplate=f"{long_name}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
+        traces.append(
+            {
+                "x": layers,
+                "y": np.asarray(row, np.float32),
+                "name": theme.plain(label),
+                "mode": "lines+markers",
+                "line": theme.line_style(index),
+                "marker": _extremes(row, index) if mark_extremes else theme.marker_style(index),
+                "hovertemplate": f"{long_name}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
+            }
         )
+    figure = go.Figure(traces)
     theme.layer_axis(figure, len(layers))
-    figure.update_yaxes(title=y_title, range=y_range, zeroline=False)
+    figure.layout.yaxis = {"title": {"text": y_title}, "range": y_range, "zeroline": False}
     theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, 440)
 
@@ -69,62 +70,67 @@ def block_curves(values: np.ndarray, labels: Sequence[str], title: str) -> go.Fi
     More than 64 tokens are drawn as the band that contains 90 % of them.
     """
     blocks = np.arange(values.shape[1])
-    figure = go.Figure()
+    traces = []
     average = np.nanmean(values, axis=0)
     if len(values) > MANY_LINES:  # hundreds of lines would show only their spread
         low, high = np.nanpercentile(values, (5, 95), axis=0)
-        _add_band(figure, blocks, BandData(average, low, high, f"{len(values)} tokens, 5–95 %"))
+        traces = _band(blocks, BandData(average, low, high, f"{len(values)} tokens, 5–95 %"))
         values, labels = values[:0], labels[:0]
     for index, (row, label) in enumerate(zip(values, labels, strict=True)):
-        figure.add_scatter(
-            x=blocks,
-            y=np.asarray(row, np.float32),
-            name=theme.plain(label, 26),
-            mode="lines+markers",
-            line={"color": theme.PALETTE[index % len(theme.PALETTE)], "width": 1.2},
-            marker={"size": 4},
-            opacity=0.75,
-            hovertemplate=f"{theme.plain(label, 26)}<br>block %{{x}}: %{{y:.4f}}<extra></extra>",
-            showlegend=False,
+        traces.append(
+            {
+                "x": blocks,
+                "y": np.asarray(row, np.float32),
+                "name": theme.plain(label, 26),
+                "mode": "lines+markers",
+                "line": {"color": theme.PALETTE[index % len(theme.PALETTE)], "width": 1.2},
+                "marker": {"size": 4},
+                "opacity": 0.75,
+                "hovertemplate": f"{theme.plain(label, 26)}<br>block %{{x}}: %{{y:.4f}}<extra></extra>",
+                "showlegend": False,
+            }
         )
-    figure.add_scatter(
-        x=blocks,
-        y=average.astype(np.float32),
-        name="mean of all tokens",
-        mode="lines",
-        line={"color": theme.GREY, "width": 5},
-        hovertemplate="mean<br>block %{x}: %{y:.4f}<extra></extra>",
+    traces.append(
+        {
+            "x": blocks,
+            "y": average.astype(np.float32),
+            "name": "mean of all tokens",
+            "mode": "lines",
+            "line": {"color": theme.GREY, "width": 5},
+            "hovertemplate": "mean<br>block %{x}: %{y:.4f}<extra></extra>",
+        }
     )
+    figure = go.Figure(traces)
     theme.layer_axis(figure, len(blocks))
-    figure.update_xaxes(title="block (block b turns layer b into layer b+1)")
-    figure.update_yaxes(title="cosine before and after", zeroline=False)
+    figure.layout.xaxis.title.text = "block (block b turns layer b into layer b+1)"
+    figure.layout.yaxis = {"title": {"text": "cosine before and after"}, "zeroline": False}
     theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, 380)
 
 
-def _add_band(figure: go.Figure, layers: np.ndarray, band: BandData) -> None:
-    edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
-    figure.add_scatter(x=layers, y=np.asarray(band.high, np.float32), name="95 %", **edge)
-    figure.add_scatter(
-        x=layers,
-        y=np.asarray(band.low, np.float32),
-        name="5 %",
-        fill="tonexty",
-        fillcolor="rgba(133,139,149,0.22)",
-        **edge,
-    )
-    figure.add_scatter(
-        x=layers,
-        y=np.asarray(band.mean, np.float32),
-        name=band.name,
-        mode="lines",
-        line={"color": theme.GREY, "dash": "dot", "width": 2},
-        customdata=np.stack([band.low, band.high], axis=1).astype(np.float32),
-        hovertemplate=(
-            f"{band.name}<br>layer %{{x}}: mean %{{y:.3f}}, 5–95 % %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}"
-            "<extra></extra>"
-        ),
-    )
+def _band(layers: np.ndarray, band: BandData) -> list[dict[str, Any]]:
+    """The traces of a band: its upper and lower edge, and the mean."""
+    edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "x": layers}
+    limits = "5–95 % %{customdata[0]:.3f} to %{customdata[1]:.3f}"
+    return [
+        {**edge, "y": np.asarray(band.high, np.float32), "name": "95 %"},
+        {
+            **edge,
+            "y": np.asarray(band.low, np.float32),
+            "name": "5 %",
+            "fill": "tonexty",
+            "fillcolor": "rgba(133,139,149,0.22)",
+        },
+        {
+            "x": layers,
+            "y": np.asarray(band.mean, np.float32),
+            "name": band.name,
+            "mode": "lines",
+            "line": {"color": theme.GREY, "dash": "dot", "width": 2},
+            "customdata": np.stack([band.low, band.high], axis=1).astype(np.float32),
+            "hovertemplate": f"{band.name}<br>layer %{{x}}: mean %{{y:.3f}}, {limits}<extra></extra>",
+        },
+    ]
 
 
 def _extremes(row: np.ndarray, index: int) -> dict[str, list[str] | list[int]]:

@@ -89,9 +89,9 @@ def heatmap(
 
 
 def layer_axis(figure: go.Figure, layers: int) -> None:
-    figure.update_xaxes(
-        title="layer (0 = embeddings, before any block)", tickmode="linear", dtick=1 if layers <= 14 else 2
-    )
+    for axis in figure.select_xaxes():
+        axis.title.text = "layer (0 = embeddings, before any block)"
+        axis.tickmode, axis.dtick = "linear", 1 if layers <= 14 else 2
 
 
 def legend_below(figure: go.Figure, shown: bool | None = None) -> None:
@@ -101,45 +101,43 @@ def legend_below(figure: go.Figure, shown: bool | None = None) -> None:
     that it never covers the axis's title.
     """
     place = {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0, "xanchor": "left"}
-    figure.update_layout(legend=place | {"traceorder": "normal"}, showlegend=shown, hovermode="closest")
+    figure.layout.legend = place | {"traceorder": "normal"}
+    figure.layout.showlegend, figure.layout.hovermode = shown, "closest"
 
 
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
     """Set title, height, margins and font size."""
-    text = wrapped(title)
-    figure.update_layout(
-        {
-            **_type_sizes(1.0),
-            "title": {"text": text, "x": 0, "xanchor": "left", "font": {"size": FONT_SIZE * 1.15}},
-            "height": height,
-            "margin": {"l": 8, "r": 12, "t": 46 + 20 * text.count("<br>"), "b": 8},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-        }
-    )
-    axis = _axis_type_sizes(1.0) | {"automargin": True}
-    return figure.update_xaxes(axis).update_yaxes(axis)
+    text, layout = wrapped(title), figure.layout
+    layout.title = {"text": text, "x": 0, "xanchor": "left"}
+    layout.height = height
+    layout.margin = {"l": 8, "r": 12, "t": 46 + 20 * text.count("<br>"), "b": 8}
+    layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)"
+    _set_type_sizes(figure, 1.0)
+    for axis in _axes(figure):
+        axis.automargin = True
+    return figure
 
 
 def enlarge(figure: go.Figure, scale: float) -> go.Figure:
     """Enlarge the type of a finished figure, and the room for it; for a projector."""
-    if scale == 1.0:  # as most figures are: each update takes a millisecond or more
+    if scale == 1.0:  # as most figures are
         return figure
-    layout, axis = figure.layout, _axis_type_sizes(scale)
-    figure.update_layout(
-        {
-            **_type_sizes(scale),
-            "title": {"font": {"size": FONT_SIZE * scale * 1.15}},
-            "height": round(layout.height * (1 + (scale - 1) / 2)),
-            "margin": {"t": round(layout.margin.t * scale)},
-        }
-    )
-    return figure.update_xaxes(axis).update_yaxes(axis)
+    layout = figure.layout
+    layout.height = round(layout.height * (1 + (scale - 1) / 2))
+    layout.margin.t = round(layout.margin.t * scale)
+    _set_type_sizes(figure, scale)
+    return figure
 
 
-def _type_sizes(scale: float) -> dict[str, Any]:
-    return {"font": {"size": FONT_SIZE * scale}, "hoverlabel": {"font": {"size": FONT_SIZE * scale}}}
+def _set_type_sizes(figure: go.Figure, scale: float) -> None:
+    """Property by property: `update_layout` and `update_xaxes` take ten times as long, a third of a page's time."""
+    layout = figure.layout
+    layout.font.size = layout.hoverlabel.font.size = FONT_SIZE * scale
+    layout.title.font.size = FONT_SIZE * scale * 1.15
+    for axis in _axes(figure):
+        axis.title.font.size = FONT_SIZE * scale
+        axis.tickfont.size = FONT_SIZE * scale * 0.92
 
 
-def _axis_type_sizes(scale: float) -> dict[str, Any]:
-    return {"title": {"font": {"size": FONT_SIZE * scale}}, "tickfont": {"size": FONT_SIZE * scale * 0.92}}
+def _axes(figure: go.Figure) -> list[Any]:
+    return [*figure.select_xaxes(), *figure.select_yaxes()]

@@ -44,7 +44,7 @@ def figure(
     if message and not message_below:
         st.markdown(f":material/insights: {message}")
     # Not transparent: a picture saved in dark mode would have light type without a background.
-    sized(chart).update_layout(paper_bgcolor=DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER)
+    sized(chart).layout.paper_bgcolor = DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER
     st.plotly_chart(
         chart,
         key=key,

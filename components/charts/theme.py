@@ -140,4 +140,5 @@ def _set_type_sizes(figure: go.Figure, scale: float) -> None:
 
 
 def _axes(figure: go.Figure) -> list[Any]:
-    return [*figure.select_xaxes(), *figure.select_yaxes()]
+    """Every axis of a figure: "xaxis", "yaxis", "xaxis2" and so on. `select_xaxes` looks for each in many ways."""
+    return [figure.layout[name] for name in figure.layout if name.startswith(("xaxis", "yaxis"))]

@@ -23,12 +23,12 @@ STEP_MS = 900  # between two steps of what is played
 _EDITOR = "<label><span></span><textarea spellcheck='false'></textarea><small></small></label>"
 # Their names stand here too: until the script has run, a screen reader would find buttons without any.
 _LINK_BUTTON = (
-    '<button type="button" aria-label="Copy link"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M9.5 14.5l5-5M8 11l-2.5 2.5a3.5 3.5 0 0 0 '
-    '5 5L13 16M16 13l2.5-2.5a3.5 3.5 0 0 0-5-5L11 8"/></svg><span class="text"></span></button>'
+    '<button type="button" aria-label="Copy link"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M9.5 14.5l5-5M8 '
+    '11l-2.5 2.5a3.5 3.5 0 0 0 5 5L13 16M16 13l2.5-2.5a3.5 3.5 0 0 0-5-5L11 8"/></svg><span class="text"></span></button>'
 )
 _THEME_BUTTON = (
-    '<button type="button" aria-label="Light or dark"><svg viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="12" r="8"/>'
-    '<path d="M12 4a8 8 0 0 1 0 16z" fill="currentColor"/></svg></button>'
+    '<button type="button" aria-label="Light or dark"><svg viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="12" '
+    'r="8"/><path d="M12 4a8 8 0 0 1 0 16z" fill="currentColor"/></svg></button>'
 )
 
 

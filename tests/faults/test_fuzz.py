@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from components.command_line import program
 from components.errors import UserError
 from components.retrieval.corpora.corpus import columns_of, read_corpus
 from components.retrieval.corpora.readers.files import read_table
@@ -283,6 +287,62 @@ def test_the_manifest_of_an_index_is_read_or_refused(content: bytes) -> None:
             assert info.options.poolings
             assert info.dtype in {"float32", "float16"}
         refused_or(lambda: open_index(folder))
+
+
+# --- Command lines
+
+
+def options_of_commands() -> dict[str, list[str]]:
+    """Each command of the program and the options it takes."""
+    parser = program._parser()
+    commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return {
+        name: [option for action in command._actions for option in action.option_strings if option not in LEFT_OUT]
+        for name, command in commands.choices.items()
+    }
+
+
+LEFT_OUT = {"-h", "--help", "--debug"}  # --debug writes where an error happened, on many lines
+COMMAND_LINES = options_of_commands()
+VALUES = st.one_of(
+    st.text(st.characters(exclude_characters="\0"), max_size=30),  # no argument of a program holds a zero byte
+    st.sampled_from(
+        [
+            *("", "-", "--", "0", "-1", "1e9", "nan", "9" * 40, "6", "mean", "all", "1,2,3", "%s", "{}", "x" * 5_000),
+            *("texts.txt", "table.csv", "bad.jsonl", "folder", "no/such/file", "..", "~nobody/x"),
+            *("/dev/null", "/proc/self/mem", "\ud800", "\u202e"),
+        ]
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a few files, and nothing to download."""
+    folder = tmp_path_factory.mktemp("commands")
+    (folder / "texts.txt").write_text("A cat slept.\nShips sailed.\n")
+    (folder / "table.csv").write_text("a,b\n1,2\n")
+    (folder / "bad.jsonl").write_bytes(b'\xff{"a":')
+    (folder / "folder").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("BERT_INTERNALS_CACHE", str(folder / "cache"))
+        yield folder
+
+
+@cases(600)
+@given(data=st.data())
+def test_a_command_line_is_obeyed_or_refused_in_one_line(workplace: Path, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(COMMAND_LINES)))
+    words = st.one_of(st.sampled_from(COMMAND_LINES[name]), VALUES)
+    arguments = [name, *data.draw(st.lists(words, max_size=6))]
+    output, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(errors):
+        status = program.main(arguments)
+    assert status in {0, 2}, errors.getvalue()
+    if status == 2:
+        assert errors.getvalue().rstrip("\n").count("\n") == 0
 
 
 def test_the_files_are_read_before_they_are_mutated() -> None:

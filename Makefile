@@ -12,17 +12,17 @@ TEST_READY := $(VENV)/.test-ready
 # thread for its numbers.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test test-fast test-gpu lint format bench load fuzz reproduce tokenizers browser screenshots lesson-pictures clean
+.PHONY: run test test-fast test-gpu lint format bench load soak fuzz reproduce tokenizers browser screenshots lesson-pictures clean
 
 run: $(RUN_READY)
 	$(BIN)/python -m streamlit run dashboard/app.py \
 		--server.address "$(HOST)" --server.port "$(PORT)" --browser.gatherUsageStats false
 
 test: $(TEST_READY) browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not load and not fuzz"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not load and not fuzz and not soak"
 
 test-fast: $(TEST_READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not load and not fuzz and not browser"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not load and not fuzz and not soak and not browser"
 
 test-gpu: $(TEST_READY)
 	$(BIN)/python -m pytest tests/gpu -m gpu
@@ -43,7 +43,11 @@ bench: $(TEST_READY) browser
 load: $(TEST_READY)
 	$(BIN)/python -m pytest tests/load -m load -s
 
-# Ten thousand mutated addresses and uploads, the same in every run.
+# People who come and go for an hour, or SOAK_MINUTES=...: does the server's memory stay flat?
+soak: $(TEST_READY)
+	$(BIN)/python -m pytest tests/faults -m soak -s
+
+# Ten thousand mutated addresses, uploads and command lines, the same in every run.
 fuzz: $(TEST_READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults -n auto --maxprocesses 4 -m fuzz
 

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from components.retrieval.index.cache import IndexCache
     from components.retrieval.index.folder import IndexInfo, VectorIndex
     from components.retrieval.learnt.learnt_vectors import LearntVectors
+    from components.retrieval.search.blind_votes import BlindVotes
     from components.retrieval.search.static_vectors import StaticVectors
     from components.training.data import Split, TrainingData
     from components.training.history import History, HistoryReader
@@ -491,6 +492,14 @@ def sense_jobs() -> Jobs:
 def splade_indexes() -> Jobs:
     """The weights of corpora by SPLADE; those of one corpus take up to 256 MB, and 8 bytes a sentence."""
     return Jobs(queue(), "embedding", keep=8, keep_bytes=512 << 20, retry_seconds=RETRY_SECONDS)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def blind_votes() -> BlindVotes:
+    """What people voted in blind comparisons of two rankings, counted for each class."""
+    from components.retrieval.search.blind_votes import BlindVotes
+
+    return BlindVotes()
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

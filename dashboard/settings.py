@@ -397,6 +397,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
+    _flag("blind", "blind", False, SEARCH, words="blind comparison"),
     _text("query", "q", (*SEARCH, *PAIRS), DEFAULT_QUERY, 1_000),
     _choice("similarity", "sim", SIMILARITIES, (*SEARCH, *EVALUATE)),
     _number("k", "k", 10, 100, (*SEARCH, *PAIRS), least=1, words="number of hits"),

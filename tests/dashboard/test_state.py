@@ -91,6 +91,7 @@ EXAMPLES = {
     "centred": True,
     "show_baseline": False,
     "percentiles": True,
+    "blind": True,
     "sentence_a": 1,
     "sentence_b": 0,
     "reading": "together",

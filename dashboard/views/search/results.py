@@ -29,7 +29,7 @@ from dashboard.ui.wording import (
     SIMILARITY_HELP,
     SIMILARITY_NAMES,
 )
-from dashboard.views.search import judging, splade, why
+from dashboard.views.search import blind, judging, splade, why
 from dashboard.views.search.hit_list import Hit, hit_list
 from dashboard.views.search.request import SearchRequest
 
@@ -137,6 +137,9 @@ def results(request: SearchRequest, panel: DeltaGenerator) -> None:
         rankings.append(comparison)
     if not rankings:
         return
+    if len(rankings) == 2 and state.get("blind"):
+        blind.compare(request, [(ranked.title, ranked.best) for ranked in rankings])
+        return
     _side_by_side(request, rankings)
     if of_splade is not None and request.explained is None:
         splade.query_pieces(of_splade, request.query)
@@ -169,15 +172,25 @@ def query_controls() -> DeltaGenerator:
             placeholder="Type a few words: hits appear as you type",
             label_visibility="collapsed",
         )
-        with st.container(width=round(218 * controls.scale())):
-            controls.pick("compare_with", "Compare with", COMPARISONS, label_visibility="collapsed")
+        is_blind = state.get("blind") and state.get("compare_with") != "none"
+        if not is_blind:  # there the choice would name one of the two rankings
+            with st.container(width=round(218 * controls.scale())):
+                controls.pick("compare_with", "Compare with", COMPARISONS, label_visibility="collapsed")
         panel = controls.options()
     queries = {query: query for query in READY_QUERIES}
     controls.ready_row("Ready-made queries", queries, state.get("query"), _choose_query, key="w_ready_query")
     with panel:
+        if is_blind:
+            controls.pick("compare_with", "Compare with", COMPARISONS)
         controls.number("k", "Hits (k)", 1, 100, 10)
         controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
         controls.percentiles(disabled=state.get("similarity") == "dot")
+        controls.switch(
+            "blind",
+            "Blind comparison",
+            "Two rankings without their names and scores: people vote for the better list, query by query.",
+            disabled=state.get("compare_with") == "none",
+        )
         if state.get("compare_with") in reranking.STAGE_NAMES:
             controls.number("reranked_hits", "Candidates (re-ranked)", 10, reranking.MOST_CANDIDATES, 100)
     return panel

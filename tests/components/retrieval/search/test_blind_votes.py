@@ -1,0 +1,73 @@
+"""Votes on two unnamed rankings: counted once for each person, and an estimate over queries."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from scipy.stats import binomtest
+
+from components.retrieval.search import blind_votes
+from components.retrieval.search.blind_votes import (
+    ALIKE,
+    FIRST,
+    SECOND,
+    BlindVotes,
+    QueryVotes,
+    is_first_left,
+    preference,
+)
+
+
+def test_each_person_counts_once_for_a_query_with_the_last_vote():
+    votes = BlindVotes()
+    for person, value in (("ann", FIRST), ("bob", SECOND), ("ann", ALIKE), ("eve", FIRST)):
+        votes.give("a/b", "dogs", person, value)
+    votes.give("a/b", "cats", "ann", SECOND)
+    votes.give("a/c", "dogs", "ann", SECOND)
+    assert votes.votes("a/b") == (QueryVotes("dogs", 1, 1, 1), QueryVotes("cats", 0, 0, 1))
+    assert votes.of_person("a/b", "dogs", "ann") == ALIKE
+    assert votes.of_person("a/b", "dogs", "zoe") is None
+    assert votes.votes("nothing") == ()
+    with pytest.raises(ValueError, match="no vote"):
+        votes.give("a/b", "dogs", "ann", 0.3)
+
+
+def test_votes_of_many_people_at_once_are_all_counted():
+    votes = BlindVotes()
+    with ThreadPoolExecutor(8) as people:
+        list(people.map(lambda number: votes.give("a/b", f"query {number % 5}", number, FIRST), range(200)))
+    assert [each.first for each in votes.votes("a/b")] == [40] * 5
+
+
+def test_the_store_is_bounded(monkeypatch):
+    monkeypatch.setattr(blind_votes, "MOST_QUERIES", 2)
+    monkeypatch.setattr(blind_votes, "MOST_PEOPLE", 3)
+    now = [0.0]
+    votes = BlindVotes(clock=lambda: now[0])
+    for query in range(4):
+        for person in range(5):
+            votes.give("a/b", str(query), person, FIRST)
+    assert votes.votes("a/b") == (QueryVotes("0", 3, 0, 0), QueryVotes("1", 3, 0, 0))
+    now[0] = blind_votes.HOURS_KEPT * 3600 + 1
+    assert votes.votes("a/b") == ()
+
+
+def test_the_estimate_is_over_queries():
+    """Ten people on one query are one query: its value is 1/2, whatever their number."""
+    votes = [QueryVotes("dogs", 4, 2, 4), QueryVotes("cats", 0, 1, 0), QueryVotes("ships", 1, 0, 0)]
+    found = preference(votes)
+    assert found.value == pytest.approx(2 / 3)
+    expected = binomtest(2, 3).proportion_ci(method="wilson")
+    assert (found.low, found.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
+    assert preference([QueryVotes("dogs", 3, 1, 1)]).value == pytest.approx(0.7)
+    with pytest.raises(ValueError, match="no query"):
+        preference([])
+
+
+def test_the_sides_are_drawn_by_lot_and_the_same_for_all():
+    sides = [is_first_left("a / b", f"query {number}") for number in range(400)]
+    assert sides == [is_first_left("a / b", f"query {number}") for number in range(400)]
+    assert 150 < sum(sides) < 250
+    assert sides != [is_first_left("b / a", f"query {number}") for number in range(400)]
+    assert isinstance(is_first_left("a", "\ud800"), bool)

@@ -194,13 +194,19 @@ def notice(text: str, page: str = "") -> None:
     st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, page=page))
 
 
+def notice_while(name: str, value: Any, text: str) -> None:
+    """Show a message for some seconds, as long as a setting has this value, on the pages that use the setting."""
+    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, ((name, value),)))
+
+
 def refuse(name: str, replacement: Any, text: str) -> None:
     """Replace a setting's value that is not available, and say so for some seconds.
 
     The pages that use the setting show the message, until the value, the model or the corpus changes.
     """
     put(name, replacement)
-    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, _situation(name)))
+    situation = tuple((other, get(other)) for other in dict.fromkeys((name, "model", "corpus")))
+    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, situation))
 
 
 def current_notices(page: str | None = None) -> list[str]:
@@ -219,14 +225,10 @@ def current_notices(page: str | None = None) -> list[str]:
 class _Notice:
     since: float  # seconds of the monotonic clock
     text: str
-    setting: str = ""  # the one that was refused, if any
-    situation: tuple[Any, ...] = ()  # in which it was refused
+    setting: str = ""  # the one that it is about, if any
+    situation: tuple[tuple[str, Any], ...] = ()  # the settings and values with which it is true
     page: str = ""  # the page that shows it, if not all
 
     def is_current(self) -> bool:
         is_fresh = time.monotonic() - self.since < NOTICE_SECONDS
-        return is_fresh and (not self.setting or self.situation == _situation(self.setting))
-
-
-def _situation(name: str) -> tuple[Any, ...]:
-    return get(name), get("model"), get("corpus")
+        return is_fresh and all(get(name) == value for name, value in self.situation)

@@ -291,6 +291,17 @@ def query_words(query: str, prompt: str, differences: dict[str, float]) -> faile
     return failed_case.QueryWords(ledger([0.0] * len(parts)), ledger(rival), len(prompt))
 
 
+def test_a_long_query_has_bars_for_the_largest_differences_and_one_sum_of_all_others() -> None:
+    differences = {"cat": 0.2, "dog": -0.3, "bank": 0.01, "the": -0.02, "<s> </s>": 0.001}
+    found = query_words("the cat bank dog", "", differences)
+    names, right, rival = found.rows(4)
+    assert names == ["cat", "dog", "<s> </s>", "2 others"]
+    np.testing.assert_allclose(rival - right, [0.2, -0.3, 0.001, -0.01])
+    everything = found.rows(5)
+    assert everything[0] == found.names
+    np.testing.assert_allclose(everything[2].sum(), rival.sum())
+
+
 def case_of(placed: Placing) -> failed_case.Case:
     documents = SimpleNamespace(texts=("The bank.", "The cat."))
     return failed_case.Case(SimpleNamespace(corpus=SimpleNamespace(documents=documents)), "cat dog", (0,), placed)

@@ -48,9 +48,7 @@ def word_bars(
             col=column,
         )
         if has_rest and name != DIFFERENCE:
-            figure.add_annotation(
-                text=numbers[-1], x=0, y=single, xanchor="left", showarrow=False, row=1, col=column
-            )
+            figure.add_annotation(text=numbers[-1], x=0, y=single, xanchor="left", showarrow=False, row=1, col=column)
         mark = "" if isinstance(colour, list) else f'<span style="color:{colour}">■</span> '
         figure.add_annotation(
             text=f"{heading}<br>{mark}<b>{written(float(np.sum(values)))}</b>",

@@ -289,7 +289,7 @@ def _word_bars(case: Case, found: QueryWords) -> None:
     )
     if is_long:
         st.caption(
-            ":material/info: A long query: the words with the largest differences have bars, and the last row is the sum of the "
+            ":material/info: A long query: the words with the largest differences have bars; the last row sums up the "
             f"{len(found.names) - MOST_BARS + 1:,} others. The data have every word."
         )
 

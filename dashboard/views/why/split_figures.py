@@ -110,8 +110,9 @@ def words_as_typed(
     figures.reading(
         "Each word of A and of B moves from the reference to what was typed, and each cell is what this word of A and this "
         "word of B add to the score on the way: through all blocks up to this layer. With the reference's terms, the cells "
-        "sum to the cosine. Orange raises it, blue lowers it. Special tokens are the same in the reference, and add nothing. Integrated Jacobians: [Moeller, "
-        "Nikolaev and Padó 2023](https://arxiv.org/abs/2310.05703), [2024](https://arxiv.org/abs/2402.02883).",
+        "sum to the cosine. Orange raises it, blue lowers it. Special tokens are the same in the reference, and add nothing. "
+        "Integrated Jacobians: [Moeller, Nikolaev and Padó 2023](https://arxiv.org/abs/2310.05703), "
+        "[2024](https://arxiv.org/abs/2402.02883).",
         NOT_A_CAUSE
         + "Anything apart from the reference: each number says how a word differs from it, and another reference "
         "(under Options) gives other numbers. Only the word vectors move; positions stay as they are.",

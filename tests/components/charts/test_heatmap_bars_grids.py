@@ -49,7 +49,9 @@ def test_word_bars_keep_signs_and_equal_words_apart() -> None:
 
 def test_word_bars_of_signs_and_sums_of_many_words() -> None:
     values = np.array([0.5, -0.25, 30, 0.1])
-    figure = word_bars(["a", "b", "9 others", "c"], values, ["A", "A", "A", "B"], "Title", "share", rests=[2], by_sign=True)
+    figure = word_bars(
+        ["a", "b", "9 others", "c"], values, ["A", "A", "A", "B"], "Title", "share", rests=[2], by_sign=True
+    )
     assert [list(bar.x) for bar in figure.data] == [[0.5, -0.25], [np.float32(0.1)]]  # the sum does not set the scale
     assert [list(bar.marker.color) for bar in figure.data] == [[theme.ORANGE, theme.BLUE], [theme.ORANGE]]
     assert [(note.text, note.y) for note in figure.layout.annotations] == [("+30.000", 3)]

@@ -23,6 +23,7 @@ from components.retrieval.failures.failed_queries import Failures, Placing
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.jobs import embedding, failures
 from dashboard.views.why import failed_case, rivals
 from tests import tiny
 from tests.dashboard.conftest import Open, figures, plain_table, setting, settled, texts
@@ -345,6 +346,19 @@ def test_a_lead_that_comes_from_no_word_has_its_sources_named(differences: dict[
 )
 def test_a_tie_is_that_of_the_ranking(rank: int, lead: float, said: str) -> None:
     assert failed_case._reason(case_of(Placing(0, rank, 1, 0.5, 0.5 + lead)), None) == said
+
+
+def test_the_causes_count_tokens_with_the_models_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, str] = {}
+    monkeypatch.setattr(embedding, "token_counts", lambda model, corpus, where, prompt: asked.update({corpus: prompt}))
+    searched: Any = SimpleNamespace(
+        corpus=SimpleNamespace(documents="texts", queries="queries"),
+        backend=None,
+        prompts=lambda: ("query: ", "passage: "),
+    )
+    nothing: Any = None
+    assert failures.causes_of(searched, nothing, nothing) is None  # until they are counted
+    assert asked == {"texts": "passage: ", "queries": "query: "}
 
 
 @pytest.mark.parametrize("prompt", ["", "bank the: "])

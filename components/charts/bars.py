@@ -226,6 +226,6 @@ def word_bars(
         showgrid=False,
         zeroline=False,
     )
-    figure.update_xaxes(title=theme.plain(quantity), zeroline=True)
+    figure.update_xaxes(title=theme.plain(quantity), zeroline=True, exponentformat="none")
     figure.update_layout(showlegend=False)
     return theme.finish(figure, title, 120 + max(min(430, 20 * max(8, lines)), 14 * lines))

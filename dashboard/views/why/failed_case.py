@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dashboard.jobs.failures import Searched
 
 CLOSE = 1e-6  # cosines that differ by no more are shown as equal; they need not be tied
-MOST_BARS = 25  # rows of the bars; the last one sums up all other words
+MOST_BARS = 20  # rows of the bars; the last one sums up all other words
 MOST_SHOWN = 20_000  # characters of a text: a row of a file may be a whole book
 
 

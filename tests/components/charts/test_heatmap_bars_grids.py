@@ -178,5 +178,11 @@ def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
         show_values=True,
     )
     assert [list(row) for row in others.data[0].text] == [["> 99", ""]]
+    pointed_at = layer_heatmap(np.array([[100, 99.85]]), ["a"], "Title", value="percentile")
+    for drawn, expected in ((others, ["99.8500", ""]), (pointed_at, ["> 99.99", "99.8500"])):
+        assert [list(row) for row in drawn.data[0].customdata] == [expected]
+        assert "%{customdata}" in drawn.data[0].hovertemplate
+        assert "%{z" not in drawn.data[0].hovertemplate
+    assert "%{z:.4f}" in layer_heatmap(matrix / 100, ["a", "b", "c"], "Title").data[0].hovertemplate
     cosines = similarity_heatmap(matrix / 100, ["a", "b", "c"], "Title", show_values=True)
     assert cosines.data[0].texttemplate == "%{z:.2f}"

@@ -158,7 +158,12 @@ def _texts(case: Case) -> None:
     before, *tokens = case.searched.backend.tokenization.lengths(
         [prompt.rstrip(), *(prompt + text[:MOST_SHOWN] for text in (case.right, case.rival))]
     )  # special tokens included
-    parts = [f'<section><h6>Query</h6><p class="query" dir="auto">{html.escape(case.query)}</p></section>']
+    searched = case.searched
+    setting = f"{searched.backend.spec.title} · layer {searched.layer} · {POOLING_NAMES[searched.pooling]}"
+    parts = [
+        f"<section><h6>Query <span>{html.escape(setting)}</span></h6>"
+        f'<p class="query" dir="auto">{html.escape(case.query)}</p></section>'
+    ]
     for name, kind, text, cosine, rank, length in zip(
         ("Right text", "Its rival"), ("right", "rival"), (case.right, case.rival), cosines, ranks, tokens, strict=True
     ):

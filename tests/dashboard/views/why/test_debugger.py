@@ -94,6 +94,7 @@ def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smalles
     shown = re.sub(r"<[^>]+>", "", case_html(page))
     for text in (small.columns["compressed"][worst.row], small.texts[worst.row], small.texts[worst.rival]):
         assert html.escape(text) in shown
+    assert "Query all-MiniLM-L6-v2 · layer 6 · Mean" in shown
     right, rival = failed_case.told_apart(worst.right_cosine, worst.rival_cosine)
     assert f"Right text rank {worst.rank} of {len(small)} · cosine {right}" in shown
     assert f"Its rival rank 1 of {len(small)} · cosine {rival}" in shown
@@ -370,7 +371,9 @@ def test_a_text_is_said_to_be_cut_with_its_prompt_and_special_tokens(
     texts = ("the cat sat the cat", "the cat sat the cat sat the cat sat")
     searched: Any = SimpleNamespace(
         corpus=SimpleNamespace(documents=Texts("few", texts)),
-        backend=SimpleNamespace(tokenization=tokenization),
+        backend=SimpleNamespace(tokenization=tokenization, spec=SimpleNamespace(title="<few>")),
+        layer=1,
+        pooling="mean",
         max_length=limit,
         prompts=lambda: ("", prompt),
     )

@@ -21,6 +21,7 @@ from dashboard.settings import SETTINGS
 
 NOTICE_SECONDS = 8.0
 _RESTORED = "_restored"  # session key: the names of settings to how often they were restored
+_ARRIVALS = "_arrivals"  # session key
 _POSTPONED = "_address_postponed"  # session key
 OF_SENTENCES = {"s", "t"}  # the keys that a short address leaves out: the sentences, and the tokens chosen in them
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
@@ -96,7 +97,13 @@ def read_address(page: str, history: bool = False) -> None:
         _take_address(page)
 
 
+def arrivals() -> int:
+    """How often an address has set what a page shows: when the session began, and after each Back or Forward."""
+    return int(st.session_state.get(_ARRIVALS, 0))
+
+
 def _take_address(page: str) -> None:
+    st.session_state[_ARRIVALS] = arrivals() + 1
     address = {key: st.query_params.get_all(key) for key in st.query_params}
     apply(page, address)
     st.session_state["_address"] = address

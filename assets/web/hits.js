@@ -77,7 +77,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const until = Date.now() + 5000;
     const look = () => {
       const answer = document.querySelector(wanted);
-      if (answer) answer.scrollIntoView({ behavior: "smooth", block: "center" });
+      // Of an answer that is higher than the screen, the beginning.
+      const block = answer?.offsetHeight > 0.8 * window.innerHeight ? "start" : "center";
+      if (answer) answer.scrollIntoView({ behavior: "smooth", block });
       else if (Date.now() < until) setTimeout(look, 100);
     };
     look();

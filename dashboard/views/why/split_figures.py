@@ -203,6 +203,7 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
             diverging=True,
             show_values=len(columns) <= NUMBERED,
             decimals=3,
+            colour_bar=is_whole,  # its small numbers are long, and leave a phone no room for the matrix
             key=key,
             label_column="A",
             alt=f"Contributions to the cosine of {len(rows)} tokens or words of A with {len(columns)} of B",
@@ -228,8 +229,8 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
     if not is_whole:
         st.caption(
             f":material/info: Long texts: the {MOST_ROWS - 1} words of each text that contribute most have a row of their own. "
-            "The last row and column sum up all others, so that all still sums; the scale of the colours is that of single "
-            "words. The data of “By word” has every word."
+            "The last row and column sum up all others, so that all still sums; the colours reach as far as single words do, "
+            f"{number(limit, 5)}. The data of “By word” has every word."
         )
 
 

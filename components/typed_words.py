@@ -1,7 +1,8 @@
 """The words of a text as a person typed them: what stands between two spaces, without the punctuation around it.
 
 "doesn't", "workers'", "lie-detector" and "3.5" are one word each; a word with its apostrophe or hyphen is not taken apart. An
-apostrophe after "s" belongs to its word unless it closes a quotation. Word rankings and tokenizers cut texts in other ways
+apostrophe after "s", or in place of letters that are not spoken ("goin'", "ol'"), belongs to its word unless it closes a
+quotation. Word rankings and tokenizers cut texts in other ways
 (components.retrieval.search.words, components.model.tokenization).
 """
 
@@ -12,7 +13,9 @@ import unicodedata
 
 RUN = re.compile(r"\S+")
 _ABBREVIATION = re.compile(r"(?:\w\.)+\w")  # its last full stop belongs to it: "U.S.", "p.m."
-_DECADE = re.compile(r"\d\ds")  # the apostrophe before it opens nothing
+# The apostrophe before these opens nothing: "the '90s", "'em".
+_OPENS_NOTHING = re.compile(r"\d\ds|tis|twas|em|til|cause|bout|round", re.IGNORECASE)
+_ELIDED = re.compile(r"\w+in|ol|lil|an|th|wi|o", re.IGNORECASE)  # the apostrophe after these can stand for letters
 _OF_WORDS = "%#@&"  # punctuation by Unicode, but part of a word: "50%", "C#", "@name"
 CLOSING = {"(": ")", "[": "]", "{": "}", "“": "”", "„": "“", "‘": "’", "«": "»", '"': '"', "'": "'"}
 
@@ -25,10 +28,11 @@ def typed_words(text: str) -> tuple[tuple[int, int], ...]:
         start, end = _inner(text, *run.span())
         if not any(character.isalnum() for character in text[start:end]):
             continue
-        if not _DECADE.fullmatch(text, start, end):
+        if not _OPENS_NOTHING.fullmatch(text, start, end):
             quotations += sum(character in "'‘" for character in text[run.start() : start])
         closing = sum(character in "'’" for character in text[end : run.end()])
-        if closing and not quotations and text[end] in "'’" and text[end - 1] in "sS":
+        can_belong = text[end - 1] in "sS" or _ELIDED.fullmatch(text, start, end)
+        if closing and not quotations and text[end] in "'’" and can_belong:
             end += 1
         quotations = max(0, quotations - closing)
         spans.append((start, end))

@@ -21,6 +21,7 @@ from dashboard.settings import SETTINGS
 
 NOTICE_SECONDS = 8.0
 _RESTORED = "_restored"  # session key: the names of settings to how often they were restored
+_ARRIVALS = "_arrivals"  # session key
 _POSTPONED = "_address_postponed"  # session key
 OF_SENTENCES = {"s", "t"}  # the keys that a short address leaves out: the sentences, and the tokens chosen in them
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
@@ -96,7 +97,13 @@ def read_address(page: str, history: bool = False) -> None:
         _take_address(page)
 
 
+def arrivals() -> int:
+    """How often an address has set what a page shows: when the session began, and after each Back or Forward."""
+    return int(st.session_state.get(_ARRIVALS, 0))
+
+
 def _take_address(page: str) -> None:
+    st.session_state[_ARRIVALS] = arrivals() + 1
     address = {key: st.query_params.get_all(key) for key in st.query_params}
     apply(page, address)
     st.session_state["_address"] = address
@@ -193,13 +200,19 @@ def notice(text: str, page: str = "") -> None:
     st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, page=page))
 
 
+def notice_while(name: str, value: Any, text: str) -> None:
+    """Show a message for some seconds, as long as a setting has this value, on the pages that use the setting."""
+    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, ((name, value),)))
+
+
 def refuse(name: str, replacement: Any, text: str) -> None:
     """Replace a setting's value that is not available, and say so for some seconds.
 
     The pages that use the setting show the message, until the value, the model or the corpus changes.
     """
     put(name, replacement)
-    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, _situation(name)))
+    situation = tuple((other, get(other)) for other in dict.fromkeys((name, "model", "corpus")))
+    st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, situation))
 
 
 def current_notices(page: str | None = None) -> list[str]:
@@ -218,14 +231,10 @@ def current_notices(page: str | None = None) -> list[str]:
 class _Notice:
     since: float  # seconds of the monotonic clock
     text: str
-    setting: str = ""  # the one that was refused, if any
-    situation: tuple[Any, ...] = ()  # in which it was refused
+    setting: str = ""  # the one that it is about, if any
+    situation: tuple[tuple[str, Any], ...] = ()  # the settings and values with which it is true
     page: str = ""  # the page that shows it, if not all
 
     def is_current(self) -> bool:
         is_fresh = time.monotonic() - self.since < NOTICE_SECONDS
-        return is_fresh and (not self.setting or self.situation == _situation(self.setting))
-
-
-def _situation(name: str) -> tuple[Any, ...]:
-    return get(name), get("model"), get("corpus")
+        return is_fresh and all(get(name) == value for name, value in self.situation)

@@ -1,5 +1,7 @@
 // A ranked list of sentences. Text is only ever set with textContent. A row reports "picked" with the sentence's
 // index; its two marks report "marked" with [index, 1 | 0 | -1]: relevant, not relevant, taken back.
+let arrived = 0; // how often an address had set what the page shows when hits were drawn last
+
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".hits");
   const old = parentElement.activeElement ?? parentElement.getRootNode().activeElement;
@@ -64,14 +66,20 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
     root.append(line);
   }
-  // The answer to a click may be drawn far below: bring it into sight once it is there.
-  if (root.dataset.scroll && data.rows.some((row) => row.picked)) {
+  // The answer to a click, or to a link that names a hit, may be drawn far below: bring it into sight once it is there.
+  if (data.arrival > arrived) {
+    arrived = data.arrival;
+    root.dataset.scroll = data.answer;
+  }
+  if (root.dataset.scroll && data.answered) {
     const wanted = root.dataset.scroll;
     root.dataset.scroll = "";
     const until = Date.now() + 5000;
     const look = () => {
       const answer = document.querySelector(wanted);
-      if (answer) answer.scrollIntoView({ behavior: "smooth", block: "center" });
+      // Of an answer that is higher than the screen, the beginning.
+      const block = answer?.offsetHeight > 0.8 * window.innerHeight ? "start" : "center";
+      if (answer) answer.scrollIntoView({ behavior: "smooth", block });
       else if (Date.now() < until) setTimeout(look, 100);
     };
     look();

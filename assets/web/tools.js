@@ -59,10 +59,10 @@ function changeTheme(name, carried) {
   window.location.replace(address);
 }
 
-// Streamlit adds one entry to the history when a page opens, and another when the page writes its settings into the
-// address. Until the person does something on the page, the second belongs to the same visit and replaces the first.
-// Streamlit can also take the new page's settings before its path: an entry of the page that is left, with settings that
-// are not its own. The new page then comes with just these settings, and replaces that entry.
+// One press of a person adds at most one entry to the history. Streamlit adds more: one when a page opens and another when
+// the page writes its settings into the address, which belong to one visit. And before a page that a button opens, it adds
+// up to two entries of the page that is left: one without settings, and one with the new page's settings, which are not
+// its own. Each of them replaces the entry before it, until the person does something again.
 const visit = { isNew: true, written: null }; // written: the settings that the page has written since the last press
 
 function oneEntryPerVisit() {
@@ -70,8 +70,9 @@ function oneEntryPerVisit() {
   window.history.pushState = (state, title, url) => {
     const next = new URL(url ?? "", window.location.href);
     const isSamePage = next.pathname === window.location.pathname;
-    const isTooEarly = !isSamePage && next.search === visit.written;
-    if (isTooEarly || (isSamePage && visit.isNew)) window.history.replaceState(state, title, url);
+    const isOfOneVisit = isSamePage && (visit.isNew || visit.written !== null);
+    const isTooEarly = !isSamePage && (visit.written === "" || visit.written === next.search);
+    if (isOfOneVisit || isTooEarly) window.history.replaceState(state, title, url);
     else push(state, title, url);
     visit.written = isSamePage ? next.search : null;
     if (!isSamePage) visit.isNew = true;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -178,12 +178,22 @@ def drop_bars(words: Sequence[str], drops: np.ndarray, texts: Sequence[str], tit
 
 
 def word_bars(
-    words: Sequence[str], values: np.ndarray, texts: Sequence[str], title: str, quantity: str, hover: str = ""
+    words: Sequence[str],
+    values: np.ndarray,
+    texts: Sequence[str],
+    title: str,
+    quantity: str,
+    hover: str = "",
+    rests: Collection[int] = (),
+    by_sign: bool = False,
 ) -> go.Figure:
     """One value per word [word], with its sign, as bars from top to bottom; `texts` name the word's text, which has a colour.
 
+    With `by_sign`, the colours are those of the signs, as in a diverging heatmap: for bars that stand beside one.
+
     Words stand in the order of the texts, which share one axis named `quantity`. `hover` replaces what the hover says of
-    a bar, as plotly's template; the word is its `customdata`.
+    a bar, as plotly's template; the word is its `customdata`. The rows `rests` sum up many words: they have a number in
+    place of a bar, which would leave no room for those of single words.
     """
     figure = go.Figure()
     names = list(dict.fromkeys(texts))
@@ -192,15 +202,21 @@ def word_bars(
     titles = [int(places[list(texts).index(text)]) - 1 for text in names]
     hover = hover or f"“%{{customdata}}”<br>{theme.plain(quantity)} %{{x:.4f}}"
     for number, text in enumerate(names):
-        rows = [row for row in range(len(words)) if texts[row] == text]
+        rows = [row for row in range(len(words)) if texts[row] == text and row not in rests]
         figure.add_bar(
             x=np.asarray(values[rows], np.float32),
             y=places[rows],
             orientation="h",
             name=theme.plain(text),
-            marker_color=theme.TEXT_COLOURS.get(text, theme.PALETTE[number]),
+            marker_color=np.where(values[rows] < 0, theme.BLUE, theme.ORANGE)
+            if by_sign
+            else theme.TEXT_COLOURS.get(text, theme.PALETTE[number]),
             customdata=[theme.plain(words[row]) for row in rows],
             hovertemplate=f"{theme.plain(text)}: {hover}<extra></extra>",
+        )
+    for row in rests:
+        figure.add_annotation(
+            text=theme.signed(float(values[row])), x=0, y=int(places[row]), xanchor="left", showarrow=False
         )
     lines = len(words) + len(names)
     figure.update_yaxes(
@@ -210,6 +226,6 @@ def word_bars(
         showgrid=False,
         zeroline=False,
     )
-    figure.update_xaxes(title=theme.plain(quantity), zeroline=True)
+    figure.update_xaxes(title=theme.plain(quantity), zeroline=True, exponentformat="none")
     figure.update_layout(showlegend=False)
     return theme.finish(figure, title, 120 + max(min(430, 20 * max(8, lines)), 14 * lines))

@@ -49,7 +49,7 @@ def similarity_heatmap(
         (row, column): f"{names[row]}<br>with itself: 1"
         if row == column
         else f"{names[row]}<br>{names[column]}<br>{value} "
-        + ("> 99.99" if is_percentile and matrix[row, column] > 99.99 else f"{matrix[row, column]:.4f}")
+        + (percentile_hint if is_percentile else "{:.4f}".format)(matrix[row, column])
         for row, column in np.argwhere(~np.isnan(matrix)).tolist()
     }
     itself = np.eye(len(names), dtype=bool)  # always 1: as a colour it would say something about the sentences
@@ -103,6 +103,21 @@ def percentile_cells(values: np.ndarray) -> list[list[str]]:
     ]
 
 
+def percentile_hint(value: float) -> str:
+    """What a percentile (0 to 100) is written as where a person points: none is rounded to 100."""
+    return "> 99.99" if value > 99.99 else "" if np.isnan(value) else f"{value:.4f}"
+
+
+def hover_of(values: np.ndarray, value: str) -> tuple[str, list[list[str]] | None]:
+    """How a heatmap's cells [row, column] show their numbers where a person points: plotly's template, and its customdata.
+
+    `value` names the quantity. Only percentiles are sent as text, because a large matrix has many cells.
+    """
+    if value != "percentile":
+        return "%{z:.4f}", None
+    return "%{customdata}", [[percentile_hint(number) for number in row] for row in values.tolist()]
+
+
 def layer_heatmap(
     values: np.ndarray,
     labels: Sequence[str],
@@ -113,6 +128,7 @@ def layer_heatmap(
 ) -> go.Figure:
     """Many curves as rows of coloured cells: values [curve, layer 0..L], one column per layer; NaN stays empty."""
     names = [f"{number}  {theme.plain(label, 32)}" for number, label in enumerate(labels, start=1)]
+    hover, written = hover_of(values, value)
     figure = go.Figure(
         theme.heatmap(
             values,
@@ -120,7 +136,8 @@ def layer_heatmap(
             names,
             value,
             limits,
-            hovertemplate="%{y}<br>layer %{x}: %{z:.4f}<extra></extra>",
+            customdata=written,
+            hovertemplate=f"%{{y}}<br>layer %{{x}}: {hover}<extra></extra>",
         )
     )
     figure.update_yaxes(title="pair", autorange="reversed", showgrid=False)

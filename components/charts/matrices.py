@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
-from components.charts.heatmap import percentile_cells
+from components.charts.heatmap import hover_of, percentile_cells
 
 MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
 NUMBERED = 16  # bars: with more, their numbers would run into each other
@@ -59,6 +59,7 @@ def token_matrix(
     `plot_height` in pixels replaces the height that fits the number of tokens.
     """
     is_percentile = show_values and value == "percentile"
+    hover, written = hover_of(np.asarray(matrix), value)
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
     n_rows, n_columns = len(row_labels), len(column_labels)
@@ -81,7 +82,8 @@ def token_matrix(
             text=percentile_cells(np.asarray(matrix)) if is_percentile else None,
             texttemplate=("%{text}" if is_percentile else f"%{{z:.{decimals}f}}") if show_values else None,
             showscale=colour_bar,
-            hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} %{{z:.4f}}<extra></extra>",
+            customdata=written,
+            hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} {hover}<extra></extra>",
         ),
         # All at once: one update of the axes after another takes ten times as long.
         layout={"xaxis": x_axis | names[0], "yaxis": y_axis | names[1]},

@@ -84,7 +84,9 @@ def heatmap(
 ) -> go.Heatmap:
     """A matrix [row, column] as coloured cells; `value` names the quantity, `limits` fixes the colours, NaN stays empty."""
     low, high = limits_of(matrix, limits)
-    colours = {"colorscale": SEQUENTIAL, "colorbar": {"title": {"text": value, "side": "right"}, "thickness": 14}}
+    # Plotly writes 0.0002 as "200μ".
+    bar = {"title": {"text": value, "side": "right"}, "thickness": 14, "exponentformat": "none"}
+    colours = {"colorscale": SEQUENTIAL, "colorbar": bar}
     return go.Heatmap(z=np.asarray(matrix, np.float32), x=x, y=y, zmin=low, zmax=high, **colours | options)
 
 

@@ -121,10 +121,11 @@ def _requested(backend: Backend, texts: Texts, options: EmbedOptions, dtype: str
     return job.result if is_ready else None
 
 
-def token_counts(backend: Backend, corpus: Texts, where: str) -> Int64 | None:
+def token_counts(backend: Backend, corpus: Texts, where: str, prompt: str = "") -> Int64 | None:
     """The number of tokens of every sentence, special tokens included, before truncation, int64 [sentence].
 
-    None while they are counted, with the progress drawn; `where` keys the widgets.
+    With those of a `prompt` that the model puts before each. None while they are counted, with the progress drawn; `where`
+    keys the widgets.
     """
     tokenization, texts = backend.tokenization, corpus.texts
 
@@ -133,11 +134,11 @@ def token_counts(backend: Backend, corpus: Texts, where: str) -> Int64 | None:
         for start in range(0, len(texts), COUNTED_TOGETHER):
             if is_cancelled():
                 raise Cancelled
-            lengths += tokenization.lengths(texts[start : start + COUNTED_TOGETHER])
+            lengths += tokenization.lengths([prompt + text for text in texts[start : start + COUNTED_TOGETHER]])
             report_progress(len(lengths), len(texts))
         return read_only(np.array(lengths, np.int64))
 
-    key = ("token counts", corpus.content_hash, backend.spec.key, backend.revision)
+    key = ("token counts", corpus.content_hash, backend.spec.key, backend.revision, prompt)
     return progress.prepared(key, f"Counting the tokens of {len(texts):,} sentences", count, f"count_{where}")
 
 
@@ -219,7 +220,7 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
         options = request.document_options(layers, poolings)
         dim = backend.vector_size(options.poolings)
         dtype = resolve_dtype(request.dtype, count, dim, options)
-        lengths = token_counts(backend, corpus, f"costs_{where}")
+        lengths = token_counts(backend, corpus, f"costs_{where}", options.prompt)
         measured = None if lengths is None else speed(backend, options.precision, where)  # not beside each other
         if lengths is None or measured is None:
             return

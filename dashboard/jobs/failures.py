@@ -127,8 +127,9 @@ def occurrences(searched: Searched, where: str = "hubness") -> Hubness | None:
 
 def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Causes, Causes] | None:
     """The causes of all failures, and the rules that hold for the successes; None while they are sought, with the progress."""
-    of_texts = embedding.token_counts(searched.backend, searched.corpus.documents, "failure_texts")
-    of_queries = embedding.token_counts(searched.backend, searched.corpus.queries, "failure_queries")
+    for_query, for_text = searched.prompts()
+    of_texts = embedding.token_counts(searched.backend, searched.corpus.documents, "failure_texts", for_text)
+    of_queries = embedding.token_counts(searched.backend, searched.corpus.queries, "failure_queries", for_query)
     if of_texts is None or of_queries is None:
         return None
     corpus, engine, most = searched.corpus, searched.engine, searched.max_length

@@ -76,6 +76,7 @@ def bind(
     after_change: Callable[[], None] | None = None,
     offers: str = "",
     key: str = "",
+    max_chars: int | None = None,
     **arguments: Any,
 ) -> Any:
     """Draw a widget for a setting, and return the widget's value.
@@ -87,7 +88,8 @@ def bind(
     options: the values to choose from; a mapping gives the text of each. default: the value before a person chooses,
     and in place of a refused one. to_widget, from_widget: convert the setting's value to the widget's, and back.
     describe: how a warning writes a refused value; offers: what it says there is instead. after_change: called after a
-    choice. The other arguments are passed to the widget; give bounds by name.
+    choice. max_chars: of a longer text only the beginning is kept, with a notice. The other arguments are passed to the
+    widget; give bounds by name.
     """
     key = key or f"w_{setting}"
     if restored := state.restorations(setting):
@@ -117,7 +119,13 @@ def bind(
             return
         if _is_offered(sent, arguments):
             stop_playing()
-            state.put(setting, from_widget(sent))
+            # Not by the widget, which would ignore a longer text that is pasted, without a word.
+            is_cut = isinstance(sent, str) and max_chars is not None and len(sent) > max_chars
+            value = from_widget(sent[:max_chars] if is_cut else sent)
+            state.put(setting, value)
+            if is_cut:
+                text = f"The text under “{label}” was too long: only its first {max_chars:,} characters were kept."
+                state.notice_while(setting, value, text)
             if after_change is not None:
                 after_change()
 

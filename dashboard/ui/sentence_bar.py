@@ -57,9 +57,12 @@ def keep_own(sentences: tuple[str, ...], what: str = "The lesson's sentences are
     is_own = current and ready_made.set_of(current) is None and current != st.session_state.get(_PUT)
     if is_own and sentences:
         st.session_state[_KEPT] = current
-        state.notice(
+        # Only as long as the new ones are there: Back brings the old ones back, and with them the button is gone.
+        state.notice_while(
+            "sentences",
+            sentences,
             f"{what} your {wording.counted(len(current), 'sentence')}. To get them back, open "
-            "“Sentences” at the top and press “Bring back my sentences”."
+            "“Sentences” at the top and press “Bring back my sentences”.",
         )
     st.session_state[_PUT] = sentences
     return True

@@ -19,7 +19,7 @@ def choose_in_options(page: Page, name: str) -> None:
     page.keyboard.press("Escape")
 
 
-def go_back(page: Page, address: str) -> None:
+def go_back(page: Page, address: str | re.Pattern[str]) -> None:
     page.go_back()
     page.wait_for_url(address)
     settle(page)
@@ -56,3 +56,14 @@ def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
     assert page.evaluate("history.length") == before + 1
     go_back(page, "**view=clinic*")
     expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("^Which differences in meaning"))
+
+
+def test_back_after_a_link_in_the_page_restores_its_settings_at_once(visit: Visit) -> None:
+    page = visit("/heatmaps?view=sentences&s=a+river+bank&s=a+money+bank&s=a+long+river")
+    before = page.evaluate("history.length")
+    page.get_by_role("button", name="Why are these two similar?").click()
+    page.wait_for_url("**/why?*sb=*")
+    settle(page)
+    assert page.evaluate("history.length") == before + 1
+    go_back(page, re.compile(r"/heatmaps\?view=sentences&s=a\+river\+bank&s=a\+money\+bank&s=a\+long\+river$"))
+    expect(page.locator(".st-key-why_pair input")).to_be_visible()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -65,6 +67,19 @@ def test_a_click_on_a_hit_says_why(visit: Visit) -> None:
     page.wait_for_url("**why=**")
     page.get_by_role("button", name="Close").click()
     expect(page.get_by_text("Why is number", exact=False)).to_have_count(0)
+
+
+def test_a_link_to_an_explanation_shows_it_and_so_does_back(visit: Visit) -> None:
+    page = visit("/search?q=trains+that+crash&why=39")
+    heading = page.get_by_text("Why is number 39 a hit?")
+    expect(heading).to_be_in_viewport(timeout=60_000)
+    settle(page)
+    page.get_by_role("button", name="Why is this here?").click()
+    page.wait_for_url("**/why?*")
+    settle(page)
+    page.go_back()
+    page.wait_for_url(re.compile(r"/search\?q=trains\+that\+crash&why=39$"))
+    expect(heading).to_be_in_viewport(timeout=30_000)
 
 
 def test_a_phone_shows_whole_sentences(visit: Visit) -> None:

@@ -67,10 +67,12 @@ def test_own_sentences_are_kept_until_they_are_wanted_back(pair_page: Open) -> N
     app.button(key="pair_in_tokens").click().run()
     assert "in place of your 2 sentences" in texts(app)
     app.switch_page("views/pairs/page.py").run()
+    assert "in place of" not in texts(app)  # a page without the bar that the message names
     app.button(key="pair_in_heatmaps").click().run()  # a pair in place of itself
     app.button(key="bring_back").click().run()
     assert setting(app, "sentences") == own
     assert "bring_back" not in [button.key for button in app.button]
+    assert "in place of" not in texts(app)  # the message is gone with its button, though some seconds have not passed
 
 
 def test_ready_made_sentences_are_replaced_without_a_message(pair_page: Open) -> None:

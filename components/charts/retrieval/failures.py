@@ -14,13 +14,17 @@ RIGHT, RIVAL, DIFFERENCE = "right text", "rival", "rival minus right text"
 _ROW = 25  # pixels of a word
 
 
-def word_bars(words: Sequence[str], right: np.ndarray, rival: np.ndarray, title: str) -> go.Figure:
+def word_bars(
+    words: Sequence[str], right: np.ndarray, rival: np.ndarray, title: str, has_rest: bool = False
+) -> go.Figure:
     """What each query word adds to its cosine with the right text and with the rival, both [word], and the difference.
 
     One row for each word, in the order given, and three groups of bars, each with its name and its sum above it. The first two
     have one scale; the third has one of its own, since the differences are much smaller than the parts. There a bar to the
-    right, in the rival's colour, speaks for the rival, and a bar to the left for the right text.
+    right, in the rival's colour, speaks for the rival, and a bar to the left for the right text. With `has_rest`, the last row
+    sums up many words: it has numbers in place of bars, which would leave no room for those of single words.
     """
+    single = len(words) - 1 if has_rest else len(words)
     places, difference = np.arange(len(words)), np.asarray(rival - right, np.float64)
     towards = [theme.ORANGE if value > 0 else theme.BLUE for value in difference]
     # The first two are equally wide, so that their bars can be compared by length.
@@ -33,16 +37,18 @@ def word_bars(words: Sequence[str], right: np.ndarray, rival: np.ndarray, title:
     for column, (name, values, heading, colour, written) in enumerate(groups, start=1):
         numbers = [written(value) for value in values]
         figure.add_bar(
-            x=np.asarray(values, np.float32),
-            y=places,
+            x=np.asarray(values[:single], np.float32),
+            y=places[:single],
             orientation="h",
             name=name,
             marker_color=colour,
-            customdata=list(zip([theme.plain(word) for word in words], numbers, strict=True)),
+            customdata=list(zip([theme.plain(word) for word in words], numbers, strict=True))[:single],
             hovertemplate=f"“%{{customdata[0]}}”<br>{name}: %{{customdata[1]}}<extra></extra>",
             row=1,
             col=column,
         )
+        if has_rest and name != DIFFERENCE:
+            figure.add_annotation(text=numbers[-1], x=0, y=single, xanchor="left", showarrow=False, row=1, col=column)
         mark = "" if isinstance(colour, list) else f'<span style="color:{colour}">■</span> '
         figure.add_annotation(
             text=f"{heading}<br>{mark}<b>{written(float(np.sum(values)))}</b>",
@@ -55,8 +61,8 @@ def word_bars(words: Sequence[str], right: np.ndarray, rival: np.ndarray, title:
             align="center" if name == DIFFERENCE else "left",
             showarrow=False,
         )
-    _mark_differences(figure, places, difference)
-    low, high = (float(end(0.0, *np.ravel([right, rival]))) for end in (min, max))
+    _mark_differences(figure, places, difference, single)
+    low, high = (float(end(0.0, *np.ravel([right[:single], rival[:single]]))) for end in (min, max))
     for column in (1, 2):
         ticks = _ticks(low, high)
         labels = [f"{tick:g}".replace("-", "−") for tick in ticks]
@@ -69,8 +75,11 @@ def word_bars(words: Sequence[str], right: np.ndarray, rival: np.ndarray, title:
     return figure.update_layout(margin_t=80, title={"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 8}})
 
 
-def _mark_differences(figure: go.Figure, places: np.ndarray, difference: np.ndarray) -> None:
-    """Write each difference [word] at zero, on the side where its bar is not, so that nothing is cut on a phone."""
+def _mark_differences(figure: go.Figure, places: np.ndarray, difference: np.ndarray, single: int) -> None:
+    """Write each difference [word] at zero, on the side where its bar is not, so that nothing is cut on a phone.
+
+    The first `single` words have a bar.
+    """
     for is_positive, side in ((True, "left"), (False, "right")):
         rows = np.flatnonzero((difference > 0) == is_positive)
         figure.add_scatter(
@@ -84,7 +93,7 @@ def _mark_differences(figure: go.Figure, places: np.ndarray, difference: np.ndar
             row=1,
             col=3,
         )
-    most = 1.1 * float(np.abs(difference).max(initial=0.0)) or 1.0
+    most = 1.1 * float(np.abs(difference[:single]).max(initial=0.0)) or 1.0
     figure.update_xaxes(range=[-most, most], showticklabels=False, showgrid=False, zeroline=True, row=1, col=3)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dashboard import state
 from dashboard.ui import browser
 
 Span = tuple[int, int]  # first character, last + 1
@@ -42,12 +43,13 @@ def hit_list(
     on_mark: Callable[[int, bool | None], None] | None,
     pick_hint: str,
     answer: str = "",
+    answered: bool = False,
     scale: float = 1.0,
 ) -> None:
     """Draw the hits. `on_pick(index)` and `on_mark(index, relevant or None)` are called before the next run.
 
-    After a click the page scrolls to the CSS selector `answer`. Bars reach from 0 (or a lower lowest score) to the best
-    score; where the hits have shares, from 0 to 100 %.
+    After a click, or where an address names a hit, the page scrolls to the CSS selector `answer` if it is `answered`. Bars
+    reach from 0 (or a lower lowest score) to the best score; where the hits have shares, from 0 to 100 %.
     """
     low = min([0.0, *(hit.score for hit in hits)])
     score_range = max([hit.score for hit in hits], default=1.0) - low or 1.0
@@ -71,6 +73,8 @@ def hit_list(
             "markable": on_mark is not None,
             "pickHint": pick_hint,
             "answer": answer,
+            "answered": answered,
+            "arrival": state.arrivals(),
             "rows": [_row(hit, (hit.score - low) / score_range if hit.share is None else hit.share) for hit in hits],
         },
         on_picked_change=picked,

@@ -396,6 +396,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 on_mark=_marker(corpus.content_hash, query),
                 pick_hint="Why is this a hit?",
                 answer=".st-key-why",
+                answered=request.explained is not None,
                 scale=controls.scale(),
             )
             figures.data(f"hits_{number}", lambda ranked=ranked: _table(ranked, corpus))  # type: ignore[misc]

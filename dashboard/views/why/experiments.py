@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -24,9 +23,9 @@ from dashboard.corpora import current
 from dashboard.jobs import embedding, interventions, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.interventions import Experiment
-from dashboard.ready_made import ASSETS
-from dashboard.ui import controls, figures, messages, pair_choice, sentence_bar
+from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted
+from dashboard.views.why import experiment_texts
 
 if TYPE_CHECKING:
     from components.analysis.why.patching import MapKind
@@ -46,24 +45,6 @@ NUMBERS = {"share": "Share of the way, in %", "change": "Change"}
 FIGURE = "experiments_map"
 NO_EFFECT = 1e-4
 STRONGEST = 5  # cells that are offered beside the map
-_WHOLE = "_whole_page"  # session key: the sentences changed, so that the bar above has to be drawn again
-
-
-class MinimalPair(NamedTuple):
-    """A ready-made experiment: two sentences that differ in a word or two, and a text to compare them with."""
-
-    title: str
-    a: str
-    b: str
-    c: str
-    look_for: str
-
-
-@cache
-def minimal_pairs() -> tuple[MinimalPair, ...]:
-    """The pairs of assets/patching_pairs.json."""
-    rows = json.loads((ASSETS / "patching_pairs.json").read_text(encoding="utf-8"))
-    return tuple(MinimalPair(**row) for row in rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,15 +102,15 @@ class _Shown:
 
 def draw(backend: Backend) -> None:
     """Draw the choice of an experiment, the map of all experiments, and those that are chosen together."""
-    if st.session_state.pop(_WHOLE, False):
+    if experiment_texts.is_page_outdated():
         st.rerun()
     if messages.no_sentences():
         return
-    _ready_made()
-    ready_made = _pair_on_display()
-    example = minimal_pairs()[0] if _shows_example() else None
+    ready_made = experiment_texts.on_display()
+    example = experiment_texts.minimal_pairs()[0] if experiment_texts.shows_example() else None
     with controls.row():
-        first, second = _two_sentences() if example is None else (example.a, example.b)
+        experiment_texts.choose_ready_made(ready_made)
+        first, second = experiment_texts.two_sentences() if example is None else (example.a, example.b)
         kind = cast("MapKind", controls.pick("experiment_map", "Map", cast("dict[str, str]", MAPS)))
         panel = controls.options()
     with panel:
@@ -174,7 +155,10 @@ def draw(backend: Backend) -> None:
 
 
 def _draw_experiment(experiment: Experiment, kind: MapKind, outcome: str) -> None:
+    experiment_texts.show(experiment)
     try:
+        if experiment.values == "patch":
+            experiment_texts.advice(experiment.tokens(experiment.a), experiment.tokens(experiment.b))
         prepared = interventions.ready(experiment, "experiments")
     except InputError as problem:
         st.info(f"**{messages.escape(problem.problem)}** {messages.escape(problem.expected)} {problem.fix}")
@@ -230,76 +214,6 @@ def _draw_results(
         _list(shown, cells, found, patches, joint)
     _notes(shown)
     figures.reading(_read(shown, kind, found), _NOT_SHOWN[shown.is_patching])
-
-
-def _shows_example() -> bool:
-    """Whether a ready-made pair stands in for the sentences that a session starts with, which differ in many words."""
-    return bool(state.get("sentences") == state.default("sentences") and state.get("experiment_texts") == "ready")
-
-
-def _two_sentences() -> tuple[str, str]:
-    """Draw the choice of two of the session's sentences."""
-    pair = pair_choice.choose(always=True)
-    return pair.first, pair.second or pair.first
-
-
-def _leave_example(example: MinimalPair) -> None:
-    """What is shown instead of the sentences at the top, with buttons to change that."""
-    st.caption(
-        f":material/info: Shown is the ready-made pair “{example.title}”. The sentences at the top of the page stay as they "
-        "are."
-    )
-    with st.container(horizontal=True, gap="small", key="row_example"):
-        st.button(
-            "Use the sentences at the top",
-            key="experiment_own",
-            icon=":material/edit_note:",
-            on_click=state.put,
-            args=("experiment_texts", "own"),
-        )
-        st.button(
-            "Keep this pair",
-            key="experiment_keep",
-            icon=":material/check:",
-            help="Puts this pair in the place of the sentences at the top, on all pages",
-            on_click=_choose_pair,
-            args=(example,),
-        )
-
-
-def _pair_on_display() -> MinimalPair | None:
-    """The ready-made pair that is shown, if C is its text too."""
-    shown = (minimal_pairs()[0].a, minimal_pairs()[0].b) if _shows_example() else state.get("sentences")
-    pair = next((pair for pair in minimal_pairs() if shown == (pair.a, pair.b)), None)
-    return None if pair is None or state.get("third_text") not in ("", pair.c) else pair
-
-
-def _ready_made() -> None:
-    """The ready-made pairs; the one on display is marked."""
-    pairs, shown = minimal_pairs(), _pair_on_display()
-    st.session_state["w_minimal_pair"] = None if shown is None else shown.title
-    by_title = {pair.title: pair for pair in pairs}
-    with st.container(key="row_ready"):
-        controls.checked(
-            st.pills,
-            "Ready-made pairs",
-            options=by_title,
-            key="w_minimal_pair",
-            label_visibility="collapsed",
-            on_choice=lambda title: _choose_pair(by_title[title]),
-        )
-
-
-def _put_pair(pair: MinimalPair) -> None:
-    sentence_bar.replace((pair.a, pair.b))
-    for name, value in {"sentence_a": 0, "sentence_b": 2, "third_text": ""}.items():
-        state.put(name, value)
-
-
-def _choose_pair(pair: MinimalPair) -> None:
-    _put_pair(pair)
-    state.put("patches", ())
-    st.session_state[_WHOLE] = True
 
 
 def _corpus_cosines(experiment: Experiment, prepared: Ready) -> Float32 | None:
@@ -485,18 +399,11 @@ def _table(shown: _Shown, cells: Sequence[Patch], found: Outcomes) -> pd.DataFra
 
 def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None) -> None:
     """The chosen patches with a button to remove each, their joint effect, and the strongest cells to add."""
-    if _shows_example():
-        _leave_example(minimal_pairs()[0])
-    pair = _pair_on_display()
+    if experiment_texts.shows_example():
+        experiment_texts.leave_example(experiment_texts.minimal_pairs()[0])
+    pair = experiment_texts.on_display()
     if pair is not None and shown.is_patching and shown.outcome == "cosine":
         st.markdown(f":material/lightbulb: {pair.look_for}")
-    experiment = shown.experiment
-    st.markdown(
-        "  \n".join(
-            f"**{name}** {messages.escape(text)}"
-            for name, text in (("A", experiment.a), ("B", experiment.b), ("C", experiment.c))
-        )
-    )
     left = f"{shown.noun.capitalize()} with C: **{shown.number(found.of_b)}** for B"
     st.markdown(left + (f", **{shown.number(found.of_a)}** for A." if shown.is_patching else "."))
     if joint is None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dashboard.jobs.failures import Searched
 
 CLOSE = 1e-6  # cosines that differ by no more are shown as equal; they need not be tied
+MOST_BARS = 20  # rows of the bars; the last one sums up all other words
 MOST_SHOWN = 20_000  # characters of a text: a row of a file may be a whole book
 
 
@@ -65,6 +66,21 @@ class QueryWords:
     def differences(self) -> np.ndarray:
         """[word]: how much more a word adds to the cosine with the rival."""
         return np.asarray(self.rival.part_scores()[0] - self.right.part_scores()[0])
+
+    def rows(self, most: int) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """At most so many rows of the bars: names, parts of the cosine with the right text and with the rival, both [row].
+
+        The words with the largest differences and the special tokens, in the order of the query; the last row sums up all
+        others.
+        """
+        names, parts = self.names, np.stack([self.right.part_scores()[0], self.rival.part_scores()[0]])  # [text, word]
+        if len(names) <= most:
+            return names, *parts
+        sizes = np.where([part.kind == "special" for part in self.right.first], np.inf, np.abs(self.differences))
+        order = np.argsort(-sizes, kind="stable")
+        kept, others = np.sort(order[: most - 1]), order[most - 1 :]
+        sums = parts[:, others].sum(axis=1, keepdims=True)
+        return [*(names[row] for row in kept), f"{len(others)} others"], *np.hstack([parts[:, kept], sums])
 
     def strongest(self, sign: int) -> int | None:
         """The word that adds most to the lead of the rival (sign 1) or of the right text (-1); None if none adds to it."""
@@ -142,7 +158,12 @@ def _texts(case: Case) -> None:
     before, *tokens = case.searched.backend.tokenization.lengths(
         [prompt.rstrip(), *(prompt + text[:MOST_SHOWN] for text in (case.right, case.rival))]
     )  # special tokens included
-    parts = [f'<section><h6>Query</h6><p class="query" dir="auto">{html.escape(case.query)}</p></section>']
+    searched = case.searched
+    setting = f"{searched.backend.spec.title} · layer {searched.layer} · {POOLING_NAMES[searched.pooling]}"
+    parts = [
+        f"<section><h6>Query <span>{html.escape(setting)}</span></h6>"
+        f'<p class="query" dir="auto">{html.escape(case.query)}</p></section>'
+    ]
     for name, kind, text, cosine, rank, length in zip(
         ("Right text", "Its rival"), ("right", "rival"), (case.right, case.rival), cosines, ranks, tokens, strict=True
     ):
@@ -248,12 +269,14 @@ def cut_together(*texts: tuple[str, str]) -> list[str]:
 
 
 def _word_bars(case: Case, found: QueryWords) -> None:
-    by_right, by_rival = found.right.part_scores()[0], found.rival.part_scores()[0]
+    names, by_right, by_rival = found.rows(MOST_BARS)
+    is_long = len(found.names) > MOST_BARS
 
     def table() -> pd.DataFrame:
+        names, by_right, by_rival = found.rows(len(found.names))  # all of them
         frame = pd.DataFrame(
             {
-                "word": found.names,
+                "word": names,
                 "right text": by_right,
                 "rival": by_rival,
                 "rival minus right text": by_rival - by_right,
@@ -263,12 +286,17 @@ def _word_bars(case: Case, found: QueryWords) -> None:
         return pd.concat([frame, pd.DataFrame([{"word": "sum: the cosine", **total}])], ignore_index=True).round(5)
 
     figures.figure(
-        charts.word_bars(found.names, by_right, by_rival, "What each query word adds"),
+        charts.word_bars(names, by_right, by_rival, "What each query word adds", has_rest=is_long),
         key="why_words",
         alt=f"Parts of {len(found.names)} query words in the cosines with the right text and the rival, and their "
         "differences",
         table=table,
     )
+    if is_long:
+        st.caption(
+            ":material/info: A long query: the words with the largest differences have bars; the last row sums up the "
+            f"{len(found.names) - MOST_BARS + 1:,} others. The data have every word."
+        )
 
 
 def _about_bars(case: Case, found: QueryWords) -> None:

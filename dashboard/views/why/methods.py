@@ -102,7 +102,7 @@ def draw(backend: Backend) -> None:
             else f"{without_words[0].capitalize()} has no word that could be removed."
         )
         return
-    if first == second:
+    if first == second and found.first:
         st.info("A and B are the same text: each word matters only because it is missing in one of the two.")
     pooling_name = wording.POOLING_NAMES[pooling]
     place = f"layer {layer}, {pooling_name if pooling == 'cls' else pooling_name.lower()}"

@@ -61,7 +61,7 @@ def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -
     st.markdown(_rest(words))
     figures.reading(
         f"Each cell is a token of A with a token of B: {_PRODUCTS[split.pooling]} All cells together are the cosine. Orange "
-        "raises it, blue lowers it. A bar is the sum of a word's row or column.",
+        "raises it, blue lowers it. A bar is the sum of a word's row or column, in the same colours.",
         NOT_A_CAUSE
         + "What the word itself contributes: above layer 0, each token's vector has something of all other tokens "
         "in it, and special tokens have content only from them. “Words as typed” goes down to the input.",
@@ -110,8 +110,9 @@ def words_as_typed(
     figures.reading(
         "Each word of A and of B moves from the reference to what was typed, and each cell is what this word of A and this "
         "word of B add to the score on the way: through all blocks up to this layer. With the reference's terms, the cells "
-        "sum to the cosine. Special tokens are the same in the reference, and add nothing. Integrated Jacobians: [Moeller, "
-        "Nikolaev and Padó 2023](https://arxiv.org/abs/2310.05703), [2024](https://arxiv.org/abs/2402.02883).",
+        "sum to the cosine. Orange raises it, blue lowers it. Special tokens are the same in the reference, and add nothing. "
+        "Integrated Jacobians: [Moeller, Nikolaev and Padó 2023](https://arxiv.org/abs/2310.05703), "
+        "[2024](https://arxiv.org/abs/2402.02883).",
         NOT_A_CAUSE
         + "Anything apart from the reference: each number says how a word differs from it, and another reference "
         "(under Options) gives other numbers. Only the word vectors move; positions stay as they are.",
@@ -185,7 +186,9 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
     is_whole = max(len(words.first), len(words.second)) <= MOST_ROWS
     split, bounded = split.bounded(MOST_ROWS), words.bounded(MOST_ROWS)
     rows, columns = _labels(split.first), _labels(split.second)
-    limit = float(np.abs(split.contributions).max(initial=0.0)) or 1.0
+    # Of single words: the sums of all others would leave every other cell pale.
+    single = [[part.kind != "rest" for part in parts] for parts in (split.first, split.second)]
+    limit = float(np.abs(split.contributions[np.ix_(*single)]).max(initial=0.0)) or 1.0
     left, right = st.columns([3, 2])
     with left:
         figures.matrix(
@@ -200,6 +203,7 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
             diverging=True,
             show_values=len(columns) <= NUMBERED,
             decimals=3,
+            colour_bar=is_whole,  # its small numbers are long, and leave a phone no room for the matrix
             key=key,
             label_column="A",
             alt=f"Contributions to the cosine of {len(rows)} tokens or words of A with {len(columns)} of B",
@@ -209,7 +213,15 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
         parts = (*bounded.first, *bounded.second)
         texts = ["Text A"] * len(bounded.first) + ["Text B"] * len(bounded.second)
         figures.figure(
-            bars.word_bars([part.text for part in parts], sums, texts, "By word", "sum of the contributions"),
+            bars.word_bars(
+                [part.text for part in parts],
+                sums,
+                texts,
+                "By word",
+                "sum of the contributions",
+                rests=[row for row, part in enumerate(parts) if part.kind == "rest"],
+                by_sign=True,
+            ),
             key=f"{key}_words",
             alt=f"The sum of the contributions of each of {len(parts)} words of both texts",
             table=partial(_table, words),
@@ -217,7 +229,8 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
     if not is_whole:
         st.caption(
             f":material/info: Long texts: the {MOST_ROWS - 1} words of each text that contribute most have a row of their own. "
-            "The last row and column sum up all others, so that all still sums. The data of “By word” has every word."
+            "The last row and column sum up all others, so that all still sums; the colours reach as far as single words do, "
+            f"{number(limit, 5)}. The data of “By word” has every word."
         )
 
 

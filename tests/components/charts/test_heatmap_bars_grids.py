@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from components.charts import theme
 from components.charts.bars import cosine_bars, parameter_bars, part_norm_bars, vector_bars, word_bars
 from components.charts.grids import tensor_grids
 from components.charts.heatmap import layer_heatmap, off_diagonal_limits, similarity_heatmap, word_scores
@@ -44,6 +45,17 @@ def test_word_bars_keep_signs_and_equal_words_apart() -> None:
     labels = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
     assert labels == {0: "<b>A</b>", 1: "a &lt;b&gt;", 2: "dog", 3: "<b>B</b>", 4: "dog"}
     assert figure.layout.xaxis.title.text == "share"
+
+
+def test_word_bars_of_signs_and_sums_of_many_words() -> None:
+    values = np.array([0.5, -0.25, 30, 0.1])
+    figure = word_bars(
+        ["a", "b", "9 others", "c"], values, ["A", "A", "A", "B"], "Title", "share", rests=[2], by_sign=True
+    )
+    assert [list(bar.x) for bar in figure.data] == [[0.5, -0.25], [np.float32(0.1)]]  # the sum does not set the scale
+    assert [list(bar.marker.color) for bar in figure.data] == [[theme.ORANGE, theme.BLUE], [theme.ORANGE]]
+    assert [(note.text, note.y) for note in figure.layout.annotations] == [("+30.000", 3)]
+    assert "9 others" in figure.layout.yaxis.ticktext
 
 
 def test_parameter_bars_count_everything_once_in_order() -> None:
@@ -166,5 +178,11 @@ def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
         show_values=True,
     )
     assert [list(row) for row in others.data[0].text] == [["> 99", ""]]
+    pointed_at = layer_heatmap(np.array([[100, 99.85]]), ["a"], "Title", value="percentile")
+    for drawn, expected in ((others, ["99.8500", ""]), (pointed_at, ["> 99.99", "99.8500"])):
+        assert [list(row) for row in drawn.data[0].customdata] == [expected]
+        assert "%{customdata}" in drawn.data[0].hovertemplate
+        assert "%{z" not in drawn.data[0].hovertemplate
+    assert "%{z:.4f}" in layer_heatmap(matrix / 100, ["a", "b", "c"], "Title").data[0].hovertemplate
     cosines = similarity_heatmap(matrix / 100, ["a", "b", "c"], "Title", show_values=True)
     assert cosines.data[0].texttemplate == "%{z:.2f}"

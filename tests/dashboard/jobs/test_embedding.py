@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from components.jobs import Cancelled, Job
+from components.retrieval.corpora.texts import Texts
 from dashboard import caching
 from dashboard.jobs import embedding
 
@@ -57,6 +58,16 @@ def test_a_speed_beside_other_work_is_measured_again_without_it() -> None:
         assert measured is not None
         assert measured[1]
         assert model.runs == runs
+
+
+def test_tokens_are_counted_with_the_prompt() -> None:
+    model = Model("counted")
+    model.tokenization = SimpleNamespace(lengths=lambda texts: list(map(len, texts)))  # type: ignore[attr-defined]
+    for prompt in ("", "query: "):
+        counts = None
+        while counts is None:
+            counts = embedding.token_counts(model, Texts("two", ("a", "four")), "test", prompt)  # type: ignore[arg-type]
+        assert counts.tolist() == [1 + len(prompt), 4 + len(prompt)]
 
 
 def test_stop_ends_the_trial() -> None:

@@ -94,12 +94,13 @@ def test_a_notice_about_a_setting_stays_on_the_pages_that_use_it(open_page: Open
 def bound() -> None:
     import streamlit as st
 
-    from dashboard.ui import controls
+    from dashboard.ui import controls, messages
 
     st.session_state.setdefault("runs", ("bm25",))
     controls.bind("runs", st.multiselect, "Runs", options=["bm25", "jm", "lsa"], max_selections=2)
     controls.bind("k", st.number_input, "Hits", min_value=1, max_value=100)
     controls.bind("query", st.text_input, "Look for", max_chars=20)
+    messages.notices("search")
 
 
 def test_more_than_may_be_chosen_is_refused() -> None:
@@ -109,6 +110,17 @@ def test_more_than_may_be_chosen_is_refused() -> None:
     assert app.session_state["runs"] == ("bm25",)
     app.multiselect[0].set_value(["lsa", "jm"]).run()
     assert app.session_state["runs"] == ("lsa", "jm")
+
+
+def test_of_a_text_that_is_too_long_the_beginning_is_kept_and_that_is_said() -> None:
+    app = AppTest.from_function(bound).run()
+    app.text_input[0].set_value("a volcano erupted in the north").run()
+    assert app.session_state["query"] == "a volcano erupted in"
+    assert app.text_input[0].value == "a volcano erupted in"
+    assert app.warning[0].value == "The text under “Look for” was too long\\: only its first 20 characters were kept."
+    app.text_input[0].set_value("x" * 20).run()  # exactly as long as a text may be
+    assert app.session_state["query"] == "x" * 20
+    assert not app.warning
 
 
 def unbound() -> None:

@@ -55,3 +55,15 @@ def test_the_scale_of_negative_parts_ends_at_zero() -> None:
     figure = word_bars(["a"], np.array([-0.13]), np.array([-0.09]), "Title")
     np.testing.assert_allclose(figure.layout.xaxis.range, (1.05 * -0.13, 0))
     assert tuple(word_bars(["a"], np.zeros(1), np.zeros(1), "Title").layout.xaxis.range) == (0, 1)
+
+
+def test_the_sum_of_many_words_has_numbers_and_does_not_set_the_scale() -> None:
+    figure = word_bars(["a", "b", "160 others"], np.array([0.1, 0.02, 0.5]), np.array([0.08, 0.03, 0.6]), "Title", True)
+    assert [len(bar.x) for bar in figure.data if bar.type == "bar"] == [2, 2, 2]
+    np.testing.assert_allclose(figure.layout.xaxis.range, (0, 1.05 * 0.1))
+    np.testing.assert_allclose(figure.layout.xaxis3.range, (-1.1 * 0.02, 1.1 * 0.02))
+    notes = [note.text for note in figure.layout.annotations]
+    assert {"0.500", "0.600"} <= set(notes)
+    assert any("<b>0.620</b>" in note for note in notes)  # the sums above the bars count all words
+    written = [text.strip("\u00a0") for item in figure.data if item.type == "scatter" for text in item.text]
+    assert sorted(written) == ["+0.010", "+0.100", "−0.020"]

@@ -248,6 +248,15 @@ def test_edits_put_whole_words_in_the_place_of_whole_words() -> None:
     assert edits.edited(query, both) == "Judge ends trial"
 
 
+def test_an_elision_goes_with_its_word() -> None:
+    query = "Nothin' goin' on"
+    assert [edits.edited(query, (change,)) for change in edits.removals(query)] == [
+        "goin' on",
+        "Nothin' on",
+        "Nothin' goin'",
+    ]
+
+
 def test_new_words_are_content_words_that_the_text_does_not_have() -> None:
     assert edits.new_words("Trapped miners brought up", TEXTS[0]) == (
         "Eleven",

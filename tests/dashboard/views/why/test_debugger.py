@@ -23,6 +23,7 @@ from components.retrieval.failures.failed_queries import Failures, Placing
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.jobs import embedding, failures
 from dashboard.views.why import failed_case, rivals
 from tests import tiny
 from tests.dashboard.conftest import Open, figures, plain_table, setting, settled, texts
@@ -93,6 +94,7 @@ def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smalles
     shown = re.sub(r"<[^>]+>", "", case_html(page))
     for text in (small.columns["compressed"][worst.row], small.texts[worst.row], small.texts[worst.rival]):
         assert html.escape(text) in shown
+    assert "Query all-MiniLM-L6-v2 · layer 6 · Mean" in shown
     right, rival = failed_case.told_apart(worst.right_cosine, worst.rival_cosine)
     assert f"Right text rank {worst.rank} of {len(small)} · cosine {right}" in shown
     assert f"Its rival rank 1 of {len(small)} · cosine {rival}" in shown
@@ -291,6 +293,17 @@ def query_words(query: str, prompt: str, differences: dict[str, float]) -> faile
     return failed_case.QueryWords(ledger([0.0] * len(parts)), ledger(rival), len(prompt))
 
 
+def test_a_long_query_has_bars_for_the_largest_differences_and_one_sum_of_all_others() -> None:
+    differences = {"cat": 0.2, "dog": -0.3, "bank": 0.01, "the": -0.02, "<s> </s>": 0.001}
+    found = query_words("the cat bank dog", "", differences)
+    names, right, rival = found.rows(4)
+    assert names == ["cat", "dog", "<s> </s>", "2 others"]
+    np.testing.assert_allclose(rival - right, [0.2, -0.3, 0.001, -0.01])
+    everything = found.rows(5)
+    assert everything[0] == found.names
+    np.testing.assert_allclose(everything[2].sum(), rival.sum())
+
+
 def case_of(placed: Placing) -> failed_case.Case:
     documents = SimpleNamespace(texts=("The bank.", "The cat."))
     return failed_case.Case(SimpleNamespace(corpus=SimpleNamespace(documents=documents)), "cat dog", (0,), placed)
@@ -336,6 +349,19 @@ def test_a_tie_is_that_of_the_ranking(rank: int, lead: float, said: str) -> None
     assert failed_case._reason(case_of(Placing(0, rank, 1, 0.5, 0.5 + lead)), None) == said
 
 
+def test_the_causes_count_tokens_with_the_models_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, str] = {}
+    monkeypatch.setattr(embedding, "token_counts", lambda model, corpus, where, prompt: asked.update({corpus: prompt}))
+    searched: Any = SimpleNamespace(
+        corpus=SimpleNamespace(documents="texts", queries="queries"),
+        backend=None,
+        prompts=lambda: ("query: ", "passage: "),
+    )
+    nothing: Any = None
+    assert failures.causes_of(searched, nothing, nothing) is None  # until they are counted
+    assert asked == {"texts": "passage: ", "queries": "query: "}
+
+
 @pytest.mark.parametrize("prompt", ["", "bank the: "])
 def test_a_text_is_said_to_be_cut_with_its_prompt_and_special_tokens(
     prompt: str, monkeypatch: pytest.MonkeyPatch
@@ -345,7 +371,9 @@ def test_a_text_is_said_to_be_cut_with_its_prompt_and_special_tokens(
     texts = ("the cat sat the cat", "the cat sat the cat sat the cat sat")
     searched: Any = SimpleNamespace(
         corpus=SimpleNamespace(documents=Texts("few", texts)),
-        backend=SimpleNamespace(tokenization=tokenization),
+        backend=SimpleNamespace(tokenization=tokenization, spec=SimpleNamespace(title="<few>")),
+        layer=1,
+        pooling="mean",
         max_length=limit,
         prompts=lambda: ("", prompt),
     )

@@ -20,9 +20,10 @@ from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.settings import MOST_PATCHES
 from dashboard.views.why import experiments
+from dashboard.views.why.experiment_texts import MinimalPair, minimal_pairs
 from tests.dashboard.conftest import Open, figures, setting, settled, texts
 
-PARIS = experiments.minimal_pairs()[0]
+PARIS = minimal_pairs()[0]
 BANK = state.default("sentences")
 
 
@@ -41,7 +42,7 @@ def opened(open_page: Open, **address: Any) -> AppTest:
     return app
 
 
-def expected(codes: list[list[str]], pair: experiments.MinimalPair = PARIS) -> patching.Outcomes:
+def expected(codes: list[list[str]], pair: MinimalPair = PARIS) -> patching.Outcomes:
     """The outcomes of lists of patches on a ready-made pair, without the page."""
     backend = loaded("embedded")
     a, b, c = backend.tokenize([pair.a, pair.b, pair.c])
@@ -68,7 +69,7 @@ def frames(app: AppTest) -> int:
 
 def test_it_opens_with_a_ready_made_pair_and_its_map(open_page: Open) -> None:
     app = opened(open_page)
-    assert app.button_group(key="w_minimal_pair").value == PARIS.title
+    assert app.selectbox(key="w_minimal_pair").value == PARIS.title
     assert "The sentences at the top of the page stay as they are." in texts(app)
     codes = [[f"t{layer}.{token}"] for layer in range(7) for token in range(8)]
     found = expected(codes)
@@ -87,7 +88,7 @@ def test_opening_the_view_leaves_the_sentences_as_they_are(open_page: Open) -> N
     app = settled(app.run())
     assert setting(app, "sentences") in (None, BANK)
     assert app.query_params["xt"] in ("own", ["own"])
-    assert app.button_group(key="w_minimal_pair").value is None
+    assert app.selectbox(key="w_minimal_pair").value is None
     assert BANK[1] in texts(app)  # as B
 
 
@@ -129,8 +130,8 @@ def test_the_strongest_cells_can_be_added(open_page: Open) -> None:
 
 def test_a_ready_made_pair_replaces_sentences_text_and_patches(open_page: Open) -> None:
     app = opened(open_page, s=["one", "two"], xc="three", xp="h0.0")
-    pair = experiments.minimal_pairs()[5]  # of different lengths
-    app.button_group(key="w_minimal_pair").set_value(pair.title)
+    pair = minimal_pairs()[5]  # of different lengths
+    app.selectbox(key="w_minimal_pair").set_value(pair.title)
     app = settled(app.run())
     assert setting(app, "sentences") == (pair.a, pair.b)
     assert setting(app, "patches") == ()
@@ -250,7 +251,26 @@ def test_patches_that_do_not_exist_are_refused(open_page: Open) -> None:
 
 
 def test_a_small_difference_shows_changes_only(open_page: Open) -> None:
-    pair = experiments.minimal_pairs()[6]
+    pair = minimal_pairs()[6]
     app = opened(open_page, s=[pair.a, pair.b])
     assert "A and B differ by less than 0.02" in texts(app)
     np.testing.assert_allclose(cells(app)[0, 2], expected([["t0.2"]], pair).changes[0], atol=1e-5)
+
+
+def test_sentences_with_few_tokens_in_common_get_advice_and_the_ready_made_pairs(open_page: Open) -> None:
+    app = opened(open_page, s=["A dog ran home.", "The quick fox was seen far away."])
+    assert "A and B differ in too many words to compare." in texts(app)
+    assert "Of B's 8 tokens, A has only 1 at the same place." in texts(app)
+    app.button_group(key="w_advised_pair").set_value(PARIS.title)
+    app = settled(app.run())
+    assert setting(app, "sentences") == (PARIS.a, PARIS.b)
+    assert "differ in too many words" not in texts(app)
+    app = opened(open_page, s=["cat", "dog"])  # one word in the place of another
+    assert "differ in too many words" not in texts(app)
+
+
+def test_the_ready_made_pairs_need_no_advice() -> None:
+    model = loaded("embedded")
+    for pair in minimal_pairs():
+        a, b = model.tokenize([pair.a, pair.b])
+        assert 2 * len(patching.align_tokens(a, b).differing) < len(b) - 2

@@ -121,6 +121,9 @@ def test_one_sentence_alone_is_compared_with_itself(open_page: Open) -> None:
     assert "A and B are the same text" in texts(app)
     assert traces(app)["Ledger"][0] == pytest.approx(1, abs=1e-5)
     assert "<b>" not in " ".join(figures(app)[1]["data"][0]["y"])
+    alone = settled(open_page("why", view="methods", s="cat"))
+    assert "Each text has only one word" in texts(alone)
+    assert "A and B are the same text" not in texts(alone)  # one message is enough
 
 
 def test_only_the_part_that_is_read_counts(open_page: Open) -> None:

@@ -1,0 +1,142 @@
+"""The texts of an experiment: two of the session's sentences, or a ready-made pair with its text C."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import streamlit as st
+
+from components.analysis.why import patching
+from dashboard import state
+from dashboard.ready_made import ASSETS
+from dashboard.ui import controls, messages, pair_choice, sentence_bar
+from dashboard.ui.wording import shortened
+
+if TYPE_CHECKING:
+    from components.model.trace import TokenizedSentence
+    from dashboard.jobs.interventions import Experiment
+
+FEWEST_DIFFERENT = 3  # tokens of B that are not in A: from here on, and if they are most of them, the view gives advice
+MOST_CHARACTERS = 500  # of each text: as many as the tokens that an experiment can read
+_WHOLE = "_whole_page"  # session key: the sentences changed, so that the bar above has to be drawn again
+
+
+class MinimalPair(NamedTuple):
+    """A ready-made experiment: two sentences that differ in a word or two, and a text to compare them with."""
+
+    title: str
+    a: str
+    b: str
+    c: str
+    look_for: str
+
+
+@cache
+def minimal_pairs() -> tuple[MinimalPair, ...]:
+    """The pairs of assets/patching_pairs.json."""
+    rows = json.loads((ASSETS / "patching_pairs.json").read_text(encoding="utf-8"))
+    return tuple(MinimalPair(**row) for row in rows)
+
+
+def shows_example() -> bool:
+    """Whether a ready-made pair stands in for the sentences that a session starts with, which differ in many words."""
+    return bool(state.get("sentences") == state.default("sentences") and state.get("experiment_texts") == "ready")
+
+
+def is_page_outdated() -> bool:
+    """Whether a pair was just chosen, so that the line above the view, which is not drawn with it, shows other sentences."""
+    return bool(st.session_state.pop(_WHOLE, False))
+
+
+def two_sentences() -> tuple[str, str]:
+    """Draw the choice of two of the session's sentences."""
+    pair = pair_choice.choose(always=True)
+    return pair.first, pair.second or pair.first
+
+
+def leave_example(example: MinimalPair) -> None:
+    """What is shown instead of the sentences at the top, with buttons to change that."""
+    st.caption(
+        f":material/info: Shown is the ready-made pair “{example.title}”. The sentences at the top of the page stay as they "
+        "are."
+    )
+    with st.container(horizontal=True, gap="small", key="row_example"):
+        st.button(
+            "Use the sentences at the top",
+            key="experiment_own",
+            icon=":material/edit_note:",
+            on_click=state.put,
+            args=("experiment_texts", "own"),
+        )
+        st.button(
+            "Keep this pair",
+            key="experiment_keep",
+            icon=":material/check:",
+            help="Puts this pair in the place of the sentences at the top, on all pages",
+            on_click=_choose_pair,
+            args=(example,),
+        )
+
+
+def on_display() -> MinimalPair | None:
+    """The ready-made pair that is shown, if C is its text too."""
+    shown = (minimal_pairs()[0].a, minimal_pairs()[0].b) if shows_example() else state.get("sentences")
+    pair = next((pair for pair in minimal_pairs() if shown == (pair.a, pair.b)), None)
+    return None if pair is None or state.get("third_text") not in ("", pair.c) else pair
+
+
+def choose_ready_made(shown: MinimalPair | None) -> None:
+    """The list of ready-made pairs, and which of them is on display."""
+    st.session_state["w_minimal_pair"] = None if shown is None else shown.title
+    controls.checked(
+        st.selectbox,
+        "Ready-made pair",
+        options=[pair.title for pair in minimal_pairs()],
+        key="w_minimal_pair",
+        placeholder="Your own sentences",
+        on_choice=_choose_titled,
+    )
+
+
+def show(experiment: Experiment) -> None:
+    """The three texts: beside each other where there is room."""
+    with st.container(horizontal=True, gap="small", key="row_experiment_texts"):
+        for name, text in (("A", experiment.a), ("B", experiment.b), ("C", experiment.c)):
+            st.markdown(f"**{name}** {messages.escape(shortened(text, MOST_CHARACTERS))}", width="content")
+
+
+def advice(a: TokenizedSentence, b: TokenizedSentence) -> None:
+    """Of two sentences with few tokens in common: which ones an experiment can compare, with the ready-made pairs to choose."""
+    own = {token.position for token in b.tokens if not (token.special or token.in_pair)}
+    different = own.intersection(patching.align_tokens(a, b).differing)
+    if len(different) < FEWEST_DIFFERENT or 2 * len(different) <= len(own):
+        return
+    st.info(
+        "**A and B differ in too many words to compare.** An activation of A goes to the same token of B. Of B's "
+        f"{len(own)} tokens, A has only {len(own) - len(different)} at the same place. Take one sentence as A, and as B the "
+        "same with one word exchanged for another. Or choose a ready-made pair:"
+    )
+    st.session_state["w_advised_pair"] = None
+    with st.container(key="row_advised"):
+        controls.checked(
+            st.pills,
+            "Ready-made pairs",
+            options=[pair.title for pair in minimal_pairs()],
+            key="w_advised_pair",
+            label_visibility="collapsed",
+            wrap=True,
+            on_choice=_choose_titled,
+        )
+
+
+def _choose_titled(title: str) -> None:
+    _choose_pair(next(pair for pair in minimal_pairs() if pair.title == title))
+
+
+def _choose_pair(pair: MinimalPair) -> None:
+    sentence_bar.replace((pair.a, pair.b))
+    for name, value in {"sentence_a": 0, "sentence_b": 2, "third_text": "", "patches": ()}.items():
+        state.put(name, value)
+    st.session_state[_WHOLE] = True

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.jobs import progress
-from dashboard.ui import controls, messages, model_gate, page_header
+from dashboard.ui import controls, figures, messages, model_gate, page_header
 
 # key (also the address), title, icon, the question the page answers
 PATH: tuple[tuple[str, str, str, str], ...] = (
@@ -95,8 +95,10 @@ def show(
         # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.
         is_new = st.session_state.get("_view") != (page, view)
         st.session_state["_view"] = (page, view)
+        figures.begin()
         with st.empty().container() if is_new else st.container():
             messages.guarded(partial(draw, loaded, view), doing)
+        figures.notebook(views[view].question, page)
         controls.refuse_unavailable(page, loaded)
         with refused:
             messages.notices(page)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from components.arrays import read_only
+from components.retrieval.corpora.demo import demo_sentences
 from components.retrieval.search.query import query_vectors
 from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
 from dashboard import caching, state
@@ -268,7 +269,7 @@ def pass_costs(backend: Backend, scorer: Backend, where: str) -> PassCosts | Non
     queue = caching.queue()
 
     def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[float, float, bool]:
-        sentences = caching.demo_sentences()[: 2 * _TRIAL_PAIRS]
+        sentences = demo_sentences()[: 2 * _TRIAL_PAIRS]
         first, second = sentences[:_TRIAL_PAIRS], sentences[_TRIAL_PAIRS:]
         scorer.pair_logits(first[:8], second[:8], is_cancelled=is_cancelled)  # warms up
         was_alone, started = queue.works_on_one(), time.perf_counter()

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.index.build import columns_hash
+from components.snippets import code
 from dashboard import caching, state
 
 KEY_LENGTH = 32
@@ -42,6 +43,11 @@ def corpus() -> Corpus:
         )
         return demo()
     return chosen
+
+
+def code_of(corpus: Corpus) -> tuple[str, ...]:
+    """The statements that read a corpus, for the code of a figure."""
+    return code.corpus(corpus, corpus is demo(), corpus.report.text_column)
 
 
 def choose(corpus: Corpus | None) -> None:

@@ -16,6 +16,7 @@ from components.arrays import read_only
 from components.retrieval.corpora.demo import demo_sentences
 from components.retrieval.search.query import query_vectors
 from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
+from components.snippets import search as snippets
 from dashboard import caching, state
 from dashboard.jobs import embedding, progress
 from dashboard.jobs.embedding import EmbedRequest
@@ -68,6 +69,12 @@ class SecondStage:
         names = self.backend.pair_labels()
         of_label = f" ({names[self.label or 0]})" if len(names) > 1 else ""
         return f"{self.backend.spec.title}{of_label}"
+
+    @property
+    def code(self) -> snippets.SecondStage:
+        """The same for the code of a figure."""
+        layer = self.layer if self.kind == "maxsim" else None
+        return snippets.SecondStage(self.backend, self.max_length, self.label, layer)
 
     @property
     def unit(self) -> str:

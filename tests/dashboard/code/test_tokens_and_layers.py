@@ -1,85 +1,16 @@
-"""The code of the figures: run as a person would, each gives the numbers that its figure shows."""
+"""Layers, Heatmaps, Attention, Tokens, Model: the code gives the numbers that the figures show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from components.analysis.similarity import baseline
 from components.model.backend import Backend
-from components.snippets.code import Snippet
-from components.snippets.notebook import TitledSnippet
-from tests.dashboard.conftest import Open, figures
-
-SENTENCES = ["A dog runs in the park.", "The puppy is running.", "Prices fell again."]
-PRECISION = 2e-6  # of figures in float32; the model's results move by some 1e-7 with the padding
-Run = Callable[[Snippet], dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def run(embedded: Backend) -> Run:
-    """Runs a snippet and gives the names that it has set; models are loaded once for all snippets."""
-    loaded = {"embedded": embedded}
-    load, measure = Backend.load, baseline.measure_sample
-
-    def load_once(model: Any, *arguments: Any, **options: Any) -> Backend:
-        if arguments or options:  # the dashboard's own
-            return load(model, *arguments, **options)
-        if model not in loaded:
-            loaded[model] = load(model, device_name="cpu")
-        return loaded[model]
-
-    measured: dict[Any, Any] = {}
-
-    def measure_once(of: Any, sample: Any) -> Any:
-        if of not in measured:
-            measured[of] = measure(of, sample)
-        return measured[of]
-
-    def execute(snippet: Snippet) -> dict[str, Any]:
-        names: dict[str, Any] = {}
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Backend, "load", load_once)
-            patch.setattr(baseline, "measure_sample", measure_once)
-            exec(compile(snippet.code, "snippet", "exec"), names)
-        return names
-
-    return execute
-
-
-def codes(app: AppTest) -> dict[str, TitledSnippet]:
-    """The code of the figures that a page shows now, by the figures' keys."""
-    assert not app.exception
-    return app.session_state["_figures_drawn"]
-
-
-def numbers(values: Any) -> np.ndarray:
-    return np.asarray(values, float)
-
-
-def figure(app: AppTest, key: str) -> dict[str, Any]:
-    """The figure with this key."""
-    (place,) = [place for place, chart in enumerate(app.get("plotly_chart")) if chart.proto.id.endswith(f"-{key}")]
-    return figures(app)[place]
-
-
-def z(app: AppTest, key: str) -> np.ndarray:
-    """The cells of a heatmap."""
-    return numbers(figure(app, key)["data"][0]["z"])
-
-
-def y(app: AppTest, key: str, first: int = 0) -> list[np.ndarray]:
-    """The heights of a figure's traces, in their order, without those before the `first`."""
-    return [numbers(trace["y"]) for trace in figure(app, key)["data"][first:]]
-
-
-def same(found: Any, shown: Any, precision: float = PRECISION) -> None:
-    np.testing.assert_allclose(numbers(found), numbers(shown), rtol=0, atol=precision)
-
+from tests.dashboard.code.conftest import Run
+from tests.dashboard.code.shown import PRECISION, SENTENCES, codes, numbers, same, y, z
+from tests.dashboard.conftest import Open
 
 NINE = [f"{text} {number}" for number in range(3) for text in SENTENCES]
 

@@ -1,0 +1,54 @@
+"""Runs the code of a figure, with models that are loaded and samples that are measured once for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from components.analysis.similarity import baseline
+from components.model.backend import Backend
+from components.snippets.code import Snippet
+
+Run = Callable[[Snippet], dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def run(embedded: Backend) -> Run:
+    """Runs a snippet and gives the names that it has set; models are loaded once for all snippets."""
+    loaded = {"embedded": embedded}
+    load, measure = Backend.load, baseline.measure_sample
+
+    def load_once(model: Any, *arguments: Any, **options: Any) -> Backend:
+        if arguments or options:  # the dashboard's own
+            return load(model, *arguments, **options)
+        if model not in loaded:
+            loaded[model] = load(model, device_name="cpu")
+        return loaded[model]
+
+    measured: dict[Any, Any] = {}
+
+    def measure_once(of: Any, sample: Any) -> Any:
+        if of not in measured:
+            measured[of] = measure(of, sample)
+        return measured[of]
+
+    embed, vectors = Backend.embed, {}
+
+    def embed_once(self: Backend, texts: Any, *arguments: Any, **options: Any) -> Any:
+        key = (self, tuple(texts), repr(arguments), repr(options))
+        if key not in vectors:
+            vectors[key] = embed(self, texts, *arguments, **options)
+        return vectors[key]
+
+    def execute(snippet: Snippet) -> dict[str, Any]:
+        names: dict[str, Any] = {}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Backend, "load", load_once)
+            patch.setattr(baseline, "measure_sample", measure_once)
+            patch.setattr(Backend, "embed", embed_once)
+            exec(compile(snippet.code, "snippet", "exec"), names)
+        return names
+
+    return execute

@@ -25,12 +25,36 @@ REVISION = 12  # characters that are written of the checksum of a model's weight
 HOMES = {
     name: module
     for module, names in {
+        "functools": ("partial",),
         "pathlib": ("Path",),
         "components.folders": ("ASSETS",),
         "components.analysis.maps.projection": ("MapOptions", "layer_map", "start_map"),
         "components.analysis.maps.token_set": ("of_trace",),
         "components.analysis.word_senses": ("clusters", "sense_curve"),
         "components.retrieval.corpora.senses": ("meant_occurrences", "read_senses"),
+        "components.retrieval.evaluation.graded.collection": ("demo_graded", "read_folder_fields"),
+        "components.retrieval.evaluation.graded.metrics": ("interpolated_precision",),
+        "components.retrieval.evaluation.graded.ranks": ("ranker_relevant_ranks", "vector_relevant_ranks"),
+        "components.retrieval.evaluation.grid": ("retrieval_runs",),
+        "components.retrieval.evaluation.metrics": ("MEASURES", "interval", "recall", "recall_band", "recall_curve"),
+        "components.retrieval.evaluation.pair_runs": ("first_pairs", "pairs_of_corpus", "ranker_ranks"),
+        "components.retrieval.evaluation.pooling_lab": ("dimension_sweep", "lab_cells", "lab_layers"),
+        "components.retrieval.evaluation.ranks": ("gold_ranks",),
+        "components.retrieval.evaluation.run_record": ("read_runs",),
+        "components.retrieval.evaluation.second_stage": (
+            "candidate_scores",
+            "candidates",
+            "max_sim_candidate_scores",
+            "second_ranks",
+            "second_relevant_ranks",
+        ),
+        "components.retrieval.evaluation.similarities": ("by_each_similarity",),
+        "components.retrieval.evaluation.sts": (
+            "correlations",
+            "ranker_pair_scores",
+            "scored_pairs",
+            "similarity_grid",
+        ),
         "components.retrieval.search.exact": ("ExactSearch", "top"),
         "components.retrieval.search.lexical": ("make_ranker",),
         "components.retrieval.search.paraphrases": ("most_similar_pairs",),
@@ -90,13 +114,14 @@ def program(statements: Sequence[str]) -> str:
 def import_lines(code: str) -> list[str]:
     """The import lines of the names of HOMES, and of numpy, that some code uses."""
     used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
-    homes = sorted({HOMES[name] for name in used if name in HOMES}, key=lambda home: (home != "pathlib", home))
+    homes = sorted({HOMES[name] for name in used if name in HOMES}, key=lambda home: ("components" in home, home))
     lines = [
         f"from {home} import {', '.join(sorted(name for name in used if HOMES.get(name) == home))}" for home in homes
     ]
-    if "np" in used:
-        lines.insert(lines.count("from pathlib import Path"), "import numpy as np")
-    return lines
+    own = [line for line in lines if line.startswith("from components")]
+    standard = [line for line in lines if line not in own]
+    groups = [standard, ["import numpy as np"] * ("np" in used), own]
+    return "\n\n".join("\n".join(group) for group in groups if group).splitlines()
 
 
 def literal(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -223,7 +223,7 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         model_input.pair.input(model_input.backend),
         *chosen,
         words=words,
-        special=special,
+        special=cast("snippets.Special", special),
         texts=model_input.direction,
     )
     query, key = np.unravel_index(int(np.nanargmax(shares)), shares.shape)

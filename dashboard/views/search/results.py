@@ -275,7 +275,7 @@ def _comparison(
         unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
         best = _hits(request, scores, request.k)
         corpus = current.code_of(request.corpus)
-        has_file = caching.static_vectors().find(str(st.session_state.get("_static", ""))) is not None
+        has_file = rankers.word_ranking(request.backend, kind).has_file
         code = snippets.words(
             request.backend, corpus, cast("Kind", kind), request.query, request.k, file_of_vectors=has_file
         )

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from components.analysis.similarity import baseline
 from components.model.backend import Backend
+from components.retrieval.corpora.corpus import read_corpus
 from components.snippets.code import Snippet
+from dashboard import caching
+from dashboard.corpora import current
 
+# Seven rows with two topics, and a repeated sentence.
+CORPUS = """sentence,compressed,topic
+A volcano erupted on the island and lava reached the harbour.,volcano erupts,volcano
+Ash from the volcano closed three airports for a week.,ash closes airports,volcano
+Lava stopped before it reached the last village.,lava stops,volcano
+The dog saved a child who had fallen into the river.,dog saves child,animals
+A cat found its way home after two years.,cat comes home,animals
+"Wolves, it is said, came back to the forest.",wolves return,animals
+A cat found its way home after two years.,cat returns home,animals
+"""
 Run = Callable[[Snippet], dict[str, Any]]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The key of a small corpus in addresses; its file is where the code of a person's own corpus reads it."""
+    file = tmp_path / "your-file.csv"
+    file.write_text(CORPUS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    uploaded = read_corpus(file, "your-file.csv", "sentence")
+    caching.corpora().put(current.key_of(uploaded), uploaded)
+    return current.key_of(uploaded)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,74 @@
+"""Evaluate: the code gives the measures and curves that the page shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.dashboard.code.conftest import Run
+from tests.dashboard.code.shown import codes, figure, numbers, same, y, z
+from tests.dashboard.conftest import Open, settled
+
+RUNS = ["m.6.mean", "m.0.cls", "m2.5.max", "bow", "static", "rr.3.m.6.mean", "ms.3.m.4.max"]
+
+
+def test_every_layer_and_pooling(open_page: Open, run: Run, corpus: str) -> None:
+    app = settled(open_page("evaluate", corpus=corpus, by="mrr", l="3", pool="max", len="30"))
+    values = run(codes(app)["grid_figure"].snippet)["values"]
+    shown = z(app, "grid_figure")
+    same(np.reshape(list(values.values()), shown.shape), shown, 1e-4)
+    names = run(codes(app)["grid_curve"].snippet)
+    drawn = [item for item in y(app, "grid_curve") if len(item) == 7]
+    for curve in names["values"]:
+        assert any(np.allclose(curve, item, atol=1e-4) for item in drawn)
+    assert any(np.allclose(100 * names["low"], item, atol=1e-4) for item in drawn)
+
+
+@pytest.mark.parametrize("kind", ["curves", "precision", "similarities"])
+def test_runs_compared(open_page: Open, run: Run, corpus: str, kind: str) -> None:
+    app = settled(open_page("evaluate", corpus=corpus, view="compare", r=RUNS, fig=kind, m2="embedded-cross-encoder"))
+    values = run(codes(app)[f"compare_{kind}"].snippet)["values"]
+    traces = figure(app, f"compare_{kind}")["data"]
+    if kind == "similarities":  # three panels, each with the bars of one similarity after the other
+        found = np.reshape(list(values.values()), (3, 2, 3))  # [run, similarity, panel]
+        shown = np.array([numbers(trace["y"]) for trace in traces if len(trace["y"]) == 3])
+        same(np.sort(found.ravel()), np.sort(shown.ravel()), 1e-3)
+        return
+    assert len(values) == len(traces) == len(RUNS)
+    for trace in traces:
+        (own,) = [curve for name, curve in values.items() if name.startswith(trace["name"].rstrip("…"))]
+        same(own, trace["y"], 1e-4)
+    ranks = run(codes(app)["queries_all"].snippet)["runs"]
+    (shown_ranks,) = (item.value for item in app.dataframe if "geometric mean rank" in item.value)
+    assert {tuple(item) for item in ranks.values()} == {
+        tuple(shown_ranks.sort_values("number")[column]) for column in shown_ranks.columns[4:]
+    }
+
+
+def test_graded_relevance(open_page: Open, run: Run) -> None:
+    app = settled(open_page("evaluate", view="graded", r=["bm25", "jm"]))
+    values = run(codes(app)["graded_curve"].snippet)["values"]
+    for trace in figure(app, "graded_curve")["data"]:
+        same(values[trace["name"]], trace["y"], 1e-4)
+
+
+def test_kinds_of_search(open_page: Open, run: Run) -> None:
+    app = settled(open_page("evaluate", view="kinds", sim="dot"))
+    values = run(codes(app)["kinds_figure"].snippet)["values"]
+    shown = np.concatenate(y(app, "kinds_figure"))
+    same(np.sort(np.ravel(list(values.values()))), np.sort(shown), 1e-4)
+
+
+def test_agreement_with_people(open_page: Open, run: Run) -> None:
+    app = settled(open_page("evaluate", view="similarity", cor="pearson"))
+    names = run(codes(app)["sts_curves"].snippet)
+    print([(t.get("name"), np.shape(t["y"])) for t in figure(app, "sts_curves")["data"]], names["of_words"])
+    same(run(codes(app)["sts_scatter"].snippet)["values"], y(app, "sts_scatter")[0], 1e-5)
+
+
+def test_the_lab(open_page: Open, run: Run, corpus: str) -> None:
+    app = settled(open_page("evaluate", corpus=corpus, view="lab", l="5"))
+    values = run(codes(app)["lab_recall"].snippet)["values"]
+    same(np.sort([row[3] for row in values]), np.sort(z(app, "lab_recall").ravel()), 1e-3)
+    same(np.sort([row[4] for row in values]), np.sort(z(app, "lab_spearman").ravel()), 1e-5)
+    assert "sweep_recall" not in codes(app)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from components.arrays import Float32, Int64
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.texts import Texts
@@ -131,6 +132,7 @@ class Retrieved:
     embed_seconds: float  # of the query, once warm: the median of REPEATS
     search_seconds: float  # the same
     was_alone: bool  # whether no other job was at work meanwhile
+    options: EmbedOptions  # of the index
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +216,8 @@ def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retri
         # The first time reads weights and vectors from disk: it is not counted.
         embed_seconds, search_seconds = np.median(times[1:], axis=0).tolist()
         was_alone = was_alone and queue.works_on_one()
-        return Retrieved(layer, pooling, hits.indices[0], hits.scores[0], embed_seconds, search_seconds, was_alone)
+        seconds = embed_seconds, search_seconds
+        return Retrieved(layer, pooling, hits.indices[0], hits.scores[0], *seconds, was_alone, index.info.options)
 
     key = ("first stage", index.folder.name, backend.revision, query)
     job = caching.preparations().find(key)

@@ -21,7 +21,11 @@ def test_every_layer_and_pooling(open_page: Open, run: Run, corpus: str) -> None
     drawn = [item for item in y(app, "grid_curve") if len(item) == 7]
     for curve in names["values"]:
         assert any(np.allclose(curve, item, atol=1e-4) for item in drawn)
-    assert any(np.allclose(100 * names["low"], item, atol=1e-4) for item in drawn)
+    edges = [
+        item for item in y(app, "grid_curve") if len(item) == 14
+    ]  # of the band: there along one, back along the other
+    both = [*(100 * names["low"]), *(100 * names["high"])]
+    assert any(np.allclose(np.sort(both), np.sort(item), atol=1e-4) for item in edges)
 
 
 @pytest.mark.parametrize("kind", ["curves", "precision", "similarities"])
@@ -36,7 +40,12 @@ def test_runs_compared(open_page: Open, run: Run, corpus: str, kind: str) -> Non
         return
     assert len(values) == len(traces) == len(RUNS)
     for trace in traces:
-        (own,) = [curve for name, curve in values.items() if name.startswith(trace["name"].rstrip("…"))]
+        name = trace["name"]
+        (own,) = [
+            curve
+            for full, curve in values.items()
+            if full == name or (name.endswith("…") and full.startswith(name.removesuffix("…")))
+        ]
         same(own, trace["y"], 1e-4)
     ranks = run(codes(app)["queries_all"].snippet)["runs"]
     (shown_ranks,) = (item.value for item in app.dataframe if "geometric mean rank" in item.value)
@@ -62,7 +71,11 @@ def test_kinds_of_search(open_page: Open, run: Run) -> None:
 def test_agreement_with_people(open_page: Open, run: Run) -> None:
     app = settled(open_page("evaluate", view="similarity", cor="pearson"))
     names = run(codes(app)["sts_curves"].snippet)
-    print([(t.get("name"), np.shape(t["y"])) for t in figure(app, "sts_curves")["data"]], names["of_words"])
+    by_pooling = dict(zip(("Mean", "[CLS]", "Max"), names["grid"].pearson.values.T, strict=True))
+    for trace in figure(app, "sts_curves")["data"][:3]:
+        np.testing.assert_allclose(by_pooling[trace["name"].removesuffix(" pooling")], trace["y"], atol=1e-5)
+    levels = sorted(float(trace["y"][0]) for trace in figure(app, "sts_curves")["data"][3:])
+    same(sorted(pearson for _, pearson in names["of_words"].values()), levels, 1e-5)
     same(run(codes(app)["sts_scatter"].snippet)["values"], y(app, "sts_scatter")[0], 1e-5)
 
 

@@ -101,9 +101,14 @@ HOMES = {
         "components.model.backend": ("Backend",),
         "components.retrieval.corpora.corpus": ("read_corpus",),
         "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences"),
+        "components.training.before_after": ("head_change", "layer_change", "word_curves"),
+        "components.training.history": ("HistoryReader",),
+        "components.training.runs": ("find",),
+        "components.training.settings": ("TrainingSettings", "learning_rates"),
     }.items()
     for name in names
 }
+MODULES = {"json": "import json", "np": "import numpy as np"}
 
 
 @dataclass(frozen=True)
@@ -126,15 +131,17 @@ def program(statements: Sequence[str]) -> str:
 
 
 def import_lines(code: str) -> list[str]:
-    """The import lines of the names of HOMES, and of numpy, that some code uses."""
+    """The import lines of the names of HOMES and MODULES that some code uses: the standard library, numpy, components."""
     used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
-    homes = sorted({HOMES[name] for name in used if name in HOMES}, key=lambda home: ("components" in home, home))
-    lines = [
-        f"from {home} import {', '.join(sorted(name for name in used if HOMES.get(name) == home))}" for home in homes
+    homes = sorted({HOMES[name] for name in used if name in HOMES})
+    named = {home: ", ".join(sorted(name for name in used if HOMES.get(name) == home)) for home in homes}
+    lines = [MODULES[name] for name in MODULES if name in used]
+    lines += [f"from {home} import {names}" for home, names in named.items()]
+    groups = [
+        [line for line in lines if "components" not in line and "numpy" not in line],
+        [line for line in lines if "numpy" in line],
+        [line for line in lines if "components" in line],
     ]
-    own = [line for line in lines if line.startswith("from components")]
-    standard = [line for line in lines if line not in own]
-    groups = [standard, ["import numpy as np"] * ("np" in used), own]
     return "\n\n".join("\n".join(group) for group in groups if group).splitlines()
 
 

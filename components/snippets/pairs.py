@@ -88,4 +88,4 @@ class ScoredDocuments:
             column, value = self.relevant
             is_relevant = f"corpus.columns[{code.literal(column)}][row] == {code.literal(value)}"
             return (f"relevant = np.array([{is_relevant} for row in rows])",)
-        return (f"relevant = np.isin(rows, {code.literal([int(row) for row in self.relevant])})",)  # type: ignore[arg-type]
+        return (f"relevant = np.isin(rows, {code.literal([int(row) for row in self.relevant])})",)

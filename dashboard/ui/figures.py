@@ -33,7 +33,7 @@ def figure(
     key: str,
     alt: str,
     table: Callable[[], pd.DataFrame],
-    code: Snippet | None = None,
+    code: Snippet | None,
     read: str = "",
     not_shown: str = "",
     message: str = "",
@@ -43,8 +43,8 @@ def figure(
 ) -> None:
     """Draw a figure with its message (above, or below if it is long), how to read it, what it does not show, data and code.
 
-    `table` is called only when a person opens the data. `code` gives the figure's numbers; None for the few figures that
-    have none, which tests/dashboard/test_code.py names. The camera in the toolbar saves PNG or SVG, as chosen
+    `table` is called only when a person opens the data. `code` gives the figure's numbers; None for the few figures
+    that have none, which tests/dashboard/code/test_every_figure.py names. The camera in the toolbar saves PNG or SVG, as chosen
     under “More settings”. Figures that share one `reading` leave `read` empty, and their page calls `reading` itself.
     `on_select` is called before the next run after points were selected by click, or with `select_many` by box or
     lasso; the selection is in the session state under `key`.
@@ -126,7 +126,7 @@ def matrix(
     *,
     key: str,
     alt: str,
-    code: Snippet | None = None,
+    code: Snippet | None,
     label_column: str = "query",
     digits: int = 5,
     read: str = "",
@@ -176,7 +176,7 @@ def part_bars(
     *,
     key: str,
     alt: str,
-    code: Snippet | None = None,
+    code: Snippet | None,
     read: str,
     not_shown: str,
     message: str = "",
@@ -205,7 +205,7 @@ def reading(read: str, not_shown: str, stacked: bool = False) -> None:
     right.markdown(f"**What it does not show**  \n{not_shown}")
 
 
-def data(key: str, table: Callable[[], pd.DataFrame], code: Snippet | None = None, title: str = "") -> None:
+def data(key: str, table: Callable[[], pd.DataFrame], code: Snippet | None, title: str = "") -> None:
     """A panel with numbers as a table and a CSV, and the code that gives them; made when a person opens the panel.
 
     The `title` is that of the figure, or of what the page shows of the numbers: a notebook of the page has it.

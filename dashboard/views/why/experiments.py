@@ -453,6 +453,7 @@ def _map(
             marked_columns=alignment.differing if kind == "tokens" and shown.is_patching else (),
         ),
         key=FIGURE,
+        code=None,
         alt=f"Map of {len(cells)} experiments: the effect of {names[kind]} on the {shown.noun} with text C",
         table=lambda: _table(shown, cells, found),
         on_select=partial(_clicked, kind),  # a callback must not keep the results

@@ -12,6 +12,7 @@ from components.analysis.similarity import baseline
 from components.model.backend import Backend
 from components.retrieval.corpora.corpus import read_corpus
 from components.snippets.code import Snippet
+from components.snippets.notebook import TitledSnippet, notebook
 from dashboard import caching
 from dashboard.corpora import current
 
@@ -68,6 +69,7 @@ def run(embedded: Backend) -> Run:
         return vectors[key]
 
     def execute(snippet: Snippet) -> dict[str, Any]:
+        assert notebook("A page", {}, [TitledSnippet("A figure", snippet)])
         names: dict[str, Any] = {}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Backend, "load", load_once)

@@ -40,6 +40,11 @@ def y(app: AppTest, key: str, first: int = 0) -> list[np.ndarray]:
     return [numbers(trace["y"]) for trace in figure(app, key)["data"][first:]]
 
 
+def x(app: AppTest, key: str) -> np.ndarray:
+    """The lengths of all horizontal bars of a figure."""
+    return np.concatenate([numbers(trace["x"]) for trace in figure(app, key)["data"]])
+
+
 def same(found: Any, shown: Any, precision: float = PRECISION) -> None:
     np.testing.assert_allclose(numbers(found), numbers(shown), rtol=0, atol=precision)
 

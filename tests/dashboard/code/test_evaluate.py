@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import components.folders
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
+from components.retrieval.evaluation.sts import scored_pairs
+from dashboard.views.evaluate import kinds, sts
 from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import codes, figure, numbers, same, y, z
 from tests.dashboard.conftest import Open, settled
+from tests.places import ASSETS
 
 RUNS = ["m.6.mean", "m.0.cls", "m2.5.max", "bow", "static", "rr.3.m.6.mean", "ms.3.m.4.max"]
 
@@ -61,14 +69,34 @@ def test_graded_relevance(open_page: Open, run: Run) -> None:
         same(values[trace["name"]], trace["y"], 1e-4)
 
 
-def test_kinds_of_search(open_page: Open, run: Run) -> None:
+@pytest.fixture
+def few_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first rows of the included collections and scored pairs in place of all."""
+    (tmp_path / "assets" / "collections").mkdir(parents=True)
+    for name in ("collections/questions.jsonl", "collections/paraphrases.jsonl", "sts_pairs.jsonl"):
+        lines = (ASSETS / name).read_text(encoding="utf-8").splitlines()
+        (tmp_path / "assets" / name).write_text("\n".join(lines[:12]), encoding="utf-8")
+    folder = tmp_path / "assets"
+    monkeypatch.setattr(components.folders, "ASSETS", folder)
+    first = read_corpus(folder / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1")
+    monkeypatch.setattr(sts, "demo_pairs", lambda: scored_pairs(first))
+
+    def collection(kind: str) -> Pairs:
+        columns = kinds.KINDS[kind]
+        path = folder / "collections" / f"{kind}.jsonl"
+        return pairs_of_corpus(read_corpus(path, path.name, columns.document), columns.query)
+
+    monkeypatch.setattr(kinds, "collection", collection)
+
+
+def test_kinds_of_search(open_page: Open, run: Run, few_texts: None) -> None:
     app = settled(open_page("evaluate", view="kinds", sim="dot"))
     values = run(codes(app)["kinds_figure"].snippet)["values"]
     shown = np.concatenate(y(app, "kinds_figure"))
     same(np.sort(np.ravel(list(values.values()))), np.sort(shown), 1e-4)
 
 
-def test_agreement_with_people(open_page: Open, run: Run) -> None:
+def test_agreement_with_people(open_page: Open, run: Run, few_texts: None) -> None:
     app = settled(open_page("evaluate", view="similarity", cor="pearson"))
     names = run(codes(app)["sts_curves"].snippet)
     by_pooling = dict(zip(("Mean", "[CLS]", "Max"), names["grid"].pearson.values.T, strict=True))
@@ -79,7 +107,7 @@ def test_agreement_with_people(open_page: Open, run: Run) -> None:
     same(run(codes(app)["sts_scatter"].snippet)["values"], y(app, "sts_scatter")[0], 1e-5)
 
 
-def test_the_lab(open_page: Open, run: Run, corpus: str) -> None:
+def test_the_lab(open_page: Open, run: Run, corpus: str, few_texts: None) -> None:
     app = settled(open_page("evaluate", corpus=corpus, view="lab", l="5"))
     values = run(codes(app)["lab_recall"].snippet)["values"]
     same(np.sort([row[3] for row in values]), np.sort(z(app, "lab_recall").ravel()), 1e-3)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import caching
+from tests.components.model.embedding.test_sparse_and_multi_vectors import save_sparse
 from tests.dashboard.code.conftest import Run
-from tests.dashboard.code.shown import codes, figure, numbers, same, y, z
+from tests.dashboard.code.shown import codes, figure, numbers, same, x, y, z
 from tests.dashboard.conftest import Open, settled
 
 QUERY = "a dog saved a child"
@@ -69,3 +72,16 @@ def test_the_lengths_of_a_corpus(open_page: Open, run: Run, corpus: str) -> None
     lengths = run(codes(app)["corpus_lengths"].snippet)["values"]
     assert y(app, "corpus_lengths")[0].sum() == len(lengths)
     assert app.metric[1].value == f"{np.median(lengths):.0f}"
+
+
+def test_splade(open_page: Open, run: Run, corpus: str, tmp_path: Path) -> None:
+    folder = save_sparse(tmp_path / "splade")
+    app = settled(open_page("search", m=str(folder), corpus=corpus, q="the dog", vs="splade", k="3", why="3"))
+    names = run(codes(app)["hits_1"].snippet)
+    assert names["best"].tolist() == [row["index"] for row in hits(app, 1)]
+    names = run(codes(app)["splade_contributions"].snippet)
+    same(np.sort(names["shared"].contributions[:15]), np.sort(x(app, "splade_contributions")), 1e-5)
+    same(np.sort(names["pieces"].weights[:15]), np.sort(x(app, "hit_pieces")), 1e-5)
+    pieces = run(codes(app)["query_pieces"].snippet)["pieces"]
+    same(np.sort(pieces.weights[:15]), np.sort(x(app, "query_pieces")), 1e-5)
+    caching.splade_indexes.clear()

@@ -9,7 +9,7 @@ import pytest
 
 from components.model.backend import Backend
 from tests.dashboard.code.conftest import Run
-from tests.dashboard.code.shown import PRECISION, SENTENCES, codes, numbers, same, y, z
+from tests.dashboard.code.shown import PRECISION, SENTENCES, codes, numbers, same, x, y, z
 from tests.dashboard.conftest import Open
 
 NINE = [f"{text} {number}" for number in range(3) for text in SENTENCES]
@@ -99,7 +99,6 @@ HEIGHTS: list[tuple[str, dict[str, Any], str, str, slice]] = [
     ),
     ("attention", {"view": "matrix", "qt": ["1", "3"], "l": "2", "h": "2"}, "received", "received", slice(None)),
     ("attention", {"view": "mask", "mp": "3"}, "mask_vectors", "values", slice(None)),
-    ("model", {}, "parameters", "values", slice(None)),
     ("model", {"view": "vectors", "l": "2", "n": "1"}, "vector", "values", slice(None)),
     (
         "model",
@@ -123,6 +122,11 @@ def test_lines_and_bars(
     same(np.sort(found), np.sort(shown[~np.isnan(shown)]), 1e-5 * max(1, np.abs(found).max()))
 
 
+def test_the_parameters(open_page: Open, run: Run) -> None:
+    app = open_page("model")
+    same(np.sort(run(codes(app)["parameters"].snippet)["values"]), np.sort(x(app, "parameters")))
+
+
 def test_the_layers_of_two_models(open_page: Open, run: Run) -> None:
     app = open_page("heatmaps", s=NINE, view="layers", m2="embedded-cross-encoder")
     for number in range(2):
@@ -138,12 +142,12 @@ def test_the_input_tensors_of_a_pair(open_page: Open, run: Run, embedded: Backen
         np.testing.assert_array_equal(names[name], expected)
 
 
-@pytest.mark.parametrize("address", [{}, {"sb": "2", "f": "ab"}, {"pa": "1"}])
+@pytest.mark.parametrize("address", [{}, {"sb": "2", "f": "ab", "p": "separators"}, {"pa": "1"}])
 def test_the_scores_of_all_heads(open_page: Open, run: Run, address: dict[str, str]) -> None:
     app = open_page("attention", s=SENTENCES, view="patterns", **address)
     scored = run(codes(app)["patterns"].snippet)["scored"]
     (table,) = (item.value for item in app.dataframe)
     first = table.iloc[0]
-    best = scored.top("previous", 1)[0]
+    best = scored.top(address.get("p", "previous"), 1)[0]
     assert (first["block"], first["head"], first["share"]) == (best.block, best.head, f"{100 * best.score:.1f} %")
     assert first["entropy (nats)"] == round(float(scored.entropy[best.block, best.head]), 2)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from components.training import runs
+from tests import tiny
 from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import codes, figure, numbers, points, same, same_points, y, z
 from tests.dashboard.conftest import Open, settled
@@ -45,8 +47,15 @@ def test_the_plan_of_a_run_and_the_measured_grid(open_page: Open, run: Run) -> N
     same(values, np.ravel(figure(app, "ablation")["data"][0]["z"]), 1e-4)
 
 
-def test_a_run_before_and_after(open_page: Open, run: Run) -> None:
-    write_run(runs.runs_folder())
+def test_a_run_before_and_after(open_page: Open, run: Run, tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
+    tuned = tiny.save_tiny(tmp_path / "tuned", seed=1)
+    write_run(runs.runs_folder(), result=tuned, model=str(tiny_folder("bert")))
     app = settled(open_page("training", view="after", part="layers"))
     change = run(codes(app)["after_layers"].snippet)["change"]
     same([1 - change.cka, 1 - change.cosine], y(app, "after_layers"))
+    app = settled(open_page("training", view="after", part="heads"))
+    same(run(codes(app)["after_heads"].snippet)["values"], z(app, "after_heads"), 1e-3)
+    app = settled(open_page("training", view="after", part="sentences"))
+    shown = z(app, "after_matrix_now")
+    kept = ~np.isnan(shown)
+    same(run(codes(app)["after_matrix_now"].snippet)["values"][kept], shown[kept])

@@ -11,6 +11,7 @@ from components.snippets.code import Input, Snippet
 from components.snippets.layers import pooled, unrelated_sentences
 
 if TYPE_CHECKING:
+    from components.analysis.why.patching import MapKind
     from components.model.backend import Backend
     from components.model.contributions.path_products import Reference
     from components.model.trace import Pooling
@@ -290,4 +291,29 @@ def hubness(of: Embedded, column: str | None, most: int) -> Snippet:
             "values = found.counts",
             "print(values, found.skewness)  # [text]",
         ),
+    )
+
+
+def experiments(read: Input, kind: MapKind, pooling: Pooling, *, from_a: bool, as_shares: bool) -> Snippet:
+    """The effect of each activation of B on its cosine with C, if A's (or else zeros) are put into its place.
+
+    `read` are the texts A, B and C.
+    """
+    source = (
+        "FromSentence(backend.activations(a), {second: first for first, second in align_tokens(a, b).pairs})"
+        if from_a
+        else "Zeros(backend.activations(b))"
+    )
+    vectors = f"backend.patched_vectors(sentence, [[]], {code.literal(pooling)})[0] for sentence in sentences"
+    return read.snippet(
+        read.tokens(),
+        "a, b, c = sentences",
+        f"source = {source}",
+        f"patches = [patch for row in map_of({code.literal(kind)}, backend.facts, len(b)) for patch in row]",
+        'patches = [patch for patch in patches if patch.site != "layer" or patch.index in source.positions]',
+        f"of_a, of_b, of_c = [{vectors}]",
+        f"patched = measured(backend, b, source, [[patch] for patch in patches], {code.literal(pooling)})",
+        "found = cosine_outcomes(of_a, of_b, patched, of_c)",
+        f"values = found.{'shares' if as_shares else 'changes'}",
+        "print([patch.code for patch in patches], values)",
     )

@@ -27,7 +27,6 @@ WITHOUT_CODE = {
     "learnt_rankings",
     "learnt_precision",
     "learnt_by_layer",
-    "FIGURE",  # the map of experiments
     # Rows of a training run's own data.
     "training_lengths",
     "after_measures",

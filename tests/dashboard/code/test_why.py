@@ -110,3 +110,14 @@ def test_a_failed_search(open_page: Open, run: Run, corpus: str) -> None:
     assert f"mean is {counts.mean():.1f} and the largest count {counts.max()}" in "\n".join(
         item.value for item in app.markdown
     )
+
+
+@pytest.mark.parametrize(
+    "address", [{}, {"xm": "heads", "xa": "zero", "xv": "change"}, {"xm": "parts", "xv": "change"}]
+)
+def test_a_map_of_experiments(open_page: Open, run: Run, address: dict[str, str]) -> None:
+    texts = ["The dog runs.", "The cat sleeps.", "A pet."]
+    app = settled(open_page("why", s=texts, view="experiments", xt="own", xc="A dog.", **address))
+    shown = z(app, "experiments_map")
+    values = run(codes(app)["experiments_map"].snippet)["values"]
+    same(np.sort(values), np.sort(shown[~np.isnan(shown)]), 2e-5)

@@ -456,7 +456,7 @@ def _map(
             marked_columns=alignment.differing if kind == "tokens" and shown.is_patching else (),
         ),
         key=FIGURE,
-        code=_code(shown, kind, as_share),
+        code=_code_of_map(shown, kind, as_share),
         alt=f"Map of {len(cells)} experiments: the effect of {names[kind]} on the {shown.noun} with text C",
         table=lambda: _table(shown, cells, found),
         on_select=partial(_clicked, kind),  # a callback must not keep the results
@@ -464,7 +464,7 @@ def _map(
     )
 
 
-def _code(shown: _Shown, kind: MapKind, as_share: bool) -> Snippet | None:
+def _code_of_map(shown: _Shown, kind: MapKind, as_share: bool) -> Snippet | None:
     """The code of the map; None for a cross-encoder, for ranks, and for means and another sentence in place of A."""
     experiment, pooling = shown.experiment, shown.experiment.pooling
     if shown.outcome != "cosine" or pooling is None or experiment.values not in {"patch", "zero"}:

@@ -59,7 +59,7 @@ class QueryWords:
     right: Ledger  # rows: the words of the query as typed, last the special tokens
     rival: Ledger
     prompt: int  # characters that the model puts before the query
-    code: Snippet
+    code: Snippet | None = None  # of the figures
 
     @property
     def names(self) -> list[str]:
@@ -294,7 +294,7 @@ def _about_bars(case: Case, found: QueryWords) -> None:
         _matrices(found.right, found.rival, found.code)
 
 
-def _matrices(right: Ledger, rival: Ledger, code: Snippet) -> None:
+def _matrices(right: Ledger, rival: Ledger, code: Snippet | None) -> None:
     """Both ledgers word by word, on one colour scale."""
     most = float(max(np.abs(right.contributions).max(), np.abs(rival.contributions).max()))
     for column, name, ledger in zip(st.columns(2), ("right text", "rival"), (right, rival), strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.code.shown import SENTENCES, codes
 from tests.dashboard.conftest import Open, settled
@@ -10,8 +11,8 @@ from tests.dashboard.conftest import Open, settled
 LABEL = "Open as a notebook"
 
 
-def labels(app: object) -> list[str]:
-    return [item.proto.label for item in app.get("download_button")]  # type: ignore[attr-defined]
+def labels(app: AppTest) -> list[str]:
+    return [item.proto.label for item in app.get("download_button")]
 
 
 @pytest.mark.parametrize(("page", "address"), [("layers", {}), ("tokens", {"view": "tensors"}), ("model", {})])
@@ -31,3 +32,21 @@ def test_only_the_figures_of_the_open_view_are_in_it(open_page: Open) -> None:
     assert set(codes(app.run())) == {"sentences_0"}
     app = settled(app.switch_page("views/heatmaps/page.py").run())
     assert set(codes(app)) == {"block_left", "block_right", "diagonal"}
+
+
+def changed_settings() -> None:
+    import streamlit as st
+
+    from dashboard import state
+
+    state.put("layer", 3)
+    state.put("include_special", False)
+    state.put("sentences", ("A text of a person.",))
+    state.put("head", 4)  # of another page
+    st.session_state["found"] = state.named_values("heatmaps")
+
+
+def test_the_settings_are_those_that_the_page_uses_and_a_person_changed() -> None:
+    app = AppTest.from_function(changed_settings).run()
+    assert not app.exception
+    assert app.session_state["found"] == {"layer": "3", "special tokens": "0"}

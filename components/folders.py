@@ -1,4 +1,4 @@
-"""Where the program keeps what it computed, one folder with a part for each kind of file, and how a file is written whole."""
+"""Where the program finds its own files, where it keeps what it computed, and how a file is written whole."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 from components.errors import InputError
 from components.operator_settings import CACHE
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 
 def cache_part(name: str) -> Path:

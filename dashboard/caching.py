@@ -170,6 +170,7 @@ def baseline(backend: Backend) -> Baselines:
     any other failure it is measured again, not before RETRY_SECONDS have passed.
     """
     from components.analysis.similarity.baseline import measure_sample, not_measured
+    from components.retrieval.corpora.demo import demo_sentences
 
     def measured() -> Baselines:
         try:
@@ -508,11 +509,6 @@ def lesson_answers() -> Answers:
     from components.lessons.answers import Answers
 
     return Answers()
-
-
-@cache
-def demo_sentences() -> tuple[str, ...]:
-    return tuple((ASSETS / "demo_sentences.txt").read_text(encoding="utf-8").splitlines())
 
 
 @cache

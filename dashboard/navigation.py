@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.jobs import progress
-from dashboard.ui import controls, messages, model_gate, page_header
+from dashboard.ui import controls, figures, messages, model_gate, page_header
 
 # key (also the address), title, icon, the question the page answers
 PATH: tuple[tuple[str, str, str, str], ...] = (
@@ -96,9 +96,11 @@ def show(
         # container held stays if it is drawn again at its place, so each view has a place of its own.
         is_new = st.session_state.get("_view") != (page, view)
         st.session_state["_view"] = (page, view)
+        figures.begin()
         places = {name: st.container() if name == view and not is_new else st.empty() for name in views}
         with places[view].container() if is_new else places[view]:
             messages.guarded(partial(draw, loaded, view), doing)
+        figures.notebook(views[view].question, page)
         controls.refuse_unavailable(page, loaded)
         with refused:
             messages.notices(page)

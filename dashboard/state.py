@@ -159,6 +159,13 @@ def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
     return {key: texts for key, texts in address.items() if key not in OF_SENTENCES}, False
 
 
+def named_values(page: str) -> dict[str, str]:
+    """What people call each of the page's settings that differ from their defaults, and its value; without the sentences."""
+    names = {setting.short: setting.label for setting in SETTINGS if page in setting.pages}
+    address, _ = address_of(page)
+    return {names[key]: ", ".join(texts) for key, texts in address.items() if key not in OF_SENTENCES}
+
+
 def size_of(items: list[tuple[str, str]]) -> int:
     """The characters of an address with these keys and texts."""
     return sum(len(key) + len(quote(text, errors="replace")) + 2 for key, text in items)

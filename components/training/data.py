@@ -36,6 +36,7 @@ import numpy as np
 
 from components.arrays import Float32, Int64, read_only
 from components.errors import InputError
+from components.folders import ASSETS
 from components.jobs import IsCancelled
 from components.retrieval.corpora.columns import ColumnPreview, preview_columns
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
@@ -54,7 +55,6 @@ COLUMNS: Mapping[DataKind, tuple[str, ...]] = {
     "labelled": ("sentence1", "sentence2"),
 }
 LABEL = "label"  # the column of scores or classes
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
 DEMO: Mapping[str, Path] = {
     "demo:pairs": ASSETS / "training" / "pairs.jsonl",
     "demo:scored": ASSETS / "training" / "scored.jsonl",

@@ -10,25 +10,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cache
 
-from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
+from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.index.build import columns_hash
+from components.snippets import code
 from dashboard import caching, state
-from dashboard.ready_made import ASSETS
 
 KEY_LENGTH = 32
 TOPIC_COLUMNS = ("topic", "label", "category")  # columns that may name a sentence's topic
-
-
-@cache
-def demo() -> Corpus:
-    """The corpus that comes with the dashboard: news-like sentences with a headline and a topic each."""
-    # The operator's limits are for other people's files.
-    read = reading.read_corpus(ASSETS / "demo_corpus.jsonl", "demo_corpus.jsonl", "sentence", limits=None)
-    return replace(read, name="Demo news")
 
 
 def in_use() -> Corpus:
@@ -53,6 +43,11 @@ def corpus() -> Corpus:
         )
         return demo()
     return chosen
+
+
+def code_of(corpus: Corpus) -> tuple[str, ...]:
+    """The statements that read a corpus, for the code of a figure."""
+    return code.corpus(corpus, corpus is demo(), corpus.report.text_column)
 
 
 def choose(corpus: Corpus | None) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.retrieval.evaluation.graded import collection
+from components.snippets import evaluate as snippets
 from dashboard import access, caching
 from dashboard.corpora import current, uploads
 from dashboard.ui import controls
@@ -47,6 +48,13 @@ def collection_of(source: str, field_slot: DeltaGenerator) -> GradedSet | None:
     return caching.graded_sets().get(
         (files, query_field, document_fields), lambda: files.chosen(query_field, document_fields)
     )
+
+
+def code_of(graded: GradedSet) -> snippets.Collection:
+    """The code of a collection."""
+    if not graded.report.files:
+        return snippets.graded(None)
+    return snippets.graded(graded.name, graded.query_field, graded.document_fields)
 
 
 def _fields(files: FieldedSet) -> tuple[str, tuple[str, ...]]:

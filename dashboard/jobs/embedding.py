@@ -13,6 +13,7 @@ import streamlit as st
 from components.arrays import Int64, read_only
 from components.jobs import Cancelled
 from components.model.embedding.options import EmbedOptions
+from components.retrieval.corpora.demo import demo_sentences
 from components.retrieval.corpora.facts import corpus_facts, estimate
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.index.build import needed_bytes
@@ -150,7 +151,7 @@ def speed(backend: Backend, precision: Resolved, where: str) -> tuple[float, boo
     queue = caching.queue()
 
     def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[float, bool]:
-        texts = caching.demo_sentences()[:96]
+        texts = demo_sentences()[:96]
         options = backend.embed_options(precision=precision)
         backend.embed(texts[:32], options=options, is_cancelled=is_cancelled)  # warms up
         was_alone, started = queue.works_on_one(), time.perf_counter()

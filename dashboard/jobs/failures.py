@@ -15,6 +15,7 @@ from components.model.trace import Pooling
 from components.retrieval.failures import causes, edits, failed_queries, hubness
 from components.retrieval.failures.edits import EditSearch, Embedding
 from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
+from components.snippets.search import Embedded
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, progress
@@ -65,6 +66,11 @@ class Searched:
     def vector(self, query: str) -> Float32:
         """The vector of one query [dim], embedded by itself."""
         return caching.query_vectors(self.backend, (query,), self.index.info)[self.layer, self.pooling][0]
+
+    def code(self) -> Embedded:
+        """The corpus for the code of a figure."""
+        of_corpus = current.code_of(current.in_use())
+        return Embedded(self.backend, of_corpus, self.index.info.options, self.layer, self.pooling)
 
     def prompts(self) -> tuple[str, str]:
         """What the model puts before a query, and before a text."""

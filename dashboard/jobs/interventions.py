@@ -15,6 +15,7 @@ from components.analysis.why import patching
 from components.analysis.why.patching import FromSentence, Means, SampleMeans, Zeros
 from components.errors import InputError
 from components.jobs import Cancelled
+from components.retrieval.corpora.demo import demo_sentences
 from dashboard import caching
 from dashboard.jobs import progress
 
@@ -156,7 +157,7 @@ def _source(
     if experiment.values == "zero":
         own = backend.activations(b)
         return Zeros(own), "", own.nbytes
-    texts = [text for text in caching.demo_sentences() if text != experiment.b]
+    texts = [text for text in demo_sentences() if text != experiment.b]
     other = texts[int(np.random.default_rng(experiment.seed).integers(len(texts)))]
     tokens = _of_sample(experiment, other)
     own = backend.activations(tokens)
@@ -172,7 +173,7 @@ def _means(experiment: Experiment, where: str) -> SampleMeans | None:
     """The mean activations of a sample of sentences, which are the same for all experiments of a model."""
 
     def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> SampleMeans:
-        texts = caching.demo_sentences()[:SAMPLE]
+        texts = demo_sentences()[:SAMPLE]
 
         def sample() -> Iterator[Activations]:
             for number, text in enumerate(texts):

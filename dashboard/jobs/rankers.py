@@ -27,18 +27,19 @@ class WordRanking:
 
     kind: str
     source: str
+    has_file: bool  # whether the word vectors are those of a person's file
     make: Callable[[Sequence[str]], Ranker]
 
 
 def word_ranking(backend: Backend, kind: str) -> WordRanking:
     """A word ranking by its kind. Static vectors come from the session's uploaded file, or else from the model."""
     if kind != "static":
-        return WordRanking(kind, "", partial(lexical.make_ranker, kind))  # type: ignore[arg-type]  # a key of TITLES
+        return WordRanking(kind, "", False, partial(lexical.make_ranker, kind))  # type: ignore[arg-type]  # a key of TITLES
     key = str(st.session_state.get("_static", ""))
     uploaded = caching.static_vectors().find(key)
     if uploaded is not None:
-        return WordRanking(kind, key, partial(StaticRanker.of_words, uploaded))
-    return WordRanking(kind, f"{backend.spec.key} {backend.revision}", partial(StaticRanker.of_model, backend))
+        return WordRanking(kind, key, True, partial(StaticRanker.of_words, uploaded))
+    return WordRanking(kind, f"{backend.spec.key} {backend.revision}", False, partial(StaticRanker.of_model, backend))
 
 
 def word_ranker(backend: Backend, texts: Texts, kind: str) -> Ranker | None:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from components.arrays import read_only
+from components.retrieval.corpora.demo import demo_sentences
 from components.retrieval.search.query import query_vectors
 from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
+from components.snippets import search as snippets
 from dashboard import caching, state
 from dashboard.jobs import embedding, progress
 from dashboard.jobs.embedding import EmbedRequest
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from components.arrays import Float32, Int64
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.texts import Texts
@@ -67,6 +70,12 @@ class SecondStage:
         names = self.backend.pair_labels()
         of_label = f" ({names[self.label or 0]})" if len(names) > 1 else ""
         return f"{self.backend.spec.title}{of_label}"
+
+    @property
+    def code(self) -> snippets.SecondStage:
+        """The same for the code of a figure."""
+        layer = self.layer if self.kind == "maxsim" else None
+        return snippets.SecondStage(self.backend, self.max_length, self.label, layer)
 
     @property
     def unit(self) -> str:
@@ -123,6 +132,7 @@ class Retrieved:
     embed_seconds: float  # of the query, once warm: the median of REPEATS
     search_seconds: float  # the same
     was_alone: bool  # whether no other job was at work meanwhile
+    options: EmbedOptions  # of the index
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +216,8 @@ def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retri
         # The first time reads weights and vectors from disk: it is not counted.
         embed_seconds, search_seconds = np.median(times[1:], axis=0).tolist()
         was_alone = was_alone and queue.works_on_one()
-        return Retrieved(layer, pooling, hits.indices[0], hits.scores[0], embed_seconds, search_seconds, was_alone)
+        seconds = embed_seconds, search_seconds
+        return Retrieved(layer, pooling, hits.indices[0], hits.scores[0], *seconds, was_alone, index.info.options)
 
     key = ("first stage", index.folder.name, backend.revision, query)
     job = caching.preparations().find(key)
@@ -268,7 +279,7 @@ def pass_costs(backend: Backend, scorer: Backend, where: str) -> PassCosts | Non
     queue = caching.queue()
 
     def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[float, float, bool]:
-        sentences = caching.demo_sentences()[: 2 * _TRIAL_PAIRS]
+        sentences = demo_sentences()[: 2 * _TRIAL_PAIRS]
         first, second = sentences[:_TRIAL_PAIRS], sentences[_TRIAL_PAIRS:]
         scorer.pair_logits(first[:8], second[:8], is_cancelled=is_cancelled)  # warms up
         was_alone, started = queue.works_on_one(), time.perf_counter()

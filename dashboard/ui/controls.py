@@ -11,6 +11,7 @@ import streamlit as st
 
 from components.analysis.tokens import default_positions, position_at
 from components.model.trace import Pooling, TokenizedSentence
+from components.snippets.code import Input
 from dashboard import caching, ready_made, state
 from dashboard.ui import browser, wording
 
@@ -46,6 +47,11 @@ def scale() -> float:
 def current_trace(backend: Backend) -> Trace:
     """The trace of the session's sentences. Raises InputError."""
     return backend.trace(state.get("sentences"), max_length=length_for(backend))
+
+
+def current_input(backend: Backend) -> Input:
+    """The same for the code of a figure."""
+    return Input(backend, state.get("sentences"), length_for(backend))
 
 
 def current_tokens(backend: Backend) -> tuple[TokenizedSentence, ...]:

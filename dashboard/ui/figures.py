@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,15 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import bars, matrices, theme
+from components.snippets import notebook as notebooks
+from components.snippets.notebook import TitledSnippet
+from dashboard import state
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+    from components.snippets.code import Snippet
 
 # How a spreadsheet recognises a formula; the four escapes are the wide forms of = + - @.
 _FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
@@ -27,6 +33,7 @@ def figure(
     key: str,
     alt: str,
     table: Callable[[], pd.DataFrame],
+    code: Snippet | None,
     read: str = "",
     not_shown: str = "",
     message: str = "",
@@ -34,9 +41,10 @@ def figure(
     on_select: Callable[[], None] | None = None,
     select_many: bool = True,
 ) -> None:
-    """Draw a figure with its message (above, or below if it is long), how to read it, what it does not show, and its data.
+    """Draw a figure with its message (above, or below if it is long), how to read it, what it does not show, data and code.
 
-    `table` is called only when a person opens the data. The camera in the toolbar saves PNG or SVG, as chosen
+    `table` is called only when a person opens the data. `code` gives the figure's numbers; None for the few figures
+    that have none, which tests/dashboard/code/test_every_figure.py names. The camera in the toolbar saves PNG or SVG, as chosen
     under “More settings”. Figures that share one `reading` leave `read` empty, and their page calls `reading` itself.
     `on_select` is called before the next run after points were selected by click, or with `select_many` by box or
     lasso; the selection is in the session state under `key`.
@@ -63,9 +71,46 @@ def figure(
     )
     if message and message_below:
         st.markdown(f":material/insights: {message}")
-    data(key, table)
+    data(key, table, code, _title(chart))
     if read:
         reading(read, not_shown)
+
+
+_DRAWN = "_figures_drawn"  # session key: the code of each figure that the page shows now, by the figure's key
+
+
+def begin() -> None:
+    """Forget the figures of the view before; a page calls it before it draws its own."""
+    st.session_state[_DRAWN] = {}
+
+
+def _drawn() -> dict[str, TitledSnippet]:
+    drawn: dict[str, TitledSnippet] = st.session_state.setdefault(_DRAWN, {})
+    return drawn
+
+
+def _title(chart: go.Figure) -> str:
+    """A figure's title as typed, in one line."""
+    return html.unescape((chart.layout.title.text or "").replace("<br>", " "))
+
+
+def notebook(title: str, page: str) -> None:
+    """A button that saves the figures drawn since `begin` as a notebook; none where no figure has code."""
+    drawn = tuple(_drawn().values())
+    if not drawn:
+        return
+    address = state.named_values(page)
+    st.download_button(
+        "Open as a notebook",
+        lambda: notebooks.notebook(title, address, drawn),
+        file_name=f"bert-internals-{page}.ipynb",
+        mime="application/x-ipynb+json",
+        key=f"notebook_{page}",
+        icon=":material/code_blocks:",
+        type="tertiary",
+        help="Saves the code of the figures above as a Jupyter notebook.",
+        on_click="ignore",
+    )
 
 
 def sized(chart: go.Figure) -> go.Figure:
@@ -81,6 +126,7 @@ def matrix(
     *,
     key: str,
     alt: str,
+    code: Snippet | None,
     label_column: str = "query",
     digits: int = 5,
     read: str = "",
@@ -105,6 +151,7 @@ def matrix(
         key=key,
         alt=alt,
         table=table,
+        code=code,
         read=read,
         not_shown=not_shown,
         message=message,
@@ -129,6 +176,7 @@ def part_bars(
     *,
     key: str,
     alt: str,
+    code: Snippet | None,
     read: str,
     not_shown: str,
     message: str = "",
@@ -141,6 +189,7 @@ def part_bars(
         bars.part_norm_bars(list(parts), pieces, values, title, **options),
         key=key,
         alt=alt,
+        code=code,
         read=read,
         not_shown=not_shown,
         message=message,
@@ -156,15 +205,26 @@ def reading(read: str, not_shown: str, stacked: bool = False) -> None:
     right.markdown(f"**What it does not show**  \n{not_shown}")
 
 
-def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
-    """A panel with a figure's numbers as a table and a CSV; the table is made when a person opens the panel."""
-    panel = st.expander("Data of this figure", icon=":material/table:", key=f"data_{key}", on_change="rerun")
+def data(key: str, table: Callable[[], pd.DataFrame], code: Snippet | None, title: str = "") -> None:
+    """A panel with numbers as a table and a CSV, and the code that gives them; made when a person opens the panel.
+
+    The `title` is that of the figure, or of what the page shows of the numbers: a notebook of the page has it.
+    """
+    label = "Data of this figure" if code is None else "Data and code of this figure"
+    panel = st.expander(label, icon=":material/table:", key=f"data_{key}", on_change="rerun")
+    if code is not None:
+        _drawn()[key] = TitledSnippet(title, code)
     if not panel.open:
         return
     with panel:
-        frame = table()
-        st.dataframe(frame, hide_index=True, key=f"table_{key}")
-        download(frame, key)
+        of_table, of_code = (st.container(), None) if code is None else st.tabs(["Table", "Code"], key=f"parts_{key}")
+        with of_table:
+            frame = table()
+            st.dataframe(frame, hide_index=True, key=f"table_{key}")
+            download(frame, key)
+        if of_code is not None and code is not None:
+            of_code.code(code.code, language="python")
+            of_code.caption("Run it in the folder of this program, or where its `components` can be imported.")
 
 
 def plain_table(frame: pd.DataFrame, **arguments: Any) -> None:

@@ -17,11 +17,14 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.analysis.matched_words import word_vectors
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration, cosines
 from components.charts import curves as curve_charts
 from components.charts import heatmap
 from components.model.trace import POOLING_NAMES
+from components.snippets import layers as snippets
+from components.snippets.code import Input
 from dashboard import caching
 from dashboard.ui import controls, figures, messages, word_choice
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from components.charts.curves import BandData
     from components.model.backend import Backend
     from components.model.trace import Pooling, TokenizedSentence, Trace
+    from components.snippets.code import Snippet
 
 ALMOST_ALL = 99.9  # per cent of unrelated pairs: the sample cannot tell higher ones apart
 AS_COSINES = controls.CosineScale()
@@ -60,11 +64,12 @@ WHY_SIMILAR = "Why two vectors are similar, or what the model “understands”.
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """One model's vectors [layer, thing, dim], and a function that returns its baseline."""
+    """One model's vectors [layer, thing, dim], a function that returns its baseline, and the code of both."""
 
     backend: Backend
     vectors: Float32
     baseline: Callable[[], Baseline]
+    code: snippets.Vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +82,7 @@ class _Panel:
     labels: Sequence[str]  # of the pairs in the figure, without what all share
     details: Sequence[str]  # a description of each pair
     scale: controls.CosineScale
+    code: Callable[[bool], Snippet]  # with the band of the baseline, or without it
 
     def chart(self, band: BandData | None, limits: tuple[float, float]) -> go.Figure:
         values, labels = self.curves.values, self.labels
@@ -108,6 +114,7 @@ class _Panel:
             message=messages.escape(message),
             message_below=True,
             table=lambda: curve_table(self.curves, self.details, band),
+            code=self.code(band is not None and len(self.labels) <= MANY_CURVES),
         )
 
 
@@ -124,8 +131,16 @@ def compare_words(
     """Draw the similarities of the chosen words; `sentences` are the first model's tokens. See `_compare`."""
     _compare(
         [
-            Compared(model, word_choice.vectors(choice, sentences, trace), partial(caching.token_baseline, model))
+            Compared(
+                model,
+                word_vectors(trace, words),
+                partial(caching.token_baseline, model),
+                snippets.of_words(
+                    Input(model, [sentence.text for sentence in sentences], controls.length_for(model)), words
+                ),
+            )
             for model, trace in zip(models, traces, strict=True)
+            for words in [word_choice.positions_in(choice, sentences, trace)]
         ],
         key=key,
         title=choice.title(sentences),
@@ -157,6 +172,7 @@ def compare_sentences(
                 model,
                 pool(trace, pooling, include_special),
                 partial(caching.sentence_baseline, model, pooling, include_special),
+                snippets.of_sentences(Input(model, texts, controls.length_for(model)), pooling, include_special),
             )
             for model, trace in zip(models, traces, strict=True)
         ],
@@ -224,7 +240,8 @@ def _compare(
             curves = replace(curves, values=_percentiles(item, curves.values, scale))
         details = [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs]
         labels = curves.labels if pairs is None else [names[b] for _, b in curves.pairs]  # the title names the first
-        panels.append(_Panel(f"{key}_{number}", _full_title(title, item, models), curves, labels, details, scale))
+        code = partial(_code_of_curves, item.code, names, None if pairs is None else curves.pairs, scale=scale)
+        panels.append(_Panel(f"{key}_{number}", _full_title(title, item, models), curves, labels, details, scale, code))
     values = [panel.curves.values for panel in panels]
     many = len(panels[0].curves.pairs) > MANY_CURVES
     if scale.percentiles:
@@ -264,6 +281,16 @@ def _compare(
     band = f"The grey band holds 90 % of the pairs of {unrelated.removeprefix('two ')}; the dotted line is their mean."
     missing = messages.no_baseline(*(item.baseline() for item in models))
     figures.reading(f"{READ} {band if edges else missing}", NOT_SHOWN)
+
+
+def _code_of_curves(
+    vectors: snippets.Vectors,
+    names: Sequence[str],
+    pairs: Sequence[tuple[int, int]] | None,
+    band: bool,
+    scale: controls.CosineScale,
+) -> Snippet:
+    return snippets.curves(vectors, names, pairs, centred=scale.centred, percentiles=scale.percentiles, band=band)
 
 
 def _quantity(scale: controls.CosineScale) -> str:
@@ -385,6 +412,7 @@ def _matrices(
                 key=f"{key}_matrix_{number}",
                 alt=f"{full_title}: a heatmap of {len(names)} by {len(names)} pairs",
                 table=partial(_pair_table, matrix, names),
+                code=snippets.matrix(item.code, layer, centred=centred, percentiles=scale.percentiles),
             )
     baselines = [
         f"{band.mean[layer]:.2f}" + (f" in {messages.escape(item.backend.spec.title)}" if len(models) > 1 else "")

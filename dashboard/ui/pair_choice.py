@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from components.snippets.code import Input
 from dashboard import ready_made, state
 from dashboard.ui import controls, messages
 
@@ -34,6 +35,10 @@ class Pair:
         return backend.trace(
             [self.first], [self.second], attentions=attentions, max_length=controls.length_for(backend)
         )
+
+    def input(self, backend: Backend) -> Input:
+        """The same for the code of a figure."""
+        return Input(backend, [self.first], controls.length_for(backend), [self.second])
 
     def tokens(self, backend: Backend) -> TokenizedSentence:
         """The tokens of this input, without a forward pass."""

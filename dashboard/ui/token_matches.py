@@ -18,6 +18,7 @@ import streamlit as st
 from components.analysis.similarity import late_interaction
 from components.charts import matrices
 from components.retrieval.search.rerank import trained_scores
+from components.snippets import search as snippets
 from dashboard import caching
 from dashboard.ui import figures, messages
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.files.sentence_config import Role
     from components.model.trace import TokenizedSentence
+    from components.snippets.code import Snippet
 
 MOST_VALUES = 12  # rows and columns whose numbers are written into the cells
 ROLES: tuple[Role, Role] = ("query", "document")
@@ -45,6 +47,7 @@ class TokenMatches:
     document: TokenizedSentence
     layer: int
     prompt_length: int  # characters of the model's own prompt in front of the document
+    code: Snippet
 
 
 def of_texts(
@@ -64,7 +67,8 @@ def of_texts(
         st.info("The query or the document has only special tokens: there is nothing to compare.")
         return None
     of_query, of_document = trace.sentences
-    return TokenMatches(similarity, of_query, of_document, layer, len(answered.prompt))
+    code = snippets.max_sim(backend, query, document, layer, max_length)
+    return TokenMatches(similarity, of_query, of_document, layer, len(answered.prompt), code)
 
 
 def figure(matches: TokenMatches, title: str, *, key: str, colour_bar: bool = True, **arguments: Any) -> None:
@@ -78,6 +82,7 @@ def figure(matches: TokenMatches, title: str, *, key: str, colour_bar: bool = Tr
         columns,
         title,
         key=key,
+        code=matches.code,
         alt=f"Cosines of {len(rows)} query tokens with {len(columns)} document tokens",
         digits=4,
         rows="query token",
@@ -98,6 +103,7 @@ class TrainedMatches:
     query_pieces: tuple[str, ...]  # with their positions
     document_pieces: tuple[str, ...]
     message: str  # the score, and what it is made of
+    code: Snippet
 
 
 def of_trained_vectors(
@@ -121,7 +127,8 @@ def of_trained_vectors(
     if expansion is not None:
         added = messages.escape(backend.tokenization.vocabulary[expansion.token])
         message += f" The model fills the query up with {added}, whose vectors count too."
-    return TrainedMatches(backend.spec.title, vectors[0] @ vectors[1].T, pieces[0], pieces[1], message)
+    code = snippets.trained_max_sim(backend, query, document, max_length)
+    return TrainedMatches(backend.spec.title, vectors[0] @ vectors[1].T, pieces[0], pieces[1], message, code)
 
 
 def trained_figure(matches: TrainedMatches, *, key: str, **arguments: Any) -> None:
@@ -139,6 +146,7 @@ def trained_figure(matches: TrainedMatches, *, key: str, **arguments: Any) -> No
             show_values=len(columns) <= MOST_VALUES and len(rows) <= MOST_VALUES,
         ),
         key=key,
+        code=matches.code,
         alt=f"Dot products of {len(rows)} query token vectors with {len(columns)} of the document",
         table=lambda: pd.DataFrame(matches.products.round(4), columns=columns).assign(query=rows)[["query", *columns]],
         **arguments,

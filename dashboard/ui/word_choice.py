@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.analysis.matched_words import word_vectors
 from components.analysis.tokens import default_positions, neighbour_words, position_at, shared_word
 from components.function_words import FUNCTION_WORDS
 from dashboard import ready_made, state
 from dashboard.ui import controls
 
 if TYPE_CHECKING:
-    from components.arrays import Float32
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence, Trace
 
@@ -179,22 +177,13 @@ def _default_other(sentence: TokenizedSentence, first: int, whole: bool) -> int:
     return max(words, key=lambda position: len(sentence.word_text(position)), default=first)
 
 
-def vectors(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace) -> Float32:
-    """The chosen tokens' vectors in a trace, float32 [layer, pick, dim]; a word is the mean of its pieces.
-
-    `sentences` are the main model's tokens; in another model's trace each choice is found by its characters.
-    NaN where that model has no token for it, because its text was truncated or dropped.
-    """
-    return word_vectors(trace, _positions_in(choice, sentences, trace))
-
-
 def missing(choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace) -> list[str]:
     """Descriptions of the chosen words that have no token in a model's trace."""
-    located = _positions_in(choice, sentences, trace)
+    located = positions_in(choice, sentences, trace)
     return [name for name, (_, positions) in zip(choice.descriptions(sentences), located, strict=True) if not positions]
 
 
-def _positions_in(
+def positions_in(
     choice: Choice, sentences: Sequence[TokenizedSentence], trace: Trace
 ) -> list[tuple[int, tuple[int, ...]]]:
     """The sentence of each pick and the positions of its tokens in a trace; no positions if it has no token there."""

@@ -175,9 +175,9 @@ def test_nothing_is_wider_than_a_phone(visit: Visit, path: str) -> None:
 def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
     page = visit("/layers")
     has_bank_curves(page)
-    page.get_by_text("Data of this figure").click()
+    page.get_by_text("Data and code of this figure").click()
     with page.expect_download() as download:
-        page.get_by_test_id("stDownloadButton").get_by_role("button").click()
+        page.get_by_role("button", name="Download as CSV").click()
     text = download.value.path().read_text(encoding="utf-8-sig")
     header, first = text.splitlines()[:2]
     assert header.startswith("pair,layer 0,layer 1")

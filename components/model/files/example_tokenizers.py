@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from components.folders import ASSETS
 from components.model.tokenization import Tokenization
 
-ASSETS = Path(__file__).resolve().parents[3] / "assets"
 FOLDER = ASSETS / "tokenizers"
 MAX_LENGTH = 100_000  # tokens: longer than any text that the dashboard reads
 SPECIAL = {

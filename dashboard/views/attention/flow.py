@@ -13,6 +13,8 @@ import streamlit as st
 from components.analysis.attention.flow import rollout, summed_norms, weighted_norms
 from components.analysis.attention.weights import PairAttention, second_text, select_pair
 from components.charts import matrices
+from components.snippets import attention as snippets
+from components.snippets.code import Snippet
 from dashboard import state
 from dashboard.ui import controls, figures, messages
 from dashboard.views.attention.head_choice import (
@@ -48,7 +50,12 @@ class Estimate:
     block: int
     last: int  # the model's last block
     own_at_first: np.ndarray  # [query]: the per cent of each token that is its own after block 0 (rollout)
-    of_head: str = ""  # ", head 3" if only one head counts
+    head: int | None = None  # None: all heads together
+
+    @property
+    def of_head(self) -> str:
+        """In a title, the one head that counts."""
+        return "" if self.head is None else f", head {self.head}"
 
     @property
     def unit(self) -> str:
@@ -130,7 +137,7 @@ def _norms(model_input: AttentionInput, block: int) -> Estimate:
         model_input.attentions[block : block + 1, head : head + 1],
         inside.value_norms[block : block + 1, head : head + 1],
     )[0, 0]
-    return Estimate("norms", norms, block, last, np.diagonal(norms), f", head {head}")
+    return Estimate("norms", norms, block, last, np.diagonal(norms), head)
 
 
 def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int], with_special: bool) -> None:
@@ -153,11 +160,19 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
             number="%{y:.1f}" if estimate.method == "rollout" else "%{y:.2f}",
         ),
         key="flow_bars",
+        code=_code(model_input, estimate, [token], keys),
         alt=f"{title}: bars of {len(keys)} tokens",
         message=_takeaway(model_input, estimate, token, keys, with_special),
         message_below=True,
         table=lambda: pd.DataFrame({"token": labels, estimate.unit: values.round(4)}),
     )
+
+
+def _code(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
+    read = model_input.pair.input(model_input.backend)
+    if estimate.method == "rollout":
+        return snippets.rollout(read, estimate.block, queries, keys)
+    return snippets.norms(read, estimate.block, estimate.head, queries, keys)
 
 
 def _takeaway(
@@ -215,6 +230,7 @@ def _matrix(
         columns,
         title,
         key="flow_matrix",
+        code=_code(model_input, estimate, queries, keys),
         alt=f"{title}: {len(rows)} by {len(columns)} tokens",
         rows=f"token after block {estimate.block}" if is_rollout else "token that receives",
         columns="comes from the input token" if is_rollout else "token that contributes",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from components.analysis.attention import weights as analysis
 from components.analysis.attention.head_patterns import RankedHead
 from components.charts import matrices
 from components.charts.bertviz import views
+from components.snippets import attention as snippets
 from dashboard import state
 from dashboard.ui import controls, figures, messages
 from dashboard.views.attention.head_choice import (
@@ -30,6 +32,7 @@ from dashboard.views.attention.head_tiles import MAX_CELLS, head_tiles
 
 if TYPE_CHECKING:
     from components.charts.bertviz.page import View
+    from components.snippets.code import Snippet
     from dashboard.ui.pair_choice import Pair
 
 CLEAR = 0.5  # share of a head's attention that makes a pattern worth naming
@@ -181,7 +184,7 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
     if is_one:
         show_me(model_input)
     with panel:
-        values, title = _chosen_matrix(model_input)
+        values, title, chosen = _chosen_matrix(model_input)
         words = controls.switch(
             "merge_words", "Whole words", "The pieces of a word are merged: the sum over keys, the mean over queries."
         )
@@ -215,6 +218,14 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         if np.allclose(sums, 1, atol=1e-3)
         else f"Rows sum to {sums.min():.2f} at least and {sums.max():.2f} at most."
     )
+    code = partial(
+        snippets.matrix,
+        model_input.pair.input(model_input.backend),
+        *chosen,
+        words=words,
+        special=cast("snippets.Special", special),
+        texts=model_input.direction,
+    )
     query, key = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
     figures.matrix(
         shares,
@@ -222,6 +233,7 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         columns,
         title,
         key="head_matrix",
+        code=code(),
         alt=f"{title}: attention of {len(rows)} query tokens to {len(columns)} key tokens",
         rows="query",
         columns="key",
@@ -236,23 +248,24 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         "values.",
         NOT_SHOWN,
     )
-    _received(shares, rows, columns, [int(positions[query]) for query in part.queries], model_input.pair)
+    _received(shares, rows, columns, [int(positions[query]) for query in part.queries], model_input.pair, code)
 
 
-def _chosen_matrix(model_input: AttentionInput) -> tuple[np.ndarray, str]:
-    """The attentions of the chosen head, or of several combined, and their title."""
+def _chosen_matrix(model_input: AttentionInput) -> tuple[np.ndarray, str, tuple[Sequence[int], Sequence[int], Any]]:
+    """The attentions of the chosen head, or of several combined, their title, and blocks, heads and how they are combined."""
     n_blocks, n_heads = model_input.attentions.shape[:2]
     combination = controls.choice(
         "combination", "Heads", {"one": "One head", "mean": "Mean of several", "max": "Maximum of several"}
     )
     if combination == "one":
         block, head = model_input.block, model_input.head
-        return model_input.attentions[block, head], f"Block {block}, head {head}"
+        return model_input.attentions[block, head], f"Block {block}, head {head}", ([block], [head], "one")
     blocks = controls.several("chosen_blocks", "Blocks (none: all)", n_blocks)
     heads = controls.several("chosen_heads", "Heads (none: all)", n_heads)
     name = {"mean": "Mean", "max": "Maximum"}[combination]
     values = analysis.combine(model_input.attentions, blocks, heads, combination)  # type: ignore[arg-type]  # one of the options
-    return values, f"{name} of {_count(len(heads), 'head')} in {_count(len(blocks), 'block')}"
+    title = f"{name} of {_count(len(heads), 'head')} in {_count(len(blocks), 'block')}"
+    return values, title, (blocks, heads, combination)
 
 
 def _count(number: int, noun: str) -> str:
@@ -260,9 +273,17 @@ def _count(number: int, noun: str) -> str:
 
 
 def _received(
-    values: np.ndarray, rows: Sequence[str], columns: Sequence[str], positions: Sequence[int], pair: Pair
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    positions: Sequence[int],
+    pair: Pair,
+    code: Callable[..., Snippet],
 ) -> None:
-    """The sum of chosen rows. The choice names tokens by position: it is kept when rows are hidden, not for a new text."""
+    """The sum of chosen rows; `code` makes the code of the matrix.
+
+    The choice names tokens by position: it is kept when rows are hidden, not for a new text.
+    """
     if st.session_state.setdefault("_queries_of", pair) != pair:
         state.put("queries", ())
         st.session_state["_queries_of"] = pair
@@ -277,10 +298,12 @@ def _received(
     )
     if not chosen:
         return
-    received = analysis.received_from(values, [positions.index(query) for query in chosen])
+    numbers = [positions.index(query) for query in chosen]
+    received = analysis.received_from(values, numbers)
     figures.figure(
         matrices.key_bars(received, columns, "What the chosen tokens attend to"),
         key="received",
+        code=code(rows=numbers),
         alt=f"Bars: attention from {', '.join(names[query] for query in chosen)} to each token",
         read="The sum of the chosen rows of the matrix above.",
         not_shown=NOT_SHOWN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +14,7 @@ from components.analysis import mask_predictions
 from components.analysis.attention.head_patterns import MEANING, PATTERNS, Pattern, RankedHead
 from components.charts import matrices
 from components.model.catalog import CATALOG
+from components.snippets import attention as snippets
 from dashboard import navigation, state
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from components.analysis.attention.head_patterns import HeadPatterns
     from components.model.backend import Backend
     from components.model.trace import Trace
+    from components.snippets.code import Input, Snippet
 
 NAMES: dict[str, str] = {
     "previous": "Token before",
@@ -56,7 +58,7 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         pattern = cast(
             "Pattern", controls.pick("pattern", "Heads that attend to", {key: NAMES[key] for key in PATTERNS})
         )
-        scored = _scored(model_input)
+        scored, read = _scored(model_input)
     scores = scored.scores[pattern]
     if np.isnan(scores).all():
         everything = model_input.direction == "all"
@@ -98,19 +100,26 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
             else f" Only {FILTERS[model_input.direction]} counts here; the entropy is that of whole rows."
         ),
     )
-    figures.data("patterns", lambda: _all_scores(scored))
+    figures.data(
+        "patterns",
+        lambda: _all_scores(scored),
+        snippets.patterns(read, model_input.direction),
+        "The heads' scores on each pattern",
+    )
 
 
-def _scored(model_input: AttentionInput) -> HeadPatterns:
-    """The scores of the heads on the page's input, or on all sentences, because one sentence is little evidence."""
+def _scored(model_input: AttentionInput) -> tuple[HeadPatterns, Input]:
+    """The scores of the heads on the page's input, or on all sentences, because one sentence is little evidence; and which."""
+    read = model_input.pair.input(model_input.backend)
     texts, backend, trace = state.get("sentences"), model_input.backend, model_input.trace
     if len(texts) > 1 and model_input.pair.second is None:
         label = f"Use all {len(texts)} sentences"
         if controls.switch("pattern_over_all", label, "One sentence is little evidence."):
+            read = controls.current_input(backend)
             trace = backend.trace(texts, attentions=True, max_length=controls.length_for(backend))
     elif model_input.pair.second is not None:
         options(model_input)
-    return scores_of(trace, model_input.direction)
+    return scores_of(trace, model_input.direction), read
 
 
 def _open_ranked(best: Sequence[RankedHead]) -> None:
@@ -182,13 +191,14 @@ def mask(model_input: AttentionInput, row: Any) -> None:
     if has_head:
         for position in masked_text.positions:
             _predictions(backend.tokenization.vocabulary, masked, position, tokens[position].piece)
-    _vector_change(model_input, masked, masked_text.positions)
+    code = (model_input.pair.input(backend), target, whole)
+    _vector_change(model_input, masked, masked_text.positions, snippets.masked_vectors(*code))
     if not has_head:
         _no_predictions(backend)
-    _attention_change(model_input, masked)
+    _attention_change(model_input, masked, partial(snippets.masked_attention, *code))
 
 
-def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[int]) -> None:
+def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[int], code: Snippet) -> None:
     """How far each token's last vector turns when the `hidden` tokens are masked."""
     kept = mask_predictions.kept_similarity(model_input.trace, masked)
     angles, mean = np.degrees(np.arccos(kept.tokens[-1])), float(np.degrees(np.arccos(kept.mean[-1])))
@@ -217,6 +227,7 @@ def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[
         quantity="turn in degrees",
         digits=3,
         key="mask_vectors",
+        code=code,
         alt=f"Bars: degrees by which the mask turns each token's vector at layer {last}",
         message=message,
         read=f"The model reads the text twice: as typed, and with the mask. Each bar is the angle between a token's two "
@@ -256,7 +267,7 @@ def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piec
     )
 
 
-def _attention_change(model_input: AttentionInput, masked: Trace) -> None:
+def _attention_change(model_input: AttentionInput, masked: Trace, code: Callable[[int, int], Snippet]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         block, head = choose_block(model_input), choose_head(model_input)
     assert masked.attentions is not None  # the caller requested them
@@ -269,6 +280,7 @@ def _attention_change(model_input: AttentionInput, masked: Trace) -> None:
         labels,
         f"Change of attention, block {block}, head {head}",
         key="mask_change",
+        code=code(block, head),
         alt=f"Attention with the mask minus attention without it, block {block}, head {head}",
         rows="query",
         columns="key",

@@ -18,9 +18,10 @@ from components.retrieval.evaluation.metrics import MEASURES
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
+from components.snippets import evaluate as snippets
 from dashboard import caching, settings, state
 from dashboard.corpora import chooser, current
-from dashboard.jobs import reranking
+from dashboard.jobs import rankers, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
 from dashboard.jobs.reranking import SecondStage
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.search.lexical import Kind as WordKind
 
 MEASURE_HELP = (
     "Recall@k: the share of queries whose correct answer is among the first k sentences. MRR: the mean of 1 / rank. nDCG@10: "
@@ -102,6 +104,23 @@ class RunRequest:
             )  # a trained model has no choice of layers
             second = SecondStage("maxsim", by.backend, by.max_length, layer=layer)
         return TwoStages(first.backend, code.layer, code.pooling, code.k, second)
+
+    def code_of(self, runs: Iterable[tuple[str, str]]) -> list[snippets.AnyRun]:
+        """Runs, given by code and name, for the code of a figure."""
+        return [self._code_of_one(code, name) for code, name in runs]
+
+    def _code_of_one(self, code: str, name: str) -> snippets.AnyRun:
+        if code in SPLADE_CODES:
+            model = self.models[SPLADE_CODES[code]]
+            return snippets.SpladeRun(name, model.backend, model.max_length)
+        vector_code = parsed(code)
+        if vector_code is None:
+            ranking = rankers.word_ranking(self.backend, code)
+            return snippets.WordRun(name, cast("WordKind", code), None if ranking.has_file else self.backend)
+        of_model, stages = self.models[vector_code.model], self.stages(vector_code)
+        cell = (vector_code.layer, vector_code.pooling)
+        second = None if stages is None else stages.second.code
+        return snippets.VectorRun(name, of_model.backend, *cell, of_model.max_length, second, vector_code.k)
 
     @property
     def backend(self) -> Backend:
@@ -182,6 +201,12 @@ def current_pairs() -> Pairs:
             "Choose another corpus under “Data”.",
         )
     return pairs
+
+
+def code_of_pairs() -> snippets.Collection:
+    """The code of `current_pairs`."""
+    corpus = current.in_use()
+    return snippets.pairs(current.code_of(corpus), current.query_column(corpus) or QUERY_COLUMN)
 
 
 def about(pairs: Pairs, advice: str = " Change it under “Data”.") -> None:

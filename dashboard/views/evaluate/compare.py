@@ -12,6 +12,7 @@ import streamlit as st
 
 from components.charts.retrieval import evaluation as charts
 from components.retrieval.evaluation import metrics
+from components.snippets import evaluate as snippets
 from dashboard import caching, state
 from dashboard.jobs import evaluation, progress, second_stage, splade
 from dashboard.jobs.evaluation import NoResult, PairIndexes, Timing
@@ -72,17 +73,20 @@ def compare(backend: Backend) -> None:
         choices.about_second_stage(request)
         time_note = st.container()
         run_table.exports(runs, table)
+    code = request.code_of((entry.code, entry.short) for entry in entries if entry.live)
+    code += [snippets.LoadedRun(entry.run.name) for entry in entries if not entry.live]
     kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
     if kind == "similarities":
         with contextlib.suppress(NoResult):
             similarities.similarities(request, entries, pairs, indexes)
     else:
-        _figure(kind, runs, [entry.short for entry in entries], measure)
+        _figure(kind, entries, measure, code)
     queries.queries(
         [entry for entry in entries if run_table.paired(entry.run, entries[comparable[0]].run)] if comparable else [],
         pairs,
         request,
         indexes,
+        code,
     )
     with time_note:
         _measure_times(request, entries, pairs, indexes)
@@ -192,7 +196,8 @@ def _message(entries: Sequence[Entry], compared: Compared, measure: str) -> None
     st.markdown(text)
 
 
-def _figure(kind: str, runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
+def _figure(kind: str, entries: Sequence[Entry], measure: str, code: Sequence[snippets.AnyRun]) -> None:
+    runs, names = [entry.run for entry in entries], [entry.short for entry in entries]
     most = min(MOST_K, min(run.data.documents for run in runs))
     ks = range(1, most + 1)
     recalls = [metrics.recall_curve(run.ranks, most) for run in runs]
@@ -207,6 +212,7 @@ def _figure(kind: str, runs: Sequence[Run], names: Sequence[str], measure: str) 
                 logarithmic=True,
             ),
             key="compare_curves",
+            code=snippets.compared(choices.code_of_pairs(), code, most, "curves"),
             alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
             read="The share of queries whose correct answer is among the first k sentences. A run whose curve lies above "
             "another one at every k is better for every number of hits.",
@@ -224,6 +230,7 @@ def _figure(kind: str, runs: Sequence[Run], names: Sequence[str], measure: str) 
                 "Precision against recall, k = 1, 2, 3 …",
             ),
             key="compare_precision",
+            code=snippets.compared(choices.code_of_pairs(), code, most, "precision"),
             alt=f"Precision against recall of {len(runs)} runs, a point for each k up to {most}",
             read="Each point is one k. As more hits are shown, more queries are answered (to the right), and a smaller share "
             "of the hits is correct (down). The first point of each line is k = 1.",
@@ -248,6 +255,7 @@ def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
     figures.figure(
         charts.quality_and_cost(costs, f"{measure} against the time per query", measure),
         key="compare_cost",
+        code=None,  # times of this machine, at this moment
         alt=f"{measure} of {len(costs)} runs against milliseconds per query; areas show the size of the index",
         read="Higher is better, further left is faster, and a larger point means a larger index. Time is the median of some "
         "queries, one at a time: to embed the query, compare it with every sentence, and find the first ten. Re-ranked runs "

@@ -18,6 +18,7 @@ from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
 from components.retrieval.search.lexical import TITLES
+from components.snippets import evaluate as snippets
 from dashboard.corpora import graded_sets
 from dashboard.jobs import evaluation, rankers, second_stage, splade
 from dashboard.jobs.evaluation import NoResult
@@ -70,8 +71,10 @@ def relevance(backend: Backend) -> None:
             st.info(choices.NO_RUN, icon=":material/add:")
         return
     with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
-        _compared(graded, ranks, measure, is_complete=len(ranks) == len(request.codes))
-    _figure(ranks)
+        named = [(name, of_run) for _, name, of_run in ranks]
+        _compared(graded, named, measure, is_complete=len(ranks) == len(request.codes))
+    code = graded_sets.code_of(graded)
+    _figure([(name, of_run) for _, name, of_run in ranks], code, request.code_of((run, name) for run, name, _ in ranks))
 
 
 def _about(graded: GradedSet) -> None:
@@ -128,8 +131,8 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
     figures.download(table.round(3), "graded")
 
 
-def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRanks]]:
-    """Names and ranks of the finished runs."""
+def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, str, RelevantRanks]]:
+    """Codes, names and ranks of the finished runs."""
 
     def by_vectors(
         _: Backend, sides: tuple[VectorIndex, VectorIndex], code: VectorCode, name: str
@@ -154,7 +157,7 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, RelevantRan
         ),
         by_vectors,
     )
-    return [(name, ranks) for _, name, ranks in ready]
+    return ready
 
 
 def _reranked(
@@ -228,7 +231,9 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
     return pd.DataFrame(rows), [ranks[number][0] for number in compared.unsure]
 
 
-def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
+def _figure(
+    ranks: Sequence[tuple[str, RelevantRanks]], code: snippets.Collection, runs: Sequence[snippets.AnyRun]
+) -> None:
     curves = [(name, graded_metrics.interpolated_precision(outcome).mean(axis=0)) for name, outcome in ranks]
     figures.figure(
         charts.curves_over(
@@ -240,6 +245,7 @@ def _figure(ranks: Sequence[tuple[str, RelevantRanks]]) -> None:
             y_range=(0, 102),
         ),
         key="graded_curve",
+        code=snippets.precision_by_recall(code, runs),
         alt=f"Interpolated precision at recall 0, 0.1 … 1 of {len(curves)} runs",
         read="The horizontal axis is the share of the relevant documents that you want to find. The height of a curve is the "
         "share of relevant documents among those you then read (the best precision at that recall or beyond, averaged over "

@@ -13,6 +13,7 @@ from components.arrays import Int64
 from components.charts.retrieval import evaluation as charts
 from components.model.trace import Pooling
 from components.retrieval.evaluation import metrics
+from components.snippets import evaluate as snippets
 from dashboard import caching, state
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
@@ -54,7 +55,7 @@ def grid(backend: Backend) -> None:
     with left:
         _heatmap(backend, ranks, values, measure, values.position(layer, pooling))
     with right:
-        _curve(ranks, pairs, layer, pooling, values.best)
+        _curve(backend, ranks, pairs, layer, pooling, values.best)
     choices.about(pairs)
     if "own" in ranks.poolings:
         messages.head_note([backend], "own")
@@ -99,6 +100,14 @@ def _heatmap(backend: Backend, ranks: LayerGrid, values: LayerGrid, measure: str
             limits=(0, 100),
         ),
         key="grid_figure",
+        code=snippets.grid(
+            backend,
+            choices.code_of_pairs(),
+            ranks.layers,
+            ranks.poolings,
+            controls.length_for(backend),
+            measure,
+        ),
         alt=f"Heatmap of {measure} for {len(ranks.layers)} layers and {len(ranks.poolings)} poolings",
         table=lambda: _grid_table(ranks),
         on_select=partial(_clicked, "grid_figure", ranks.layers, ranks.poolings),  # a callback must not keep the ranks
@@ -114,7 +123,9 @@ def _clicked(key: str, layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -
         state.put("pooling", poolings[int(column)])
 
 
-def _curve(ranks: LayerGrid, pairs: Pairs, layer: int, pooling: Pooling, best: tuple[int, Pooling]) -> None:
+def _curve(
+    backend: Backend, ranks: LayerGrid, pairs: Pairs, layer: int, pooling: Pooling, best: tuple[int, Pooling]
+) -> None:
     most = min(MOST_K, len(pairs))
     chosen = ranks.of(layer, pooling)
     recall, (low, high) = metrics.recall_curve(chosen, most), metrics.recall_band(chosen, most)
@@ -133,6 +144,13 @@ def _curve(ranks: LayerGrid, pairs: Pairs, layer: int, pooling: Pooling, best: t
             height=charts.grid_height(len(ranks.layers)),
         ),
         key="grid_curve",
+        code=snippets.curve(
+            backend,
+            choices.code_of_pairs(),
+            list(dict.fromkeys([(layer, pooling), best])),
+            controls.length_for(backend),
+            most,
+        ),
         alt=f"Recall at k from 1 to {most} of layer {layer} with {pooling} pooling, with its interval",
         table=lambda: pd.DataFrame(
             {"k": range(1, most + 1), **{curve.name: curve.values.round(3) for curve in curves}}

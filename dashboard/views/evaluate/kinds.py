@@ -14,6 +14,7 @@ from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.search.lexical import TITLES
+from components.snippets import evaluate as snippets
 from dashboard import caching
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.search.exact import Similarity
+    from components.snippets.code import Snippet
 
 CUTOFFS = (1, 5, 10)
 WORDS = "bm25"
@@ -83,7 +85,14 @@ def kinds(backend: Backend) -> None:
     if not runs:
         return
     with above:
-        _figure(runs, similarity)
+        models = [backend] if second is None else [backend, second]
+        code = snippets.kinds(
+            [(model, controls.length_for(model)) for model in models],
+            {key: (columns.document, columns.query) for key, columns in KINDS.items()},
+            similarity,
+            WORDS,
+        )
+        _figure(runs, similarity, code)
         _about(pairs)
     _missed(runs[0], kind, pairs[kind])
 
@@ -122,7 +131,7 @@ def _bar(ranks: Int64, k: int) -> run_bars.Bar:
     return run_bars.Bar(100 * estimate.value, 100 * estimate.low, 100 * estimate.high)
 
 
-def _figure(runs: Sequence[KindRun], similarity: Similarity) -> None:
+def _figure(runs: Sequence[KindRun], similarity: Similarity, code: Snippet) -> None:
     bars = [[[_bar(run.ranks[kind], k) for k in CUTOFFS] for run in runs] for kind in KINDS]
     figures.figure(
         run_bars.recall_panels(
@@ -133,6 +142,7 @@ def _figure(runs: Sequence[KindRun], similarity: Similarity) -> None:
             f"Recall by kind of search, {SIMILARITY_NAMES[similarity].lower()}",
         ),
         key="kinds_figure",
+        code=code,
         alt=f"Recall@1, Recall@5 and Recall@10 of {len(runs)} runs on questions and on paraphrases",
         message=_message(runs),
         message_below=True,

@@ -14,6 +14,7 @@ import streamlit as st
 from components.arrays import Int64
 from components.retrieval.search.exact import top
 from components.retrieval.search.rerank import in_order_of
+from components.snippets import evaluate as snippets
 from dashboard import navigation, state
 from dashboard.corpora import current
 from dashboard.jobs import rankers, splade
@@ -49,8 +50,14 @@ class Entry:
         return self.run.name if self.live else self.short
 
 
-def queries(entries: Sequence[Entry], pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes]) -> None:
-    """The queries by the runs that answer them, and the opened one."""
+def queries(
+    entries: Sequence[Entry],
+    pairs: Pairs,
+    request: RunRequest,
+    indexes: dict[str, PairIndexes],
+    code: Sequence[snippets.AnyRun],
+) -> None:
+    """The queries by the runs that answer them, and the opened one; `code` are the runs for the code of the table."""
     if not entries:
         return
     st.subheader("Where the runs fail", anchor=False)
@@ -73,14 +80,16 @@ def queries(entries: Sequence[Entry], pairs: Pairs, request: RunRequest, indexes
     if not len(rows):
         st.info("There is no query of this kind.")
     else:
-        _query_table(rows, entries, pairs, ranks)
+        _query_table(rows, entries, pairs, ranks, code)
     if opened is not None and opened < len(pairs):
         _opened(int(opened), entries, pairs, request, indexes)
     elif len(rows):
         st.caption("The hardest queries come first. Click the box left of a query to see what each run ranks first.")
 
 
-def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64) -> None:
+def _query_table(
+    rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64, code: Sequence[snippets.AnyRun]
+) -> None:
     # The hardest first: those with the highest geometric mean of the runs' ranks.
     mean_ranks = np.exp(np.log(ranks).mean(axis=0))  # [query]
     ordered = rows[np.argsort(-mean_ranks[rows], kind="stable")]
@@ -115,7 +124,12 @@ def _query_table(rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int
     )
     if len(rows) > MOST_ROWS:
         st.caption(f"These are the {MOST_ROWS:,} hardest of {len(rows):,} queries; the download has all.")
-    figures.data("queries_all", lambda: table(ordered))
+    figures.data(
+        "queries_all",
+        lambda: table(ordered),
+        snippets.ranks(choices.code_of_pairs(), code),
+        "The rank of each query's correct answer",
+    )
 
 
 def _open(queries: Sequence[int]) -> None:

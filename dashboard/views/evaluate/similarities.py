@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ import streamlit as st
 from components.charts.retrieval import run_bars
 from components.retrieval.evaluation import metrics
 from components.retrieval.search.exact import SIMILARITIES
+from components.snippets import evaluate as snippets
 from dashboard.jobs import embedding, evaluation
 from dashboard.jobs.evaluation import NoResult, PairIndexes
 from dashboard.ui import figures, messages
@@ -38,6 +39,7 @@ class Row:
     by_similarity: Mapping[Similarity, Retrieved]
     norms: Float32  # [document]
     tokens: Int64  # [document], before truncation
+    code: snippets.VectorRun
 
     def recall(self, similarity: Similarity) -> metrics.Interval:
         """Recall@1 with its interval."""
@@ -74,6 +76,7 @@ def similarities(
             "Cosine and dot product",
         ),
         key="compare_similarities",
+        code=snippets.by_similarity(choices.code_of_pairs(), [row.code for row in rows]),
         alt=f"Recall@1 of {len(rows)} runs by cosine and by dot product, and by how many per cent the first hits' vectors "
         "and texts are longer than those of the correct answers",
         message=_message(rows[0]) + _largest(rows),
@@ -106,7 +109,9 @@ def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, 
     by_similarity = evaluation.retrieved(
         of_model.documents, of_model.queries, code.layer, code.pooling, entry.short, f"similarities_{entry.code}"
     )
-    return Row(entry.short, by_similarity, of_model.documents.engine(code.layer, code.pooling).norms, tokens)
+    norms = of_model.documents.engine(code.layer, code.pooling).norms
+    (of_run,) = request.code_of([(entry.code, entry.short)])
+    return Row(entry.short, by_similarity, norms, tokens, cast("snippets.VectorRun", of_run))
 
 
 def _first_hits(row: Row, similarity: Similarity) -> run_bars.FirstHits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from components.charts.retrieval import evaluation as charts
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation import sts
 from components.retrieval.search.lexical import TITLES
+from components.snippets import evaluate as snippets
 from dashboard import caching
 from dashboard.corpora import uploads
 from dashboard.jobs import evaluation, rankers
@@ -28,9 +29,12 @@ from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.evaluate import choices, published
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from components.model.backend import Backend
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
+    from components.retrieval.search.lexical import Kind
 
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
 CORRELATIONS = {"spearman": "Spearman", "pearson": "Pearson"}
@@ -59,15 +63,16 @@ def similarity(backend: Backend) -> None:
     if pairs is None:
         return
     page_header.measures(SOURCES[source], counted(len(pairs.first), "pair"))
+    of = snippets.scored(None if source == "demo" else uploads.file_names(str(st.session_state["_sts"])))
     grid = _grid(backend, pairs)
     figure_slot = st.container()  # above the progress of the word rankings
     words = _word_scores(backend, pairs)
     with figure_slot:
-        _curves(backend, grid, words, pairs, kind)
+        _curves(backend, grid, words, pairs, kind, of)
     if "own" in grid.spearman.poolings:
         messages.head_note([backend], "own")
     _about(pairs, source)
-    _one_run(grid, words, pairs, backend)
+    _one_run(grid, words, pairs, backend, of)
     published.similarity()
 
 
@@ -137,12 +142,28 @@ def _pair_scores(ranking: WordRanking, pairs: ScoredPairs, *_: object) -> Float6
     return sts.ranker_pair_scores(ranking.make, pairs)
 
 
-def _curves(backend: Backend, grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs, kind: str) -> None:
+def _curves(
+    backend: Backend,
+    grid: SimilarityGrid,
+    words: dict[str, Float64],
+    pairs: ScoredPairs,
+    kind: str,
+    of: Sequence[str],
+) -> None:
     values = grid.spearman if kind == "spearman" else grid.pearson
     layer, pooling = values.best
     correlations = {name: sts.correlations(scores, pairs.scores)[kind != "spearman"] for name, scores in words.items()}
     of_words = {name: value for name, value in correlations.items() if value is not None}
     title = CORRELATIONS[kind]
+    code = snippets.agreement(
+        backend,
+        of,
+        values.layers,
+        values.poolings,
+        controls.length_for(backend),
+        [cast("Kind", name) for name in words],
+        file_of_vectors=rankers.word_ranking(backend, "static").has_file,
+    )
     figures.figure(
         charts.agreement_curves(
             values.values.T,
@@ -152,6 +173,7 @@ def _curves(backend: Backend, grid: SimilarityGrid, words: dict[str, Float64], p
             y_title=f"{title}'s correlation",
         ),
         key="sts_curves",
+        code=code,
         alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(of_words)} word rankings",
         message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
         f"{POOLING_NAMES[pooling]}**: {values.of(layer, pooling):.3f}. " + _best_word(of_words) + _why_no_start(values),
@@ -193,7 +215,9 @@ def _best_word(correlations: dict[str, float]) -> str:
     return f"The best method without a model, {TITLES[best]}, reaches {correlations[best]:.3f}."
 
 
-def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs, backend: Backend) -> None:
+def _one_run(
+    grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs, backend: Backend, of: Sequence[str]
+) -> None:
     """One layer and pooling, or word ranking: its scores against people's, and the largest errors."""
     cosines = grid.cosines
     codes = [*choices.vector_codes("m", cosines.layers, cosines.poolings), *words]
@@ -217,6 +241,14 @@ def _one_run(grid: SimilarityGrid, words: dict[str, Float64], pairs: ScoredPairs
     figures.figure(
         charts.predicted_against_people(predicted[drawn], people[drawn], texts, f"{name} against people", unit=unit),
         key="sts_scatter",
+        code=snippets.one_agreement(
+            backend,
+            of,
+            None if code is None else (code.layer, code.pooling),
+            controls.length_for(backend),
+            cast("Kind", chosen) if code is None else None,
+            file_of_vectors=rankers.word_ranking(backend, "static").has_file,
+        ),
         alt=f"Scatter plot of {len(people)} pairs: people's scores against the {unit} of {name}",
         message=f"{name}: Spearman {spearman:.3f}, Pearson {pearson:.3f}.",
         read="Each point is a pair. Further right, people find it more similar; further up, the run does. Hover over a point "

@@ -13,12 +13,14 @@ from components.analysis import block_change
 from components.analysis.attention import weights
 from components.analysis.similarity import cosines
 from components.charts import curves, matrices
+from components.snippets import heatmaps as snippets
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages, pair_choice
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence, Trace
+    from components.snippets.code import Input
 
 NOT_SHOWN = (
     "Why two vectors are similar, or whether this matters for what the model does. Cosines of unrelated tokens are not "
@@ -68,6 +70,7 @@ def input_and_output(backend: Backend) -> None:
                 colour_bar=own,
                 second_text=second_text(trace.sentences[0], change.positions),
                 key=f"block_{side}",
+                code=snippets.block_change(pair.input(backend), block, special),
             )
             notes.append((st.empty(), block))
     figures.reading(
@@ -76,7 +79,7 @@ def input_and_output(backend: Backend) -> None:
         "the input of every token.",
         NOT_SHOWN,
     )
-    _diagonal(trace, special)
+    _diagonal(trace, special, pair.input(backend))
     baseline = caching.token_baseline(backend)  # last: the figures stand while it is measured
     mean = baseline.raw.mean
     for note, block in notes:
@@ -129,7 +132,7 @@ def cosine_picture(
     )
 
 
-def _diagonal(trace: Trace, special: bool) -> None:
+def _diagonal(trace: Trace, special: bool, read: Input) -> None:
     diagonal = block_change.diagonal(trace, 0, include_special=special)
     labels = token_labels(trace.sentences[0], diagonal.positions)
     values = diagonal.values.T  # [token, block]
@@ -139,6 +142,7 @@ def _diagonal(trace: Trace, special: bool) -> None:
     figures.figure(
         curves.block_curves(values, labels, "Similarity of each token before and after a block"),
         key="diagonal",
+        code=snippets.kept_by_blocks(read, special),
         alt=f"Cosine of each token before and after every block; block {block} changes tokens most",
         message=f"Block {block} changes the tokens most: their mean cosine before and after it is {means[block]:.3f}.",
         read="The diagonals of all blocks, with one line per token. 1 means that the direction is unchanged. The thick "
@@ -171,6 +175,7 @@ def inside(backend: Backend) -> None:
         quantity="turn in degrees",
         digits=3,
         key="inside_turns",
+        code=snippets.turns(pair.input(backend), block),
         alt=f"Bars: degrees by which attention and feed-forward turn each token in block {block}",
         message=f"In block {block} {larger} changes the tokens more: on average attention turns their vectors by "
         f"{attention:.0f}°, feed-forward by {feed_forward:.0f}°.",
@@ -191,6 +196,7 @@ def inside(backend: Backend) -> None:
         quantity="length (each grid line: × 10)",
         logarithmic=True,  # the norm of [CLS] is often twenty times that of the others
         key="inside_norms",
+        code=snippets.lengths(pair.input(backend), block),
         alt=f"Points: lengths of each token's vector before block {block}, and of what attention and feed-forward add",
         read="Grey is the token's vector before the block. Attention adds its vector to it, and the sum goes through a "
         "first LayerNorm. The vector of feed-forward is added to what that LayerNorm gives, and the sum goes through a second "
@@ -240,6 +246,14 @@ def tokens(backend: Backend) -> None:
                 limits=limits,
                 colour_bar=False,
                 key=f"tokens_{index}",
+                code=snippets.tokens(
+                    controls.current_input(backend),
+                    layer,
+                    query,
+                    other,
+                    include_special=special,
+                    percentiles=as_percentiles,
+                ),
                 value="percentile" if as_percentiles else "cosine",
             )
     st.caption(

@@ -16,6 +16,7 @@ from components.analysis.pooling import pool
 from components.analysis.similarity import calibration, cka, cosines
 from components.analysis.similarity.sentences import SentenceSimilarity, sentence_similarity
 from components.charts import heatmap, matrices, theme
+from components.snippets import heatmaps as snippets
 from dashboard import caching, pair_links
 from dashboard.ui import controls, figures, messages
 
@@ -45,6 +46,7 @@ def layers(models: Sequence[Backend]) -> None:
         panels.append((models[0].spec.title, models[1].spec.title, caching.layer_cka(key, vectors[0], vectors[1])))
     for _, _, compared in panels:
         _caution(compared)
+    inputs = [controls.current_input(model) for model in models]
     figures.colour_bar(SIMILARITY_OF_LAYERS, (0.0, 1.0))
     for number, (column, (first, second, compared)) in enumerate(zip(st.columns(len(panels)), panels, strict=True)):
         rows, columns = ([str(layer) for layer in range(count)] for count in compared.matrix.shape)
@@ -64,6 +66,7 @@ def layers(models: Sequence[Backend]) -> None:
                     upright=False,
                 ),
                 key=f"cka_{number}",
+                code=snippets.layers(inputs[0]) if number == 0 else snippets.layers_of_two_models(*inputs),
                 alt=f"CKA of the layers of {first} with those of {second}",
                 message=_answer(compared) if first == second else "",
                 message_below=True,
@@ -110,7 +113,7 @@ def _needed_tokens(compared: cka.LayerCKA) -> str:
         return f"About {needed:,} tokens bring this below {cka.FEW:.1f}: add sentences."
     return (
         f"About {needed:,} tokens would bring this below {cka.FEW:.1f}, but at most {cka.MOST_TOKENS:,} are compared. Judge "
-        "the values by their distance from this level, which “Data of this figure” has for each pair of layers."
+        "the values by their distance from this level, which “Data and code of this figure” has for each pair of layers."
     )
 
 
@@ -174,6 +177,14 @@ def sentences(models: Sequence[Backend]) -> None:
                     chosen=(order.index(chosen[0]), order.index(chosen[1])) if chosen else None,
                 ),
                 key=f"sentences_{number}",
+                code=snippets.sentences(
+                    controls.current_input(model),
+                    layer,
+                    pooling,
+                    include_special=special,
+                    order=order,
+                    percentiles=as_percentiles,
+                ),
                 alt=f"Cosines of {len(texts)} sentences with each other at layer {layer}, {model.spec.title}",
                 table=partial(_pair_table, item, texts, calibrations[number]),
                 on_select=partial(_clicked, f"sentences_{number}", order),

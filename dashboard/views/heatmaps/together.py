@@ -10,6 +10,8 @@ import streamlit as st
 from components.analysis import block_change
 from components.charts import matrices
 from components.model.tokenization import MAX_CHARACTERS
+from components.snippets import heatmaps as snippets
+from components.snippets.code import Input
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.heatmaps.blocks import MOST_CELLS, cosine_picture, no_tokens, second_text, token_labels
@@ -76,6 +78,13 @@ def pairs(backend: Backend) -> None:
                 narrow=len(kept) > 2,
                 plot_height=PROJECTED if controls.scale() > 1 and len(kept) <= 2 else None,
                 key=f"together_{row}",
+                code=snippets.tokens(
+                    Input(backend, [texts[first]], controls.length_for(backend), [texts[kept[row]]]),
+                    layer,
+                    0,
+                    0,
+                    include_special=special,
+                ),
                 message=_most_similar(trace, row, between[row]),
                 message_below=True,
             )

@@ -10,7 +10,7 @@ from components.analysis.tokens import shared_word
 from components.lessons.reader import LEVELS
 from dashboard import navigation, ready_made, settings, state
 from dashboard.lessons import steps
-from dashboard.ui import controls, layer_figures, messages, model_gate, word_choice, wording
+from dashboard.ui import controls, figures, layer_figures, messages, model_gate, word_choice, wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ def render() -> None:
             "Type your own sentences above, and look at every step in a real model."
         )
     messages.notices("home")
+    figures.begin()
     messages.guarded(_example, "drawing the example")
     st.subheader("A page for every step", anchor=False)
     _cards()

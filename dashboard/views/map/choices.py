@@ -12,6 +12,7 @@ from components.analysis.maps import numba_work
 from components.analysis.maps.projection import FEW, MapOptions, Method, Metric, check_count
 from components.analysis.maps.token_set import NUMBERS, PAIR_GROUPS, PAIR_LABEL, of_corpus, of_pair, of_trace
 from components.charts.scatter import Colours
+from components.snippets import maps as snippets
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import progress
@@ -72,6 +73,16 @@ def tokens(backend: Backend, place: Row) -> TokenSet | None:
     if not ready(job):
         return None
     return corpus_tokens(job, corpus.texts, label_columns(corpus))
+
+
+def code_of_tokens(backend: Backend) -> snippets.Tokens:
+    """The code of the tokens that `tokens` gives."""
+    special = bool(state.get("include_special"))
+    if state.get("map_source") == "corpus":
+        return snippets.of_corpus(backend, current.code_of(current.in_use()), _nearest_size(state.get("map_tokens")))
+    if _reads_pair():
+        return snippets.of_input(pair_choice.chosen(always=True).input(backend), special)
+    return snippets.of_input(controls.current_input(backend), special)
 
 
 def _source() -> str:
@@ -160,12 +171,15 @@ def label_columns(corpus: Corpus) -> dict[str, Sequence[str]]:
     }
 
 
-def _sample_size() -> int:
-    def nearest(chosen: int) -> int:
-        return min(SAMPLES, key=lambda size: abs(size - chosen))
+def _nearest_size(chosen: int) -> int:
+    return min(SAMPLES, key=lambda size: abs(size - chosen))
 
+
+def _sample_size() -> int:
     options = {size: f"{size:,}" for size in SAMPLES}
-    return int(controls.bind("map_tokens", st.select_slider, "Number of tokens", options=options, to_widget=nearest))
+    return int(
+        controls.bind("map_tokens", st.select_slider, "Number of tokens", options=options, to_widget=_nearest_size)
+    )
 
 
 def ready(job: Job) -> bool:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from components.charts import scatter, theme
 from components.function_words import FUNCTION_WORDS
+from components.snippets import maps as snippets
 from dashboard.ui import controls, figures
 from dashboard.views.map import choices, labels, selection, webgl
 from dashboard.views.map.choices import METHOD_NAMES
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from components.analysis.maps.projection import MapOptions
     from components.analysis.maps.token_set import TokenSet
     from components.model.backend import Backend
+    from components.snippets.code import Snippet
 
 LAYER_HUES = (theme.BLUE, theme.ORANGE)  # of the first and the second layer
 SVG_MOST = 5_000  # points drawn where the browser has no WebGL
@@ -79,11 +81,13 @@ def ends(backend: Backend) -> None:
     drawing, options = drawn
     if joint:
         with figure_slot:
-            _joint(token_set, drawing.maps[layers], layers, by, rows, options, renderer)
+            joint_code = snippets.joint(choices.code_of_tokens(backend), options, *layers)
+            _joint(token_set, drawing.maps[layers], layers, by, rows, options, renderer, joint_code)
     else:
         for number, (column, layer) in enumerate(zip(figure_slot.columns(2), layers, strict=True)):
             with column:
-                _one(token_set, drawing.maps[layer], layer, number, by, rows, options, renderer)
+                code = snippets.layers(choices.code_of_tokens(backend), options, [layer])
+                _one(token_set, drawing.maps[layer], layer, number, by, rows, options, renderer, code)
     labels.thin()
     choices.about(backend, token_set)
     figures.reading(*how_to_read(options))
@@ -125,6 +129,7 @@ def through(backend: Backend) -> None:
         figures.figure(
             figure,
             key="map_moving",
+            code=snippets.layers(choices.code_of_tokens(backend), options, layers),
             alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
             table=lambda: _table(token_set, maps),
             on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
@@ -202,6 +207,7 @@ def _one(
     rows: tuple[int, ...],
     options: MapOptions,
     renderer: scatter.Renderer,
+    code: Snippet,
 ) -> None:
     key = f"map_{number}"
     drawn = _sampled(token_set, renderer)
@@ -223,6 +229,7 @@ def _one(
     figures.figure(
         figure,
         key=key,
+        code=code,
         alt=f"Map of {len(token_set):,} tokens at layer {layer} by {METHOD_NAMES[options.method]}",
         table=lambda: _table(token_set, {layer: layer_map}),
         on_select=lambda: selection.pick(token_set, key, drawn),
@@ -238,6 +245,7 @@ def _joint(
     rows: tuple[int, ...],
     options: MapOptions,
     renderer: scatter.Renderer,
+    code: Snippet,
 ) -> None:
     """One map of both layers' vectors, in which every token appears twice."""
     drawn = _sampled(token_set, renderer)
@@ -264,6 +272,7 @@ def _joint(
     figures.figure(
         figure,
         key="map_both",
+        code=code,
         alt=f"One map of {len(token_set):,} tokens at layers {layers[0]} and {layers[1]}",
         table=lambda: _table(token_set, {layers[0]: layer_map, layers[1]: layer_map}, halves=True),
         on_select=lambda: selection.pick(token_set, "map_both", drawn),

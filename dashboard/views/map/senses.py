@@ -20,6 +20,7 @@ from components.charts import curves, scatter
 from components.errors import InputError
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
+from components.snippets import maps as snippets
 from dashboard import caching, state
 from dashboard.corpora import current, uploads
 from dashboard.jobs import progress
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.senses import SenseFile
+    from components.snippets.code import Snippet
 
 SOURCES = {"demo": "Ready-made", "corpus": "A corpus", "file": "Your file"}
 MOST_OCCURRENCES = 2_000
@@ -90,6 +92,12 @@ def senses(backend: Backend) -> None:
             "At least two senses are needed, with two sentences each on average.",
             "Choose another word or file.",
         )
+    code = snippets.of_senses(
+        backend,
+        None if source == "demo" else uploads.file_names(str(st.session_state["_senses"])),
+        word,
+        MAX_TOKEN_VECTORS,
+    )
     curve = caching.sense_curve(occurrences.key, tuple(labels), occurrences.vectors)
     best = curve.best
     _map(
@@ -99,12 +107,13 @@ def senses(backend: Backend) -> None:
         "sense",
         word,
         best,
+        code,
         message=f"The nearest neighbour has the same sense: **{_percent(curve.accuracy[best])} at layer {best}**, where the "
         f"senses separate best; {_percent(curve.accuracy[0])} at layer 0, before any context; {_percent(curve.majority)} if "
         "the most frequent sense is always guessed.",
         answer=_answer(curve, best, len(labels)),
     )
-    _curve_figure(curve, word, labels)
+    _curve_figure(curve, word, labels, snippets.sense_curve(code))
     if source == "demo":
         _all_words(backend, labelled)
 
@@ -186,7 +195,7 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet | No
     return token_set.choose(occurrences, chosen, {"sense": labels})
 
 
-def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
+def _curve_figure(curve: SenseCurve, word: str, labels: list[str], code: Snippet) -> None:
     layers = len(curve.accuracy)
     majority = np.full(layers, curve.majority, np.float32)
     counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
@@ -203,6 +212,7 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str]) -> None:
             mark_extremes=False,
         ),
         key="senses_curve",
+        code=code,
         alt=f"Curves over the layers of how well the senses of {word} separate",
         read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
         "share of occurrences whose nearest other one, by cosine, has the same sense. The silhouette is 1 if the senses are "
@@ -232,6 +242,7 @@ def _map(
     by: str,
     word: str,
     best: int,
+    code: snippets.Tokens,
     message: str = "",
     answer: str = "",
 ) -> None:
@@ -263,6 +274,7 @@ def _map(
                 scale=controls.scale(),
             ),
             key="senses_map",
+            code=snippets.layers(code, options, [layer]),
             alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
             message=message,
             message_below=True,
@@ -344,7 +356,8 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
     answer = (
         f"**{len(occurrences):,} sentences of {messages.escape(corpus.name)}:** {', '.join(sizes)}. " if groups else ""
     )
-    _map(backend, grouped, place, "group", word, backend.facts.layers, message=answer + GROUP)
+    code = snippets.of_corpus(backend, current.code_of(corpus), MOST_OCCURRENCES, word)
+    _map(backend, grouped, place, "group", word, backend.facts.layers, code, message=answer + GROUP)
     if not progress.ready(
         caching.sense_jobs(),
         job,

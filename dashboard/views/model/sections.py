@@ -14,12 +14,14 @@ from components.analysis import layer_zero as parts_analysis
 from components.charts import bars
 from components.model.catalog import CATALOG
 from components.model.files import hub
+from components.snippets import tokens as snippets
 from dashboard import caching
 from dashboard.ui import controls, figures
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Trace
+    from components.snippets.code import Input
 
 
 MOST_PAIRS = 10  # drawn in the figure of part cosines
@@ -38,6 +40,7 @@ def parameters(backend: Backend) -> None:
             f"Where the {backend.facts.parameters:,} parameters are",
         ),
         key="parameters",
+        code=snippets.parameters(backend),
         alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in blocks of the same size",
         table=lambda: pd.DataFrame(
             [{"group": part.group, "part": part.part, "parameters": part.count} for part in parts]
@@ -190,6 +193,7 @@ def vector(backend: Backend, trace: Trace) -> None:
         figures.figure(
             bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values"),
             key="vector",
+            code=snippets.vector(controls.current_input(backend), row, position, layer),
             alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {norm:.3f}",
             table=lambda: pd.DataFrame({"dimension": np.arange(len(values)), "value": values}),
         )
@@ -215,6 +219,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
         [token.piece for token in trace.sentences[row].tokens],
         f"Length of each part, sentence {row + 1}",
         key="part_norms",
+        code=snippets.part_norms(controls.current_input(backend), row),
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",
         message=_longest_part(lengths, normalised),
         read="Each group of bars is a token: its parts and their sum, before LayerNorm. A long part has a large effect on the "
@@ -227,7 +232,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
         + ", normalised to one scale (LayerNorm). If a word occurs twice, only the position vector differs."
     )
     controls.token_chips(trace.sentences, chosen, "chips_zero", unknown_id=backend.tokenization.unknown_id)
-    _part_cosines(trace, chosen)
+    _part_cosines(trace, chosen, controls.current_input(backend))
 
 
 def _longest_part(lengths: Mapping[str, np.ndarray], normalised: np.ndarray) -> str:
@@ -241,7 +246,7 @@ def _longest_part(lengths: Mapping[str, np.ndarray], normalised: np.ndarray) -> 
     )
 
 
-def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:
+def _part_cosines(trace: Trace, chosen: tuple[int, ...], read: Input) -> None:
     if len(chosen) < 2:
         st.info("Add a second sentence to compare the parts of a word in two sentences.")
         return
@@ -253,6 +258,7 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...]) -> None:
     figures.figure(
         bars.cosine_bars(cosines.names, labels, cosines.values, "Similarity of the chosen tokens' parts"),
         key="part_cosines",
+        code=snippets.part_cosines(read, chosen, pairs),
         alt="Bars: cosine of each part of layer 0 between the chosen tokens, for pairs of sentences",
         read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "
         "cosine of the word parts is 1. At the same position layer 0 is identical; at another position the position parts "

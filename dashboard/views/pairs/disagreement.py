@@ -13,6 +13,7 @@ from components.analysis.leave_one_out import leave_one_out
 from components.arrays import read_only
 from components.charts import bars
 from components.retrieval.search.rerank import in_order_of
+from components.snippets import pairs as snippets
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, progress, reranking
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
+    from components.snippets.code import Snippet
     from dashboard.jobs.reranking import SecondStage
 
 SEED = (
@@ -206,7 +208,7 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
         _token_matches(backend, pair, document)
     if left_out is not None:
         with right:
-            _word_drops(left_out)
+            _word_drops(left_out, snippets.drops(stage.code, pair.query, document))
 
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
@@ -260,7 +262,7 @@ def _left_out(stage: SecondStage, query: str, document: str) -> LeaveOneOut | No
     return progress.prepared(key, "Scoring the pair without each word", score, "left_out", "scoring the pair", "pairs")
 
 
-def _word_drops(result: LeaveOneOut) -> None:
+def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
     if not result.words:
         st.info("Neither text has a word that could be removed.")
         return
@@ -270,6 +272,7 @@ def _word_drops(result: LeaveOneOut) -> None:
     figures.figure(
         bars.drop_bars(words, result.drops, texts, "Cross-encoder: without each word"),
         key="disagreement_drops",
+        code=code,
         alt=f"Fall of the cross-encoder's score without each of {len(words)} words",
         message=f"The score of {result.score:.3f} falls most, by {result.drops[largest]:.3f}, without "
         f"“{messages.escape(words[largest])}” of the {texts[largest]}.",
@@ -314,4 +317,4 @@ def _list(pairs: tuple[Disagreement, ...], corpus: Corpus, queries: int, k: int)
         "First come the correct answers that one of the models ranks first, then the other pairs, the largest difference "
         f"first: of these, a difference alone does not say which model is right.{chosen}"
     )
-    figures.data("disagreement", lambda: table)
+    figures.data("disagreement", lambda: table, None)

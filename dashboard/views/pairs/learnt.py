@@ -252,6 +252,7 @@ def _ranking_figure(
             bars, f"{measure} of {counted(len(split.test), 'test query', 'test queries')}", measure=measure
         ),
         key="learnt_rankings",
+        code=None,
         alt=f"{measure} of {len(bars)} ways of ranking, with intervals",
         message=_answer(rankers, measure),
         read=f"Each bar is a way of ranking {counted(len(pairs.documents), 'document')} for "
@@ -372,6 +373,7 @@ def _precision_figure(ranking: LearntRanking) -> None:
             points=("test pairs, 11 points", levels, 100 * test.interpolated),
         ),
         key="learnt_precision",
+        code=None,
         alt="Precision over recall of the pairs of the test and of the training queries",
         message=f"At every threshold: average precision is {100 * test.average_precision:.1f} % on test pairs and "
         f"{100 * train.average_precision:.1f} % on training pairs; by chance about {100 * test.chance:.1f} %.",
@@ -510,6 +512,7 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) 
             y_title=f"{measure} (%)",
         ),
         key="learnt_by_layer",
+        code=None,
         alt=f"{measure} of the learnt ranking at each layer",
         message=f"Layer {vectors.layers[best]} carries most: {measure} is {result['learnt'][row][best]:.1f} % there.",
         read="One point for each layer whose vectors were learnt from, with the same C, numbers of a pair, and queries.",

@@ -13,6 +13,8 @@ from components.charts.retrieval import reranking as charts
 from components.charts.retrieval.reranking import CostLine
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY
 from components.retrieval.search.rerank import in_order_of
+from components.snippets import search as snippets
+from components.snippets.search import Embedded
 from dashboard import state
 from dashboard.corpora import current, marks
 from dashboard.jobs import reranking
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.search.rerank import Reranked
+    from components.snippets.code import Snippet
     from dashboard.jobs.reranking import PassCosts, Retrieved, Scored, SecondStage
 
 # Headlines of the demo corpus, and what the second stage does to them with the included models and 10 to 20 candidates: it
@@ -66,6 +69,7 @@ class _TwoOrders:
     reranked: Reranked
     stage: SecondStage
     correct: frozenset[int]  # rows of the corpus that are known to be correct answers
+    code: Snippet | None = None
 
     @property
     def moves(self) -> list[tuple[int, int]]:
@@ -96,8 +100,16 @@ def rerank(backend: Backend) -> None:
     if scored is None:
         return
     rows = found.rows[: len(scored.scores)]
+    first = Embedded(backend, current.code_of(corpus), found.options, found.layer, found.pooling)
     orders = _TwoOrders(
-        corpus, query, found, scored, in_order_of(scored.scores, rows), stage, _correct_answers(corpus, query)
+        corpus,
+        query,
+        found,
+        scored,
+        in_order_of(scored.scores, rows),
+        stage,
+        _correct_answers(corpus, query),
+        snippets.reranked(first, stage.code, query, len(rows), "cosine"),
     )
     _changes(orders, left, right)
     _times(orders)
@@ -205,6 +217,7 @@ def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) ->
         figures.figure(
             charts.rank_changes(reranked.before, _kinds(orders), texts, first=first, second=second),
             key="rank_changes",
+            code=orders.code,
             alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",
             message=_message(orders),
             message_below=True,
@@ -286,6 +299,7 @@ def _cost_curve(backend: Backend) -> None:
     figures.figure(
         charts.pair_cost(SIZES, lines, published, "Time to compare all pairs of n texts"),
         key="pair_cost",
+        code=None,  # times of this machine, at this moment
         alt="Time to compare all pairs of n texts on logarithmic axes, by single and by joint passes",
         message=f"10,000 texts: about {duration(single)} by single passes here, and {_long_duration(joint)} by joint passes.",
         read="Vectors need n passes, one per text. A cross-encoder needs a pass for each of the n(n−1)/2 pairs, so that ten "

@@ -18,6 +18,8 @@ from components.charts import histogram
 from components.charts.retrieval import thresholds
 from components.retrieval.evaluation import threshold
 from components.retrieval.search.exact import top
+from components.snippets.pairs import Relevant, ScoredDocuments
+from components.snippets.search import Embedded
 from dashboard import caching, state
 from dashboard.corpora import current, marks
 from dashboard.jobs import embedding, progress, reranking
@@ -86,10 +88,11 @@ def scores(backend: Backend) -> None:
     scorer, label = stage.backend, stage.label or 0
     with panel:
         scale = _scale(stage)
-    cosines = _cosines(backend, corpus, query)
-    if cosines is None:
+    found = _cosines(backend, corpus, query)
+    if found is None:
         return
-    relevant, meaning = _relevant(corpus, query, relevant_by, cosines, panel)
+    cosines, embedded = found
+    relevant, meaning, code_of_relevant = _relevant(corpus, query, relevant_by, cosines, panel)
     rows = _chosen_rows(cosines, min(int(state.get("scored_documents")), len(corpus)))
     logits = _logits(stage, corpus, query, rows)
     if logits is None:
@@ -107,7 +110,17 @@ def scores(backend: Backend) -> None:
     analysis = threshold.analyse(scored.scores, scored.relevant)
     with slot:
         chosen = _threshold(scored, analysis, scale)
-    _drawn(scored, corpus, analysis, chosen, scale)
+    code = ScoredDocuments(
+        embedded,
+        stage.code,
+        scale,
+        query,
+        len(rows),
+        len(corpus),
+        int(state.get("sample_seed")),
+        code_of_relevant,
+    )
+    _drawn(scored, corpus, analysis, chosen, scale, code)
     if state.get("threshold") is None:
         meaning += " Until you move the threshold, it is the one with the highest F1 on these documents."
     st.markdown(meaning)
@@ -209,33 +222,37 @@ def _scale(stage: SecondStage) -> Scale:
     return cast("Scale", scale)
 
 
-def _cosines(backend: Backend, corpus: Corpus, query: str) -> Float32 | None:
-    """The cosine of the query with each document, by the main model's vectors; None while they are computed."""
+def _cosines(backend: Backend, corpus: Corpus, query: str) -> tuple[Float32, Embedded] | None:
+    """The cosine of the query with each document, by the main model's vectors, and the code of these; None until then."""
     index = embedding.index_of(EmbedRequest.of_session(backend), corpus, "pairs")
     if index is None:
         return None
     layer, pooling = reranking.cell_of(backend, index)
     vectors = caching.query_vectors(backend, (query,), index.info)
-    return index.engine(layer, pooling).scores(vectors[layer, pooling][0], "cosine")
+    code = Embedded(backend, current.code_of(corpus), index.info.options, layer, pooling)
+    return index.engine(layer, pooling).scores(vectors[layer, pooling][0], "cosine"), code
 
 
 def _relevant(
     corpus: Corpus, query: str, relevant_by: str, cosines: Float32, panel: DeltaGenerator
-) -> tuple[np.ndarray, str]:
-    """Which documents of the corpus are relevant, bool [document], and a sentence that says what counts as relevant."""
+) -> tuple[np.ndarray, str, Relevant]:
+    """Which documents of the corpus are relevant, bool [document], a sentence that says what counts as relevant, and code."""
     own = current.own_rows(corpus, query)
     flags = np.zeros(len(corpus), bool)
     if relevant_by == "own":
         flags[list(own)] = True
         column = current.query_column(corpus)
-        return flags, (f"Relevant is the document whose query (column “{messages.escape(str(column))}”) is this one.")
+        meaning = f"Relevant is the document whose query (column “{messages.escape(str(column))}”) is this one."
+        return flags, meaning, own
     if relevant_by == "marks":
         judged = marks.judgements(corpus).of(query)
-        flags[[row for row, is_relevant in judged.items() if is_relevant]] = True
+        marked = [row for row, is_relevant in judged.items() if is_relevant]
+        flags[marked] = True
         return (
             flags,
             "Relevant are the documents that you marked with ✓ for this query on the Search page; all others count as "
             "not relevant.",
+            marked,
         )
     topics = current.topics(corpus, MOST_TOPICS) or ()
     likely = Counter(topics[row] for row in (own or top(cosines, FEW_HITS).tolist()))
@@ -249,9 +266,9 @@ def _relevant(
             default=likely.most_common(1)[0][0],
             after_change=_new_threshold,
         )
-    return np.array(
-        [name == topic for name in topics]
-    ), f"Relevant are the documents with the topic “{messages.escape(topic)}”."
+    column = next((name for name, values in corpus.columns.items() if values is topics), "")
+    meaning = f"Relevant are the documents with the topic “{messages.escape(topic)}”."
+    return np.array([name == topic for name in topics]), meaning, (column, topic)
 
 
 def _chosen_rows(cosines: Float32, count: int) -> Int64:
@@ -297,7 +314,14 @@ def _decision(confusion: Confusion, relevant: int, threshold_text: str) -> str:
     )
 
 
-def _drawn(scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen: float, scale: Scale) -> None:
+def _drawn(
+    scored: _Scored,
+    corpus: Corpus,
+    analysis: ThresholdAnalysis,
+    chosen: float,
+    scale: Scale,
+    code: ScoredDocuments,
+) -> None:
     """What the threshold does: its line, the histogram, the precision-recall curve, and the four numbers."""
     confusion = analysis.at(chosen)
     relevant = int(scored.relevant.sum())
@@ -314,6 +338,7 @@ def _drawn(scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen:
                 threshold=chosen,
             ),
             key="pair_histogram",
+            code=code.snippet("scores", chosen),
             alt=f"Two histograms of scores: {counted(relevant, 'relevant document')} and "
             f"{counted(len(scored.rows) - relevant, 'other')}",
             table=lambda: _table(scored, corpus, chosen),
@@ -330,6 +355,7 @@ def _drawn(scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen:
                 height=300,
             ),
             key="pair_curve",
+            code=code.snippet("curve", chosen),
             alt=f"Precision over recall at every threshold; now recall {_per_cent(confusion.recall)}, precision "
             f"{_per_cent(confusion.precision)}",
             table=lambda: pd.DataFrame(
@@ -340,7 +366,7 @@ def _drawn(scored: _Scored, corpus: Corpus, analysis: ThresholdAnalysis, chosen:
                 }
             ),
         )
-    _matrix(confusion, scale, chosen)
+    _matrix(confusion, scale, chosen, code)
 
 
 def _digits(scale: Scale) -> int:
@@ -385,7 +411,7 @@ def _threshold(scored: _Scored, analysis: ThresholdAnalysis, scale: Scale) -> fl
     return best if state.get("threshold") is None else float(on_slider)
 
 
-def _matrix(confusion: Confusion, scale: Scale, chosen: float) -> None:
+def _matrix(confusion: Confusion, scale: Scale, chosen: float, code: ScoredDocuments) -> None:
     """The confusion matrix and what follows from it."""
     found, missed = confusion.true_positives, confusion.false_negatives
     wrong, rejected = confusion.false_positives, confusion.true_negatives
@@ -396,6 +422,7 @@ def _matrix(confusion: Confusion, scale: Scale, chosen: float) -> None:
                 found, missed, wrong, rejected, "Confusion matrix", threshold=_written(chosen, scale)
             ),
             key="pair_confusion",
+            code=code.snippet("confusion", chosen),
             alt=f"Confusion matrix: {found} relevant documents found, {missed} missed, {wrong} other documents accepted, "
             f"{rejected} rejected",
             table=lambda: pd.DataFrame(

@@ -12,6 +12,7 @@ import streamlit as st
 from components.errors import InputError
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
+from components.snippets import search as snippets
 from dashboard import caching
 from dashboard.corpora import uploads
 from dashboard.jobs import progress
@@ -75,10 +76,11 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         key="queries_table",
     )
     st.caption(
-        f"All {request.k} hits of each query are under “Data of this figure”. "
+        f"All {request.k} hits of each query are under “Data and code of this figure”. "
         + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}")
     )
-    figures.data("queries", lambda: table)
+    code = snippets.hits(request.code(index, layer, pooling), lines, request.k, similarity)
+    figures.data("queries", lambda: table, code, "Hits of many queries")
 
 
 def _queries() -> tuple[str, ...]:
@@ -154,7 +156,8 @@ def pairs(request: SearchRequest) -> None:
         "Whether two sentences mean the same: shared names, a similar length and the same topic also raise the cosine.",
     )
     st.caption(f"{wording.NUMBERS_EXPLAINED} {_settings(layer, pooling, 'cosine')}")
-    figures.data("pairs", lambda: table)
+    code = snippets.most_similar(request.code(index, layer, pooling), count)
+    figures.data("pairs", lambda: table, code, "The most similar pairs")
 
 
 def _most_similar(

@@ -110,7 +110,7 @@ def _estimate(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:
         "The interval is over queries: ask at least ten, of different kinds. It says what these people prefer on these "
         "queries, and not which list has more relevant hits."
     )
-    figures.data("blind", lambda: table(votes, titles))
+    figures.data("blind", lambda: table(votes, titles), code=None)
 
 
 def table(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> pd.DataFrame:

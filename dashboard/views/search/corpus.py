@@ -11,6 +11,7 @@ import streamlit as st
 from components.charts import bars
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
+from components.snippets import search as snippets
 from dashboard import access, caching, state
 from dashboard.corpora import chooser, current, uploads
 from dashboard.jobs import embedding
@@ -41,6 +42,7 @@ def corpus(backend: Backend) -> None:
         figures.figure(
             bars.count_bars(edges, counts, f"Length of the sentences of {searched.name[:40]}"),
             key="corpus_lengths",
+            code=snippets.token_lengths(backend, current.code_of(searched)),
             alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
             table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
         )

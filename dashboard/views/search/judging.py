@@ -49,7 +49,7 @@ def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest
             "The rankings are those that were last on screen with each query. "
             "Judge the first ten hits of both lists before you compare them."
         )
-        figures.data("precision", lambda: _marks_table(judged, corpus, table))
+        figures.data("precision", lambda: _marks_table(judged, corpus, table), None)
 
 
 def _marks_table(judged: Judgements, corpus: Corpus, table: pd.DataFrame) -> pd.DataFrame:

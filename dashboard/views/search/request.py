@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from components.snippets.search import Embedded
 from dashboard import state
+from dashboard.corpora import current
 from dashboard.jobs import embedding
 from dashboard.jobs.embedding import EmbedRequest
 
@@ -67,6 +69,10 @@ class SearchRequest:
     def index(self, where: str) -> VectorIndex | None:
         """The corpus's index, if it is ready; else its progress or its costs are drawn. `where` keys the widgets."""
         return embedding.index_of(self.embed, self.corpus, where)
+
+    def code(self, index: VectorIndex, layer: int, pooling: Pooling) -> Embedded:
+        """The code of the corpus as the index has it."""
+        return Embedded(self.backend, current.code_of(self.corpus), index.info.options, layer, pooling)
 
     def cell(self, index: VectorIndex) -> tuple[int, Pooling]:
         """The layer and pooling; for an index without them, its last layer and the model's own or its first pooling."""

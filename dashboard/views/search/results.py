@@ -18,6 +18,7 @@ from components.retrieval.search import words
 from components.retrieval.search.exact import tie_note, top
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
+from components.snippets import search as snippets
 from dashboard import caching, state
 from dashboard.corpora import current, marks
 from dashboard.jobs import rankers, reranking
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
+    from components.retrieval.search.lexical import Kind
     from components.retrieval.search.splade import SpladeRanker
+    from components.snippets.code import Snippet
 
 READY_QUERIES = (
     "volcano erupted",
@@ -100,6 +103,8 @@ class Ranked:
     tied: int  # the sentences of the corpus with the same score as the last hit, itself included
     tied_shown: int  # how many of them are hits
     calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
+    code: Snippet | None = None
+    code_of_all: Snippet | None = None  # of the scores of all sentences
     note: str = ""  # what it is, where that is not the usual note; {count} stands for the sentences it ranks
 
     def share(self, row: int) -> float | None:
@@ -142,13 +147,13 @@ def results(request: SearchRequest, panel: DeltaGenerator) -> None:
         return
     _side_by_side(request, rankings)
     if of_splade is not None and request.explained is None:
-        splade.query_pieces(of_splade, request.query)
+        splade.query_pieces(of_splade, request)
     if index is not None:
         messages.head_note([backend], pooling, layer)
     is_trained = request.compare_with == "maxsim" and max_sim_by.late_interaction is not None
     why.why(request, of_splade, max_sim_by if is_trained else None)
     if of_splade is not None and request.explained is not None:
-        splade.query_pieces(of_splade, request.query)  # after the explanation, which was asked for
+        splade.query_pieces(of_splade, request)  # after the explanation, which was asked for
     why.notes()
     judging.precision([(ranked.title, ranked.first_ten) for ranked in rankings], request)
     for number, ranked in enumerate(rankings):
@@ -244,6 +249,7 @@ def _by_vectors(
     exact_scores[hits.indices[0]] = hits.scores[0]
     title = title or f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}"
     as_percentiles = state.get("percentiles") and similarity == "cosine"
+    code = request.code(index, layer, pooling)
     return Ranked(
         title,
         similarity,
@@ -253,6 +259,8 @@ def _by_vectors(
         int(hits.tied[0]),
         int(hits.tied_shown[0]),
         caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
+        snippets.hits(code, [request.query], request.k, similarity),
+        snippets.all_scores(code, request.query, similarity),
     )
 
 
@@ -279,7 +287,13 @@ def _comparison(
         scores = ranker.scores(request.query)
         unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
         best = _hits(request, scores, request.k)
-        return Ranked(ranker.title, unit, scores, best, _hits(request, scores, 10), *_tied(scores, best))
+        corpus = current.code_of(request.corpus)
+        has_file = rankers.word_ranking(request.backend, kind).has_file
+        code = snippets.words(
+            request.backend, corpus, cast("Kind", kind), request.query, request.k, file_of_vectors=has_file
+        )
+        ten = _hits(request, scores, 10)
+        return Ranked(ranker.title, unit, scores, best, ten, *_tied(scores, best), code=code, code_of_all=code)
     return None
 
 
@@ -287,7 +301,11 @@ def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
     scores = ranker.scores(request.query)
     best = _hits(request, scores, request.k)
     title = f"{ranker.title}, {messages.escape(ranker.backend.spec.title)}"
-    return Ranked(title, "SPLADE score", scores, best, _hits(request, scores, 10), *_tied(scores, best))
+    code = snippets.by_splade(
+        ranker.backend, current.code_of(request.corpus), ranker.max_length, request.query, request.k
+    )
+    ten = _hits(request, scores, 10)
+    return Ranked(title, "SPLADE score", scores, best, ten, *_tied(scores, best), code=code, code_of_all=code)
 
 
 def _by_second_stage(
@@ -310,7 +328,11 @@ def _by_second_stage(
     scores[reranked.rows] = reranked.scores
     best, title = reranked.rows[: request.k], f"Re-ranked: {messages.escape(stage.title)}"
     note = TRAINED_MAX_SIM.format(title=messages.escape(stage.backend.spec.title)) if stage.is_trained_max_sim else ""
-    return Ranked(title, stage.unit, scores, best, reranked.rows[:10], len(best), len(best), note=note)
+    code = snippets.reranked(
+        request.code(index, layer, pooling), stage.code, request.query, request.candidates, request.similarity
+    )
+    ten, shown = reranked.rows[:10], len(best)
+    return Ranked(title, stage.unit, scores, best, ten, shown, shown, code=code, code_of_all=code, note=note)
 
 
 def _of_token_vectors(request: SearchRequest) -> Backend:
@@ -399,7 +421,12 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 answered=request.explained is not None,
                 scale=controls.scale(),
             )
-            figures.data(f"hits_{number}", lambda ranked=ranked: _table(ranked, corpus))  # type: ignore[misc]
+            figures.data(
+                f"hits_{number}",
+                lambda ranked=ranked: _table(ranked, corpus),  # type: ignore[misc]
+                ranked.code,
+                f"Hits: {ranked.title}",
+            )
     st.caption(
         "The best hit of a list has the longest bar. An empty bar is a score of 0, or the lowest one shown if that is "
         "negative. "
@@ -454,6 +481,7 @@ def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
             value=ranked.unit,
         ),
         key=f"spread_{number}",
+        code=ranked.code_of_all,
         alt=f"Histogram of {len(scores):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",
         message=f"{ranked.title}: the best hit scores {ranked.scores[ranked.best[0]]:.3f}; half of all "
         f"{'sentences' if len(scores) == len(corpus) else 'candidates'} score at most {float(np.median(scores)):.3f}.",

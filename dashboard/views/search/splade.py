@@ -9,7 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.retrieval import pieces as charts
+from components.snippets import search as snippets
 from dashboard import state
+from dashboard.corpora import current
 from dashboard.jobs import splade
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import figures, messages, model_gate
@@ -18,6 +20,7 @@ from dashboard.ui.wording import counted
 if TYPE_CHECKING:
     from components.model.embedding.sparse_vectors import ExpandedPieces
     from components.retrieval.search.splade import SharedPieces, SpladeRanker
+    from components.snippets.code import Snippet
     from dashboard.views.search.request import SearchRequest
 
 SHOWN_PIECES = 15
@@ -39,22 +42,29 @@ def ranker(request: SearchRequest) -> SpladeRanker | None:
     return splade.ranker(EmbedRequest.of_session(backend), request.corpus, "search")
 
 
-def query_pieces(of_corpus: SpladeRanker, query: str) -> None:
+def query_pieces(of_corpus: SpladeRanker, request: SearchRequest) -> None:
     """The pieces to which the model gives a weight for this query."""
-    _pieces_figure(of_corpus.query_pieces(query), "query", "query_pieces")
+    _pieces_figure(of_corpus.query_pieces(request.query), "query", "query_pieces", _code_of_pieces(of_corpus, request))
 
 
-def explanation(of_corpus: SpladeRanker, query: str, text: str, row: int) -> None:
+def _code_of_pieces(of_corpus: SpladeRanker, request: SearchRequest, row: int | None = None) -> Snippet:
+    corpus = current.code_of(request.corpus)
+    return snippets.splade_pieces(of_corpus.backend, corpus, of_corpus.max_length, request.query, row)
+
+
+def explanation(of_corpus: SpladeRanker, request: SearchRequest, row: int) -> None:
     """What each piece adds to the score of a sentence, and the sentence's own pieces."""
+    query, text = request.query, request.corpus.texts[row]
+    code = _code_of_pieces(of_corpus, request, row)
     shared = of_corpus.shared_pieces(query, text, row)
     if not shared.pieces:
         st.info("SPLADE: the query and the sentence share no piece, so that their score is 0.")
     else:
-        _contributions(shared)
-    _pieces_figure(of_corpus.sentence_pieces(text, row), "sentence", "hit_pieces")
+        _contributions(shared, code)
+    _pieces_figure(of_corpus.sentence_pieces(text, row), "sentence", "hit_pieces", code)
 
 
-def _contributions(shared: SharedPieces) -> None:
+def _contributions(shared: SharedPieces, code: Snippet) -> None:
     contributions, sources = shared.contributions, _sources(shared)
     count, total = len(shared.pieces), float(shared.contributions.sum(dtype=np.float64))
     shown = min(count, SHOWN_PIECES)
@@ -69,6 +79,7 @@ def _contributions(shared: SharedPieces) -> None:
             shared.pieces[:shown], contributions[:shown], sources[:shown], "What each piece adds to the score", "points"
         ),
         key="splade_contributions",
+        code=code,
         alt=f"Bars of what the {shown} strongest of {count} shared pieces add to SPLADE's score of {total:.2f}",
         message=message,
         read="Each bar is a piece that has a weight in both texts: its weight in the query times that in the sentence. All "
@@ -97,7 +108,7 @@ def _sources(shared: SharedPieces) -> list[str]:
     return [names[both] for both in zip(shared.in_query, shared.in_sentence, strict=True)]
 
 
-def _pieces_figure(pieces: ExpandedPieces, of: str, key: str) -> None:
+def _pieces_figure(pieces: ExpandedPieces, of: str, key: str, code: Snippet) -> None:
     """The heaviest pieces of a text; `of` says which text it is."""
     count = len(pieces.pieces)
     if not count:
@@ -113,6 +124,7 @@ def _pieces_figure(pieces: ExpandedPieces, of: str, key: str) -> None:
             pieces.pieces[:shown], pieces.weights[:shown], sources[:shown], f"The heaviest pieces of the {of}"
         ),
         key=key,
+        code=code,
         alt=f"Bars of the {shown} heaviest of {count} pieces of the {of}",
         message=message,
         read="Each bar is a piece of the vocabulary with its weight. Blue pieces are in the text, orange ones were added by "

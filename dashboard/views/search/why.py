@@ -41,7 +41,7 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
         left.subheader(f"Why is number {row} a hit?", anchor=False)
         right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
         if of_splade is not None:
-            splade.explanation(of_splade, query, corpus.texts[row], row)
+            splade.explanation(of_splade, request, row)
         # A row of a file may be a whole book: far more than the model reads is not even tokenized.
         text = corpus.texts[row][:MOST_CHARACTERS]
         if is_cut := token_matches.cut_note(corpus.texts[row], MOST_CHARACTERS):

@@ -56,7 +56,7 @@ def _view(backend: Backend, view: str) -> None:
         messages.truncation(sentences)
         sections.statistics(backend, sentences)
     elif view == "tensors":
-        sections.tensors(backend, sentences)
+        sections.tensors(backend, sentences, controls.current_input(backend))
     elif view == "decoding":
         sections.decoding(backend, sentences)
         sections.special_tokens(backend)

@@ -16,11 +16,13 @@ from components.charts.grids import tensor_grids
 from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
+from components.snippets import tokens as snippets
 from dashboard import caching, ready_made, state
 from dashboard.ui import browser, controls, figures, messages, model_gate, wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.snippets.code import Input
 
 GRID_ROWS = 8  # sentences per page of the tensor grids
 SPLIT_DIFFERENTLY = "background-color: rgba(201, 127, 0, 0.3)"  # readable on a light and on a dark page
@@ -142,10 +144,12 @@ def statistics(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None
     columns[4].metric("Unknown pieces", f"{100 * counts.unknown_share:.1f} %")
 
 
-def tensors(backend: Backend, sentences: Sequence[TokenizedSentence], names: Sequence[str] | None = None) -> None:
+def tensors(
+    backend: Backend, sentences: Sequence[TokenizedSentence], read: Input, names: Sequence[str] | None = None
+) -> None:
     """input_ids, token_type_ids and attention_mask of all sentences, as the model gets them.
 
-    `names` stand before the rows in place of the sentences' numbers.
+    `read` is what the sentences are the tokens of; `names` stand before the rows in place of the sentences' numbers.
     """
     ids, mask, segments = backend.tokenization.arrays(sentences)
     grids = [("input_ids", ids), ("attention_mask", mask)]
@@ -175,7 +179,12 @@ def tensors(backend: Backend, sentences: Sequence[TokenizedSentence], names: Seq
         "up to the length of the longest. The attention mask is 0 there, so that no token attends to it.",
         "What the numbers mean: an id is a row number of a table, and neighbouring ids are unrelated.",
     )
-    figures.data("tensors", lambda: _tensor_table(sentences, ids, mask, segments, names))
+    figures.data(
+        "tensors",
+        lambda: _tensor_table(sentences, ids, mask, segments, names),
+        snippets.tensors(read),
+        "The input tensors",
+    )
 
 
 def _tensor_table(

@@ -84,7 +84,7 @@ def tensors(backend: Backend) -> None:
     """The rows of numbers that the model gets for the pair."""
     pair = pair_choice.chosen(always=True)
     sentence = pair.tokens(backend)
-    sections.tensors(backend, [sentence], [_both(pair)])
+    sections.tensors(backend, [sentence], pair.input(backend), [_both(pair)])
     if backend.facts.segments:
         st.caption("Both sentences are one row. The token type is 0 for A with [CLS] and the first [SEP], and 1 for B.")
     _truncation(pair, sentence)

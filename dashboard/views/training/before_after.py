@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation import pair_runs, sts
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.ranks import gold_ranks
+from components.snippets import training as snippets
 from components.training import before_after, runs
 from components.training.held_out import distinct_answers
 from components.training.run_folder import RunFolder, WatchVectors
@@ -376,6 +378,7 @@ def _bars(measures: list[tuple[str, Interval, Interval]], title: str, factor: fl
             before_name=base_name,
         ),
         key="after_measures",
+        code=None,
         alt=f"{', '.join(names)} before and after training, with 95 % intervals",
         table=lambda: pd.DataFrame(
             {
@@ -460,6 +463,7 @@ def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:
             names, values[0], values[1], "During the run, on its held-out rows", y_title="measure"
         ),
         key="after_recorded",
+        code=snippets.recorded_measures(run.name),
         alt=f"{', '.join(names)} before and after training",
         table=lambda: pd.DataFrame({"measure": names, "before": values[0][:, 0], "after": values[1][:, 0]}),
     )
@@ -491,7 +495,8 @@ def _sentences(run: RunFolder) -> None:
     sentences = run.settings().watch
     groups = microscope.groups_of(sentences)
     change = before_after.similarity_change(before.sentences[-1], now.sentences[-1], groups or (None,) * len(sentences))
-    microscope.matrices(change, sentences, (before, now), "after_matrix")
+    code = partial(snippets.watched_sentences, run.name, layer=-1)
+    microscope.matrices(change, sentences, (before, now), "after_matrix", code)
     if groups is not None:
         figures.plain_table(
             pd.DataFrame(
@@ -552,6 +557,7 @@ def _layers(run: RunFolder) -> None:
             mark_extremes=False,
         ),
         key="after_layers",
+        code=snippets.layer_change(run.name, before.step, now.step),
         alt=f"1 minus CKA and 1 minus mean cosine of {change.tokens} tokens before and after training, by layer",
         message=f"{moved} Compared on {counted(change.tokens, 'token')} of the watch sentences.",
         message_below=True,
@@ -597,6 +603,7 @@ def _heads(run: RunFolder) -> None:
             digits=0,  # so that the numbers can be read on a phone
         ),
         key="after_heads",
+        code=snippets.head_change(models.base, models.tuned, sentences),
         alt=f"Share of attention that moved, for {blocks} blocks and {heads} heads",
         message=f"**Block {block}, head {head}** ★ changed most: {100 * share:.1f} % of its attention went to other tokens.",
         message_below=True,

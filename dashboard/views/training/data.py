@@ -94,6 +94,7 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
             "both texts together",
         ),
         key="training_lengths",
+        code=None,
         alt=f"Histogram of the lengths in tokens of both texts of {len(plan.data):,} rows, cut off at {cut_off} tokens",
         message=(
             f"A cross-encoder reads both texts together: **{cut_off} tokens are the maximum for the two**, special tokens "
@@ -120,6 +121,7 @@ def _histogram(_: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
             f"Lengths in {row_source.name_of(plan.data)}",
         ),
         key="training_lengths",
+        code=None,
         alt=f"Histogram of the lengths in tokens of {len(plan.data):,} rows, cut off at {cut_off} tokens",
         message=(
             f"{' and '.join(truncated)} of {len(plan.data):,} have more than {cut_off} tokens and will be truncated."

@@ -13,6 +13,7 @@ import streamlit as st
 from components.charts import objective_pictures
 from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
+from components.snippets import training as snippets
 from components.training.objectives import OBJECTIVES, Objective
 from components.training.settings import learning_rates, warmup_steps
 from dashboard.ready_made import ASSETS
@@ -87,6 +88,7 @@ def _ablation() -> None:
             starred=(int(best[0]), int(best[1])),
         ),
         key="ablation",
+        code=snippets.measured_grid(),
         alt=f"Spearman's correlation after training for {len(poolings)} poolings and {len(combinations)} inputs",
         message="Measured with this dashboard on the included rows. **Before training:** "
         + ", ".join(f"{POOLING_NAMES[name]} {value:.1f}" for name, value in zip(poolings, before, strict=True))
@@ -105,6 +107,7 @@ def _picture(item: Objective) -> None:
     figures.figure(
         objective_pictures.objective_picture(item.key, item.name),
         key=f"objective_{item.key}",
+        code=None,  # a drawing of the idea
         alt=f"{item.name}. {item.drawing}",
         message=item.idea,
         message_below=True,
@@ -135,6 +138,7 @@ def _schedule(plan: Plan) -> None:
             digits=2,
         ),
         key="training_schedule",
+        code=snippets.learning_rate(settings, steps),
         alt=f"The learning rate over {steps} steps: it rises for {warm} steps and then falls to zero",
         message=f"It rises for {counted(warm, 'step')} (warm-up) to {settings.learning_rate:g}"
         + (", then falls to zero after the last step." if settings.schedule == "linear" else ", and stays there."),

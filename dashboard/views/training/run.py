@@ -12,6 +12,7 @@ import streamlit as st
 from components.charts import training as charts
 from components.errors import UserError
 from components.model.catalog import RUN_PREFIX
+from components.snippets import training as snippets
 from components.training import runs
 from components.training.history import History, Notice
 from components.training.objectives import OBJECTIVES
@@ -172,9 +173,9 @@ def _figures(run: RunFolder) -> None:
     best = record.get("best_step")
     left, right = st.columns(2, gap="large")
     with left:
-        _loss(past, steps, best if isinstance(best, int) else None)
+        _loss(run.name, past, steps, best if isinstance(best, int) else None)
     with right:
-        {"measures": _measures, "rate": _rate, "speed": _speed}[state.get("training_figure")](past, steps)
+        {"measures": _measures, "rate": _rate, "speed": _speed}[state.get("training_figure")](run.name, past, steps)
     if best is not None:
         figures.reading(
             "The thin line is the loss of each step, the thick one the mean of several. The validation loss is that of the "
@@ -195,11 +196,12 @@ def _first_of_each(notices: tuple[Notice, ...]) -> list[Notice]:
     return list(first.values())
 
 
-def _loss(past: History, steps: int, best: int | None) -> None:
+def _loss(run: str, past: History, steps: int, best: int | None) -> None:
     losses = {OBJECTIVES[key].name if key in OBJECTIVES else key: curve for key, curve in past.losses.items()}
     figures.figure(
         charts.loss_curves(losses, past.validation, "Loss", window=state.get("smoothing"), steps=steps, marked=best),
         key="training_loss",
+        code=snippets.curves(run, "losses"),
         alt=f"Training and validation loss over {steps} steps",
         table=lambda: _table(
             {**{f"{name} loss": curve for name, curve in losses.items()}, "validation": past.validation}
@@ -207,32 +209,35 @@ def _loss(past: History, steps: int, best: int | None) -> None:
     )
 
 
-def _measures(past: History, steps: int) -> None:
+def _measures(run: str, past: History, steps: int) -> None:
     known = {label: past.measures[name] for name, label in choice.MEASURES.items() if name in past.measures}
     curves = known | {name: curve for name, curve in past.measures.items() if name not in choice.MEASURES}
     figures.figure(
         charts.step_curves(curves, "On held-out rows", y_title="measure", steps=steps, y_range=None),
         key="training_measures",
+        code=snippets.curves(run, "measures"),
         alt=f"{', '.join(curves) or 'No measure yet'} on held-out rows over {steps} steps",
         table=lambda: _table(curves),
     )
 
 
-def _rate(past: History, steps: int) -> None:
+def _rate(run: str, past: History, steps: int) -> None:
     curves = {"learning rate": past.learning_rate}
     figures.figure(
         charts.step_curves(curves, "Learning rate", y_title="learning rate", steps=steps, markers=False, digits=2),
         key="training_rate",
+        code=snippets.curves(run, "learning_rate"),
         alt=f"The learning rate over {steps} steps",
         table=lambda: _table(curves),
     )
 
 
-def _speed(past: History, steps: int) -> None:
+def _speed(run: str, past: History, steps: int) -> None:
     curves = {"sentences per second": past.sentences_per_second}
     figures.figure(
         charts.step_curves(curves, "Speed", y_title="sentences per second", steps=steps, markers=False),
         key="training_speed",
+        code=snippets.curves(run, "sentences_per_second"),
         alt=f"Sentences per second over {steps} steps",
         table=lambda: _table(curves),
     )

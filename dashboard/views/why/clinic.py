@@ -16,6 +16,7 @@ from components.charts import theme
 from components.charts.retrieval.evaluation import Curve
 from components.retrieval.corpora import minimal_pairs as reading
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE
+from components.snippets.why import Minimal
 from dashboard import caching, pair_links, state
 from dashboard.corpora import uploads
 from dashboard.jobs import progress
@@ -120,8 +121,10 @@ def draw(backend: Backend) -> None:
         return
     page_header.measures(SOURCES[source], counted(sum(kind != PARAPHRASE for kind in pairs.kinds), "pair"))
     kind = _kind(pairs, kind_slot)
+    name = None if source == "demo" else uploads.file_names(str(st.session_state["_minimal_pairs"]))
+    code = Minimal(backend, name, controls.length_for(backend))
     if figure == "probe":
-        clinic_probe.draw(backend, pairs, kind, layer, pooling, source == "demo")
+        clinic_probe.draw(backend, pairs, kind, layer, pooling, source == "demo", code)
     else:
         measured = _measured(backend, pairs.with_paraphrases_of(demo_pairs()))
         if measured is None:
@@ -129,10 +132,10 @@ def draw(backend: Backend) -> None:
         found = measured.separations(kind, pooling)
         if figure == "cosines":
             if found is not None:
-                _cosines(measured, found[layer], kind, layer, pooling)
+                _cosines(measured, found[layer], kind, layer, pooling, code)
             _one_pair(measured, kind, layer, pooling)
         elif found is not None:
-            _by_layer(measured, found, kind, layer, pooling)
+            _by_layer(measured, found, kind, layer, pooling, code)
     if pooling == "own":
         messages.head_note([backend], "own")
     _about(pairs, source)
@@ -231,7 +234,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooling: Pooling) -> None:
+def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooling: Pooling, code: Minimal) -> None:
     """The first figure: a strip of points for each kind."""
     pairs = measured.pairs
     paraphrases, own = measured.of(PARAPHRASE, layer, pooling), measured.of(kind, layer, pooling)
@@ -249,6 +252,7 @@ def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooli
             chosen=_opened(pairs, kind),
         ),
         key="clinic_cosines",
+        code=code.cosines(layer, pooling),
         alt=f"Cosines of {len(pairs.changed_kinds)} kinds of pairs, of paraphrases and of unrelated sentences",
         message_below=True,
         message=f"{_verdict(share, kind)} {above} of {counted(len(own), 'pair')} have a higher cosine than the median "
@@ -375,7 +379,9 @@ def _table(measured: Measured, layer: int, pooling: Pooling) -> pd.DataFrame:
     )
 
 
-def _by_layer(measured: Measured, found: Sequence[Separation], kind: str, layer: int, pooling: Pooling) -> None:
+def _by_layer(
+    measured: Measured, found: Sequence[Separation], kind: str, layer: int, pooling: Pooling, code: Minimal
+) -> None:
     """How often the paraphrase is the more similar one, by kind over the layers; `found` [layer] is of the chosen kind."""
     kinds = measured.pairs.changed_kinds
     layers = range(measured.cosines.of_pairs.shape[0])
@@ -400,6 +406,7 @@ def _by_layer(measured: Measured, found: Sequence[Separation], kind: str, layer:
             chosen=layer,
         ),
         key="clinic_layers",
+        code=code.by_layer(layers, pooling),
         alt=f"Share of draws in which a paraphrase is more similar than a changed pair, for {len(kinds)} kinds by layer",
         message_below=True,
         message=f"{_verdict(found[layer], kind)} At layer {layer} the paraphrase is more similar in "

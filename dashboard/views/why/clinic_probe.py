@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
+    from components.snippets.code import Snippet
+    from components.snippets.why import Minimal
 
 # What the second sentences of the ready-made pairs have in common; the order of the other kinds has no meaning.
 QUESTIONS = {
@@ -35,7 +37,15 @@ QUESTIONS = {
 }
 
 
-def draw(backend: Backend, pairs: MinimalPairs, kind: str, layer: int, pooling: Pooling, is_ready_made: bool) -> None:
+def draw(
+    backend: Backend,
+    pairs: MinimalPairs,
+    kind: str,
+    layer: int,
+    pooling: Pooling,
+    is_ready_made: bool,
+    code: Minimal,
+) -> None:
     """Draw the probe's accuracy by layer, and that of the control task."""
     question = (
         QUESTIONS.get(kind) if is_ready_made else "which sentence of its pair a sentence is, the first or the second"
@@ -59,7 +69,8 @@ def draw(backend: Backend, pairs: MinimalPairs, kind: str, layer: int, pooling: 
     first, second = ([texts[row] for row in rows.tolist()] for texts in (pairs.first, pairs.second))
     result = _probed(backend, first, second, pooling, kind)
     if result is not None:
-        _figure(result, kind, question, layer, pooling)
+        of_all = code.probe(kind, range(backend.facts.layers + 1), pooling, probes.MOST_PAIRS)
+        _figure(result, kind, question, layer, pooling, of_all)
 
 
 def _probed(backend: Backend, first: list[str], second: list[str], pooling: Pooling, kind: str) -> ProbeResult | None:
@@ -84,7 +95,7 @@ def _probed(backend: Backend, first: list[str], second: list[str], pooling: Pool
     )
 
 
-def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: Pooling) -> None:
+def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: Pooling, code: Snippet) -> None:
     layers = range(len(result.right))
     intervals = {
         "probe": [metrics.interval(values) for values in result.right],
@@ -109,6 +120,7 @@ def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: 
             chosen=layer,
         ),
         key="clinic_probe",
+        code=code,
         alt=f"Accuracy of a probe and of its control task at {len(layers)} layers",
         message_below=True,
         message=_answer(result, intervals["probe"][layer], question, layer),

@@ -12,6 +12,7 @@ from components.analysis.pooling import pool
 from components.analysis.similarity import calibration
 from components.arrays import cosine
 from components.charts import histogram, theme
+from components.snippets.search import Embedded
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from components.analysis.similarity.calibration import Calibration
     from components.model.backend import Backend
     from components.model.trace import Pooling, Trace
+    from components.snippets.code import Snippet
+    from components.snippets.why import Split
 
 SOURCES = {"sample": "unrelated English sentences", "corpus": "sentences of the corpus"}
 
@@ -99,7 +102,13 @@ def score_of(trace: Trace, rows: tuple[int, int], layer: int, pooling: Pooling) 
 
 
 def figure(
-    backend: Backend, trace: Trace, rows: tuple[int, int], layer: int, pooling: Pooling, found: Calibration
+    backend: Backend,
+    trace: Trace,
+    rows: tuple[int, int],
+    layer: int,
+    pooling: Pooling,
+    found: Calibration,
+    code: Split,
 ) -> None:
     """Draw the score among the other pairs, and its percentile at every layer and pooling."""
     score = score_of(trace, rows, layer, pooling)
@@ -118,6 +127,7 @@ def figure(
                 name="these two texts",
             ),
             key="context",
+            code=_code_of_pairs(backend, layer, pooling, code),
             alt=f"Histogram of {len(found.cosines):,} cosines of {things}; these two texts have {score:.3f}",
             table=lambda: pd.DataFrame({"cosine": np.sort(found.cosines)[::-1].round(5)}),
         )
@@ -139,6 +149,9 @@ def figure(
             decimals=0,
             label_column="layer",
             key="context_layers",
+            code=code.at_each_layer(
+                backend.poolings, [name for name in backend.poolings if _is_constant(backend, 0, name)]
+            ),
             alt="Percentiles of the two texts among unrelated English sentences, at each layer and pooling",
             digits=2,
         )
@@ -150,6 +163,14 @@ def figure(
         "The pairs have sentences in common; the interval takes that into account. It does not cover texts of another kind "
         "than the sample.",
     )
+
+
+def _code_of_pairs(backend: Backend, layer: int, pooling: Pooling, code: Split) -> Snippet:
+    if state.get("context_source") == "sample":
+        return code.among_unrelated()
+    options = EmbedRequest.of_session(backend).document_options([layer], [pooling])
+    of_corpus = Embedded(backend, current.code_of(current.in_use()), options, layer, pooling)
+    return code.among_corpus(of_corpus, caching.CALIBRATED_SENTENCES)
 
 
 def _is_constant(backend: Backend, layer: int, pooling: Pooling) -> bool:

@@ -56,7 +56,7 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
     )
     with st.expander("The rule of each cause", icon=":material/rule:"):
         st.markdown("\n".join(f"- **{name[0].upper()}{name[1:]}**: {CAUSES[name]}" for name in causes.names))
-    figures.data("failure_causes", lambda: frame)
+    figures.data("failure_causes", lambda: frame, None)
     names = {"all": f"All ({len(found):,})"} | {
         name.replace(" ", "-"): f"{name[0].upper()}{name[1:]} ({count:,})" for name, count in counts.items()
     }
@@ -133,7 +133,7 @@ def _queries(
             },
             on_picked_change=picked,
         )
-    figures.data("failed_queries_all", table)
+    figures.data("failed_queries_all", table, None)
 
 
 def _lead(item: Placing) -> str:

@@ -18,6 +18,8 @@ from components.analysis.why.patching import Outcomes
 from components.charts import theme
 from components.charts.why import experiments as charts
 from components.errors import InputError
+from components.snippets import why as snippets
+from components.snippets.code import Input
 from dashboard import caching, settings, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, interventions, reranking
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from components.analysis.why.patching import MapKind
     from components.arrays import Float32
     from components.model.backend import Backend
+    from components.snippets.code import Snippet
     from dashboard.jobs.interventions import Ready, Values
 
 MAPS: dict[MapKind, str] = {"tokens": "Tokens by layer", "heads": "Heads", "parts": "Parts of blocks"}
@@ -367,11 +370,22 @@ def _map(
             marked_columns=alignment.differing if kind == "tokens" and shown.is_patching else (),
         ),
         key=FIGURE,
+        code=_code_of_map(shown, kind, as_share),
         alt=f"Map of {len(cells)} experiments: the effect of {names[kind]} on the {shown.noun} with text C",
         table=lambda: _table(shown, cells, found),
         on_select=partial(_clicked, kind),  # a callback must not keep the results
         select_many=False,
     )
+
+
+def _code_of_map(shown: _Shown, kind: MapKind, as_share: bool) -> Snippet | None:
+    """The code of the map; None for a cross-encoder, for ranks, and for means and another sentence in place of A."""
+    experiment, pooling = shown.experiment, shown.experiment.pooling
+    if shown.outcome != "cosine" or pooling is None or experiment.values not in {"patch", "zero"}:
+        return None
+    backend = experiment.backend
+    read = Input(backend, [experiment.a, experiment.b, experiment.c], backend.own_max_length)
+    return snippets.experiments(read, kind, pooling, from_a=experiment.values == "patch", as_shares=as_share)
 
 
 def _hint(shown: _Shown, patch: Patch, found: Outcomes, row: int) -> str:

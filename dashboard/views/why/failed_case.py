@@ -17,6 +17,8 @@ from components.function_words import FUNCTION_WORDS
 from components.model.tokenization import MAX_CHARACTERS
 from components.retrieval.search import words
 from components.retrieval.search.exact import SAME
+from components.snippets import why as snippets
+from components.snippets.code import Input
 from dashboard import pair_links
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import POOLING_NAMES
@@ -25,6 +27,7 @@ from dashboard.views.why import rivals
 if TYPE_CHECKING:
     from components.analysis.why.ledger import Ledger
     from components.retrieval.failures.failed_queries import Placing
+    from components.snippets.code import Snippet
     from dashboard.jobs.failures import Searched
 
 CLOSE = 1e-6  # cosines that differ by no more are shown as equal; they need not be tied
@@ -57,6 +60,7 @@ class QueryWords:
     right: Ledger  # rows: the words of the query as typed, last the special tokens
     rival: Ledger
     prompt: int  # characters that the model puts before the query
+    code: Snippet | None = None  # of the figures
 
     @property
     def names(self) -> list[str]:
@@ -252,6 +256,7 @@ def _query_words(case: Case) -> QueryWords | None:
         token_ledger(trace, searched.layer, searched.pooling, 0, 1).by_typed_word(query, right),
         token_ledger(trace, searched.layer, searched.pooling, 0, 2).by_typed_word(query, rival),
         len(for_query),
+        snippets.query_words(Input(searched.backend, texts, searched.max_length), searched.layer, searched.pooling),
     )
 
 
@@ -288,6 +293,7 @@ def _word_bars(case: Case, found: QueryWords) -> None:
     figures.figure(
         charts.word_bars(names, by_right, by_rival, "What each query word adds", has_rest=is_long),
         key="why_words",
+        code=found.code,
         alt=f"Parts of {len(found.names)} query words in the cosines with the right text and the rival, and their "
         "differences",
         table=table,
@@ -313,10 +319,10 @@ def _about_bars(case: Case, found: QueryWords) -> None:
         pair_links.button("Query and right text", case.query, case.right, "why", key="split_right")
         pair_links.button("Query and rival", case.query, case.rival, "why", key="split_rival")
     with st.expander("Each query word with each word of both texts", icon=":material/grid_on:"):
-        _matrices(found.right, found.rival)
+        _matrices(found.right, found.rival, found.code)
 
 
-def _matrices(right: Ledger, rival: Ledger) -> None:
+def _matrices(right: Ledger, rival: Ledger, code: Snippet | None) -> None:
     """Both ledgers word by word, on one colour scale."""
     most = float(max(np.abs(right.contributions).max(), np.abs(rival.contributions).max()))
     for column, name, ledger in zip(st.columns(2), ("right text", "rival"), (right, rival), strict=True):
@@ -328,6 +334,7 @@ def _matrices(right: Ledger, rival: Ledger) -> None:
                 columns,
                 f"Query and {name}: {theme.number(ledger.cosine)} in all",
                 key=f"why_ledger_{name.split()[0]}",
+                code=code,
                 alt=f"Parts of {len(rows)} query words with {len(columns)} words of the {name}",
                 rows="query word",
                 columns=f"word of the {name}",

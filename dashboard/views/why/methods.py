@@ -15,6 +15,7 @@ from components.analysis.why.deletion import RANDOM_ORDERS, MethodComparison, co
 from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity, first_words
 from components.charts import curves, heatmap
 from components.charts.theme import number, signed
+from components.snippets.why import Deletion
 from dashboard import caching, state
 from dashboard.jobs import progress
 from dashboard.ui import controls, figures, messages, pair_choice, wording
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling, TokenizedSentence
+    from components.snippets.code import Snippet
 
 ORDERS = {"first": "Most important", "last": "Least important"}
 FROM = {"one": "One text at a time", "both": "Both texts"}
@@ -106,11 +108,12 @@ def draw(backend: Backend) -> None:
         st.info("A and B are the same text: each word matters only because it is missing in one of the two.")
     pooling_name = wording.POOLING_NAMES[pooling]
     place = f"layer {layer}, {pooling_name if pooling == 'cls' else pooling_name.lower()}"
+    code = Deletion(backend, first, second, layer, pooling, length, from_both)
     if found.first:
-        _curves(found, place)
+        _curves(found, place, code.curves("first" if state.get("deletion_order") == "first" else "last"))
     else:
         st.info("Each text has only one word, and the last word of a text is never removed: there is no curve to draw.")
-    _scores(found, place)
+    _scores(found, place, code.scores())
     if found.first:
         _areas(found)
 
@@ -192,7 +195,7 @@ def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], 
     return sentence
 
 
-def _curves(comparison: MethodComparison, place: str) -> None:
+def _curves(comparison: MethodComparison, place: str, code: Snippet) -> None:
     most_first = state.get("deletion_order") == "first"
     by_way = comparison.first if most_first else comparison.last
     from_both = state.get("deletion_from") == "both"
@@ -229,6 +232,7 @@ def _curves(comparison: MethodComparison, place: str) -> None:
             f"{which.capitalize()} first, {place}",
         ),
         key="deletion_curves",
+        code=code,
         alt=f"Cosine of texts A and B while their words are removed in the order of {len(names)} methods",
         message=_message(comparison, by_way, most_first),
         message_below=True,
@@ -253,7 +257,7 @@ def _curves(comparison: MethodComparison, place: str) -> None:
     )
 
 
-def _scores(comparison: MethodComparison, place: str) -> None:
+def _scores(comparison: MethodComparison, place: str, code: Snippet) -> None:
     """The scores of each word by each method, as cells."""
     pair, methods = comparison.pair, list(comparison.scores)
     columns = [METHOD_NAMES[name] for name in methods]
@@ -283,6 +287,7 @@ def _scores(comparison: MethodComparison, place: str) -> None:
             f"Scores of the words, {place}",
         ),
         key="word_scores",
+        code=code,
         alt=f"Scores of {len(shown)} words by {len(methods)} methods",
         message=message,
         table=table,

@@ -17,7 +17,9 @@ from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.evaluation.ranks import TIED
 from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.search import words
+from components.snippets import why as snippets
 from dashboard import state
+from dashboard.corpora import current
 from dashboard.jobs import failures, rankers, reranking
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import INCLUDED_CROSS_ENCODER, counted, shortened
@@ -169,7 +171,7 @@ def _edit_list(found: EditSearch, key: str) -> None:
     )
     # The rank is 1 in all rows, and the edit says how many words it has: the data have both.
     figures.whole_texts(frame.head(SHOWN_EDITS).drop(columns=["words", "rank"]), key=key)
-    figures.data(key, lambda: frame)
+    figures.data(key, lambda: frame, None)
 
 
 def _plain(changes: Sequence[Change]) -> str:
@@ -219,6 +221,7 @@ def hubs(searched: Searched, placed: Placing) -> Hubness | None:
             "Texts by how many queries find them",
         ),
         key="hubness",
+        code=snippets.hubness(searched.code(), current.query_column(current.in_use()), failures.MOST_QUERIES),
         alt=f"Histogram over {len(found.counts):,} texts of the number of queries that find each among the first {found.k}",
         message=f"The rival is among the first {found.k} of **{rival:,}** of {found.queries:,} {source}, the right text of "
         f"{right:,}; the mean is {found.mean:.1f} and the largest count {int(found.counts.max()):,}. A hub has more than "

@@ -11,6 +11,7 @@ import streamlit as st
 from components.analysis.why import residual_split, token_ledger
 from components.analysis.why.integrated_jacobians import split_to_words
 from components.model.contributions.path_products import DEFAULT_STEPS, MOST_STEPS, MOST_TOKENS
+from components.snippets import why as snippets
 from dashboard import caching
 from dashboard.jobs import progress
 from dashboard.ui import controls, messages, pair_choice
@@ -70,25 +71,26 @@ def draw(backend: Backend) -> None:
             ":material/info: A and B are the same text: the cosine is 1, and the split shows what this text's vector is made "
             "of. Choose another B, or add a sentence at the top of the page."
         )
+    code = snippets.Split(controls.current_input(backend), rows, layer, pooling, split_figures.MOST_ROWS)
     score = context.score_of(trace, rows, layer, pooling)
     score_slot = st.empty()
     with score_slot:
         context.line(score)
     if split_by == "blocks":
         length = controls.length_for(backend)
-        split_figures.blocks(residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length), layer)
+        split_figures.blocks(residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length), layer, code)
     elif split_by == "words":
         result = _down_to_words(backend, texts, layer, pooling, reference, steps)
         if result is not None:
             error.caption(f"Error of the sum with {counted(result.steps, 'step')}: {result.ledger.left_over:+.1e}")
-            split_figures.words_as_typed(result, *texts, reference_names=REFERENCES)
+            split_figures.words_as_typed(result, *texts, reference_names=REFERENCES, code=code)
     else:
-        split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts)
+        split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts, code)
     found = context.known(backend, layer, pooling)  # last: unrelated pairs are measured once, which takes a while
     if found is not None and pair.first != pair.second and not math.isnan(score):
         with score_slot:
             context.line(score, found)
-        context.figure(backend, trace, rows, layer, pooling, found)
+        context.figure(backend, trace, rows, layer, pooling, found, code)
     messages.head_note([backend], pooling, layer)
     messages.cross_encoder_note([backend])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from components.analysis.why.ledger import Ledger, Part, Term
     from components.analysis.why.residual_split import ResidualSplit
     from components.model.trace import TokenizedSentence
+    from components.snippets import why as snippets
+    from components.snippets.code import Snippet
 
 MOST_PIECES = 16  # tokens of a text whose pieces have rows of their own; longer texts are shown by word
 MOST_ROWS = 20  # words of a text in the figures; the last row sums up all others
@@ -38,7 +40,7 @@ _PRODUCTS = {  # what a cell is, by pooling
 FALSE_ZERO = 5e-6  # a smaller left-over is 0.00000 in writing
 
 
-def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -> None:
+def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence, code: snippets.Split) -> None:
     """Pairs of tokens at a layer."""
     words = split.by_word(first, second)
     answer = (
@@ -47,11 +49,13 @@ def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence) -
         if split.pooling == "cls"
         else _start(words)
     )
+    is_short = max(map(len, (first, second))) <= MOST_PIECES
     _drawn(
-        split if max(map(len, (first, second))) <= MOST_PIECES else words,
+        split if is_short else words,
         words,
         f"Contributions of token pairs, layer {split.layer}",
         "split_tokens",
+        partial(code.by_tokens, by_word=not is_short),
     )
     st.markdown(f":material/insights: {answer}")
     if split.pooling == "cls":
@@ -73,6 +77,7 @@ def words_as_typed(
     first: TokenizedSentence,
     second: TokenizedSentence,
     reference_names: Mapping[str, str],
+    code: snippets.Split,
 ) -> None:
     """Pairs of words as typed, through the whole model, and the terms of the reference."""
     split = result.ledger.without_special()
@@ -87,6 +92,7 @@ def words_as_typed(
         words,
         f"Words as typed, up to layer {split.layer}",
         "split_words",
+        partial(code.by_words_as_typed, by_word=not is_short, reference=result.reference, steps=result.steps),
     )
     st.markdown(f":material/insights: {_start(words)}")
     st.markdown(_rest(words))
@@ -119,7 +125,7 @@ def words_as_typed(
     )
 
 
-def blocks(split: ResidualSplit, layer: int) -> None:
+def blocks(split: ResidualSplit, layer: int, code: snippets.Split) -> None:
     """What each block and head of the model adds, as a heatmap, and the sum of each block."""
     best = split.top(2)
     listed = " and ".join(f"{part.name} ({signed(part.contribution, 2)})" for part in best)
@@ -150,6 +156,7 @@ def blocks(split: ResidualSplit, layer: int) -> None:
                 diverging=True,
                 show_values=len(columns) <= NUMBERED,
                 key="split_blocks",
+                code=code.by_blocks(),
                 label_column="block",
                 alt=f"Contributions of {len(columns)} parts of each of {layer} blocks to the cosine",
             )
@@ -161,6 +168,7 @@ def blocks(split: ResidualSplit, layer: int) -> None:
                 values, labels, "Sum of each block", keys="part of the model", value="contribution", number="%{y:.2f}"
             ),
             key="split_block_sums",
+            code=code.by_blocks(),
             alt="Contributions of the embeddings and of each block to the cosine",
             table=lambda: pd.DataFrame({"part": labels, "contribution": values.round(6)}),
         )
@@ -181,8 +189,8 @@ def blocks(split: ResidualSplit, layer: int) -> None:
     )
 
 
-def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
-    """The matrix of pairs, and beside it the sums by word."""
+def _drawn(split: Ledger, words: Ledger, title: str, key: str, code: Callable[[snippets.Shown], Snippet]) -> None:
+    """The matrix of pairs, and beside it the sums by word; `code` makes that of either."""
     is_whole = max(len(words.first), len(words.second)) <= MOST_ROWS
     split, bounded = split.bounded(MOST_ROWS), words.bounded(MOST_ROWS)
     rows, columns = _labels(split.first), _labels(split.second)
@@ -205,6 +213,7 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
             decimals=3,
             colour_bar=is_whole,  # its small numbers are long, and leave a phone no room for the matrix
             key=key,
+            code=code("matrix"),
             label_column="A",
             alt=f"Contributions to the cosine of {len(rows)} tokens or words of A with {len(columns)} of B",
         )
@@ -223,6 +232,7 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str) -> None:
                 by_sign=True,
             ),
             key=f"{key}_words",
+            code=code("words"),
             alt=f"The sum of the contributions of each of {len(parts)} words of both texts",
             table=partial(_table, words),
         )

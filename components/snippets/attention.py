@@ -1,0 +1,131 @@
+"""Code for attention: one head or several as a matrix, patterns, flow, and what changes when a token is masked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from components.snippets import code
+from components.snippets.code import Input, Snippet
+
+if TYPE_CHECKING:
+    from components.analysis.attention.weights import Combination, TextsFilter
+
+Special = Literal["shown", "hidden", "renormalised"]
+ATTENTIONS = "attentions = of_sentence(trace, 0)  # [block, head, query, key]"
+
+
+def matrix(
+    read: Input,
+    blocks: Sequence[int],
+    heads: Sequence[int],
+    how: Combination | Literal["one"],
+    *,
+    words: bool,
+    special: Special,
+    texts: TextsFilter,
+    rows: Sequence[int] = (),
+) -> Snippet:
+    """A head, or several combined, as a matrix; with `rows` what these of its rows add up to."""
+    body = [read.trace(attentions=True), ATTENTIONS]
+    if how == "one":
+        body.append(f"values = attentions[{blocks[0]}, {heads[0]}]")
+    else:
+        chosen = ", ".join(code.literal(list(numbers)) for numbers in (blocks, heads))
+        body.append(f"values = combine(attentions, {chosen}, {code.literal(how)})  # blocks, heads")
+    hides = special != "shown"
+    second = "second_text(trace.sentences[0])"
+    mask = "trace.special_mask[0]"
+    if words:
+        body += ["merged = merge_words(values, trace.sentences[0])", "values = merged.matrix"]
+        second, mask = "merged.second", "merged.special"
+    if hides:
+        body.append(f"values = without_special(values, {mask})")
+        second = f"{second}[~{mask}]"
+    if texts != "all":
+        body.append(f"values = select_pair(values, {second}, {code.literal(texts)}).matrix")
+    if special == "renormalised":
+        body.append("values = renormalised(values)")
+    body.append("print(values)  # [query, key]")
+    if rows:
+        body.append(f"received = received_from(values, {code.literal(list(rows))})")
+        body.append("print(received)  # [key]: the sum of these rows")
+    return read.snippet(*body)
+
+
+def patterns(read: Input, texts: TextsFilter) -> Snippet:
+    """The score of every head on every pattern."""
+    option = "" if texts == "all" else f", texts={code.literal(texts)}"
+    return read.snippet(
+        read.trace(attentions=True),
+        "attentions = [of_sentence(trace, row) for row in range(len(texts))]",
+        f"scored = score_heads(attentions, trace.sentences{option})",
+        "print(scored.scores)  # pattern to [block, head]",
+        "print(scored.entropy, scored.distance)  # [block, head] each",
+    )
+
+
+def rollout(read: Input, block: int, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
+    """The share of tokens' vectors after a block that comes from each token of the input, by rollout."""
+    return read.snippet(
+        read.trace(attentions=True),
+        ATTENTIONS,
+        f"shares = 100 * rollout(attentions)[{block}]  # per cent, [token after block {block}, token of the input]",
+        *_shown("shares", queries, keys),
+    )
+
+
+def norms(read: Input, block: int, head: int | None, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
+    """The length of what each token adds to others in one block, by all heads together or one `head`."""
+    if head is None:
+        lengths = f"summed_norms(attentions[{block}], inside.value_contributions({block}))"
+    else:
+        part = f"{block} : {block + 1}, {head} : {head + 1}"
+        lengths = f"weighted_norms(attentions[{part}], inside.value_norms[{part}])[0, 0]"
+    return read.snippet(
+        read.trace(attentions=True),
+        ATTENTIONS,
+        read.inside(),
+        f"lengths = {lengths}  # [token that receives, token that contributes]",
+        *_shown("lengths", queries, keys),
+    )
+
+
+def _shown(name: str, queries: Sequence[int], keys: Sequence[int]) -> tuple[str, ...]:
+    if len(queries) == 1:
+        return f"values = {name}[{queries[0]}, {code.literal(list(keys))}]", "print(values)  # [token]"
+    return (
+        f"values = {name}[np.ix_({code.literal(list(queries))}, {code.literal(list(keys))})]",
+        "print(values)  # [row, column]",
+    )
+
+
+def _masked(read: Input, position: int, whole_word: bool) -> tuple[str, ...]:
+    hidden = code.call(
+        "mask_token", "backend.tokenization", "trace.sentences[0]", str(position), whole_word=whole_word or None
+    )
+    length = "" if read.max_length is None else f", max_length={read.max_length}"
+    return (
+        read.trace(attentions=True),
+        f"hidden = {hidden}",
+        f"masked = backend.trace([hidden.text], [hidden.pair], attentions=True{length})",
+    )
+
+
+def masked_vectors(read: Input, position: int, whole_word: bool) -> Snippet:
+    """The angle by which each token's last vector turns when a token is masked."""
+    return read.snippet(
+        *_masked(read, position, whole_word),
+        "kept = kept_similarity(trace, masked)",
+        "values = np.degrees(np.arccos(kept.tokens[-1]))",
+        "print(values)  # [token], in degrees",
+    )
+
+
+def masked_attention(read: Input, position: int, whole_word: bool, block: int, head: int) -> Snippet:
+    """The change of one head's attention when a token is masked."""
+    return read.snippet(
+        *_masked(read, position, whole_word),
+        f"values = masked.attentions[{block}, 0, {head}] - trace.attentions[{block}, 0, {head}]",
+        "print(values)  # [query, key]",
+    )

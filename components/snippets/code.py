@@ -1,0 +1,260 @@
+"""A snippet: the few lines of Python that compute a figure's numbers with the public functions of `components`.
+
+A maker of a snippet (the other modules of this folder) takes what its figure was computed from and gives the statements;
+the import lines follow from the names that they use. Texts of people are written by `literal`, so that no text can end its
+string, and names of people's files and models by `remark`, so that none can end its comment.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.corpora.texts import Texts
+
+LINE = 100  # characters: a longer list has one item a line
+REVISION = 12  # characters that are written of the checksum of a model's weights
+
+# The module of every name that snippets import.
+HOMES = {
+    name: module
+    for module, names in {
+        "functools": ("partial",),
+        "pathlib": ("Path",),
+        "components.folders": ("ASSETS",),
+        "components.analysis.maps.projection": ("MapOptions", "layer_map", "start_map"),
+        "components.analysis.maps.token_set": ("of_trace",),
+        "components.analysis.why.contrasts": ("changed_forms", "pair_cosines", "shares_above"),
+        "components.analysis.why.deletion": ("compare_methods",),
+        "components.analysis.why.integrated_jacobians": ("split_to_words",),
+        "components.analysis.why.patching": (
+            "FromSentence",
+            "Zeros",
+            "align_tokens",
+            "cosine_outcomes",
+            "map_of",
+            "measured",
+        ),
+        "components.analysis.why.probes": ("probe_layers",),
+        "components.analysis.why.residual_split": ("split_of_trace",),
+        "components.analysis.why.token_ledger": ("token_ledger",),
+        "components.analysis.why.word_scores": ("PairSimilarity",),
+        "components.analysis.word_senses": ("clusters", "sense_curve"),
+        "components.retrieval.corpora.minimal_pairs": ("read_minimal_pairs",),
+        "components.retrieval.corpora.senses": ("meant_occurrences", "read_senses"),
+        "components.retrieval.evaluation.graded.collection": ("demo_graded", "read_folder_fields"),
+        "components.retrieval.evaluation.graded.metrics": ("interpolated_precision",),
+        "components.retrieval.evaluation.graded.ranks": ("ranker_relevant_ranks", "vector_relevant_ranks"),
+        "components.retrieval.evaluation.grid": ("retrieval_runs",),
+        "components.retrieval.evaluation.metrics": ("MEASURES", "interval", "recall", "recall_band", "recall_curve"),
+        "components.retrieval.evaluation.pair_runs": ("first_pairs", "pairs_of_corpus", "ranker_ranks"),
+        "components.retrieval.evaluation.pooling_lab": ("dimension_sweep", "lab_cells", "lab_layers"),
+        "components.retrieval.evaluation.ranks": ("gold_ranks",),
+        "components.retrieval.evaluation.run_record": ("read_runs",),
+        "components.retrieval.evaluation.second_stage": (
+            "candidate_scores",
+            "candidates",
+            "max_sim_candidate_scores",
+            "second_ranks",
+            "second_relevant_ranks",
+        ),
+        "components.retrieval.evaluation.similarities": ("by_each_similarity",),
+        "components.retrieval.evaluation.sts": (
+            "correlations",
+            "ranker_pair_scores",
+            "scored_pairs",
+            "similarity_grid",
+        ),
+        "components.retrieval.evaluation.threshold": ("analyse",),
+        "components.retrieval.failures.failed_queries": ("searched_corpus",),
+        "components.retrieval.failures.hubness": ("k_occurrence",),
+        "components.retrieval.search.exact": ("ExactSearch", "top"),
+        "components.retrieval.search.lexical": ("make_ranker",),
+        "components.retrieval.search.paraphrases": ("most_similar_pairs",),
+        "components.retrieval.search.rerank": ("in_order_of", "late_interaction_scores"),
+        "components.retrieval.search.splade": ("SpladeIndex", "SpladeRanker"),
+        "components.retrieval.search.static_vectors": ("StaticRanker", "read_static_vectors"),
+        "components.arrays": ("cosine",),
+        "components.analysis.attention.flow": ("rollout", "summed_norms", "weighted_norms"),
+        "components.analysis.attention.head_patterns": ("score_heads",),
+        "components.analysis.attention.weights": (
+            "combine",
+            "merge_words",
+            "of_sentence",
+            "received_from",
+            "renormalised",
+            "second_text",
+            "select_pair",
+            "without_special",
+        ),
+        "components.analysis.block_change": ("block_change", "diagonal", "token_similarity"),
+        "components.analysis.layer_zero": ("part_cosines", "part_norms"),
+        "components.analysis.leave_one_out": ("leave_one_out",),
+        "components.analysis.mask_predictions": ("kept_similarity", "mask_token", "top_predictions"),
+        "components.analysis.matched_words": ("matched_words", "word_vectors"),
+        "components.analysis.pair_scales": ("on_scale",),
+        "components.analysis.pooling": ("pool",),
+        "components.analysis.similarity": ("late_interaction",),
+        "components.analysis.similarity.baseline": ("measure_sample", "sample_of_rows"),
+        "components.analysis.similarity.calibration": ("of_vectors",),
+        "components.analysis.similarity.cka": ("layer_cka",),
+        "components.analysis.similarity.cosines": ("centred", "cosine_matrix", "pair_curves", "turn"),
+        "components.analysis.similarity.sentences": ("sentence_similarity",),
+        "components.model.backend": ("Backend",),
+        "components.retrieval.corpora.corpus": ("read_corpus",),
+        "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences"),
+        "components.training.before_after": ("head_change", "layer_change", "word_curves"),
+        "components.training.history": ("HistoryReader",),
+        "components.training.runs": ("find",),
+        "components.training.settings": ("TrainingSettings", "learning_rates"),
+    }.items()
+    for name in names
+}
+MODULES = {"json": "import json", "np": "import numpy as np"}
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """The statements of a figure's code."""
+
+    setup: tuple[str, ...]  # the model and the texts, which the other figures of a page mostly share
+    body: tuple[str, ...]  # what this figure computes of them; prints the numbers at its end
+
+    @property
+    def code(self) -> str:
+        """The whole program, with its import lines."""
+        return program((*self.setup, "", *self.body))
+
+
+def program(statements: Sequence[str]) -> str:
+    """Statements below the import lines that they need."""
+    body = "\n".join(statements)
+    return "\n".join((*import_lines(body), "", body))
+
+
+def import_lines(code: str) -> list[str]:
+    """The import lines of the names of HOMES and MODULES that some code uses: the standard library, numpy, components."""
+    used = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    homes = sorted({HOMES[name] for name in used if name in HOMES})
+    named = {home: ", ".join(sorted(name for name in used if HOMES.get(name) == home)) for home in homes}
+    lines = [MODULES[name] for name in MODULES if name in used]
+    lines += [f"from {home} import {names}" for home, names in named.items()]
+    groups = [
+        [line for line in lines if "components" not in line and "numpy" not in line],
+        [line for line in lines if "numpy" in line],
+        [line for line in lines if "components" in line],
+    ]
+    return "\n\n".join("\n".join(group) for group in groups if group).splitlines()
+
+
+def literal(value: Any) -> str:
+    """A value as Python writes it, in double quotes where that needs no escape; a list or table has one item a line if long.
+
+    Everything in a text that is not a printable character is escaped. Takes texts, numbers, None, and tuples, lists and
+    mappings of them; raises TypeError for anything else, whose `repr` might not be Python.
+    """
+    if isinstance(value, str):
+        written = repr(str(value))
+        return f'"{written[1:-1]}"' if written[0] == "'" and '"' not in value else written
+    if isinstance(value, bool | int | float | None):
+        return repr(value)
+    if isinstance(value, np.integer | np.floating | np.bool_):
+        return repr(value.item())
+    if isinstance(value, Mapping):
+        return _bracketed("{}", [f"{literal(key)}: {literal(item)}" for key, item in value.items()])
+    if isinstance(value, tuple):
+        items = [literal(item) for item in value]
+        return f"({items[0]},)" if len(items) == 1 else _bracketed("()", items)
+    if isinstance(value, list):
+        return _bracketed("[]", [literal(item) for item in value])
+    raise TypeError(f"{type(value).__name__} cannot be written as code")
+
+
+def _bracketed(brackets: str, items: Sequence[str]) -> str:
+    one_line = f"{brackets[0]}{', '.join(items)}{brackets[1]}"
+    if len(one_line) <= LINE and "\n" not in one_line:
+        return one_line
+    lines = "".join(f"    {line}\n" for item in items for line in f"{item},".split("\n"))
+    return f"{brackets[0]}\n{lines}{brackets[1]}"
+
+
+def call(function: str, *arguments: str, **options: Any) -> str:
+    """A call: `arguments` are code, `options` are values, of which those that are None are left out."""
+    named = [f"{name}={literal(value)}" for name, value in options.items() if value is not None]
+    return f"{function}({', '.join((*arguments, *named))})"
+
+
+def remark(text: str) -> str:
+    """A comment in one line, whatever the text has in it."""
+    return "# " + " ".join("".join(mark if mark.isprintable() else " " for mark in text).split())
+
+
+def model(backend: Backend, name: str = "backend") -> str:
+    """The statement that loads a model."""
+    about = f"{backend.spec.title}, revision {backend.revision.rpartition(':')[2][:REVISION]}"
+    return f"{name} = {call('Backend.load', literal(backend.spec.key))}  {remark(about)}"
+
+
+def texts(of: Sequence[str], name: str = "texts") -> str:
+    """The statement that names some texts."""
+    return f"{name} = {literal(list(of))}"
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a model reads in one pass: texts, or texts that are each read together with a second one."""
+
+    backend: Backend
+    texts: Sequence[str]
+    max_length: int | None = None  # tokens
+    pairs: Sequence[str | None] | None = None
+
+    @property
+    def setup(self) -> tuple[str, ...]:
+        """The statements that name the model and the texts."""
+        return model(self.backend), texts(self.texts)
+
+    @property
+    def _seconds(self) -> list[str | None] | None:
+        return None if self.pairs is None or not any(pair is not None for pair in self.pairs) else list(self.pairs)
+
+    def trace(self, attentions: bool = False) -> str:
+        """The statement of the pass."""
+        return "trace = " + call(
+            "backend.trace",
+            "texts",
+            pairs=self._seconds,
+            attentions=attentions or None,
+            max_length=self.max_length,
+        )
+
+    def tokens(self) -> str:
+        """The statement that only splits the texts into tokens."""
+        return "sentences = " + call("backend.tokenize", "texts", pairs=self._seconds, max_length=self.max_length)
+
+    def inside(self) -> str:
+        """The statement of a pass over the first text, with what happens inside each block."""
+        pair = None if self.pairs is None else self.pairs[0]
+        return "inside = " + call("backend.inside", "texts[0]", pair=pair, max_length=self.max_length)
+
+    def snippet(self, *body: str) -> Snippet:
+        """A snippet whose setup is this input."""
+        return Snippet(self.setup, body)
+
+
+def corpus(of: Texts, is_demo: bool, text_column: str | None = None, name: str = "corpus") -> tuple[str, ...]:
+    """The statements that read a corpus; of a person's own file, which a snippet cannot hold, the path is to be filled in."""
+    if is_demo:
+        return (f"{name} = demo_corpus()",)
+    column = f", {literal(text_column)}" if text_column else ""
+    return (
+        remark(f"The corpus was “{of.name}”, {len(of):,} sentences: write the path of its file here."),
+        'file = Path("your-file.csv")',
+        f"{name} = read_corpus(file, file.name{column})",
+    )

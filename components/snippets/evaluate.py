@@ -1,0 +1,468 @@
+"""Code for evaluations: ranks of the correct answers at every layer and pooling, runs compared, agreement with people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from components.snippets import code
+from components.snippets.code import Snippet
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.model.trace import Pooling
+    from components.retrieval.evaluation.pooling_lab import LabPooling
+    from components.retrieval.search.exact import Similarity
+    from components.retrieval.search.lexical import Kind
+    from components.snippets.search import SecondStage
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The statements that give `documents` and `queries`, and with graded relevance `grades`."""
+
+    statements: tuple[str, ...]
+    is_graded: bool = False
+
+    @property
+    def rank(self) -> str:
+        """The function that ranks by vectors."""
+        return "partial(vector_relevant_ranks, grades=grades)" if self.is_graded else "gold_ranks"
+
+    def by_ranker(self, ranker: str) -> str:
+        """The expression of the ranks by a ranking of words."""
+        if self.is_graded:
+            return f"ranker_relevant_ranks({ranker}.scores, queries, grades)"
+        return f"ranker_ranks({ranker}, queries)"
+
+
+def pairs(corpus: Sequence[str], column: str) -> Collection:
+    """Each sentence of a corpus is the correct answer of the query in a column."""
+    return Collection(
+        (
+            *corpus,
+            f"pairs = pairs_of_corpus(corpus, {code.literal(column)})",
+            "documents, queries = pairs.documents.texts, pairs.queries.texts",
+        )
+    )
+
+
+def graded(name: str | None, query_field: str = "", document_fields: Sequence[str] = ()) -> Collection:
+    """The included collection with graded relevance, or that of a person's files of this `name`."""
+    if name is None:
+        read: tuple[str, ...] = ("graded = demo_graded(demo_corpus())",)
+    else:
+        fields = f"{code.literal(query_field)}, {code.literal(list(document_fields))}"
+        read = (
+            code.remark(f"The collection was “{name}”: write the path of its folder here."),
+            f'graded = read_folder_fields(Path("your-folder")).chosen({fields})',
+        )
+    return Collection((*read, "documents, queries, grades = graded.documents, graded.queries, graded.grades"), True)
+
+
+@dataclass(frozen=True)
+class VectorRun:
+    """A layer and pooling of a model; with `second`, its first `candidates` are ranked again."""
+
+    name: str
+    backend: Backend
+    layer: int
+    pooling: Pooling
+    max_length: int | None
+    second: SecondStage | None = None
+    candidates: int = 0
+
+
+@dataclass(frozen=True)
+class WordRun:
+    """A ranking of words; `backend` gives static vectors, None where a file does."""
+
+    name: str
+    kind: Kind
+    backend: Backend | None = None
+
+
+@dataclass(frozen=True)
+class SpladeRun:
+    """SPLADE by a model."""
+
+    name: str
+    backend: Backend
+    max_length: int | None
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A run of a person's file."""
+
+    name: str
+
+
+Variable = Callable[["Backend", str], str]  # the name of a model in the code
+AnyRun = VectorRun | WordRun | SpladeRun | LoadedRun
+
+
+def _embed_options(backend: str, layers: Sequence[int], poolings: Sequence[str], length: int | None, role: str) -> str:
+    chosen = f"{code.literal(list(layers))}, {code.literal(list(poolings))}"
+    return code.call(f"{backend}.embed_options", chosen, max_length=length, precision="float32", role=role or None)
+
+
+def _ranked_by_vectors(
+    backend: str, layers: Sequence[int], poolings: Sequence[str], length: int | None, rank: str
+) -> tuple[str, ...]:
+    """The statements that give `ranks`, (layer, pooling) to the ranks of all queries."""
+    return (
+        f"asked = {_embed_options(backend, layers, poolings, length, 'query')}",
+        f"stored = {_embed_options(backend, layers, poolings, length, 'document')}",
+        f"found = retrieval_runs({backend}, documents, queries, {rank}, stored, asked)",
+        "ranks = {(layer, pooling): of_cell for layer, pooling, of_cell in found}",
+    )
+
+
+def grid(
+    backend: Backend,
+    collection: Collection,
+    layers: Sequence[int],
+    poolings: Sequence[str],
+    max_length: int | None,
+    measure: str,
+) -> Snippet:
+    """A measure at every layer and pooling."""
+    return Snippet(
+        (code.model(backend), *collection.statements),
+        (
+            *_ranked_by_vectors("backend", layers, poolings, max_length, collection.rank),
+            f"values = {{cell: 100 * MEASURES[{code.literal(measure)}](ranks[cell]).mean() for cell in ranks}}",
+            "print(values)  # per cent, by layer and pooling",
+        ),
+    )
+
+
+def curve(
+    backend: Backend,
+    collection: Collection,
+    cells: Sequence[tuple[int, Pooling]],
+    max_length: int | None,
+    most: int,
+) -> Snippet:
+    """Recall@k of some cells, and the interval of the first."""
+    layers, poolings = (sorted(set(part)) for part in zip(*cells, strict=True))
+    return Snippet(
+        (code.model(backend), *collection.statements),
+        (
+            *_ranked_by_vectors("backend", layers, poolings, max_length, collection.rank),
+            f"values = [100 * recall_curve(ranks[cell], {most}) for cell in {code.literal(list(cells))}]",
+            f"low, high = recall_band(ranks[{code.literal(cells[0])}], {most})  # its 95 % interval, as shares",
+            "print(values, 100 * low, 100 * high)  # per cent, for k = 1, 2, ...",
+        ),
+    )
+
+
+def _runs(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
+    """The statements that give `runs`, name to ranks."""
+    models: dict[str, Backend] = {}
+
+    def variable(backend: Backend, preferred: str) -> str:
+        """The name of a model in the code: the one that it has, or a new one."""
+        for name, known in models.items():
+            if known.spec.key == backend.spec.key:
+                return name
+        name = preferred if preferred not in models else f"{preferred}_{len(models) + 1}"
+        models[name] = backend
+        return name
+
+    body = ["runs = {}"]
+    for name, group in _by_model(runs).items():
+        backend = variable(group[0].backend, "backend")
+        layers, poolings = (sorted({part(run) for run in group}) for part in (lambda r: r.layer, lambda r: r.pooling))
+        body += _ranked_by_vectors(backend, layers, poolings, group[0].max_length, collection.rank)
+        plain = {run.name: (run.layer, run.pooling) for run in group if run.second is None}
+        body += [f"runs[{code.literal(name)}] = ranks[{code.literal(cell)}]" for name, cell in plain.items()]
+        for run in group:
+            if run.second is not None:
+                body += _second_stage(collection, run, run.second, backend, variable(run.second.backend, "scorer"))
+    for other in runs:
+        if isinstance(other, WordRun):
+            body += _by_words(collection, other, variable)
+        elif isinstance(other, SpladeRun):
+            backend = variable(other.backend, "backend")
+            index = code.call("SpladeIndex.of_texts", backend, "documents", max_length=other.max_length)
+            ranker = f"SpladeRanker({backend}, {index})"
+            body.append(f"runs[{code.literal(other.name)}] = {collection.by_ranker(ranker)}")
+    loaded = [run.name for run in runs if isinstance(run, LoadedRun)]
+    if loaded:
+        body += [
+            code.remark(f"Loaded runs ({', '.join(loaded)}): write the path of their file here."),
+            'file = Path("your-runs.json")',
+            "runs |= {run.name: run.ranks for run in read_runs(file.read_bytes(), file.name)}",
+        ]
+    setup = (*(code.model(backend, name) for name, backend in models.items()), *collection.statements)
+    return Snippet(setup, tuple(body))
+
+
+def _by_model(runs: Sequence[AnyRun]) -> Mapping[str, list[VectorRun]]:
+    groups: dict[str, list[VectorRun]] = {}
+    for run in runs:
+        if isinstance(run, VectorRun):
+            groups.setdefault(run.backend.spec.key, []).append(run)
+    return groups
+
+
+def _by_words(collection: Collection, run: WordRun, variable: Variable) -> list[str]:
+    name = code.literal(run.name)
+    if run.kind != "static":
+        return [f"runs[{name}] = {collection.by_ranker(f'make_ranker({code.literal(run.kind)}, documents)')}"]
+    if run.backend is not None:
+        backend = variable(run.backend, "backend")
+        return [f"runs[{name}] = {collection.by_ranker(f'StaticRanker.of_model({backend}, documents)')}"]
+    return [
+        code.remark("The word vectors came from a file: write its path here."),
+        'words = read_static_vectors(Path("your-vectors.txt"), "your-vectors.txt")',
+        f"runs[{name}] = {collection.by_ranker('StaticRanker.of_words(words, documents)')}",
+    ]
+
+
+def _second_stage(collection: Collection, run: VectorRun, second: SecondStage, backend: str, scorer: str) -> list[str]:
+    cell = ([run.layer], [run.pooling], run.max_length)
+    vectors = [
+        f"{name} = {backend}.embed({texts}, options={_embed_options(backend, *cell, role)})[0, 0]"
+        for name, texts, role in (("of_queries", "queries", "query"), ("of_documents", "documents", "document"))
+    ]
+    if second.layer is None:
+        options = {"label": second.label, "max_length": second.max_length}
+        score = f"{scorer}.score_pairs"
+        if any(value is not None for value in options.values()):
+            score = code.call("partial", score, **options)
+        scores = f"candidate_scores({score}, queries, documents, rows)"
+    else:
+        arguments = (scorer, str(second.layer), "queries", "documents", "rows")
+        scores = code.call("max_sim_candidate_scores", *arguments, max_length=second.max_length)
+    both = "second_relevant_ranks" if collection.is_graded else "second_ranks"
+    first = code.literal((run.layer, run.pooling))
+    return [
+        *vectors,
+        f"rows = candidates(of_queries, of_documents, {run.candidates})",
+        f"runs[{code.literal(run.name)}] = {both}(ranks[{first}], rows, {scores})",
+    ]
+
+
+def ranks(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
+    """The rank of each query's correct answer in some runs."""
+    found = _runs(collection, runs)
+    return Snippet(found.setup, (*found.body, "print(runs)  # run to [query]"))
+
+
+def compared(
+    collection: Collection, runs: Sequence[AnyRun], most: int, figure: Literal["curves", "precision"]
+) -> Snippet:
+    """Recall@k of some runs, or their precision at k."""
+    found = _runs(collection, runs)
+    curve = f"100 * recall_curve(ranks, {most})"
+    if figure == "precision":
+        curve += f" / np.arange(1, {most} + 1)"
+    return Snippet(
+        found.setup,
+        (
+            *found.body,
+            f"values = {{name: {curve} for name, ranks in runs.items()}}",
+            "print(values)  # per cent, for k = 1, 2, ...",
+        ),
+    )
+
+
+def precision_by_recall(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
+    """Interpolated precision at recall 0, 0.1, ..., 1 of some runs with graded relevance."""
+    found = _runs(collection, runs)
+    return Snippet(
+        found.setup,
+        (
+            *found.body,
+            "values = {name: 100 * interpolated_precision(ranks).mean(axis=0) for name, ranks in runs.items()}",
+            "print(values)  # per cent, at recall 0, 0.1, ..., 1",
+        ),
+    )
+
+
+def by_similarity(collection: Collection, runs: Sequence[VectorRun]) -> Snippet:
+    """Recall@1 of some layers and poolings by cosine and by dot product, and how much longer the first hits are."""
+    models, body = [], ["values = {}"]
+    for number, group in enumerate(_by_model(runs).values(), start=1):
+        name = "backend" if number == 1 else f"backend_{number}"
+        models.append(code.model(group[0].backend, name))
+        cells = [(run.layer, run.pooling) for run in group]
+        length = group[0].max_length
+        options = [
+            code.call(f"{name}.embed_options", "[layer], [pooling]", max_length=length, precision="float32", role=role)
+            for role in ("document", "query")
+        ]
+        inner = (
+            f"    stored = {name}.embed(documents, options={options[0]})[0, 0]",
+            f"    asked = {name}.embed(queries, options={options[1]})[0, 0]",
+            "    search = ExactSearch(stored)",
+            "    for similarity, found in by_each_similarity(asked, search).items():",
+            "        longer = found.mean_of_first_hits(search.norms) / search.norms.mean() - 1",
+            "        more = found.mean_of_first_hits(tokens) / tokens.mean() - 1",
+            "        recall_at_1 = recall(found.ranks, 1).mean()",
+            f"        values[{name}.spec.title, layer, pooling, similarity] = 100 * np.array([recall_at_1, longer, more])",
+        )
+        body.append(f"tokens = np.array({name}.tokenization.lengths(documents))")
+        body.append("\n".join((f"for layer, pooling in {code.literal(cells)}:", *inner)))
+    body.append("print(values)  # per cent: Recall@1; by how much the first hits are longer, in length and in tokens")
+    return Snippet((*models, *collection.statements), tuple(body))
+
+
+def kinds(
+    models: Sequence[tuple[Backend, int | None]],
+    columns: Mapping[str, tuple[str, str]],
+    similarity: Similarity,
+    words: str,
+) -> Snippet:
+    """Recall of some models and of a word ranking on the included collections; `columns`: of documents and queries."""
+    names = ["backend", *(f"backend_{number}" for number in range(2, len(models) + 1))]
+    body = [
+        f"collections = {code.literal({kind: list(both) for kind, both in columns.items()})}",
+        "values = {}",
+    ]
+    inner = [
+        'corpus = read_corpus(ASSETS / "collections" / f"{kind}.jsonl", f"{kind}.jsonl", document)',
+        "pairs = pairs_of_corpus(corpus, query)",
+        "documents, queries = pairs.documents.texts, pairs.queries.texts",
+    ]
+    for name, (backend, length) in zip(names, models, strict=True):
+        chosen = ([backend.facts.layers], [backend.own_pooling], length)
+        inner += [
+            f"stored = {name}.embed(documents, options={_embed_options(name, *chosen, 'document')})[0, 0]",
+            f"asked = {name}.embed(queries, options={_embed_options(name, *chosen, 'query')})[0, 0]",
+            f"ranks = by_each_similarity(asked, ExactSearch(stored))[{code.literal(similarity)}].ranks",
+            f"values[{code.literal(backend.spec.title)}, kind] = "
+            "[100 * interval(recall(ranks, k)).value for k in (1, 5, 10)]",
+        ]
+    inner += [
+        f"ranks = ranker_ranks(make_ranker({code.literal(words)}, documents), queries)",
+        f"values[{code.literal(words)}, kind] = [100 * interval(recall(ranks, k)).value for k in (1, 5, 10)]",
+    ]
+    lines = "\n".join(f"    {line}" for line in inner)
+    body.append(f"for kind, (document, query) in collections.items():\n{lines}")
+    body.append("print(values)  # Recall@1, Recall@5 and Recall@10 in per cent")
+    return Snippet(
+        tuple(code.model(backend, name) for name, (backend, _) in zip(names, models, strict=True)), tuple(body)
+    )
+
+
+def scored(name: str | None) -> tuple[str, ...]:
+    """The statements that give `scored`: the included pairs with people's scores, or those of a file of this `name`."""
+    if name is None:
+        return ('scored = scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1"))',)
+    return (
+        code.remark(f"The pairs were those of “{name}”: write the path of the file here."),
+        'file = Path("your-file.csv")',
+        'scored = scored_pairs(read_corpus(file, file.name, "sentence1"))',
+    )
+
+
+def agreement(
+    backend: Backend,
+    of: Sequence[str],
+    layers: Sequence[int],
+    poolings: Sequence[str],
+    max_length: int | None,
+    words: Sequence[Kind],
+    *,
+    file_of_vectors: bool,
+) -> Snippet:
+    """Correlations with people's scores at every layer and pooling, and of word rankings."""
+    body = [
+        f"options = {_embed_options('backend', layers, poolings, max_length, '')}",
+        "grid = similarity_grid(backend, scored, options)",
+        "print(grid.spearman.values, grid.pearson.values)  # [layer, pooling] each",
+    ]
+    plain = [kind for kind in words if kind != "static"]
+    if plain:
+        scores = "ranker_pair_scores(partial(make_ranker, kind), scored)"
+        body.append(f"words = {{kind: {scores} for kind in {code.literal(plain)}}}")
+        if "static" in words:
+            body += _static_pair_scores(file_of_vectors)
+        body.append("of_words = {kind: correlations(values, scored.scores) for kind, values in words.items()}")
+        body.append("print(of_words)  # Spearman, Pearson")
+    return Snippet((code.model(backend), *of), tuple(body))
+
+
+def _static_pair_scores(file_of_vectors: bool) -> list[str]:
+    if not file_of_vectors:
+        return ['words["static"] = ranker_pair_scores(partial(StaticRanker.of_model, backend), scored)']
+    return [
+        code.remark("The word vectors came from a file: write its path here."),
+        'vectors = read_static_vectors(Path("your-vectors.txt"), "your-vectors.txt")',
+        'words["static"] = ranker_pair_scores(partial(StaticRanker.of_words, vectors), scored)',
+    ]
+
+
+def one_agreement(
+    backend: Backend,
+    of: Sequence[str],
+    cell: tuple[int, Pooling] | None,
+    max_length: int | None,
+    kind: Kind | None,
+    *,
+    file_of_vectors: bool,
+) -> Snippet:
+    """The scores of one layer and pooling, or of a word ranking, beside people's."""
+    if cell is not None:
+        body = [
+            f"options = {_embed_options('backend', [cell[0]], [cell[1]], max_length, '')}",
+            "values = similarity_grid(backend, scored, options).cosines.values[0, 0]",
+        ]
+    elif kind == "static":
+        body = ["words = {}", *_static_pair_scores(file_of_vectors), 'values = words["static"]']
+    else:
+        body = [f"values = ranker_pair_scores(partial(make_ranker, {code.literal(kind)}), scored)"]
+    return Snippet((code.model(backend), *of), (*body, "print(values, scored.scores)  # [pair] each: the run, people"))
+
+
+def lab(backend: Backend, collection: Collection, most: int | None, layer: int, dims: int, seed: int) -> Snippet:
+    """Retrieval and agreement with people for each pooling and treatment of the lab."""
+    return Snippet(
+        _lab_setup(backend, collection, most),
+        (
+            *_lab_vectors(layer),
+            f"cells = list(lab_cells(vectors, scored.scores, dims={dims}, seed={seed}))",
+            *_lab_printed(),
+        ),
+    )
+
+
+def lab_sweep(
+    backend: Backend, collection: Collection, most: int | None, layer: int, pooling: LabPooling, seed: int
+) -> Snippet:
+    """The same for one pooling by the number of dimensions that are kept."""
+    return Snippet(
+        _lab_setup(backend, collection, most),
+        (
+            *_lab_vectors(layer),
+            f"cells = list(dimension_sweep(vectors, {code.literal(pooling)}, scored.scores, seed={seed}))",
+            *_lab_printed(),
+        ),
+    )
+
+
+def _lab_setup(backend: Backend, collection: Collection, most: int | None) -> tuple[str, ...]:
+    statements = list(collection.statements)
+    if most is not None:
+        statements.insert(-1, f"pairs = first_pairs(pairs, {most})")
+    return (code.model(backend), *statements, *scored(None))
+
+
+def _lab_vectors(layer: int) -> tuple[str, ...]:
+    return (
+        # The last four layers are one of its poolings.
+        f"layers = lab_layers(backend, documents, queries, scored, layers={list(range(max(0, layer - 3), layer + 1))})",
+        f"vectors = layers.of({layer})",
+    )
+
+
+def _lab_printed() -> tuple[str, ...]:
+    return (
+        'values = [(cell.pooling, cell.treatment, cell.dims, 100 * cell.mean("Recall@1"), cell.spearman) for cell in cells]',
+        "print(values)  # Recall@1 in per cent, and Spearman's correlation",
+    )

@@ -1,0 +1,127 @@
+"""Code for the heatmaps: tokens before and after a block, tokens and sentences at a layer, layers against layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.snippets import code
+from components.snippets.code import Input, Snippet
+from components.snippets.layers import UNRELATED_TOKENS, pooled, unrelated_sentences
+
+if TYPE_CHECKING:
+    from components.model.trace import Pooling
+
+
+def block_change(read: Input, block: int, include_special: bool) -> Snippet:
+    """A block's input tokens (rows) against its output tokens (columns)."""
+    special = None if include_special else False
+    return read.snippet(
+        read.trace(),
+        f"change = {code.call('block_change', 'trace', sentence=0, block=block, include_special=special)}",
+        "values = change.matrix",
+        f"print(values)  # [token at layer {block}, token at layer {block + 1}]",
+    )
+
+
+def kept_by_blocks(read: Input, include_special: bool) -> Snippet:
+    """The cosine of each token before and after every block."""
+    special = None if include_special else False
+    return read.snippet(
+        read.trace(),
+        f"values = {code.call('diagonal', 'trace', sentence=0, include_special=special)}.values",
+        "print(values)  # [block, token]",
+    )
+
+
+def turns(read: Input, block: int) -> Snippet:
+    """The angles by which the two steps of a block turn each token."""
+    return read.snippet(
+        read.inside(),
+        f"before, between, after = inside.hidden_states[{block}], inside.after_attention[{block}], "
+        f"inside.hidden_states[{block + 1}]",
+        "attention, feed_forward = turn(before, between), turn(between, after)",
+        "print(attention, feed_forward)  # [token] each, in degrees",
+    )
+
+
+def lengths(read: Input, block: int) -> Snippet:
+    """The lengths of the tokens' vectors before a block, and of what its two steps add to them."""
+    return read.snippet(
+        read.inside(),
+        f"parts = inside.hidden_states[{block}], inside.attention_output[{block}], inside.feed_forward_output[{block}]",
+        "values = np.linalg.norm(np.array(parts, np.float64), axis=-1)",
+        "print(values)  # [part, token]: before the block, added by attention, added by feed-forward",
+    )
+
+
+def tokens(
+    read: Input, layer: int, sentence: int, other: int, *, include_special: bool, percentiles: bool = False
+) -> Snippet:
+    """Tokens of a sentence against those of another, or its own, at a layer; also of a pair that is read as one input."""
+    similarity = code.call(
+        "token_similarity",
+        "trace",
+        layer=layer,
+        sentence=sentence,
+        other=None if other == sentence else other,
+        include_special=None if include_special else False,
+    )
+    body = [read.trace(), f"values = {similarity}.matrix"]
+    if percentiles:
+        body += [
+            f"unrelated = {UNRELATED_TOKENS}",
+            f"values = 100 * unrelated.calibration({layer}).shares(values)",
+        ]
+    return read.snippet(*body, "print(values)  # [row token, column token]")
+
+
+def sentences(
+    read: Input,
+    layer: int,
+    pooling: Pooling,
+    *,
+    include_special: bool,
+    order: tuple[int, ...],
+    percentiles: bool = False,
+) -> Snippet:
+    """Sentences against sentences at a layer, in an order."""
+    body = [
+        read.trace(),
+        f"vectors = {pooled(pooling, include_special)}  # [layer, sentence, dim]",
+        f"similarity = sentence_similarity(vectors[{layer}])",
+        f"values = similarity.ordered({code.literal(order)})",
+    ]
+    if percentiles:
+        body += [
+            f"unrelated = {unrelated_sentences(pooling, include_special)}",
+            f"values = 100 * unrelated.calibration({layer}).shares(values)",
+        ]
+    return read.snippet(*body, "print(values)  # [sentence, sentence]")
+
+
+def layers(read: Input) -> Snippet:
+    """The similarity (CKA) of all layers of a model with each other."""
+    return read.snippet(
+        read.trace(),
+        "tokens = trace.hidden_states[:, ~trace.special_mask]  # [layer, token, dim]",
+        "compared = layer_cka(tokens)",
+        "values = compared.matrix",
+        "print(values, compared.chance)  # [layer, layer] each: the similarity, and what chance would give",
+    )
+
+
+def layers_of_two_models(read: Input, read_by_second: Input) -> Snippet:
+    """The similarity (CKA) of the layers of one model with those of another, over the words that both have."""
+    return Snippet(
+        (*read.setup, code.model(read_by_second.backend, "second")),
+        (
+            read.trace(),
+            read_by_second.trace().replace("trace = backend", "second_trace = second", 1),
+            "words = matched_words(trace.sentences, second_trace.sentences)",
+            "first = word_vectors(trace, [(word.sentence, word.first) for word in words])",
+            "other = word_vectors(second_trace, [(word.sentence, word.second) for word in words])",
+            "compared = layer_cka(first, other)",
+            "values = compared.matrix",
+            "print(values, compared.chance)  # [layer, layer of the second model] each",
+        ),
+    )

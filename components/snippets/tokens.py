@@ -1,0 +1,63 @@
+"""Code for tokens and for the model itself: input tensors, parameters, one vector, the parts of layer 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from components.snippets import code
+from components.snippets.code import Input, Snippet
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+
+def tensors(read: Input) -> Snippet:
+    """The tensors that a model gets."""
+    return read.snippet(
+        read.tokens(),
+        "input_ids, attention_mask, token_type_ids = backend.tokenization.arrays(sentences)",
+        "print([[token.piece for token in sentence.tokens] for sentence in sentences])",
+        "print(input_ids, token_type_ids, attention_mask)  # [sentence, token] each",
+    )
+
+
+def parameters(backend: Backend) -> Snippet:
+    """The number of parameters of each part of a model."""
+    return Snippet(
+        (code.model(backend),),
+        (
+            "values = [part.count for part in backend.parameter_parts]",
+            "print([(part.group, part.part) for part in backend.parameter_parts], values)",
+        ),
+    )
+
+
+def vector(read: Input, sentence: int, position: int, layer: int) -> Snippet:
+    """The values of one token's vector at a layer."""
+    return read.snippet(
+        read.trace(),
+        f"values = trace.hidden_states[{layer}, {sentence}, {position}]  # [layer, sentence, token, dim]",
+        "print(values, np.linalg.norm(values))  # [dim], and the length",
+    )
+
+
+def part_norms(read: Input, sentence: int) -> Snippet:
+    """The lengths of the parts of layer 0."""
+    return read.snippet(
+        read.trace(),
+        f"norms = part_norms(trace, {sentence})",
+        "values = dict(zip(norms.names, norms.values))",
+        "print(values)  # [token] each",
+    )
+
+
+def part_cosines(read: Input, positions: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Snippet:
+    """The cosines of the parts of layer 0 of chosen tokens, one in each sentence."""
+    return read.snippet(
+        read.trace(),
+        f"positions = {code.literal(list(positions))}  # of the chosen token in each sentence",
+        f"cosines = part_cosines(trace, positions, pairs={code.literal(list(pairs))})",
+        "values = cosines.values",
+        "print(cosines.names, values)  # [part, pair of sentences]",
+    )

@@ -1,0 +1,133 @@
+"""Code for training runs: their curves, and the sentences that a run embeds on the way, read from the run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from components.snippets import code
+from components.snippets.code import Snippet
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.training.settings import TrainingSettings
+
+Curves = Literal["losses", "measures", "learning_rate", "sentences_per_second"]
+
+
+def _setup(run: str) -> tuple[str, ...]:
+    return (code.remark("The run must be among those of this machine."), f"run = find({code.literal(run)})")
+
+
+def curves(run: str, shown: Curves) -> Snippet:
+    """The curves of a run: steps with values."""
+    validation = ", history.validation" if shown == "losses" else ""
+    return Snippet(
+        _setup(run),
+        (
+            "history = HistoryReader(run).read()",
+            f"values = history.{shown}",
+            f"print(values{validation})  # steps and values",
+        ),
+    )
+
+
+def learning_rate(settings: TrainingSettings, steps: int) -> Snippet:
+    """The learning rate of each step of a plan."""
+    chosen = {
+        "learning_rate": settings.learning_rate,
+        "schedule": settings.schedule,
+        "warmup_share": settings.warmup_share,
+        "warmup_steps": settings.warmup_steps,
+    }
+    named = ", ".join(f"{name}={code.literal(value)}" for name, value in chosen.items())
+    return Snippet(
+        (),
+        (
+            f"settings = TrainingSettings({named})",
+            f"values = learning_rates(settings, steps={steps})",
+            "print(values)  # [step], and after the last one",
+        ),
+    )
+
+
+def measured_grid() -> Snippet:
+    """What `train --grid` measured for the included model and data."""
+    return Snippet(
+        (),
+        (
+            'measured = json.loads((ASSETS / "training" / "ablation.json").read_text(encoding="utf-8"))',
+            'values = [100 * row["spearman"] for row in measured["grid"]]',
+            'print([(row["pooling"], row["combination"]) for row in measured["grid"]], values)',
+        ),
+    )
+
+
+def watched_sentences(run: str, step: int, layer: int) -> Snippet:
+    """The cosines of a run's watch sentences at a step and layer."""
+    return Snippet(
+        _setup(run),
+        (
+            f"watched = run.watch(step={step})",
+            f"values = sentence_similarity(watched.sentences[{layer}]).matrix",
+            "print(values)  # [sentence, sentence]",
+        ),
+    )
+
+
+def watched_word(run: str, step: int, word: str, groups: Sequence[str] | None) -> Snippet:
+    """The cosines of a word in a run's watch sentences over the layers, at a step."""
+    named = "None" if groups is None else code.literal(list(groups))
+    return Snippet(
+        _setup(run),
+        (
+            f"watched = run.watch(step={step})",
+            f"curves = word_curves(watched.tokens, run.watch_tokens(), {code.literal(word)}, groups={named})",
+            "values = curves.values",
+            "print(curves.names, values)  # [curve, layer]",
+        ),
+    )
+
+
+def watched_map(run: str, start: int, step: int | None) -> Snippet:
+    """The map of the tokens of a run's watch sentences at its start; with a `step` the map there, aligned to it."""
+    of_start = f"layer_map(run.watch(step={start}).tokens[-1], options, None)"
+    points = (
+        (f"values = {of_start}",)
+        if step is None
+        else (f"start = {of_start}", f"values = layer_map(run.watch(step={step}).tokens[-1], options, start)")
+    )
+    return Snippet(_setup(run), ('options = MapOptions("pca")', *points, "print(values)  # [token, axis]"))
+
+
+def recorded_measures(run: str) -> Snippet:
+    """The measures that a run took of itself before and after training."""
+    return Snippet(
+        _setup(run),
+        ("record = run.record()", 'before, after = record["before"], record["after"]', "print(before, after)"),
+    )
+
+
+def layer_change(run: str, first: int, last: int) -> Snippet:
+    """How much each layer changed between two steps of a run, over the tokens of its watch sentences."""
+    return Snippet(
+        _setup(run),
+        (
+            f"change = layer_change(run.watch(step={first}).tokens, run.watch(step={last}).tokens)",
+            "print(1 - change.cka, 1 - change.cosine)  # [layer] each; 0: nothing changed",
+        ),
+    )
+
+
+def head_change(base: Backend, tuned: Backend, sentences: Sequence[str]) -> Snippet:
+    """The share of its attention that each head moved to other tokens."""
+    return Snippet(
+        (code.model(base), code.model(tuned, "tuned"), code.texts(sentences)),
+        (
+            "before, after = (model.trace(texts, attentions=True) for model in (backend, tuned))",
+            "tokens = before.attention_mask.astype(bool)",
+            "change = head_change(before.attentions, after.attentions, tokens)",
+            "values = 100 * change.share",
+            "print(values)  # per cent, [block, head]",
+        ),
+    )

@@ -1,0 +1,1 @@
+"""The code of the figures, run as a person would run it."""

@@ -1,0 +1,62 @@
+"""What a page shows: its figures by their keys, their numbers, and their code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from components.snippets.notebook import TitledSnippet
+from tests.dashboard.conftest import figures
+
+SENTENCES = ["A dog runs in the park.", "The puppy is running.", "Prices fell again."]
+PRECISION = 2e-6  # of figures in float32; the model's results move by some 1e-7 with the padding
+
+
+def codes(app: AppTest) -> dict[str, TitledSnippet]:
+    """The code of the figures that a page shows now, by the figures' keys."""
+    assert not app.exception
+    return app.session_state["_figures_drawn"]
+
+
+def numbers(values: Any) -> np.ndarray:
+    return np.asarray(values, float)
+
+
+def figure(app: AppTest, key: str) -> dict[str, Any]:
+    """The figure with this key."""
+    (place,) = [place for place, chart in enumerate(app.get("plotly_chart")) if chart.proto.id.endswith(f"-{key}")]
+    return figures(app)[place]
+
+
+def z(app: AppTest, key: str) -> np.ndarray:
+    """The cells of a heatmap."""
+    return numbers(figure(app, key)["data"][0]["z"])
+
+
+def y(app: AppTest, key: str, first: int = 0) -> list[np.ndarray]:
+    """The heights of a figure's traces, in their order, without those before the `first`."""
+    return [numbers(trace["y"]) for trace in figure(app, key)["data"][first:]]
+
+
+def x(app: AppTest, key: str) -> np.ndarray:
+    """The lengths of all horizontal bars of a figure."""
+    return np.concatenate([numbers(trace["x"]) for trace in figure(app, key)["data"]])
+
+
+def same(found: Any, shown: Any, precision: float = PRECISION) -> None:
+    np.testing.assert_allclose(numbers(found), numbers(shown), rtol=0, atol=precision)
+
+
+def points(app: AppTest, key: str) -> np.ndarray:
+    """The points of a map [point, axis]; the figure has them in the order of their groups."""
+    return np.concatenate(
+        [np.stack([numbers(t["x"]), numbers(t["y"])], 1) for t in figure(app, key)["data"] if len(t["x"])]
+    )
+
+
+def same_points(found: np.ndarray, shown: np.ndarray, precision: float) -> None:
+    """Each point of either set lies on one of the other; the figure has labelled points once more."""
+    distances = np.abs(found[:, None] - shown[None]).max(axis=2)
+    assert max(distances.min(axis=0).max(), distances.min(axis=1).max()) < precision

@@ -1,0 +1,115 @@
+"""Evaluate: the code gives the measures and curves that the page shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import components.folders
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
+from components.retrieval.evaluation.sts import scored_pairs
+from dashboard.views.evaluate import kinds, sts
+from tests.dashboard.code.conftest import Run
+from tests.dashboard.code.shown import codes, figure, numbers, same, y, z
+from tests.dashboard.conftest import Open, settled
+from tests.places import ASSETS
+
+RUNS = ["m.6.mean", "m.0.cls", "m2.5.max", "bow", "static", "rr.3.m.6.mean", "ms.3.m.4.max"]
+
+
+def test_every_layer_and_pooling(open_page: Open, run: Run, corpus: str) -> None:
+    app = settled(open_page("evaluate", corpus=corpus, by="mrr", l="3", pool="max", len="30"))
+    values = run(codes(app)["grid_figure"].snippet)["values"]
+    shown = z(app, "grid_figure")
+    same(np.reshape(list(values.values()), shown.shape), shown, 1e-4)
+    names = run(codes(app)["grid_curve"].snippet)
+    drawn = [item for item in y(app, "grid_curve") if len(item) == 7]
+    for curve in names["values"]:
+        assert any(np.allclose(curve, item, atol=1e-4) for item in drawn)
+    edges = [
+        item for item in y(app, "grid_curve") if len(item) == 14
+    ]  # of the band: there along one, back along the other
+    both = [*(100 * names["low"]), *(100 * names["high"])]
+    assert any(np.allclose(np.sort(both), np.sort(item), atol=1e-4) for item in edges)
+
+
+@pytest.mark.parametrize("kind", ["curves", "precision", "similarities"])
+def test_runs_compared(open_page: Open, run: Run, corpus: str, kind: str) -> None:
+    app = settled(open_page("evaluate", corpus=corpus, view="compare", r=RUNS, fig=kind, m2="embedded-cross-encoder"))
+    values = run(codes(app)[f"compare_{kind}"].snippet)["values"]
+    traces = figure(app, f"compare_{kind}")["data"]
+    if kind == "similarities":  # three panels, each with the bars of one similarity after the other
+        found = np.reshape(list(values.values()), (3, 2, 3))  # [run, similarity, panel]
+        shown = np.array([numbers(trace["y"]) for trace in traces if len(trace["y"]) == 3])
+        same(np.sort(found.ravel()), np.sort(shown.ravel()), 1e-3)
+        return
+    assert len(values) == len(traces) == len(RUNS)
+    for trace in traces:
+        name = trace["name"]
+        (own,) = [
+            curve
+            for full, curve in values.items()
+            if full == name or (name.endswith("…") and full.startswith(name.removesuffix("…")))
+        ]
+        same(own, trace["y"], 1e-4)
+    ranks = run(codes(app)["queries_all"].snippet)["runs"]
+    (shown_ranks,) = (item.value for item in app.dataframe if "geometric mean rank" in item.value)
+    assert {tuple(item) for item in ranks.values()} == {
+        tuple(shown_ranks.sort_values("number")[column]) for column in shown_ranks.columns[4:]
+    }
+
+
+def test_graded_relevance(open_page: Open, run: Run) -> None:
+    app = settled(open_page("evaluate", view="graded", r=["bm25", "jm"]))
+    values = run(codes(app)["graded_curve"].snippet)["values"]
+    for trace in figure(app, "graded_curve")["data"]:
+        same(values[trace["name"]], trace["y"], 1e-4)
+
+
+@pytest.fixture
+def few_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first rows of the included collections and scored pairs in place of all."""
+    (tmp_path / "assets" / "collections").mkdir(parents=True)
+    for name in ("collections/questions.jsonl", "collections/paraphrases.jsonl", "sts_pairs.jsonl"):
+        lines = (ASSETS / name).read_text(encoding="utf-8").splitlines()
+        (tmp_path / "assets" / name).write_text("\n".join(lines[:12]), encoding="utf-8")
+    folder = tmp_path / "assets"
+    monkeypatch.setattr(components.folders, "ASSETS", folder)
+    first = read_corpus(folder / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1")
+    monkeypatch.setattr(sts, "demo_pairs", lambda: scored_pairs(first))
+
+    def collection(kind: str) -> Pairs:
+        columns = kinds.KINDS[kind]
+        path = folder / "collections" / f"{kind}.jsonl"
+        return pairs_of_corpus(read_corpus(path, path.name, columns.document), columns.query)
+
+    monkeypatch.setattr(kinds, "collection", collection)
+
+
+def test_kinds_of_search(open_page: Open, run: Run, few_texts: None) -> None:
+    app = settled(open_page("evaluate", view="kinds", sim="dot"))
+    values = run(codes(app)["kinds_figure"].snippet)["values"]
+    shown = np.concatenate(y(app, "kinds_figure"))
+    same(np.sort(np.ravel(list(values.values()))), np.sort(shown), 1e-4)
+
+
+def test_agreement_with_people(open_page: Open, run: Run, few_texts: None) -> None:
+    app = settled(open_page("evaluate", view="similarity", cor="pearson"))
+    names = run(codes(app)["sts_curves"].snippet)
+    by_pooling = dict(zip(("Mean", "[CLS]", "Max"), names["grid"].pearson.values.T, strict=True))
+    for trace in figure(app, "sts_curves")["data"][:3]:
+        np.testing.assert_allclose(by_pooling[trace["name"].removesuffix(" pooling")], trace["y"], atol=1e-5)
+    levels = sorted(float(trace["y"][0]) for trace in figure(app, "sts_curves")["data"][3:])
+    same(sorted(pearson for _, pearson in names["of_words"].values()), levels, 1e-5)
+    same(run(codes(app)["sts_scatter"].snippet)["values"], y(app, "sts_scatter")[0], 1e-5)
+
+
+def test_the_lab(open_page: Open, run: Run, corpus: str, few_texts: None) -> None:
+    app = settled(open_page("evaluate", corpus=corpus, view="lab", l="5"))
+    values = run(codes(app)["lab_recall"].snippet)["values"]
+    same(np.sort([row[3] for row in values]), np.sort(z(app, "lab_recall").ravel()), 1e-3)
+    same(np.sort([row[4] for row in values]), np.sort(z(app, "lab_spearman").ravel()), 1e-5)
+    assert "sweep_recall" not in codes(app)

@@ -1,0 +1,81 @@
+"""Every figure and table of the dashboard has its code, or stands in a short list with the reason why it has none."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+
+from dashboard.ui import figures
+from tests.places import ROOT
+
+# Figures and tables without code, by their keys as they stand in the code.
+WITHOUT_CODE = {
+    # Times of this machine at the moment when they were measured.
+    "compare_cost",
+    "pair_cost",
+    # Drawings of an idea, which show no numbers.
+    "f'objective_{item.key}",
+    # A person's marks of this session, and the votes of a class.
+    "precision",
+    "blind",
+    # Searches over many queries or edits, which are lists and not figures; each query that is opened has code.
+    "disagreement",
+    "failure_causes",
+    "failed_queries_all",
+    "key",  # the edits of a failed query
+    # Long chains of choices (samples, splits, candidates, replaced activations), whose code is not written yet.
+    "learnt_rankings",
+    "learnt_precision",
+    "learnt_by_layer",
+    # Rows of a training run's own data.
+    "training_lengths",
+    "after_measures",
+}
+DRAWING = {"figure": "figures", "matrix": "figures", "part_bars": "figures", "data": "figures"}
+CODE_OF_DATA = 2  # the place of the code among the arguments of `figures.data`
+
+
+def drawn() -> Iterator[tuple[str, str, ast.expr | None]]:
+    """File and line, key, and code of each figure or table that the dashboard draws."""
+    for path in sorted((ROOT / "dashboard").rglob("*.py")):
+        if path.name == "figures.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            if DRAWING.get(node.func.attr) != ast.unparse(node.func.value):
+                continue
+            named = {word.arg: word.value for word in node.keywords}
+            if None in named and "code" not in named:
+                continue  # a function that hands on what it is given: its callers are found by `handed_on`
+            is_data = node.func.attr == "data"
+            key = node.args[0] if is_data else named["key"]
+            code = named.get("code")
+            if is_data and code is None and len(node.args) > CODE_OF_DATA:
+                code = node.args[CODE_OF_DATA]
+            yield f"{path.relative_to(ROOT)}:{node.lineno}", ast.unparse(key).strip("'\""), code
+
+
+def test_figures_are_found() -> None:
+    assert len(list(drawn())) > 80
+
+
+def test_every_figure_has_code_or_a_reason() -> None:
+    missing = [
+        (place, key)
+        for place, key, code in drawn()
+        if (code is None or ast.unparse(code) == "None") and key not in WITHOUT_CODE
+    ]
+    assert missing == []
+
+
+def test_the_list_has_no_figure_that_has_code() -> None:
+    without = {key for _, key, code in drawn() if code is None or ast.unparse(code) == "None"}
+    assert without == WITHOUT_CODE
+
+
+def test_code_is_asked_for() -> None:
+    """A new figure cannot be drawn without a word on its code: the parameter has no default."""
+    for function in (figures.figure, figures.matrix, figures.part_bars, figures.data):
+        assert inspect.signature(function).parameters["code"].default is inspect.Parameter.empty

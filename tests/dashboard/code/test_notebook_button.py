@@ -1,0 +1,52 @@
+"""The button that saves a page's figures as a notebook."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.code.shown import SENTENCES, codes
+from tests.dashboard.conftest import Open, settled
+
+LABEL = "Open as a notebook"
+
+
+def labels(app: AppTest) -> list[str]:
+    return [item.proto.label for item in app.get("download_button")]
+
+
+@pytest.mark.parametrize(("page", "address"), [("layers", {}), ("tokens", {"view": "tensors"}), ("model", {})])
+def test_a_page_with_figures_has_it(open_page: Open, page: str, address: dict[str, str]) -> None:
+    assert labels(open_page(page, s=SENTENCES, **address)).count(LABEL) == 1
+
+
+@pytest.mark.parametrize(("page", "address"), [("tokens", {"view": "vocabulary"}), ("model", {"view": "catalog"})])
+def test_a_page_without_figures_has_none(open_page: Open, page: str, address: dict[str, str]) -> None:
+    assert LABEL not in labels(open_page(page, s=SENTENCES, **address))
+
+
+def test_only_the_figures_of_the_open_view_are_in_it(open_page: Open) -> None:
+    app = open_page("layers", s=SENTENCES)
+    assert set(codes(app)) == {"words_0"}
+    app.session_state["layers_view"] = "sentences"
+    assert set(codes(app.run())) == {"sentences_0"}
+    app = settled(app.switch_page("views/heatmaps/page.py").run())
+    assert set(codes(app)) == {"block_left", "block_right", "diagonal"}
+
+
+def changed_settings() -> None:
+    import streamlit as st
+
+    from dashboard import state
+
+    state.put("layer", 3)
+    state.put("include_special", False)
+    state.put("sentences", ("A text of a person.",))
+    state.put("head", 4)  # of another page
+    st.session_state["found"] = state.named_values("heatmaps")
+
+
+def test_the_settings_are_those_that_the_page_uses_and_a_person_changed() -> None:
+    app = AppTest.from_function(changed_settings).run()
+    assert not app.exception
+    assert app.session_state["found"] == {"layer": "3", "special tokens": "0"}

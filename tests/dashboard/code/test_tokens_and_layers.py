@@ -1,0 +1,153 @@
+"""Layers, Heatmaps, Attention, Tokens, Model: the code gives the numbers that the figures show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.model.backend import Backend
+from tests.dashboard.code.conftest import Run
+from tests.dashboard.code.shown import PRECISION, SENTENCES, codes, numbers, same, x, y, z
+from tests.dashboard.conftest import Open
+
+NINE = [f"{text} {number}" for number in range(3) for text in SENTENCES]
+
+
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ({}, "words_0"),
+        ({"view": "within", "word": "0", "len": "8"}, "words_0"),
+        ({"view": "against", "c": "1"}, "words_0"),
+        ({"view": "sentences", "pool": "max", "sp": "0"}, "sentences_0"),
+        ({"view": "sentences", "pct": "1"}, "sentences_0"),
+    ],
+)
+def test_curves(open_page: Open, run: Run, address: dict[str, str], key: str) -> None:
+    app = open_page("layers", s=SENTENCES, **address)
+    names = run(codes(app)[key].snippet)
+    shown = y(app, key)
+    has_band = "pct" not in address
+    assert len(shown) == len(names["values"]) + 3 * has_band
+    same(names["values"], shown[3 * has_band :], 2e-4 if "pct" in address else PRECISION)
+    if has_band:
+        band = names["band"]
+        same([band.high, band.low, band.mean], shown[:3])
+
+
+@pytest.mark.parametrize("address", [{}, {"c": "1"}, {"pct": "1"}])
+def test_a_matrix_of_many_sentences(open_page: Open, run: Run, address: dict[str, str]) -> None:
+    app = open_page("layers", s=NINE, view="sentences", l="4", **address)
+    code = codes(app)["sentences_matrix_0"]
+    assert "layer 4" in code.title
+    shown = z(app, "sentences_matrix_0")
+    of_others = ~np.isnan(shown)
+    same(run(code.snippet)["values"][of_others], shown[of_others], 1e-3 if "pct" in address else PRECISION)
+
+
+def test_of_two_models_each_figure_has_its_own(open_page: Open, run: Run) -> None:
+    app = open_page("layers", s=SENTENCES, m2="embedded-cross-encoder")
+    for number in range(2):
+        same(run(codes(app)[f"words_{number}"].snippet)["values"], y(app, f"words_{number}", 3))
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "key"),
+    [
+        ("heatmaps", {"b1": "2"}, "block_left"),
+        ("heatmaps", {"sp": "0", "sa": "0", "sb": "2"}, "block_right"),
+        ("heatmaps", {"view": "tokens", "l": "3", "ag": "2"}, "tokens_0"),
+        ("heatmaps", {"view": "tokens", "ag": "0", "sp": "0"}, "tokens_0"),
+        ("heatmaps", {"view": "tokens", "ag2": "3", "pct": "1"}, "tokens_1"),
+        ("heatmaps", {"view": "pairs", "l": "5"}, "together_1"),
+        ("heatmaps", {"view": "sentences", "l": "4", "clu": "1"}, "sentences_0"),
+        ("heatmaps", {"view": "sentences", "pool": "cls", "pct": "1"}, "sentences_0"),
+        ("attention", {"view": "matrix", "l": "1", "h": "3", "len": "9"}, "head_matrix"),
+        ("attention", {"view": "matrix", "agg": "mean", "bs": ["1", "2"], "word": "1", "sp": "hidden"}, "head_matrix"),
+        ("attention", {"view": "matrix", "agg": "max", "hs": "4", "sp": "renormalised"}, "head_matrix"),
+        ("attention", {"view": "matrix", "sb": "2", "f": "ab", "word": "1", "sp": "renormalised"}, "head_matrix"),
+        ("attention", {"view": "flow", "ff": "all", "fb": "2"}, "flow_matrix"),
+        ("attention", {"view": "flow", "ff": "all", "fl": "norms", "fs": "1", "sb": "2", "f": "ab"}, "flow_matrix"),
+        ("attention", {"view": "mask", "mp": "2", "l": "3", "h": "2", "mw": "1"}, "mask_change"),
+    ],
+)
+def test_matrices(open_page: Open, run: Run, page: str, address: dict[str, Any], key: str) -> None:
+    app = open_page(page, s=SENTENCES, **address)
+    shown = z(app, key)
+    kept = ~np.isnan(shown)
+    assert kept.sum() >= 6
+    found = numbers(run(codes(app)[key].snippet)["values"])
+    assert found.shape == shown.shape
+    same(found[kept], shown[kept], 1e-3 if "pct" in address else 2e-5 if "flow" in key else PRECISION)
+
+
+# The page, its address, the figure, what of the code's names its bars or points show, and how many traces come first or
+# last that are not of these.
+HEIGHTS: list[tuple[str, dict[str, Any], str, str, slice]] = [
+    ("heatmaps", {"sp": "0"}, "diagonal", "values", slice(-1)),  # the last is the mean
+    ("heatmaps", {"view": "inside", "b1": "3", "sb": "2"}, "inside_norms", "values", slice(None)),
+    ("heatmaps", {"view": "inside", "len": "8"}, "inside_turns", "[attention, feed_forward]", slice(None)),
+    ("attention", {"view": "flow", "fb": "1", "ft": "3"}, "flow_bars", "values", slice(None)),
+    (
+        "attention",
+        {"view": "flow", "fl": "norms", "fh": "one", "h": "5", "fs": "1"},
+        "flow_bars",
+        "values",
+        slice(None),
+    ),
+    ("attention", {"view": "matrix", "qt": ["1", "3"], "l": "2", "h": "2"}, "received", "received", slice(None)),
+    ("attention", {"view": "mask", "mp": "3"}, "mask_vectors", "values", slice(None)),
+    ("model", {"view": "vectors", "l": "2", "n": "1"}, "vector", "values", slice(None)),
+    (
+        "model",
+        {"view": "zero", "n": "1"},
+        "part_norms",
+        "list(values.values())[:-1]",
+        slice(None),
+    ),  # layer 0 is not drawn
+    ("model", {"view": "zero"}, "part_cosines", "values", slice(None)),
+]
+
+
+@pytest.mark.parametrize(("page", "address", "key", "values", "traces"), HEIGHTS)
+def test_lines_and_bars(
+    open_page: Open, run: Run, page: str, address: dict[str, Any], key: str, values: str, traces: slice
+) -> None:
+    """A figure may divide its values among traces in any order, so that all of them are compared by size."""
+    app = open_page(page, s=SENTENCES, **address)
+    shown = np.concatenate(y(app, key)[traces])
+    found = numbers(eval(values, run(codes(app)[key].snippet))).ravel()
+    same(np.sort(found), np.sort(shown[~np.isnan(shown)]), 1e-5 * max(1, np.abs(found).max()))
+
+
+def test_the_parameters(open_page: Open, run: Run) -> None:
+    app = open_page("model")
+    same(np.sort(run(codes(app)["parameters"].snippet)["values"]), np.sort(x(app, "parameters")))
+
+
+def test_the_layers_of_two_models(open_page: Open, run: Run) -> None:
+    app = open_page("heatmaps", s=NINE, view="layers", m2="embedded-cross-encoder")
+    for number in range(2):
+        same(run(codes(app)[f"cka_{number}"].snippet)["values"], z(app, f"cka_{number}"), 2e-5)
+
+
+def test_the_input_tensors_of_a_pair(open_page: Open, run: Run, embedded: Backend) -> None:
+    app = open_page("tokens", s=SENTENCES, view="tensors", rd="together", sb="3")
+    names = run(codes(app)["tensors"].snippet)
+    tokens = embedded.tokenize([SENTENCES[0]], [SENTENCES[2]])
+    ids, mask, segments = embedded.tokenization.arrays(tokens)
+    for name, expected in {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}.items():
+        np.testing.assert_array_equal(names[name], expected)
+
+
+@pytest.mark.parametrize("address", [{}, {"sb": "2", "f": "ab", "p": "separators"}, {"pa": "1"}])
+def test_the_scores_of_all_heads(open_page: Open, run: Run, address: dict[str, str]) -> None:
+    app = open_page("attention", s=SENTENCES, view="patterns", **address)
+    scored = run(codes(app)["patterns"].snippet)["scored"]
+    (table,) = (item.value for item in app.dataframe)
+    first = table.iloc[0]
+    best = scored.top(address.get("p", "previous"), 1)[0]
+    assert (first["block"], first["head"], first["share"]) == (best.block, best.head, f"{100 * best.score:.1f} %")
+    assert first["entropy (nats)"] == round(float(scored.entropy[best.block, best.head]), 2)

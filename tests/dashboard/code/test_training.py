@@ -1,0 +1,61 @@
+"""Training: the code reads the curves and vectors of a run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.training import runs
+from tests import tiny
+from tests.dashboard.code.conftest import Run
+from tests.dashboard.code.shown import codes, figure, numbers, points, same, same_points, y, z
+from tests.dashboard.conftest import Open, settled
+from tests.training_runs import write_run
+
+
+@pytest.fixture(autouse=True)
+def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path))
+
+
+def test_a_run(open_page: Open, run: Run) -> None:
+    write_run(runs.runs_folder())
+    app = open_page("training", view="run", step="10")
+    names = run(codes(app)["training_loss"].snippet)
+    (steps, losses), *_ = names["values"].values()
+    assert len(steps) == len(losses)
+    assert any(len(item) == len(losses) and np.allclose(item, losses) for item in y(app, "training_loss"))
+    measures = run(codes(app)["training_measures"].snippet)["values"]
+    for _, values in measures.values():
+        assert any(len(item) == len(values) and np.allclose(item, values) for item in y(app, "training_measures"))
+    for name in ("before", "now"):
+        shown = z(app, f"watch_matrix_{name}")
+        kept = ~np.isnan(shown)
+        same(run(codes(app)[f"watch_matrix_{name}"].snippet)["values"][kept], shown[kept])
+        same(run(codes(app)[f"watch_curves_{name}"].snippet)["values"], y(app, f"watch_curves_{name}"))
+        found = numbers(run(codes(app)[f"watch_map_{name}"].snippet)["values"])
+        same_points(found, points(app, f"watch_map_{name}"), 1e-5)
+
+
+def test_the_plan_of_a_run_and_the_measured_grid(open_page: Open, run: Run) -> None:
+    app = settled(open_page("training", view="objective", src="demo:nli", obj="softmax"))
+    same(run(codes(app)["training_schedule"].snippet)["values"], y(app, "training_schedule")[0], 1e-9)
+    values = run(codes(app)["ablation"].snippet)["values"]
+    same(values, np.ravel(figure(app, "ablation")["data"][0]["z"]), 1e-4)
+
+
+def test_a_run_before_and_after(open_page: Open, run: Run, tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
+    tuned = tiny.save_tiny(tmp_path / "tuned", seed=1)
+    write_run(runs.runs_folder(), result=tuned, model=str(tiny_folder("bert")))
+    app = settled(open_page("training", view="after", part="layers"))
+    change = run(codes(app)["after_layers"].snippet)["change"]
+    same([1 - change.cka, 1 - change.cosine], y(app, "after_layers"))
+    app = settled(open_page("training", view="after", part="heads"))
+    same(run(codes(app)["after_heads"].snippet)["values"], z(app, "after_heads"), 1e-3)
+    app = settled(open_page("training", view="after", part="sentences"))
+    shown = z(app, "after_matrix_now")
+    kept = ~np.isnan(shown)
+    same(run(codes(app)["after_matrix_now"].snippet)["values"][kept], shown[kept])

@@ -206,6 +206,17 @@ def _parse_patches(values: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
+def clean_queries(text: str) -> tuple[str, ...]:
+    """The lines of a text as queries, without empty lines."""
+    return tuple(line.strip() for line in clean_text(text).splitlines() if line.strip())
+
+
+def _parse_queries(values: list[str]) -> tuple[str, ...]:
+    if len(values) > MOST_QUERIES:
+        raise ValueError(f"there are more than {MOST_QUERIES:,}")
+    return clean_queries("\n".join(" ".join(value.splitlines()) for value in values))
+
+
 def _parse_corpus(values: list[str]) -> str:
     value = _single(values)
     if not re.fullmatch(r"[0-9a-f]{32}", value):
@@ -241,6 +252,8 @@ def _layers_view() -> Setting:
 
 
 MOST_RUNS = 24
+MOST_QUERIES = 1_000  # searched at once
+LEAST_PAIRS, MOST_PAIRS = 10, 1_000  # of similar sentences
 MOST_CODE = 24  # characters of a class's code
 MOST_PATCHES = 12  # made together
 MOST_EXPERIMENT_SEED = 9_999
@@ -408,6 +421,10 @@ SETTINGS: tuple[Setting, ...] = (
     ),  # None: the model's own pooling
     _choice("similarity2", "sim2", SIMILARITIES, SEARCH, words="similarity of the comparison"),
     _number("why", "why", None, 100_000_000, SEARCH, words="explained hit"),
+    Setting(  # None: the ready-made ones
+        "typed_queries", "qs", None, _parse_queries, lambda value: list(value) or [""], SEARCH, words="list of queries"
+    ),
+    _number("shown_pairs", "n", None, MOST_PAIRS, SEARCH, least=LEAST_PAIRS, words="number of pairs"),
     # Evaluate
     _choice("evaluate_view", "view", ("grid", "compare", "kinds", "graded", "similarity", "lab", "pairs"), EVALUATE),
     _text("query_column", "col", (*EVALUATE, *WHY), words="column with the queries"),

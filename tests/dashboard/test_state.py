@@ -151,6 +151,8 @@ EXAMPLES = {
     "pooling2": "cls",
     "similarity2": "dot",
     "why": 17,
+    "typed_queries": ("a & b = <c>?", "日本語 😀"),
+    "shown_pairs": 25,
     "evaluate_view": "lab",
     "query_column": "headline",
     "measure": "ndcg",

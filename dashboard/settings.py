@@ -55,6 +55,9 @@ class Setting:
     pages: tuple[str, ...] = PAGES  # the pages that use it
     shared: bool = False  # read from the address of every page, also of pages that do not use it
     words: str = ""  # what people call it, where the name is not that
+    if_chosen: bool = (
+        False  # an address has it once it was chosen, even if it is the default: some view begins otherwise
+    )
 
     @property
     def label(self) -> str:
@@ -410,7 +413,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
-    _text("query", "q", (*SEARCH, *PAIRS), DEFAULT_QUERY, 1_000),
+    replace(_text("query", "q", (*SEARCH, *PAIRS), DEFAULT_QUERY, 1_000), if_chosen=True),
     _choice("similarity", "sim", SIMILARITIES, (*SEARCH, *EVALUATE)),
     _number("k", "k", 10, 100, (*SEARCH, *PAIRS), least=1, words="number of hits"),
     _choice("compare_with", "vs", COMPARISONS, SEARCH, words="comparison"),

@@ -86,3 +86,10 @@ def test_every_view_of_every_page_has_a_state(tiny_model: str) -> None:
         for case in (case for case in STATES if case.partition(" ")[0] == page and views):
             view = settings_of(case, tiny_model)[f"{page}_view"]
             assert views[0].parse([view]) == view
+
+
+def test_a_query_that_was_chosen_stays_though_it_is_the_default(open_page: Open) -> None:
+    app = open_page("pairs")
+    assert "q" not in app.query_params  # re-ranking then begins with a query of its own
+    app.session_state["query"] = settings.DEFAULT_QUERY
+    assert app.run().query_params["q"] == [settings.DEFAULT_QUERY]

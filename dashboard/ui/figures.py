@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import bars, matrices, theme
+from components.charts.stand_alone import page as stand_alone
+from dashboard.sharing import figure_files
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
@@ -63,7 +66,8 @@ def figure(
     )
     if message and message_below:
         st.markdown(f":material/insights: {message}")
-    data(key, table)
+    part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
+    data(key, table, partial(figure_files.draw, part, key=key))
     if read:
         reading(read, not_shown)
 
@@ -156,15 +160,21 @@ def reading(read: str, not_shown: str, stacked: bool = False) -> None:
     right.markdown(f"**What it does not show**  \n{not_shown}")
 
 
-def data(key: str, table: Callable[[], pd.DataFrame]) -> None:
-    """A panel with a figure's numbers as a table and a CSV; the table is made when a person opens the panel."""
+def data(key: str, table: Callable[[], pd.DataFrame], draw_files: Callable[[], None] | None = None) -> None:
+    """A panel with a figure's numbers as a table and a CSV; the table is made when a person opens the panel.
+
+    `draw_files` draws further files beside the CSV.
+    """
     panel = st.expander("Data of this figure", icon=":material/table:", key=f"data_{key}", on_change="rerun")
     if not panel.open:
         return
     with panel:
         frame = table()
         st.dataframe(frame, hide_index=True, key=f"table_{key}")
-        download(frame, key)
+        with st.container(horizontal=True, key=f"files_{key}"):
+            download(frame, key)
+            if draw_files is not None:
+                draw_files()
 
 
 def plain_table(frame: pd.DataFrame, **arguments: Any) -> None:

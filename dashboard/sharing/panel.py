@@ -7,9 +7,9 @@ from functools import partial
 import streamlit as st
 
 from components.errors import UserError
-from dashboard import access, navigation
+from dashboard import access, navigation, settings
 from dashboard.corpora import uploads
-from dashboard.sharing import session_file
+from dashboard.sharing import report, session_file
 from dashboard.ui import messages, sentence_bar
 
 _OPENED = "_session_opened"  # session key: the name of the file that was just opened
@@ -29,9 +29,11 @@ def draw(page: str) -> None:
             on_change="rerun",
         )
     if not panel.open:
+        report.stop()
         return
     with panel:
         _save(page)
+        _report(page)
         _open(number)
 
 
@@ -50,6 +52,24 @@ def _save(page: str) -> None:
     st.caption(
         "The file holds your sentences and all settings of every page, the models with their revisions, the seeds and the "
         "versions of the packages. It holds no uploaded files and no marks of relevance."
+    )
+
+
+def _report(page: str) -> None:
+    st.download_button(
+        "Save this page as a report",
+        partial(report.to_bytes, report.collect(page)),
+        file_name=f"bert-internals-report-{page}.html",
+        mime="text/html",
+        key="save_report",
+        icon=":material/description:",
+        on_click="ignore",
+        width="stretch",
+        disabled=page not in settings.PAGES,
+    )
+    st.caption(
+        "One HTML file with the settings, figures and tables that this view has drawn so far, which opens without a network. "
+        + report.LEFT_OUT
     )
 
 

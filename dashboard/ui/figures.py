@@ -13,7 +13,7 @@ import streamlit as st
 
 from components.charts import bars, matrices, theme
 from components.charts.stand_alone import page as stand_alone
-from dashboard.sharing import figure_files
+from dashboard.sharing import figure_files, report
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
@@ -67,9 +67,10 @@ def figure(
     if message and message_below:
         st.markdown(f":material/insights: {message}")
     part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
+    report.add(part, table)
     data(key, table, partial(figure_files.draw, part, key=key))
     if read:
-        reading(read, not_shown)
+        _reading(read, not_shown)
 
 
 def sized(chart: go.Figure) -> go.Figure:
@@ -155,6 +156,11 @@ def part_bars(
 
 def reading(read: str, not_shown: str, stacked: bool = False) -> None:
     """Write how to read a figure and what it does not show, side by side or `stacked`."""
+    report.add(stand_alone.Part(read=read, not_shown=not_shown))
+    _reading(read, not_shown, stacked)
+
+
+def _reading(read: str, not_shown: str, stacked: bool = False) -> None:
     left, right = (st.container(), st.container()) if stacked else st.columns(2)
     left.markdown(f"**How to read this**  \n{read}")
     right.markdown(f"**What it does not show**  \n{not_shown}")
@@ -163,8 +169,10 @@ def reading(read: str, not_shown: str, stacked: bool = False) -> None:
 def data(key: str, table: Callable[[], pd.DataFrame], draw_files: Callable[[], None] | None = None) -> None:
     """A panel with a figure's numbers as a table and a CSV; the table is made when a person opens the panel.
 
-    `draw_files` draws further files beside the CSV.
+    `draw_files` draws further files of a figure beside the CSV.
     """
+    if draw_files is None:  # the table of a list or of texts, not of a figure
+        report.add(stand_alone.Part(), table)
     panel = st.expander("Data of this figure", icon=":material/table:", key=f"data_{key}", on_change="rerun")
     if not panel.open:
         return
@@ -184,6 +192,11 @@ def plain_table(frame: pd.DataFrame, **arguments: Any) -> None:
     Several spaces stay several. The names of the columns must be the page's own words.
     """
 
+    report.add(stand_alone.Part(table=frame))
+    _plain_table(frame, **arguments)
+
+
+def _plain_table(frame: pd.DataFrame, **arguments: Any) -> None:
     def shown(value: object) -> object:
         return messages.escape(value).replace("  ", "\u00a0 ") if isinstance(value, str) else value
 
@@ -209,8 +222,9 @@ def download(frame: pd.DataFrame, key: str) -> None:
 
 def whole_texts(frame: pd.DataFrame, key: str) -> None:
     """Draw a table whose long texts are wrapped, not clipped; it scrolls if it has many rows."""
+    report.add(stand_alone.Part(table=frame))
     with st.container(height=560 if len(frame) > 10 else "content", key=key):
-        plain_table(frame.rename(columns=messages.escape))
+        _plain_table(frame.rename(columns=messages.escape))
 
 
 def corpus_columns(

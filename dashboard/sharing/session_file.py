@@ -104,14 +104,14 @@ def read(content: bytes) -> SessionFile:
             "“settings” has a list of texts for each setting's name.",
         )
     corpus = found.get("corpus")
-    is_own = isinstance(corpus, dict) and corpus.get("included") is not True
+    own_corpus = corpus if isinstance(corpus, dict) and corpus.get("included") is not True else {}
     models, versions_there = found.get("models"), found.get("versions")
     return SessionFile(
         page,
         chosen,
         _texts_only((item.get("key"), item.get("revision")) for item in _objects(models)),
         _texts_only(versions_there.items() if isinstance(versions_there, dict) else ()),
-        str(corpus.get("name", ""))[:100] if is_own else "",
+        str(own_corpus.get("name", ""))[:100],
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from components.errors import UserError
 from components.model.contributions.path_products import MOST_STEPS
-from dashboard import ready_made, settings
+from dashboard import ready_made, settings, state
 
 EXAMPLES = {
     "model": "google-bert/bert-base-uncased",
@@ -230,6 +230,7 @@ def test_short_keys_are_unique_on_every_page() -> None:
     for page in settings.PAGES:
         keys = [setting.short for setting in settings.SETTINGS if page in setting.pages]
         assert len(keys) == len(set(keys)), page
+        assert state.PACKED not in keys
 
 
 @pytest.mark.parametrize(

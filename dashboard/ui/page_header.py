@@ -57,7 +57,8 @@ def draw(page: str, corpus: Corpus, draw_session: Callable[[], None]) -> None:
         )
     if not has_room:
         st.caption(
-            "The texts are too long for a link, and reloading the page loses them: “Session” at the top saves them as a file."
+            "The texts are too long for a link, and reloading the page loses them: “Session” (:material/save:) at the top "
+            "saves them as a file."
         )
 
 

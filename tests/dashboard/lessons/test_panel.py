@@ -160,7 +160,7 @@ def test_an_unknown_lesson_is_refused_with_a_notice(open_page: Open, value: str)
 
 def test_a_class_code_has_no_other_characters(open_page: Open) -> None:
     app = open_page("lessons")
-    app.text_input(key="w_class_code").set_value(" 7B Monday <b> ").run()
+    app.text_input(key="w_class_code_of_page").set_value(" 7B Monday <b> ").run()
     assert setting(app, "class_code") == "7b-monday-b"
     assert "was ignored" in open_page("layers", **{"class": "<b>"}).warning[0].value
 

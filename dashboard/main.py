@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import partial
 from pathlib import Path
 
 # Streamlit puts the folder of the script on sys.path, not the project's root, which holds the packages `components`
@@ -22,6 +23,7 @@ from dashboard import access, caching, navigation, ready_made, state  # noqa: E4
 from dashboard.corpora import current  # noqa: E402
 from dashboard.jobs import listing, warm_up  # noqa: E402
 from dashboard.lessons import panel, steps  # noqa: E402
+from dashboard.sharing import panel as session_panel  # noqa: E402
 from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
 
 warm_up.follow_models()
@@ -62,7 +64,7 @@ def main() -> None:
     listing.expect()
     jobs_slot = sidebar.draw(key)
     panel.draw(key)
-    page_header.draw(key, current.in_use())
+    page_header.draw(key, current.in_use(), partial(session_panel.draw, key))
     messages.notices()
     page.run()
     listing.draw(jobs_slot)  # last: by now the page has started its jobs

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.jobs import progress
+from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, model_gate, page_header
 
 # key (also the address), title, icon, the question the page answers
@@ -86,6 +87,7 @@ def show(
         if page_header.is_outdated(page):
             state.postpone_address()
             st.rerun()  # the whole page: the line above, which is not drawn with the fragment, shows other sentences
+        report.begin_view(page, views[view].question)
         with header:
             st.title(views[view].question, anchor=False)
             intro = views[view].intro

@@ -55,6 +55,9 @@ class Setting:
     pages: tuple[str, ...] = PAGES  # the pages that use it
     shared: bool = False  # read from the address of every page, also of pages that do not use it
     words: str = ""  # what people call it, where the name is not that
+    if_chosen: bool = (
+        False  # an address has it once it was chosen, even if it is the default: some view begins otherwise
+    )
 
     @property
     def label(self) -> str:
@@ -206,6 +209,17 @@ def _parse_patches(values: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
+def clean_queries(text: str) -> tuple[str, ...]:
+    """The lines of a text as queries, without empty lines."""
+    return tuple(line.strip() for line in clean_text(text).splitlines() if line.strip())
+
+
+def _parse_queries(values: list[str]) -> tuple[str, ...]:
+    if len(values) > MOST_QUERIES:
+        raise ValueError(f"there are more than {MOST_QUERIES:,}")
+    return clean_queries("\n".join(" ".join(value.splitlines()) for value in values))
+
+
 def _parse_corpus(values: list[str]) -> str:
     value = _single(values)
     if not re.fullmatch(r"[0-9a-f]{32}", value):
@@ -241,6 +255,8 @@ def _layers_view() -> Setting:
 
 
 MOST_RUNS = 24
+MOST_QUERIES = 1_000  # searched at once
+LEAST_PAIRS, MOST_PAIRS = 10, 1_000  # of similar sentences
 MOST_CODE = 24  # characters of a class's code
 MOST_PATCHES = 12  # made together
 MOST_EXPERIMENT_SEED = 9_999
@@ -398,7 +414,7 @@ SETTINGS: tuple[Setting, ...] = (
     # Search
     _choice("search_view", "view", ("results", "queries", "pairs", "corpus"), SEARCH),
     _flag("blind", "blind", False, SEARCH, words="blind comparison"),
-    _text("query", "q", (*SEARCH, *PAIRS), DEFAULT_QUERY, 1_000),
+    replace(_text("query", "q", (*SEARCH, *PAIRS), DEFAULT_QUERY, 1_000), if_chosen=True),
     _choice("similarity", "sim", SIMILARITIES, (*SEARCH, *EVALUATE)),
     _number("k", "k", 10, 100, (*SEARCH, *PAIRS), least=1, words="number of hits"),
     _choice("compare_with", "vs", COMPARISONS, SEARCH, words="comparison"),
@@ -409,6 +425,10 @@ SETTINGS: tuple[Setting, ...] = (
     ),  # None: the model's own pooling
     _choice("similarity2", "sim2", SIMILARITIES, SEARCH, words="similarity of the comparison"),
     _number("why", "why", None, 100_000_000, SEARCH, words="explained hit"),
+    Setting(  # None: the ready-made ones
+        "typed_queries", "qs", None, _parse_queries, lambda value: list(value) or [""], SEARCH, words="list of queries"
+    ),
+    _number("shown_pairs", "n", None, MOST_PAIRS, SEARCH, least=LEAST_PAIRS, words="number of pairs"),
     # Evaluate
     _choice("evaluate_view", "view", ("grid", "compare", "kinds", "graded", "similarity", "lab", "pairs"), EVALUATE),
     _text("query_column", "col", (*EVALUATE, *WHY), words="column with the queries"),

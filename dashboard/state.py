@@ -16,16 +16,21 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from components import packing
 from components.errors import UserError
-from dashboard.settings import SETTINGS
+from dashboard.settings import SETTINGS, Setting
 
 NOTICE_SECONDS = 8.0
 _RESTORED = "_restored"  # session key: the names of settings to how often they were restored
 _ARRIVALS = "_arrivals"  # session key
+EXPECTED_REVISIONS = "_expected_revisions"  # session key: model keys to the revisions that a session file names
 _POSTPONED = "_address_postponed"  # session key
 OF_SENTENCES = {"s", "t"}  # the keys that a short address leaves out: the sentences, and the tokens chosen in them
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
+PACKED = "z"  # the key of long texts in an address that would be too long without it
+LONG = 80  # characters of a setting's texts that are packed, and left out if that is not enough
 
+MODELS = ("model", "model2", "cross_encoder")  # the settings that name a model
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
@@ -57,6 +62,7 @@ def reset() -> None:
         for setting in SETTINGS:
             st.session_state.pop(setting.name, None)
     st.session_state.pop("_notices", None)
+    st.session_state.pop(EXPECTED_REVISIONS, None)
 
 
 def restorations(name: str) -> int:
@@ -105,8 +111,23 @@ def arrivals() -> int:
 def _take_address(page: str) -> None:
     st.session_state[_ARRIVALS] = arrivals() + 1
     address = {key: st.query_params.get_all(key) for key in st.query_params}
-    apply(page, address)
+    apply(page, _unpacked(address))
     st.session_state["_address"] = address
+
+
+def _unpacked(address: dict[str, list[str]]) -> dict[str, list[str]]:
+    """An address with the texts that were packed; without them, and with a notice, if they are damaged."""
+    words = address.get(PACKED)
+    if words is None:
+        return address
+    others = {key: texts for key, texts in address.items() if key != PACKED}
+    try:
+        if len(words) != 1 or len(words[0]) > ADDRESS_LIMIT:
+            raise ValueError("it is longer than a link can be")
+        return packing.unpack(words[0]) | others
+    except ValueError as problem:
+        notice(f"The link's long texts (“{PACKED}”) were ignored: {problem}.")
+        return others
 
 
 def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) -> None:
@@ -115,7 +136,6 @@ def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) 
     `keep`: the names of settings whose values stay, whatever the address says.
     """
     st.session_state.pop("_anchors", None)  # the token positions in the address belong to its own sentences
-    linked: set[str] = st.session_state.setdefault("_linked_models", set())
     known = set()
     for setting in SETTINGS:
         used = page in setting.pages
@@ -130,33 +150,88 @@ def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) 
             if used and (address or not setting.shared):
                 st.session_state.pop(setting.name, None)
             continue
-        try:
-            put(setting.name, setting.parse(address[setting.short]))
-            if setting.name in {"model", "model2", "cross_encoder"}:
-                linked.add(get(setting.name))
-        except (ValueError, UserError) as problem:
-            st.session_state.pop(setting.name, None)
+        if problem := _take(setting, address[setting.short]):
             value = ", ".join(address[setting.short])[:60]
-            reason = str(problem).rstrip(".")
-            notice(f"The link's {setting.label} (“{setting.short}” is {value!r}) was ignored: {reason}.")
+            notice(f"The link's {setting.label} (“{setting.short}” is {value!r}) was ignored: {problem}.")
     for key in address.keys() - known:
         notice(f"This page does not use the link's “{key[:30]}”.")
 
 
+def _take(setting: Setting, texts: list[str]) -> str:
+    """Give a setting the value that somebody else's texts stand for; its default if they are invalid, and the reason."""
+    try:
+        put(setting.name, setting.parse(texts))
+    except (ValueError, UserError) as problem:
+        st.session_state.pop(setting.name, None)
+        return str(problem).rstrip(".")
+    if setting.name in MODELS:
+        st.session_state.setdefault("_linked_models", set()).add(get(setting.name))
+    return ""
+
+
+def chosen() -> dict[str, list[str]]:
+    """The texts of every setting that this session has a value for, by the setting's name."""
+    found: dict[str, list[str]] = {}
+    for setting in SETTINGS:
+        if st.session_state.get(setting.name) is not None and (texts := _texts_of(setting)) is not None:
+            found[setting.name] = texts
+    return found
+
+
+def apply_chosen(values: dict[str, list[str]]) -> list[str]:
+    """Give every setting its value in `values`, by name, or else its default; returns what was ignored, in sentences."""
+    st.session_state.pop("_anchors", None)
+    ignored = []
+    for setting in SETTINGS:
+        if setting.name not in values:
+            st.session_state.pop(setting.name, None)
+        elif problem := _take(setting, values[setting.name]):
+            ignored.append(f"The {setting.label} was ignored: {problem}.")
+    if unknown := sorted(values.keys() - _BY_NAME.keys()):
+        ignored.append(f"There is no setting {', '.join(f'“{name[:30]}”' for name in unknown[:5])}.")
+    return ignored
+
+
 def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
-    """The page's settings that differ from their defaults, and whether the address has room for the sentences."""
+    """The page's settings that differ from their defaults, and whether the address has room for all of them.
+
+    Where the address would be too long, its long texts are packed; if it still is, it goes without the sentences, and at
+    last without all long texts.
+    """
     address: dict[str, list[str]] = {}
     for setting in SETTINGS:
-        if page not in setting.pages or (value := get(setting.name)) == setting.default:
+        if page not in setting.pages:
             continue
-        # A value that cannot be written is left out of the link: it must not make the page fail.
-        with contextlib.suppress(TypeError, ValueError):
-            texts = setting.show(value)
-            if all(isinstance(text, str) for text in texts):
-                address[setting.short] = texts
-    if size_of([(key, text) for key, texts in address.items() for text in texts]) <= ADDRESS_LIMIT:
-        return address, True
-    return {key: texts for key, texts in address.items() if key not in OF_SENTENCES}, False
+        is_default = get(setting.name) == setting.default
+        if is_default and not (setting.if_chosen and setting.name in st.session_state):
+            continue
+        texts = _texts_of(setting)
+        if texts is not None:
+            address[setting.short] = texts
+    rest = {key: texts for key, texts in address.items() if key not in OF_SENTENCES}
+    for written, has_room in ((address, True), (_packed(address), True), (rest, False), (_packed(rest), False)):
+        if size_of(_items(written)) <= ADDRESS_LIMIT:
+            return written, has_room
+    return {key: texts for key, texts in rest.items() if size_of(_items({key: texts})) <= LONG}, False
+
+
+def _packed(address: dict[str, list[str]]) -> dict[str, list[str]]:
+    long = {key: texts for key, texts in address.items() if size_of(_items({key: texts})) > LONG}
+    short = {key: texts for key, texts in address.items() if key not in long}
+    return short | ({PACKED: [packing.pack(long)]} if long else {})
+
+
+def _texts_of(setting: Setting) -> list[str] | None:
+    """What an address writes for a setting's value; None for one that cannot be written: it must not make the page fail."""
+    with contextlib.suppress(TypeError, ValueError):
+        texts = setting.show(get(setting.name))
+        if all(isinstance(text, str) for text in texts):
+            return texts
+    return None
+
+
+def _items(address: dict[str, list[str]]) -> list[tuple[str, str]]:
+    return [(key, text) for key, texts in address.items() for text in texts]
 
 
 def named_values(page: str) -> dict[str, str]:

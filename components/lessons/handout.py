@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
 from html import escape
 
 from components.lessons.lesson import Lesson, Scene
+from components.markup import to_html
 
 _STYLE = """
 @page { size: A4; margin: 18mm 16mm; }
@@ -36,7 +36,7 @@ def handout(lesson: Lesson, links: Mapping[tuple[int, int], str], pictures: Mapp
     answers = []
     for number, step in enumerate(lesson.steps, 1):
         parts.append(f"<h2>{number}. {escape(step.title)}</h2>")
-        parts.append(_html(step.text))
+        parts.append(to_html(step.text))
         parts.append(_figure(step.scene, links.get((number, 0)), pictures.get((number, 0))))
         question = step.question
         if question is None:
@@ -47,7 +47,7 @@ def handout(lesson: Lesson, links: Mapping[tuple[int, int], str], pictures: Mapp
         figure = ""
         if question.scene is not None:
             figure = _figure(question.scene, links.get((number, 1)), pictures.get((number, 1)))
-        answers.append(f"<h2>Step {number}: {escape(question.text)}</h2>{right}{_html(question.answer)}{figure}")
+        answers.append(f"<h2>Step {number}: {escape(question.text)}</h2>{right}{to_html(question.answer)}{figure}")
     if answers:
         parts.append(f'<section class="answers"><h1>Answers</h1>{"".join(answers)}</section>')
     return (
@@ -70,33 +70,3 @@ def _figure(scene: Scene, link: str | None, picture: bytes | None) -> str:
 
 def _quoted(text: str) -> str:
     return f'"{escape(text, quote=True)}"'
-
-
-def _html(markdown: str) -> str:
-    """The part of Markdown that lessons use: paragraphs, lists, bold, italic and code."""
-    blocks = re.split(r"\n\s*\n", markdown.strip())
-    return "".join(_block(block) for block in blocks)
-
-
-def _block(block: str) -> str:
-    lines = block.splitlines()
-    starts = [number for number, line in enumerate(lines) if line.startswith("- ")]
-    if not starts:
-        return f"<p>{_inline(' '.join(lines))}</p>"
-    before = f"<p>{_inline(' '.join(lines[: starts[0]]))}</p>" if starts[0] else ""
-    ends = [*starts[1:], len(lines)]
-    items = (" ".join(line.strip() for line in lines[start:end])[2:] for start, end in zip(starts, ends, strict=True))
-    return f"{before}<ul>{''.join(f'<li>{_inline(item)}</li>' for item in items)}</ul>"
-
-
-def _inline(text: str) -> str:
-    """Escaped first: only our own marks become HTML."""
-    parts = re.split(r"(`[^`]+`)", escape(text))
-    return "".join(
-        f"<code>{part[1:-1]}</code>"
-        if part.startswith("`") and part.endswith("`") and len(part) > 2
-        else re.sub(
-            r"\*([^*\s](?:[^*]*[^*\s])?)\*", r"<em>\1</em>", re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", part)
-        )
-        for part in parts
-    )

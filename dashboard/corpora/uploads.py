@@ -51,8 +51,10 @@ def kept(
     return result
 
 
-def uploader(kind: str, label: str, *, key: str, **arguments: Any) -> Any:
+def uploader(kind: str, label: str, *, key: str, most_bytes: int | None = None, **arguments: Any) -> Any:
     """An uploader of files of a kind; returns its file or files.
+
+    `most_bytes`: the largest file, where the kind has a limit below the operator's.
 
     Streamlit empties an uploader when its view is left. What was read stays in use: only a person who removes the
     file from the uploader, or presses "Remove" in `earlier`, ends that.
@@ -62,7 +64,8 @@ def uploader(kind: str, label: str, *, key: str, **arguments: Any) -> Any:
         if not st.session_state[key]:
             forget(kind)
 
-    limit = max(1, browser_limits().bytes >> 20)  # Streamlit's MB are 2**20 bytes, like those of the limits
+    most = min(browser_limits().bytes, most_bytes or browser_limits().bytes)
+    limit = max(1, most >> 20)  # Streamlit's MB are 2**20 bytes, like those of the limits
     _free_left()
     is_allowed = access.uploads_allowed()
     files = st.file_uploader(

@@ -97,8 +97,8 @@ def _foot(page: str, lesson: Lesson, number: int) -> None:
         st.button("Leave the lesson", key="lesson_leave", icon=":material/close:", on_click=steps.leave)
 
 
-def class_code() -> None:
-    """A button that opens the field for the class's code."""
+def class_code(key: str = "") -> None:
+    """A button that opens the field for the class's code; `key` tells a second one on the same page apart."""
     code = state.get("class_code")
     with st.popover(f"Class {code}" if code else "Class", icon=":material/groups:"):
         controls.bind(
@@ -107,6 +107,7 @@ def class_code() -> None:
             "Class code",
             from_widget=settings.class_code,
             max_chars=settings.MOST_CODE,
+            key=key,
             placeholder="such as 7b-monday",
         )
         st.caption(

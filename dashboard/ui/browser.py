@@ -215,7 +215,7 @@ def tools(
     """
     link_hint = "Copies an address that restores the model and the settings of this page"
     if not can_link:
-        link_hint = "The sentences are too long for a link; download them instead"
+        link_hint = "The texts are too long for a link; save the session as a file instead"
     other = "Light" if is_dark else "Dark"
     web_component("tools", f"<div>{_LINK_BUTTON}{_THEME_BUTTON}</div>")(
         key=key,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import bars, matrices, theme
+from components.charts.stand_alone import page as stand_alone
 from components.snippets import notebook as notebooks
 from components.snippets.notebook import TitledSnippet
 from dashboard import state
+from dashboard.sharing import figure_files, report
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
@@ -71,9 +74,11 @@ def figure(
     )
     if message and message_below:
         st.markdown(f":material/insights: {message}")
-    data(key, table, code, _title(chart))
+    part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
+    report.add(part, table)
+    data(key, table, code, _title(chart), draw_files=partial(figure_files.draw, part, key=key))
     if read:
-        reading(read, not_shown)
+        _reading(read, not_shown)
 
 
 _DRAWN = "_figures_drawn"  # session key: the code of each figure that the page shows now, by the figure's key
@@ -200,16 +205,30 @@ def part_bars(
 
 def reading(read: str, not_shown: str, stacked: bool = False) -> None:
     """Write how to read a figure and what it does not show, side by side or `stacked`."""
+    report.add(stand_alone.Part(read=read, not_shown=not_shown))
+    _reading(read, not_shown, stacked)
+
+
+def _reading(read: str, not_shown: str, stacked: bool = False) -> None:
     left, right = (st.container(), st.container()) if stacked else st.columns(2)
     left.markdown(f"**How to read this**  \n{read}")
     right.markdown(f"**What it does not show**  \n{not_shown}")
 
 
-def data(key: str, table: Callable[[], pd.DataFrame], code: Snippet | None, title: str = "") -> None:
+def data(
+    key: str,
+    table: Callable[[], pd.DataFrame],
+    code: Snippet | None,
+    title: str = "",
+    draw_files: Callable[[], None] | None = None,
+) -> None:
     """A panel with numbers as a table and a CSV, and the code that gives them; made when a person opens the panel.
 
     The `title` is that of the figure, or of what the page shows of the numbers: a notebook of the page has it.
+    `draw_files` draws further files of a figure beside the CSV.
     """
+    if draw_files is None:  # the table of a list or of texts, not of a figure
+        report.add(stand_alone.Part(), table)
     label = "Data of this figure" if code is None else "Data and code of this figure"
     panel = st.expander(label, icon=":material/table:", key=f"data_{key}", on_change="rerun")
     if code is not None:
@@ -221,7 +240,10 @@ def data(key: str, table: Callable[[], pd.DataFrame], code: Snippet | None, titl
         with of_table:
             frame = table()
             st.dataframe(frame, hide_index=True, key=f"table_{key}")
-            download(frame, key)
+            with st.container(horizontal=True, key=f"files_{key}"):
+                download(frame, key)
+                if draw_files is not None:
+                    draw_files()
         if of_code is not None and code is not None:
             of_code.code(code.code, language="python")
             of_code.caption("Run it in the folder of this program, or where its `components` can be imported.")
@@ -234,6 +256,11 @@ def plain_table(frame: pd.DataFrame, **arguments: Any) -> None:
     Several spaces stay several. The names of the columns must be the page's own words.
     """
 
+    report.add(stand_alone.Part(table=frame))
+    _plain_table(frame, **arguments)
+
+
+def _plain_table(frame: pd.DataFrame, **arguments: Any) -> None:
     def shown(value: object) -> object:
         return messages.escape(value).replace("  ", "\u00a0 ") if isinstance(value, str) else value
 
@@ -259,8 +286,9 @@ def download(frame: pd.DataFrame, key: str) -> None:
 
 def whole_texts(frame: pd.DataFrame, key: str) -> None:
     """Draw a table whose long texts are wrapped, not clipped; it scrolls if it has many rows."""
+    report.add(stand_alone.Part(table=frame))
     with st.container(height=560 if len(frame) > 10 else "content", key=key):
-        plain_table(frame.rename(columns=messages.escape))
+        _plain_table(frame.rename(columns=messages.escape))
 
 
 def corpus_columns(

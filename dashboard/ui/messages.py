@@ -127,7 +127,15 @@ def needs_second_sentence(texts: Sequence[str]) -> bool:
 
 
 def model_notes(backend: Backend) -> None:
-    """Say which parts that a model was published with are not applied here; most models have none."""
+    """Say which parts that a model was published with are not applied here, and whether a session file had another one."""
+    expected = st.session_state.get(state.EXPECTED_REVISIONS, {}).get(backend.spec.key)
+    if expected not in (None, backend.revision):
+        st.warning(
+            f"**{escape(backend.spec.title)}** is not the same here as where this session was saved: revision "
+            f"{escape(wording.shortened(backend.revision, 16))}, there {escape(wording.shortened(expected, 16))}. "
+            "Numbers can differ.",
+            icon=":material/difference:",
+        )
     if backend.not_applied:
         st.warning(f"**{escape(backend.spec.title)}:** {escape(' '.join(backend.not_applied))}", icon=":material/info:")
 

@@ -10,6 +10,8 @@ from dashboard import state
 from dashboard.ui import browser, messages, sentence_bar, wording
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from components.retrieval.corpora.corpus import Corpus
 
 
@@ -19,8 +21,11 @@ _SLOT = "_data_line"  # the session's place for the name of what a page measures
 _DRAWN_FOR = "_header_drawn_for"  # session key: the page, and whether its open view draws other sentences
 
 
-def draw(page: str, corpus: Corpus) -> None:
-    """Draw the line; `corpus` is the session's, which a page uses unless it calls `measures`."""
+def draw(page: str, corpus: Corpus, draw_session: Callable[[], None]) -> None:
+    """Draw the line; `corpus` is the session's, which a page uses unless it calls `measures`.
+
+    `draw_session` draws the button beside the link that saves and opens sessions.
+    """
     address, has_room = state.address_of(page)
     carried = state.carried(page)
     items = [(key, text) for key, texts in address.items() for text in texts]
@@ -40,6 +45,7 @@ def draw(page: str, corpus: Corpus) -> None:
             carried=carried if can_carry else [item for item in carried if item[0] not in state.OF_SENTENCES],
             long_text=None if can_carry else "\n".join(state.get("sentences")),
         )
+        draw_session()
         is_on = state.get("projector")
         st.button(
             "Leave" if is_on else "Projector",
@@ -50,7 +56,10 @@ def draw(page: str, corpus: Corpus) -> None:
             args=("projector", not is_on),
         )
     if not has_room:
-        st.caption("The sentences are too long for a link, and reloading the page loses them: save them as a file.")
+        st.caption(
+            "The texts are too long for a link, and reloading the page loses them: “Session” (:material/save:) at the top "
+            "saves them as a file."
+        )
 
 
 def is_outdated(page: str) -> bool:

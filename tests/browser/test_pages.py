@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import struct
 from urllib.parse import parse_qs, quote, urlparse
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visit, figure, settle
+from tests.browser.conftest import NewPage, Visit, figure, settle
 
 BANK = {
     "bank (rob) – bank (river)": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
@@ -182,6 +183,25 @@ def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
     header, first = text.splitlines()[:2]
     assert header.startswith("pair,layer 0,layer 1")
     assert first.startswith("bank (rob) – bank (river),0.96")
+
+
+def test_a_figure_is_taken_home_as_a_slide_and_as_a_page_without_a_network(visit: Visit, new_page: NewPage) -> None:
+    page = visit("/layers?s=" + quote("A <script>alert(1)</script> bank.") + "&s=The+bank")
+    page.get_by_text("Data of this figure").click()
+    with page.expect_download() as slide:
+        page.get_by_role("button", name="Slide (PNG)").click()
+    picture = slide.value.path().read_bytes()
+    assert slide.value.suggested_filename.endswith("-slide.png")
+    assert struct.unpack(">II", picture[16:24]) == (1920, 1080)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Page (HTML)").click()
+    home, problems = new_page(), []
+    for event in ("dialog", "pageerror", "request"):
+        home.on(event, lambda found: problems.append(found))
+    home.set_content(saved.value.path().read_text(encoding="utf-8"))
+    expect(home.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    assert problems == []
+    assert home.locator("footer").inner_text().startswith("BERT Internals")
 
 
 # The contrast of an element's text to all that is painted behind it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,17 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components import VERSION
+from components import VERSION, packing
 from components.analysis.pooling import pool
 from components.analysis.similarity import cosines
 from components.arrays import cosine
 from components.charts import curves
-from dashboard import caching, ready_made, settings
+from dashboard import caching, ready_made, settings, state
 from dashboard.jobs import progress
 from dashboard.ui import figures as feedback
 from dashboard.ui import layer_figures, sidebar
 from dashboard.views.tokens import sections
-from tests.dashboard.conftest import Open, chips, figures, plain_table, texts, traces, type_sentences
+from tests.dashboard.conftest import Open, chips, figures, plain_table, setting, texts, traces, type_sentences
 from tests.tiny import save_tiny
 
 BANK = ready_made.ready_made_sets()["bank"].sentences
@@ -824,16 +825,48 @@ def test_a_length_too_small_falls_back_with_a_notice(open_page: Open) -> None:
     assert "truncated" not in texts(app)
 
 
+# Twenty thousand characters that no compression makes short.
+LONG_TEXT = "\n".join(random.Random(number).randbytes(150).hex() for number in range(60))
+
+
+def test_a_long_text_is_packed_into_the_address(open_page: Open) -> None:
+    sentences = [f"The {number}th sentence is about a river, and a bank." for number in range(60)] + ["a,b&c <i>"] * 4
+    app = type_sentences(open_page("tokens", view="tensors", len="9"), "\n".join(sentences))
+    assert state.size_of([("s", text) for text in sentences]) < state.ADDRESS_LIMIT
+    assert app.query_params["s"] == sentences  # as long as they fit, in words
+    sentences = [f"{text} {text} {text}" for text in sentences]
+    type_sentences(app, "\n".join(sentences))
+    assert app.query_params.keys() == {"view", "len", "z"}
+    assert state.size_of([("z", app.query_params["z"][0])]) < 2_000
+    other = open_page("tokens", **app.query_params)
+    assert list(setting(other, "sentences")) == sentences
+    assert not other.warning
+    assert other.query_params == app.query_params
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["1x", "", "x" * 9_000, ["1abc", "1abc"], packing.pack({"s": ["a" * 300_000]}), packing.pack({"nothing": []})],
+)
+def test_packed_texts_that_are_damaged_or_too_large_are_ignored(open_page: Open, word: str | list[str]) -> None:
+    app = open_page("tokens", z=word, view="tensors")
+    assert setting(app, "sentences") in (None, BANK)
+    assert setting(app, "tokens_view") == "tensors"
+    assert "were ignored" in texts(app) or "does not use the link's “nothing”" in texts(app)
+    assert not app.exception
+
+
 def test_links_that_are_too_long_cannot_be_copied(open_page: Open) -> None:
     app = open_page("tokens")
-    type_sentences(app, "\n".join(f"sentence number {n} " * 8 for n in range(60)))
+    type_sentences(app, LONG_TEXT)
     raw = next(item.proto.json for item in app.get("bidi_component") if "Copy link" in item.proto.json)
     tools = json.loads(raw)
     assert tools["link"]["enabled"] is False
     assert tools["theme"].get("enabled", True)  # a reload loses no sentence: the browser keeps them
-    assert tools["theme"]["longText"].startswith("sentence number 0")
+    assert tools["theme"]["longText"] == LONG_TEXT
     assert not {"s", "t"} & {key for key, _ in tools["theme"]["carried"]}
-    assert "s" not in app.query_params
+    assert not {"s", "z"} & app.query_params.keys()
+    assert "at the top saves them as a file" in texts(app)
 
 
 def test_a_csv_holds_no_formulas() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from components.errors import UserError
 from components.model.contributions.path_products import MOST_STEPS
-from dashboard import ready_made, settings
+from dashboard import ready_made, settings, state
 
 EXAMPLES = {
     "model": "google-bert/bert-base-uncased",
@@ -152,6 +152,8 @@ EXAMPLES = {
     "pooling2": "cls",
     "similarity2": "dot",
     "why": 17,
+    "typed_queries": ("a & b = <c>?", "日本語 😀"),
+    "shown_pairs": 25,
     "evaluate_view": "lab",
     "query_column": "headline",
     "measure": "ndcg",
@@ -229,6 +231,7 @@ def test_short_keys_are_unique_on_every_page() -> None:
     for page in settings.PAGES:
         keys = [setting.short for setting in settings.SETTINGS if page in setting.pages]
         assert len(keys) == len(set(keys)), page
+        assert state.PACKED not in keys
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from components import packing
 from components.command_line import program
 from components.errors import UserError
 from components.retrieval.corpora.corpus import columns_of, read_corpus
@@ -31,6 +32,7 @@ from components.retrieval.index.folder import FORMAT, KIND, MANIFEST, open_index
 from components.retrieval.search.static_vectors import read_static_vectors
 from dashboard import state
 from dashboard.settings import PAGES, SETTINGS
+from dashboard.sharing import session_file
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(1_800)]  # one test has thousands of cases
 
@@ -358,3 +360,38 @@ def test_the_files_are_read_before_they_are_mutated() -> None:
     assert read_table(PARQUET, "a.parquet").columns["text"] == SENTENCES
     for name, content in SENSES.items():
         assert len(read_senses(content, name).rows) == len(SENTENCES), name
+
+
+# --- What people share
+
+SHARED = {setting.name: setting.show(setting.default) for setting in SETTINGS if setting.default not in (None, ())}
+SESSION = json.dumps(
+    {"format": session_file.FORMAT, "format_version": 1, "page": "search", "settings": SHARED,
+     "models": {"model": {"key": "embedded", "revision": "r"}}, "versions": {"torch": "2"},
+     "corpus": {"name": "c", "included": False}}
+).encode()  # fmt: skip
+PACKED = packing.pack({"s": SENTENCES, "view": ["tensors"], "t": ["1", "2"]}).encode()
+
+
+@cases(1_000)
+@given(content=mutated(SESSION))
+def test_a_session_file_is_opened_or_refused(content: bytes) -> None:
+    try:
+        file = session_file.read(content)
+    except UserError:
+        return
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("streamlit.session_state", {})
+        session_file.open_session(file)
+        again = state.chosen()
+        assert state.apply_chosen(again) == []  # what was accepted can be saved and opened again
+        assert state.chosen() == again
+
+
+@cases(1_000)
+@given(word=st.one_of(st.text(max_size=40), mutated(PACKED).map(lambda content: content.decode("latin-1"))))
+def test_packed_texts_are_read_or_ignored_with_a_notice(word: str) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        session_of("tokens", {state.PACKED: [word], "view": ["tensors"]}, monkeypatch)
+        assert state.get("tokens_view") == "tensors"
+        assert all(isinstance(text, str) for text in state.get("sentences"))

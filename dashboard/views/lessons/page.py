@@ -26,7 +26,7 @@ def render() -> None:
         )
     messages.notices("lessons")
     with st.container(horizontal=True, vertical_alignment="center", key="lesson_class"):
-        panel.class_code()
+        panel.class_code(key="w_class_code_of_page")  # the open lesson's panel has one too
         st.caption("A class that enters one code sees its answers counted, without names.", width="content")
     for level in LEVELS:
         chosen = [lesson for lesson in ready_made.lessons().values() if lesson.level == level]

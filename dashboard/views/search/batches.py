@@ -13,7 +13,7 @@ from components.errors import InputError
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
 from components.snippets import search as snippets
-from dashboard import caching
+from dashboard import caching, settings
 from dashboard.corpora import uploads
 from dashboard.jobs import progress
 from dashboard.ui import controls, figures, wording
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from components.retrieval.index.folder import VectorIndex
     from dashboard.views.search.request import SearchRequest
 
-MOST_QUERIES = 1_000
-MOST_PAIRS = 1_000
 PAIRS_AT_ONCE = 5_000  # sentences whose pairs are all compared without asking
 
 
@@ -85,15 +83,21 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
 
 def _queries() -> tuple[str, ...]:
     """The queries of the uploaded file, or else those typed; none if there is a file that cannot be read."""
-    st.session_state.setdefault("w_queries_text", st.session_state.get("_queries_text", "\n".join(READY_QUERIES)))
-    st.text_area("Queries, one per line", key="w_queries_text", height=120)
-    st.session_state["_queries_text"] = typed = st.session_state["w_queries_text"]
+    typed = controls.bind(
+        "typed_queries",
+        st.text_area,
+        "Queries, one per line",
+        default="\n".join(READY_QUERIES),
+        to_widget="\n".join,
+        from_widget=settings.clean_queries,
+        height=120,
+    )
     with st.popover("Upload queries", icon=":material/upload_file:", width="content"):
         file = uploads.uploader("queries", "A file with one query per line", key="queries_file", type=["txt"])
     of_file = uploads.kept("queries", caching.query_files(), file, _read_queries)
     if of_file is not None or file is not None:
         return of_file or ()
-    return _few_enough([line.strip() for line in typed.splitlines() if line.strip()])
+    return _few_enough(settings.clean_queries(typed))
 
 
 def _read_queries(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[str, ...]:
@@ -104,10 +108,10 @@ def _read_queries(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[str, .
 
 
 def _few_enough(lines: Sequence[str]) -> tuple[str, ...]:
-    if len(lines) > MOST_QUERIES:
+    if len(lines) > settings.MOST_QUERIES:
         raise InputError(
             f"There are {len(lines):,} queries.",
-            f"At most {MOST_QUERIES:,} can be searched at once.",
+            f"At most {settings.MOST_QUERIES:,} can be searched at once.",
             "Remove some of them.",
         )
     return tuple(lines)
@@ -127,11 +131,11 @@ def pairs(request: SearchRequest) -> None:
         st.info("The corpus has one sentence: there is no pair to compare.")
         return
     layer, pooling = request.cell(index)
-    most = min(MOST_PAIRS, _possible_pairs(request))
+    most = min(settings.MOST_PAIRS, _possible_pairs(request))
     count = most
-    if most > 10:
+    if most > settings.LEAST_PAIRS:
         default = min(100, most)
-        count = controls.checked(st.slider, "Pairs", min_value=10, max_value=most, default=default, key="pair_count")
+        count = controls.number("shown_pairs", "Pairs", settings.LEAST_PAIRS, most, default)
     similar = _most_similar(request, index, layer, pooling)
     if similar is None:
         return
@@ -163,7 +167,7 @@ def pairs(request: SearchRequest) -> None:
 def _most_similar(
     request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling
 ) -> tuple[SimilarPair, ...] | None:
-    """The MOST_PAIRS most similar pairs, best first, as soon as all pairs are compared.
+    """The settings.MOST_PAIRS most similar pairs, best first, as soon as all pairs are compared.
 
     None before that: the button that starts it (a large corpus takes a while), the progress or the error is drawn. The
     number of pairs that are shown is no part of the request: fewer pairs are the first of these.
@@ -178,7 +182,7 @@ def _most_similar(
     vectors, texts = index.engine(layer, pooling).vectors, corpus.texts
 
     def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[SimilarPair, ...]:
-        return most_similar_pairs(vectors, MOST_PAIRS, texts, report_progress, is_cancelled)
+        return most_similar_pairs(vectors, settings.MOST_PAIRS, texts, report_progress, is_cancelled)
 
     job = jobs.request(
         key,

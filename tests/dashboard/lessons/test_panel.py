@@ -160,7 +160,7 @@ def test_an_unknown_lesson_is_refused_with_a_notice(open_page: Open, value: str)
 
 def test_a_class_code_has_no_other_characters(open_page: Open) -> None:
     app = open_page("lessons")
-    app.text_input(key="w_class_code").set_value(" 7B Monday <b> ").run()
+    app.text_input(key="w_class_code_of_page").set_value(" 7B Monday <b> ").run()
     assert setting(app, "class_code") == "7b-monday-b"
     assert "was ignored" in open_page("layers", **{"class": "<b>"}).warning[0].value
 
@@ -193,3 +193,12 @@ def test_home_and_the_page_of_lessons_offer_them(open_page: Open) -> None:
     assert has(home, "start_tokens")
     assert [key for key in ready_made.lessons() if not has(lessons, f"start_{key}")] == []
     assert not lessons.warning
+
+
+def test_the_page_of_lessons_opens_beside_an_open_lesson(open_page: Open) -> None:
+    app = open_page("lessons", lesson="two-banks")
+    app.switch_page("views/lessons/page.py").run()
+    assert not app.exception  # the panel and the page each have a field for the class's code
+    assert has(app, "lesson_next")
+    app.text_input(key="w_class_code_of_page").set_value("7b").run()
+    assert app.text_input(key="w_class_code").value == "7b"

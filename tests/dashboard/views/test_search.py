@@ -22,7 +22,7 @@ from components.retrieval.search import lexical
 from components.retrieval.search.lexical import make_ranker
 from components.retrieval.search.paraphrases import most_similar_pairs
 from components.retrieval.search.rerank import late_interaction_scores
-from dashboard import caching
+from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.views.search import batches
 from dashboard.views.search.request import SearchRequest
@@ -209,7 +209,7 @@ def test_markup_in_a_query_is_text(open_page: Open, demo_vectors: np.ndarray) ->
 
 def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None:
     app = open_page("search", view="queries")
-    app.text_area(key="w_queries_text").set_value("volcano erupted\n\nactor wins award\n").run()
+    app.text_area(key="w_typed_queries").set_value("volcano erupted\n\nactor wins award\n").run()
     assert not app.dataframe  # which would clip long sentences
     table = app.table[0].value
     assert list(table["query"]) == ["volcano erupted", "actor wins award"]
@@ -278,7 +278,7 @@ def test_two_people_wait_for_one_comparison_of_all_pairs(
     app.run()
     assert len(app.table[0].value) == 100
     first = app.table[0].value
-    app.slider(key="pair_count").set_value(30).run()
+    app.slider(key="w_shown_pairs").set_value(30).run()
     assert app.table[0].value.equals(first[:30])
     assert comparison.runs == 1  # fewer pairs are the first of those that are there
 
@@ -337,7 +337,7 @@ def test_queries_of_a_file_are_read_once_and_a_bad_file_leaves_them(
         app.file_uploader(key="queries_file").upload("mine.txt", b"actor wins award\n\nvolcano erupted\n").run().run()
         assert list(app.table[0].value["query"]) == ["actor wins award", "volcano erupted"]
     assert len(reads) == 1
-    too_many = "\n".join(f"query {number}" for number in range(batches.MOST_QUERIES + 1)).encode()
+    too_many = "\n".join(f"query {number}" for number in range(settings.MOST_QUERIES + 1)).encode()
     app.file_uploader(key="queries_file").set_value(("many.txt", too_many, "text/plain")).run()
     assert "There are 1,001 queries." in texts(app).replace("\\", "")
     assert list(app.table[0].value["query"]) == ["actor wins award", "volcano erupted"]

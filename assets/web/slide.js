@@ -1,0 +1,19 @@
+// Saves the figure with this key as a picture the size of a slide. Streamlit keeps plotly to itself, but the figure's own
+// camera reads its options at the click: it gets those of the slide, and its own ones back. On a phone it is hidden, not gone.
+export default function ({ data, parentElement }) {
+  const button = parentElement.querySelector("button");
+  button.textContent = data.label;
+  button.title = data.hint;
+  button.onclick = () => {
+    const plot = document.querySelector(`.st-key-${CSS.escape(data.figure)} .js-plotly-plot`);
+    const camera = plot?.querySelector('.modebar-btn[data-title^="Download plot"]');
+    if (!camera) {
+      button.textContent = "There is no figure to save";
+      return;
+    }
+    const own = plot._context.toImageButtonOptions;
+    plot._context.toImageButtonOptions = data.options;
+    camera.click();
+    plot._context.toImageButtonOptions = own;
+  };
+}

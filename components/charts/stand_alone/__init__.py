@@ -1,0 +1,1 @@
+"""Figures and tables as pages of HTML that open without a network."""

@@ -1,0 +1,103 @@
+"""Figures as a page of HTML that needs no other file and no network: plotly's code is in it.
+
+Each text is escaped; a figure's own labels were made safe when it was drawn. The page may load nothing and talk to nobody: its
+content security policy says so to the browser.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+import plotly.io
+from plotly.offline import get_plotlyjs
+
+from components.markup import to_html
+
+MOST_ROWS = 200  # of a table
+# Some figures are drawn by WebGL, for which plotly compiles code of its own.
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "worker-src blob:; font-src data:"
+)
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #1b2230; background: #fff; }
+body { max-width: 72rem; margin: 1.5rem auto; padding: 0 1rem; }
+h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem; } h2 { font-size: 1.05rem; margin: 1.2rem 0 .2rem; }
+p { margin: .4rem 0; } section { margin: 0 0 2rem; } .texts { display: grid; grid-template-columns: 1fr 1fr; gap: 1.5rem; }
+.facts, footer { color: #5b6472; font-size: .9rem; } footer { border-top: 1px solid #ccd; margin-top: 1.5rem; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+th, td { text-align: left; vertical-align: top; padding: .2rem .6rem; border: 1px solid #ccd; } details { margin: .5rem 0; }
+@media (max-width: 640px) { .texts { grid-template-columns: 1fr; gap: 0; } }
+@media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
+"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A figure or a table with the texts that belong to it, which are Markdown as the pages write it."""
+
+    figure: go.Figure | None = None
+    table: pd.DataFrame | None = None
+    alt: str = ""  # what the figure shows, for those who cannot see it
+    message: str = ""
+    read: str = ""  # how to read it
+    not_shown: str = ""
+
+
+def page(title: str, parts: Sequence[Part], footer: str, facts: Sequence[str] = (), heading: bool = True) -> str:
+    """A page of figures and tables; `title`, `facts` and `footer` are plain texts. `heading`: the title stands on the page."""
+    name = html.escape(title)
+    has_figures = any(part.figure is not None for part in parts)
+    listed = f'<p class="facts">{"<br>".join(map(html.escape, facts))}</p>' if facts else ""
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}"><style>{_STYLE}</style>'
+        f"{f'<script>{get_plotlyjs()}</script>' if has_figures else ''}</head><body>"
+        f"{f'<h1>{name}</h1>' if heading else ''}{listed}{''.join(map(_section, parts))}"
+        f"<footer>{html.escape(footer)}</footer></body></html>"
+    )
+
+
+def title_of(figure: go.Figure) -> str:
+    """A figure's title as plain text."""
+    return html.unescape(re.sub(r"<[^>]*>", " ", figure.layout.title.text or "")).strip()
+
+
+def _section(part: Part) -> str:
+    below = f'<div class="texts">{_text("How to read this", part.read)}{_text("What it does not show", part.not_shown)}</div>'
+    return (
+        f"<section>{to_html(part.message) if part.message else ''}{_figure(part)}"
+        f"{below if part.read or part.not_shown else ''}{_table(part)}</section>"
+    )
+
+
+def _figure(part: Part) -> str:
+    if part.figure is None:
+        return ""
+    shown = go.Figure(part.figure).update_layout(template="plotly_white", paper_bgcolor="#fff", font_color="#1b2230")
+    shown.update_layout(title_font_weight="bold")
+    drawn = plotly.io.to_html(
+        shown, full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True}
+    )
+    return f'<div role="img" aria-label="{html.escape(part.alt)}">{drawn}</div>'
+
+
+def _table(part: Part) -> str:
+    """The table, of at most MOST_ROWS rows; below a figure it is folded."""
+    if part.table is None:
+        return ""
+    rows = part.table.head(MOST_ROWS)
+    table = f'<div class="wide">{rows.to_html(index=False, escape=True, border=0)}</div>'
+    if len(part.table) > MOST_ROWS:
+        table += f'<p class="facts">The first {MOST_ROWS:,} of {len(part.table):,} rows.</p>'
+    return table if part.figure is None else f"<details><summary>Data of this figure</summary>{table}</details>"
+
+
+def _text(title: str, markdown: str) -> str:
+    return f"<div><h2>{title}</h2>{to_html(markdown)}</div>" if markdown else ""

@@ -1,0 +1,50 @@
+"""Texts packed into one short word for an address: JSON, compressed by deflate, written in base64 for addresses.
+
+Whoever opens a link unpacks what somebody else has written: a small word could hold a text of many megabytes. So no more is
+ever unpacked than the limit, and nothing but texts is accepted.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+
+MOST_BYTES = 256 << 10  # of unpacked texts: several times what a page takes
+_FORMAT = "1"  # the first character of each word, so that a later format can tell this one
+_RAW = -15  # deflate without zlib's header and checksum: 6 bytes less
+
+
+def pack(texts: Mapping[str, Sequence[str]]) -> str:
+    """Keys and their texts as one word of letters, digits, "-" and "_"."""
+    plain = json.dumps({key: list(values) for key, values in texts.items()}, ensure_ascii=False, separators=(",", ":"))
+    deflate = zlib.compressobj(9, wbits=_RAW)
+    packed = deflate.compress(plain.encode(errors="replace")) + deflate.flush()
+    return _FORMAT + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def unpack(word: str) -> dict[str, list[str]]:
+    """The keys and texts of a word. Raises ValueError if it is damaged or holds more than MOST_BYTES."""
+    if len(word) > MOST_BYTES or not re.fullmatch(rf"{_FORMAT}[A-Za-z0-9_-]+", word):
+        raise ValueError("it is damaged")
+    inflate = zlib.decompressobj(wbits=_RAW)
+    try:
+        packed = base64.urlsafe_b64decode(word[1:] + "=" * (-len(word[1:]) % 4))
+        plain = inflate.decompress(packed, MOST_BYTES + 1)
+        if len(plain) > MOST_BYTES:
+            raise ValueError(f"it holds more than {MOST_BYTES >> 10} kB")
+        if not inflate.eof or inflate.unused_data:
+            raise ValueError("it is damaged")
+        found = json.loads(plain.decode())
+    except (binascii.Error, zlib.error, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as problem:
+        raise ValueError("it is damaged") from problem
+    if not isinstance(found, dict) or not all(map(_is_texts, found.values())):
+        raise ValueError("it is damaged")
+    return found
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)

@@ -1,0 +1,95 @@
+"""A whole page as a report: one HTML file with its settings, figures and tables, which opens without a network.
+
+Figures and tables are collected while a page is drawn, and only while the panel that offers the report is open: the memory
+of a session is for small things.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components import VERSION
+from components.charts.stand_alone import page as stand_alone
+from components.charts.stand_alone.page import Part
+from components.model.catalog import spec_of
+from dashboard import settings, state
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+log = logging.getLogger(__name__)
+_COLLECTED = "_report"  # session key
+LEFT_OUT = "Rows of tokens, lists of hits and bertviz's drawings are not in it."
+
+
+@dataclass(eq=False)
+class Report:
+    """What a page has drawn since it began, in order."""
+
+    title: str = "BERT Internals"
+    facts: tuple[str, ...] = ()
+    parts: list[tuple[Part, Callable[[], pd.DataFrame] | None]] = field(default_factory=list)
+
+
+def collect(page: str) -> Report:
+    """Begin to collect what a page draws from now on; the result fills while the page is drawn."""
+    report = Report(facts=facts_of(page))
+    st.session_state[_COLLECTED] = report
+    return report
+
+
+def stop() -> None:
+    """Collect nothing any more."""
+    st.session_state.pop(_COLLECTED, None)
+
+
+def begin_view(page: str, title: str) -> None:
+    """A page begins to draw a view: what was collected of the one before is dropped."""
+    if (report := st.session_state.get(_COLLECTED)) is not None:
+        report.title, report.facts = title, facts_of(page)
+        report.parts.clear()
+
+
+def add(part: Part, table: Callable[[], pd.DataFrame] | None = None) -> None:
+    """Add what is being drawn, if anything is collected; `table` gives its numbers."""
+    if (report := st.session_state.get(_COLLECTED)) is not None:
+        report.parts.append((part, table))
+
+
+def facts_of(page: str) -> tuple[str, ...]:
+    """The models, sentences and settings of a page, a line each."""
+    lines = []
+    for setting in settings.SETTINGS:
+        value = state.get(setting.name)
+        if page not in setting.pages or value is None or value == "" or setting.name == f"{page}_view":
+            continue
+        if setting.name in state.MODELS:
+            lines.append(f"{setting.label.capitalize()}: {spec_of(value).title}")
+        elif setting.name == "sentences":
+            lines += [f"Sentence {number}: {text}" for number, text in enumerate(value, 1)]
+        elif value != setting.default:
+            lines.append(f"{setting.label.capitalize()}: {', '.join(setting.show(value))}")
+    return tuple(lines)
+
+
+def to_bytes(report: Report) -> bytes:
+    """The report as it is now, made on the click."""
+    parts = [replace(part, table=_made(table)) if table is not None else part for part, table in list(report.parts)]
+    day = date.today()
+    footer = f"BERT Internals {VERSION}, {day.day} {day:%B %Y}. The report has the figures and tables of one view. {LEFT_OUT}"
+    return stand_alone.page(report.title, parts, footer, report.facts).encode()
+
+
+def _made(table: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:
+    """A figure's numbers; None if they cannot be made any more, which must not cost the person the whole report."""
+    try:
+        return table()
+    except Exception as problem:  # noqa: BLE001 - each figure makes its table in its own way
+        log.warning("a table of a report could not be made: %s", type(problem).__name__)
+        return None

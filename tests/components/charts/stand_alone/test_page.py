@@ -1,0 +1,98 @@
+"""Figures as a page that opens without a network: the same data, no other host, and texts that stay texts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from plotly.offline import get_plotlyjs
+
+from components.charts import curves, theme
+from components.charts.stand_alone import page as stand_alone
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\" onload='x'"
+
+
+class Tags(HTMLParser):
+    """The elements of a page, with their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+@pytest.fixture(scope="module")
+def figure() -> go.Figure:
+    values = np.array([[1.0, 0.5, 0.25]], np.float32)
+    return curves.layer_curves(
+        values, [theme.plain(HOSTILE)], HOSTILE, details=[theme.plain(HOSTILE)], y_title="cosine"
+    )
+
+
+def without_plotly(text: str) -> str:
+    """The page without plotly's own code, which is there once."""
+    assert text.count(get_plotlyjs()) == 1
+    return text.replace(get_plotlyjs(), "")
+
+
+def test_the_page_has_the_figures_data_and_its_texts(figure: go.Figure) -> None:
+    table = pd.DataFrame({"layer": [0, 1, 2], "cosine": [1.0, 0.5, 0.25]})
+    part = stand_alone.Part(figure, table, "Alt text", "It **falls**.", "Left to right.", "Why.")
+    text = without_plotly(stand_alone.page("A title", [part], "A footer", ["Model: x"]))
+    for words in (
+        "<h1>A title</h1>",
+        "It <strong>falls</strong>.",
+        "Left to right.",
+        "Why.",
+        "A footer",
+        "Model: x",
+        "0.25",
+    ):
+        assert words in text
+    assert 'aria-label="Alt text"' in text
+    data = re.search(r"Plotly\.newPlot\(\s*\"[0-9a-f-]+\",\s*(\[.*?\]),\s*\{\"", text, re.DOTALL)
+    assert data is not None
+    (curve,) = [trace for trace in json.loads(data[1]) if trace.get("showlegend") is not False]
+    drawn = np.frombuffer(base64.b64decode(curve["y"]["bdata"]), curve["y"]["dtype"])
+    np.testing.assert_array_equal(drawn, [1.0, 0.5, 0.25])
+
+
+def test_nothing_is_loaded_from_elsewhere(figure: go.Figure) -> None:
+    text = without_plotly(stand_alone.page("t", [stand_alone.Part(figure)] * 2, "f"))
+    tags = Tags(text).found
+    assert not [attributes for _, attributes in tags if {"src", "href"} & attributes.keys()]
+    (policy,) = [item["content"] for tag, item in tags if tag == "meta" and "http-equiv" in item]
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+    assert "http" not in policy
+    assert not re.search(r"https?://(?!www\.w3\.org)", text.replace("https://plot.ly", ""))
+
+
+def test_texts_of_people_are_texts(figure: go.Figure) -> None:
+    table = pd.DataFrame({HOSTILE: [HOSTILE]})
+    part = stand_alone.Part(figure, table, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
+    text = without_plotly(stand_alone.page(HOSTILE, [part], HOSTILE, [HOSTILE]))
+    tags = Tags(text).found
+    assert "img" not in [tag for tag, _ in tags]
+    assert not [attributes for _, attributes in tags if {"onload", "onerror"} & attributes.keys()]
+    assert text.count("<script") == 1 + 1  # plotly's code, and the figure
+    assert "alert(1)</script>" not in text
+    assert stand_alone.title_of(figure).replace(" ", "") == HOSTILE.replace(" ", "")
+
+
+def test_a_long_table_is_cut_and_says_so() -> None:
+    table = pd.DataFrame({"row": range(500)})
+    text = stand_alone.page("t", [stand_alone.Part(table=table)], "f")
+    assert text.count("<tr") == 1 + stand_alone.MOST_ROWS
+    assert "The first 200 of 500 rows." in text
+    assert get_plotlyjs() not in text  # a page without figures needs none of it

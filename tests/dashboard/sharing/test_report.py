@@ -1,0 +1,82 @@
+"""A page as a report: its figures, tables and settings in one file, collected only while the panel is open."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.sharing import report
+from tests.dashboard.conftest import Open, figures, setting, settled
+
+
+def collected(app: AppTest) -> report.Report:
+    """What the page's panel has collected once it was opened."""
+    app.session_state["session_panel_0"] = True
+    app = settled(app.run())
+    found = setting(app, "_report")
+    assert found is not None
+    return found  # type: ignore[no-any-return]
+
+
+def values(spec: Any) -> list[str]:
+    """The names of a figure's traces."""
+    return [str(trace.get("name")) for trace in spec["data"]]
+
+
+@pytest.mark.parametrize(
+    ("page", "address"),
+    [
+        ("home", {}),
+        ("layers", {"view": "within"}),
+        ("heatmaps", {"view": "blocks", "sa": "1"}),
+        ("why", {"view": "split", "l": "3"}),
+        ("training", {"view": "objective"}),
+    ],
+)
+def test_it_has_the_figures_that_the_page_shows(open_page: Open, page: str, address: dict[str, str]) -> None:
+    app = open_page(page, **address)
+    found = collected(app)
+    drawn = [json.loads(part.figure.to_json()) for part, _ in found.parts if part.figure is not None]
+    assert len(drawn) == len(figures(app)) > 0
+    assert [values(spec) for spec in drawn] == [values(spec) for spec in figures(app)]
+    assert all(part.alt for part, _ in found.parts if part.figure is not None)
+    text = report.to_bytes(found).decode()
+    assert text.count("Plotly.newPlot(") - text.split("<body>")[0].count("Plotly.newPlot(") == len(drawn)
+    app.run()
+    assert len([part for part, _ in setting(app, "_report").parts if part.figure is not None]) == len(
+        drawn
+    )  # not twice
+
+
+def test_it_names_the_model_the_sentences_and_the_settings(open_page: Open) -> None:
+    app = open_page("layers", view="sentences", pool="max", s=["A <b>bank</b>.", "The river."])
+    found = collected(app)
+    assert found.title == app.title[0].value
+    assert {"Model: all-MiniLM-L6-v2", "Sentence 1: A <b>bank</b>.", "Pooling: max"} <= set(found.facts)
+    body = report.to_bytes(found).decode().split("<body>")[1]
+    assert "Sentence 1: A &lt;b&gt;bank&lt;/b&gt;." in body
+    assert "<b>bank" not in body
+    tables = re.findall(r"<td>([0-9.]+)</td>", body)
+    curve = np.asarray(next(trace["y"] for trace in figures(app)[0]["data"] if "bank" in str(trace["name"])), float)
+    assert {f"{value:.4f}".rstrip("0") for value in curve} <= {f"{float(text):.4f}".rstrip("0") for text in tables}
+
+
+def test_a_table_that_cannot_be_made_costs_only_itself() -> None:
+    def fails() -> Any:
+        raise KeyError("gone")
+
+    found = report.Report("Title", (), [(report.Part(message="It **falls**."), fails)])
+    assert "It <strong>falls</strong>." in report.to_bytes(found).decode()
+
+
+def test_nothing_is_kept_while_the_panel_is_closed(open_page: Open) -> None:
+    app = open_page("layers")
+    assert setting(app, "_report") is None
+    collected(app)
+    app.session_state["session_panel_0"] = False
+    assert setting(app.run(), "_report") is None

@@ -18,7 +18,8 @@ SMALL, TINY = "(a small corpus)", "(a tiny model)"  # stand for the key of a cor
 RUN = "mnrl-20261122-140233-ab12"  # of Training
 PRESET = {"training_preset": "collapse", "training_data": "demo:nli", "most_rows": 100}
 
-# Page and view to settings by name; a view is the value of the page's setting whose name ends in "_view".
+# Page and view, and a word for a second case of it, to settings by name; a view is the value of the page's setting whose
+# name ends in "_view".
 STATES: dict[str, dict[str, Any]] = {
     "home": {"sentences": RIVER, "max_length": 12, "model": TINY, "projector": True},
     "tokens pieces": {**PAIR, "tokens": (1, 2, 3), "reading": "together", "joint_token": 4},
@@ -60,6 +61,8 @@ STATES: dict[str, dict[str, Any]] = {
     "search results": {"corpus": SMALL, "model": TINY, "query": "actor wins <b>award</b>", "layer": 1, "pooling": "max",
                        "similarity": "dot", "k": 5, "compare_with": "setting", "layer2": 2, "pooling2": "cls",
                        "similarity2": "dot", "why": 17, "reranked_hits": 10, "percentiles": True},
+    "search results blind": {"corpus": SMALL, "query": "storm", "k": 5, "compare_with": "tfidf", "blind": True,
+                             "class_code": "7b"},
     "search queries": {"corpus": SMALL, "layer": 3, "k": 5, "typed_queries": ("storm & <b>sea</b>", "who won?")},
     "search pairs": {"corpus": SMALL, "layer": 3, "pooling": "max", "shown_pairs": 12},
     "search corpus": {"corpus": SMALL},
@@ -115,7 +118,7 @@ def small_corpus(count: int = 24) -> str:
 
 def settings_of(case: str, tiny_model: str) -> dict[str, Any]:
     """The settings of a case by name, with its view; `tiny_model` is the folder of the tiny model."""
-    page, _, view = case.partition(" ")
+    page, view, *_ = (*case.split(" "), "")
     keys = {SMALL: small_corpus, TINY: lambda: tiny_model}
     values = {
         name: keys[value]() if isinstance(value, str) and value in keys else value
@@ -142,8 +145,9 @@ def _element(element: Any) -> tuple[str, Any] | None:
         return kind, element.value.to_json()
     if kind == "bidi_component":
         data = json.loads(element.proto.json) if element.proto.json else {}
-        # The version counts how often something else than typing changed the sentences.
-        return kind, {key: value for key, value in data.items() if key != "version"}
+        # The version counts how often something else than typing changed the sentences, the arrival how often an address
+        # was read.
+        return kind, {key: value for key, value in data.items() if key not in {"version", "arrival"}}
     if kind == "iframe":
         return kind, element.proto.srcdoc
     if kind in {"markdown", "caption", "metric", "warning", "error", "info", "success", "title", "subheader", "text"}:

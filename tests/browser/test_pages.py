@@ -187,7 +187,7 @@ def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
 
 def test_a_figure_is_taken_home_as_a_slide_and_as_a_page_without_a_network(visit: Visit, new_page: NewPage) -> None:
     page = visit("/layers?s=" + quote("A <script>alert(1)</script> bank.") + "&s=The+bank")
-    page.get_by_text("Data of this figure").click()
+    page.get_by_text("Data and code of this figure").click()
     with page.expect_download() as slide:
         page.get_by_role("button", name="Slide (PNG)").click()
     picture = slide.value.path().read_bytes()

@@ -35,6 +35,12 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
     named = " / ".join((request.backend.spec.key, *titles))
     comparison = (state.get("class_code"), corpus.content_hash, named)
     is_first_left = blind_votes.is_first_left(named, query)
+    count = min(len(hits) for _, hits in rankings)  # a shorter list would be known by its length
+    if not count:
+        st.info(
+            "One of the two rankings finds nothing for this query, so they cannot be compared blindly. Ask another one."
+        )
+        return
     shown = rankings if is_first_left else tuple(reversed(rankings))
     st.markdown("**Which list is better for this query?**")
     st.caption(
@@ -45,10 +51,8 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
         with column.container(gap="xsmall"):
             st.markdown(f"**{NAMES[number]}**")
             # Without scores and marked words, which would give the ranking away.
-            st.markdown("\n".join(f"{rank}. {_text(corpus, row)}" for rank, row in enumerate(hits, start=1)))
-            if not len(hits):
-                st.info("This list is empty.")
-    _result(comparison, titles)
+            st.markdown("\n".join(f"{rank}. {_text(corpus, row)}" for rank, row in enumerate(hits[:count], start=1)))
+    _result(comparison, titles, is_first_left)
 
 
 def _text(corpus: Corpus, row: int) -> str:
@@ -75,7 +79,7 @@ def _vote(comparison: tuple[str, str, str], query: str, is_first_left: bool) -> 
         st.caption("Your vote is counted. You can change it, or ask the next query.")
 
 
-def _result(comparison: tuple[str, str, str], titles: tuple[str, str]) -> None:
+def _result(comparison: tuple[str, str, str], titles: tuple[str, str], is_first_left: bool) -> None:
     """How many votes there are, and on request what they say."""
 
     @st.fragment(run_every=SECONDS)
@@ -87,6 +91,8 @@ def _result(comparison: tuple[str, str, str], titles: tuple[str, str]) -> None:
             st.caption("Once somebody has voted, you can see which list was which.")
             return
         if st.toggle("Show which is which, and what the votes say", key="blind_revealed"):
+            left, right = (messages.escape(title) for title in (titles if is_first_left else titles[::-1]))
+            st.markdown(f"For this query, the left list is **{left}**, the right list **{right}**.")
             _estimate(votes, titles)
 
     with st.container(border=True, key="blind_result"):
@@ -108,7 +114,7 @@ def _estimate(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:
     )
     st.caption(
         "The interval is over queries: ask at least ten, of different kinds. It says what these people prefer on these "
-        "queries, and not which list has more relevant hits."
+        "queries, and not which list has more relevant hits. A page that is loaded anew counts as another person."
     )
     figures.data("blind", lambda: table(votes, titles), code=None)
 

@@ -57,6 +57,7 @@ def test_the_lists_are_those_of_the_two_rankings_and_nothing_names_them(open_pag
     app = opened(open_page)
     assert not app.exception
     assert lists(app) == (both if is_first_left_here(QUERY) else both[::-1])
+    assert "the left list is" not in texts(app)
     said = texts(app)
     assert "Left list" in said
     assert not any(title in said for title in TITLES)
@@ -85,6 +86,8 @@ def test_votes_of_two_people_are_counted_and_revealed(open_page: Open, monkeypat
     other.toggle(key="blind_revealed").set_value(True).run()
     assert f"{TITLES[0]} gets **75 %** of the votes" in texts(other)
     assert "do not tell the two apart" in texts(other)
+    left, right = TITLES if is_first_left_here(QUERY) else TITLES[::-1]
+    assert f"the left list is **{left}**, the right list **{right}**" in texts(other)
     (votes,) = caching.blind_votes().votes(next(iter(caching.blind_votes()._votes)))
     assert (votes.query, votes.first, votes.alike, votes.second) == (QUERY, 1, 1, 0)
 
@@ -103,6 +106,18 @@ def test_many_queries_tell_the_two_apart(open_page: Open) -> None:
     frame = app.dataframe[0].value
     assert frame["votes: BM25"].sum() >= 30
     np.testing.assert_array_equal(frame["both alike"], 0)
+
+
+def test_no_list_is_known_by_its_length(open_page: Open) -> None:
+    """BM25 finds fewer sentences: those that share a word with the query."""
+    fewer = settled(open_page("search", q="volcano erupted", vs="bm25"))
+    count = min(map(len, hits(fewer)))
+    assert 0 < count < 10
+    app = opened(open_page, "volcano erupted")
+    assert [len(each) for each in lists(app)] == [count, count]
+    app = opened(open_page, "zzxq qqxz")
+    assert not lists(app)
+    assert "cannot be compared blindly" in texts(app)
 
 
 def test_without_a_second_ranking_there_is_nothing_to_compare(open_page: Open) -> None:

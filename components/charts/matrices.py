@@ -166,11 +166,13 @@ def key_bars(
     value: str = "attention",
     itself: int | None = None,
     number: str = "",
+    by_sign: bool = False,
 ) -> go.Figure:
     """One value per key token [key], as bars; labels must be unique (see `axis_labels`).
 
     `keys` and `value` name the axes. The bar `itself` has a colour of its own. Few bars have their numbers, in
-    plotly's format `number`, such as "%{y:.1f}".
+    plotly's format `number`, such as "%{y:.1f}". With `by_sign`, the colours are those of the signs, as in a diverging
+    heatmap.
     """
     names, value = [theme.plain(label, 26) for label in labels], theme.plain(value)
     is_itself = np.arange(len(names)) == itself
@@ -185,7 +187,7 @@ def key_bars(
                 x=[names[key] for key in np.flatnonzero(part)],
                 y=np.asarray(values, np.float32)[part],
                 name=name,
-                marker_color=colour,
+                marker_color=np.where(values[part] < 0, theme.BLUE, theme.ORANGE) if by_sign else colour,
                 texttemplate=number if is_few and number else None,
                 textposition="outside" if is_few and number else "none",
                 textangle=0,

@@ -165,7 +165,13 @@ def blocks(split: ResidualSplit, layer: int, code: snippets.Split) -> None:
         values = split.by_block()
         figures.figure(
             matrices.key_bars(
-                values, labels, "Sum of each block", keys="part of the model", value="contribution", number="%{y:.2f}"
+                values,
+                labels,
+                "Sum of each block",
+                keys="part of the model",
+                value="contribution",
+                number="%{y:.2f}",
+                by_sign=True,
             ),
             key="split_block_sums",
             code=code.by_blocks(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from components.charts import theme
 from components.charts.matrices import (
     MAX_TICKS,
     SQUARE_FROM,
@@ -119,3 +120,8 @@ def test_a_narrow_matrix_is_square_with_few_short_labels() -> None:
         assert len(axis.tickvals) <= 9
         assert max(map(len, axis.ticktext)) <= 9
     assert narrow.layout.height < 330
+
+
+def test_bars_by_sign_have_the_colours_of_a_diverging_heatmap():
+    figure = key_bars(np.array([0.2, -0.1, 0.0]), ["a", "b", "c"], "Sums", by_sign=True)
+    assert list(figure.data[0].marker.color) == [theme.ORANGE, theme.BLUE, theme.ORANGE]

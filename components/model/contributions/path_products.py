@@ -41,7 +41,7 @@ from components.model.trace import Pooling, TokenizedSentence
 
 Reference = Literal["unknown", "mask", "padding", "mean"]
 REFERENCES: tuple[Reference, ...] = ("unknown", "mask", "padding", "mean")
-DEFAULT_STEPS = 24
+DEFAULT_STEPS = 20
 _LEAST_SPEED, _WIDTH = 0.35, 0.05  # how evenly and smoothly the steps are spaced: tried on the embedded model
 _FINE = 4_001  # places at which u(t) is computed to be inverted
 SIGHTINGS = 32  # equal parts of the path in which it is measured how far the vector moves

@@ -94,13 +94,11 @@ def show(
             st.caption(intro if isinstance(intro, str) else intro())
         refused = st.empty()
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
-        # The view before goes at once; else its controls and figures would stay, greyed, between those of the new one. What a
-        # container held stays if it is drawn again at its place, so each view has a place of its own.
+        # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.
         is_new = st.session_state.get("_view") != (page, view)
         st.session_state["_view"] = (page, view)
         figures.begin()
-        places = {name: st.container() if name == view and not is_new else st.empty() for name in views}
-        with places[view].container() if is_new else places[view]:
+        with st.empty().container() if is_new else st.container():
             messages.guarded(partial(draw, loaded, view), doing)
         figures.notebook(views[view].question, page)
         controls.refuse_unavailable(page, loaded)

@@ -39,20 +39,6 @@ def wait():
 
 threading.Thread(target=wait, daemon=True).start()
 """
-# Keeps, in each frame, which views' own controls are on display.
-WATCH = """() => {
-    window.seenTogether = [];
-    const labels = ["Split by", "Ready-made pair", "Type a query"];
-    const look = () => {
-        const shown = [...document.querySelectorAll(".st-key-figure_controls")].map((row) => row.innerText).join();
-        const found = labels.filter((label) => shown.includes(label));
-        const rows = document.querySelectorAll(".st-key-figure_controls .stPopover button");
-        const options = [...rows].filter((button) => button.innerText.includes("Options")).length;
-        if (found.length > 1 || options > 1) window.seenTogether.push([found.join(), options]);
-        requestAnimationFrame(look);
-    };
-    look();
-}"""
 
 
 def editor_of(page: Page) -> Locator:
@@ -300,13 +286,3 @@ def test_sentences_too_long_for_an_address_survive_the_change_of_colours(visit: 
     expect(page.get_by_role("button", name="Light colours")).to_be_visible(timeout=60_000)
     expect(page.get_by_role("button", name="Copy link")).to_be_disabled(timeout=60_000)
     assert field.input_value() == text
-
-
-def test_the_controls_of_two_views_are_never_on_display_together(visit: Visit) -> None:
-    page = visit("/why?s=a+river+bank&s=a+money+bank&sb=2")
-    page.evaluate(WATCH)
-    for view in ("Experiments", "The score, split", "A failed search", "The score, split"):
-        page.get_by_text(view, exact=True).click()
-        settle(page)
-        page.wait_for_timeout(300)
-    assert page.evaluate("window.seenTogether") == []

@@ -45,7 +45,8 @@ def drawn_figure(title: str) -> None:
     from dashboard.ui import figures
 
     chart = theme.finish(go.Figure(go.Scatter(x=[0, 1], y=[1, 2])), title, 300)
-    figures.figure(chart, key="some", alt="A line", table=lambda: pd.DataFrame({"y": [1, 2]}), message="It **rises**.")
+    table = pd.DataFrame({"y": [1, 2]})
+    figures.figure(chart, key="some", alt="A line", table=lambda: table, message="It **rises**.", code=None)
 
 
 def test_a_figures_files_are_offered_where_its_data_are() -> None:

@@ -143,7 +143,8 @@ def test_a_probe_of_many_pairs_learns_from_a_sample_of_all(monkeypatch: pytest.M
     first, second = (tuple(f"{side} {row}" for row in range(count)) for side in ("first", "second"))
     monkeypatch.setattr(clinic_probe, "_probed", lambda backend, first, *others: learnt.extend(first))
     monkeypatch.setattr(clinic_probe, "st", SimpleNamespace(caption=said.append))
-    clinic_probe.draw(None, MinimalPairs(("mine",) * count, first, second), "mine", 6, "mean", False)  # type: ignore[arg-type]
+    pairs = MinimalPairs(("mine",) * count, first, second)
+    clinic_probe.draw(None, pairs, "mine", 6, "mean", False, None)  # type: ignore[arg-type]
     assert len(set(learnt)) == probes.MOST_PAIRS
     assert sum(int(text.split()[1]) >= count // 2 for text in learnt) > probes.MOST_PAIRS // 4
     assert said == ["The probe learns from a random sample of 200 of the 1,000 pairs."]

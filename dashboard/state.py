@@ -198,6 +198,16 @@ def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
     Where the address would be too long, its long texts are packed; if it still is, it goes without the sentences, and at
     last without all long texts.
     """
+    address = _whole(page)
+    rest = {key: texts for key, texts in address.items() if key not in OF_SENTENCES}
+    for written, has_room in ((address, True), (_packed(address), True), (rest, False), (_packed(rest), False)):
+        if size_of(_items(written)) <= ADDRESS_LIMIT:
+            return written, has_room
+    return {key: texts for key, texts in rest.items() if size_of(_items({key: texts})) <= LONG}, False
+
+
+def _whole(page: str) -> dict[str, list[str]]:
+    """The texts of the page's settings that differ from their defaults, by address key, however long they are."""
     address: dict[str, list[str]] = {}
     for setting in SETTINGS:
         if page not in setting.pages:
@@ -208,11 +218,7 @@ def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
         texts = _texts_of(setting)
         if texts is not None:
             address[setting.short] = texts
-    rest = {key: texts for key, texts in address.items() if key not in OF_SENTENCES}
-    for written, has_room in ((address, True), (_packed(address), True), (rest, False), (_packed(rest), False)):
-        if size_of(_items(written)) <= ADDRESS_LIMIT:
-            return written, has_room
-    return {key: texts for key, texts in rest.items() if size_of(_items({key: texts})) <= LONG}, False
+    return address
 
 
 def _packed(address: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -237,8 +243,7 @@ def _items(address: dict[str, list[str]]) -> list[tuple[str, str]]:
 def named_values(page: str) -> dict[str, str]:
     """What people call each of the page's settings that differ from their defaults, and its value; without the sentences."""
     names = {setting.short: setting.label for setting in SETTINGS if page in setting.pages}
-    address, _ = address_of(page)
-    return {names[key]: ", ".join(texts) for key, texts in address.items() if key not in OF_SENTENCES}
+    return {names[key]: ", ".join(texts) for key, texts in _whole(page).items() if key not in OF_SENTENCES}
 
 
 def size_of(items: list[tuple[str, str]]) -> int:

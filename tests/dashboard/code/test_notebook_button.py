@@ -50,3 +50,21 @@ def test_the_settings_are_those_that_the_page_uses_and_a_person_changed() -> Non
     app = AppTest.from_function(changed_settings).run()
     assert not app.exception
     assert app.session_state["found"] == {"layer": "3", "special tokens": "0"}
+
+
+def settings_beside_long_texts() -> None:
+    import streamlit as st
+
+    from dashboard import state
+
+    state.put("layer", 3)
+    state.put("sentences", tuple(f"Sentence {number} " + "goes on and " * 20 for number in range(40)))
+    st.session_state["packed"] = state.PACKED in state.address_of("heatmaps")[0]
+    st.session_state["found"] = state.named_values("heatmaps")
+
+
+def test_texts_that_the_address_packs_leave_the_settings_as_they_are() -> None:
+    app = AppTest.from_function(settings_beside_long_texts).run()
+    assert not app.exception
+    assert app.session_state["packed"]
+    assert app.session_state["found"] == {"layer": "3"}

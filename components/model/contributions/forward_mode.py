@@ -49,11 +49,13 @@ class _Moving(torch.Tensor):
         cls, function: Function, types: Any, arguments: Arguments = (), options: Mapping[str, Any] | None = None
     ) -> Any:
         options = options or {}
+        alone = not any(isinstance(value, _Moving) for value in (*arguments[1:], *options.values()))
         with torch._C.DisableTorchFunctionSubclass():
+            if function is functional.linear and alone:
+                return _linear_layer(*arguments, **options)
             result = function(*map(_still, arguments), **{name: _still(value) for name, value in options.items()})
             if not isinstance(result, torch.Tensor) or not result.is_floating_point():
                 return result  # a shape, a type, a comparison
-            alone = not any(isinstance(value, _Moving) for value in (*arguments[1:], *options.values()))
             rule = _RULES_OF_TWO.get(function) or (_RULES_OF_ONE.get(function) if alone else None) or _by_jvp
             return _moving(result, rule(function, result, arguments, options))
 
@@ -77,8 +79,11 @@ def _of_linear_function(function: Function, result: torch.Tensor, arguments: Arg
     return mapped
 
 
-def _of_linear_layer(function: Function, result: torch.Tensor, arguments: Arguments, options: Any) -> torch.Tensor:
-    return functional.linear(arguments[0].derivatives, arguments[1])
+def _linear_layer(moving: _Moving, weight: torch.Tensor, bias: torch.Tensor | None = None) -> _Moving:
+    """A Linear layer of a tensor and its derivatives in one pass: the weights, which take longest to read, are read once."""
+    both = functional.linear(torch.cat([_still(moving)[None], moving.derivatives]), weight)
+    result = both[0] if bias is None else both[0] + bias
+    return _moving(result, both[1:])
 
 
 def _of_dropout(function: Function, result: torch.Tensor, arguments: Arguments, options: Any) -> torch.Tensor:
@@ -183,7 +188,6 @@ _LINEAR = (
 # Where only the first argument moves. `torch.nn.functional` hands what follows the first over by name.
 _RULES_OF_ONE: dict[Function, _Rule] = {
     **dict.fromkeys(_LINEAR, _of_linear_function),
-    functional.linear: _of_linear_layer,
     functional.dropout: _of_dropout,
     functional.gelu: _of_gelu,
     functional.softmax: _of_softmax,

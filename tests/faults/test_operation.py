@@ -117,6 +117,32 @@ def test_the_figures_follow_what_the_server_does(server: Server) -> None:
     until("closed")
 
 
+def test_long_work_ends_with_the_session_that_waits_for_it(server: Server) -> None:
+    """What this session requests takes minutes, and nobody else waits for it."""
+
+    def running() -> float:
+        return figures(server)["bert_internals_jobs_running", "explanations"]
+
+    def wait_until(number: int) -> None:
+        end = time.monotonic() + 20
+        while running() != number:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+    long = "+".join(f"word{number}" for number in range(28))
+    with opened(server.url) as session:
+        session.run("layers")
+        session.wait_for_result("layers")  # the model is loaded
+        session.run("why", f"view=split&by=words&steps=100&s=One+{long}&s=Another+{long}")
+        wait_until(1)
+        session.socket.socket.close()  # without a word, as a computer that is switched off
+    wait_until(0)
+    with opened(server.url) as other:
+        other.run("why", "view=split&by=tokens")
+        assert not any(type(element).__name__ == "Exception" for element in other.elements)
+    assert "Traceback" not in server.log.read_text()
+
+
 def test_the_figures_are_told_to_known_hosts_only(server: Server) -> None:
     assert answer(server, "/metrics", host="evil.example")[0] == 403
 

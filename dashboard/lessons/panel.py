@@ -97,8 +97,11 @@ def _foot(page: str, lesson: Lesson, number: int) -> None:
         st.button("Leave the lesson", key="lesson_leave", icon=":material/close:", on_click=steps.leave)
 
 
-def class_code(key: str = "") -> None:
-    """A button that opens the field for the class's code; `key` tells a second one on the same page apart."""
+def class_code(key: str = "", counted: str = "Answers") -> None:
+    """A button that opens the field for the class's code; `key` tells a second one on the same page apart.
+
+    `counted` names what is counted together for a class.
+    """
     code = state.get("class_code")
     with st.popover(f"Class {code}" if code else "Class", icon=":material/groups:"):
         controls.bind(
@@ -111,6 +114,6 @@ def class_code(key: str = "") -> None:
             placeholder="such as 7b-monday",
         )
         st.caption(
-            "Answers are counted together for all who enter the same code. Nobody's name is stored, and the counts are gone "
-            "some hours after the last answer. The address contains the code: “Copy link” gives it to the class."
+            f"{counted} are counted together for all who enter the same code. Nobody's name is stored, and the counts are "
+            "gone some hours after the last one. The address contains the code: “Copy link” gives it to the class."
         )

@@ -16,7 +16,7 @@ without a rule here goes through it alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -53,11 +53,31 @@ class _Moving(torch.Tensor):
         with torch._C.DisableTorchFunctionSubclass():
             if function is functional.linear and alone:
                 return _linear_layer(*arguments, **options)
+            if function is torch.cat:
+                return _joined(*arguments, **options)
             result = function(*map(_still, arguments), **{name: _still(value) for name, value in options.items()})
-            if not isinstance(result, torch.Tensor) or not result.is_floating_point():
+            if function in _PARTS and alone:
+                along = torch.func.vmap(lambda direction: function(direction, *arguments[1:], **options))
+                return tuple(map(_moving, result, along(arguments[0].derivatives)))
+            if function is torch.Tensor.__setitem__:  # it gives nothing, and one of its arguments has other derivatives
+                raise _no_rule(function)
+            if not _has_numbers(result):
                 return result  # a shape, a type, a comparison
+            if not isinstance(result, torch.Tensor):
+                raise _no_rule(function)
             rule = _RULES_OF_TWO.get(function) or (_RULES_OF_ONE.get(function) if alone else None) or _by_jvp
             return _moving(result, rule(function, result, arguments, options))
+
+
+def _has_numbers(result: Any) -> bool:
+    """Whether a result has floating-point numbers, whose derivatives matter."""
+    if isinstance(result, (tuple, list)):
+        return any(map(_has_numbers, result))
+    return isinstance(result, torch.Tensor) and result.is_floating_point()
+
+
+def _no_rule(function: Function) -> NotImplementedError:
+    return NotImplementedError(f"There is no rule for the derivatives of {function}.")
 
 
 def _moving(tensor: torch.Tensor, derivatives: torch.Tensor) -> _Moving:
@@ -84,6 +104,17 @@ def _linear_layer(moving: _Moving, weight: torch.Tensor, bias: torch.Tensor | No
     both = functional.linear(torch.cat([_still(moving)[None], moving.derivatives]), weight)
     result = both[0] if bias is None else both[0] + bias
     return _moving(result, both[1:])
+
+
+def _joined(tensors: Sequence[torch.Tensor], dim: int = 0) -> _Moving:
+    """Tensors joined, of which one at least moves."""
+    result = torch.cat([_still(tensor) for tensor in tensors], dim)
+    (directions,) = {len(tensor.derivatives) for tensor in tensors if isinstance(tensor, _Moving)}
+    along = [
+        tensor.derivatives if isinstance(tensor, _Moving) else tensor.new_zeros(directions, *tensor.shape)
+        for tensor in tensors
+    ]
+    return _moving(result, torch.cat(along, dim + 1 if dim >= 0 else dim))
 
 
 def _of_dropout(function: Function, result: torch.Tensor, arguments: Arguments, options: Any) -> torch.Tensor:
@@ -152,7 +183,7 @@ def _by_jvp(function: Function, result: torch.Tensor, arguments: Arguments, opti
     """Any function of tensors that stand among its arguments, and not in a list: by torch's own forward mode."""
     positions = [number for number, value in enumerate(arguments) if isinstance(value, _Moving)]
     if not positions or _changes_its_argument(function):
-        raise NotImplementedError(f"There is no rule for the derivatives of {function}.")
+        raise _no_rule(function)
 
     def of_moving(*moving: torch.Tensor) -> Any:
         replaced = dict(zip(positions, moving, strict=True))
@@ -193,6 +224,7 @@ _RULES_OF_ONE: dict[Function, _Rule] = {
     functional.softmax: _of_softmax,
     functional.layer_norm: _of_layer_norm,
 }
+_PARTS = (torch.chunk, torch.Tensor.chunk, torch.split, torch.Tensor.split, torch.unbind, torch.Tensor.unbind)  # linear
 _RULES_OF_TWO: dict[Function, _Rule] = {  # where either moves, or both
     **dict.fromkeys([torch.Tensor.add, torch.Tensor.__radd__, torch.Tensor.add_], _of_sum),
     **dict.fromkeys([torch.Tensor.mul, torch.Tensor.__rmul__], _of_product),

@@ -1,8 +1,11 @@
-"""Votes on two rankings whose names nobody sees: people say which list of hits is better, query by query.
+"""Votes on two rankings whose names nobody sees: people say which list of hits is better, query by query, and mark good hits.
 
 A query's value is the mean over its votes, where a vote for the first ranking counts 1, for both alike 1/2, for the second
 0. The estimate is the mean over queries with its 95 % interval (`metrics.interval`): queries are the sample, since votes on
 one query are not independent of each other. At 1/2 neither is preferred.
+
+A hit that stands in both lists is marked once and counts for both. What a person marked becomes the share of each list's hits
+(precision at k). Who marks nothing is not counted: they may not have looked.
 """
 
 from __future__ import annotations
@@ -10,8 +13,8 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from cachetools import TTLCache
@@ -20,17 +23,20 @@ from components.retrieval.evaluation import metrics
 
 FIRST, ALIKE, SECOND = 1.0, 0.5, 0.0  # the value of a vote
 HOURS_KEPT = 12  # after the last vote on a comparison
-MOST_COMPARISONS, MOST_QUERIES, MOST_PEOPLE = 500, 200, 1_000  # of each; votes beyond are not counted
+MOST_COMPARISONS, MOST_QUERIES, MOST_PEOPLE = 200, 100, 500  # of each; votes beyond are not counted
 
 
 @dataclass(frozen=True)
 class QueryVotes:
-    """The votes on one query."""
+    """The votes on one query, and what people marked in its lists."""
 
     query: str
-    first: int
-    alike: int
-    second: int
+    first: int = 0
+    alike: int = 0
+    second: int = 0
+    markers: int = 0  # people who marked at least one hit
+    good_first: float = 0.0  # the share of the first list's hits that they marked, 0..1, on average
+    good_second: float = 0.0
 
     @property
     def count(self) -> int:
@@ -47,6 +53,14 @@ def preference(votes: Sequence[QueryVotes]) -> metrics.Interval:
     return metrics.interval(np.array([each.value for each in votes if each.count]))
 
 
+def marked_difference(votes: Sequence[QueryVotes]) -> metrics.Interval:
+    """The share of marked hits in the first list minus that in the second, -1..1, with its 95 % interval over queries.
+
+    Raises ValueError where nobody marked a hit.
+    """
+    return metrics.difference_interval(np.array([each.good_first - each.good_second for each in votes if each.markers]))
+
+
 def is_first_left(comparison: str, query: str) -> bool:
     """Whether the first ranking of a comparison stands on the left: the same for everybody, and by chance for each query."""
     return hashlib.sha256(f"{comparison}\n{query}".encode("utf-8", "surrogatepass")).digest()[0] % 2 == 0
@@ -59,9 +73,7 @@ class BlindVotes:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._votes: TTLCache[Hashable, dict[str, dict[Hashable, float]]] = TTLCache(
-            MOST_COMPARISONS, HOURS_KEPT * 3600, clock
-        )
+        self._comparisons: TTLCache[Hashable, dict[str, _Given]] = TTLCache(MOST_COMPARISONS, HOURS_KEPT * 3600, clock)
         self._lock = threading.Lock()
 
     def give(self, comparison: Hashable, query: str, person: Hashable, value: float) -> None:
@@ -69,25 +81,100 @@ class BlindVotes:
         if value not in (FIRST, ALIKE, SECOND):
             raise ValueError(f"{value} is no vote")
         with self._lock:
-            queries = self._votes.get(comparison, {})
-            of_query = queries.get(query, {})
-            if (query in queries or len(queries) < MOST_QUERIES) and (
-                person in of_query or len(of_query) < MOST_PEOPLE
-            ):
-                of_query[person] = value
-                queries[query] = of_query
-            self._votes[comparison] = queries  # set again: its time begins anew
+            given = self._of_query(comparison, query)
+            if given is not None and _has_room(given.votes, person):
+                given.votes[person] = value
+
+    def take_back(self, comparison: Hashable, query: str, person: Hashable) -> None:
+        """Count a person's vote on a query no longer."""
+        with self._lock:
+            self._find(comparison, query).votes.pop(person, None)
+
+    def mark(
+        self,
+        comparison: Hashable,
+        query: str,
+        person: Hashable,
+        rows: Collection[int],
+        lists: tuple[Collection[int], Collection[int]],
+    ) -> None:
+        """Keep which sentences a person marked as good hits, in place of those before.
+
+        `lists` are the sentences in the first and the second list that the person sees; others are not counted.
+        """
+        shown = frozenset().union(*lists)
+        marked = frozenset(rows) & shown
+        with self._lock:
+            given = self._of_query(comparison, query)
+            if given is None:
+                return
+            if not marked:
+                given.marks.pop(person, None)
+            elif _has_room(given.marks, person):
+                first, second = (len(marked.intersection(rows)) / len(rows) for rows in lists)
+                given.marks[person] = _Marks(marked, first, second)
 
     def of_person(self, comparison: Hashable, query: str, person: Hashable) -> float | None:
         """A person's own vote on a query."""
         with self._lock:
-            return self._votes.get(comparison, {}).get(query, {}).get(person)
+            return self._find(comparison, query).votes.get(person)
+
+    def marked_by(self, comparison: Hashable, query: str, person: Hashable) -> frozenset[int]:
+        """The sentences that a person marked as good hits of a query."""
+        with self._lock:
+            marks = self._find(comparison, query).marks.get(person)
+        return frozenset() if marks is None else marks.rows
 
     def votes(self, comparison: Hashable) -> tuple[QueryVotes, ...]:
         """The votes on each query, in the order in which the queries were first voted on."""
         with self._lock:
-            given = {query: list(people.values()) for query, people in self._votes.get(comparison, {}).items()}
+            given = {
+                query: (list(given.votes.values()), list(given.marks.values()))
+                for query, given in self._comparisons.get(comparison, {}).items()
+                if given.votes or given.marks
+            }
         return tuple(
-            QueryVotes(query, *(values.count(value) for value in (FIRST, ALIKE, SECOND)))
-            for query, values in given.items()
+            QueryVotes(
+                query,
+                values.count(FIRST),
+                values.count(ALIKE),
+                values.count(SECOND),
+                len(marks),
+                float(np.mean([each.first for each in marks])) if marks else 0.0,
+                float(np.mean([each.second for each in marks])) if marks else 0.0,
+            )
+            for query, (values, marks) in given.items()
         )
+
+    def _find(self, comparison: Hashable, query: str) -> _Given:
+        """What was given on a query; empty if nothing was."""
+        return self._comparisons.get(comparison, {}).get(query) or _Given()
+
+    def _of_query(self, comparison: Hashable, query: str) -> _Given | None:
+        """The same to add to; None where there is no room for another query."""
+        queries = self._comparisons.get(comparison, {})
+        self._comparisons[comparison] = queries  # set again: its time begins anew
+        if query not in queries and len(queries) >= MOST_QUERIES:
+            return None
+        return queries.setdefault(query, _Given())
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """What one person marked in the lists of a query."""
+
+    rows: frozenset[int]
+    first: float  # the share of the first list's hits, 0..1
+    second: float
+
+
+@dataclass
+class _Given:
+    """What people gave on one query, by person."""
+
+    votes: dict[Hashable, float] = field(default_factory=dict)
+    marks: dict[Hashable, _Marks] = field(default_factory=dict)
+
+
+def _has_room(given: Collection[Hashable], person: Hashable) -> bool:
+    return person in given or len(given) < MOST_PEOPLE

@@ -1,4 +1,4 @@
-"""Two rankings side by side without their names: people vote on each query, and see only then which is which."""
+"""Two rankings side by side without their names: people vote on each query and tick good hits, then see which is which."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from components.charts.theme import signed
 from components.retrieval.search import blind_votes
 from components.retrieval.search.blind_votes import ALIKE, FIRST, SECOND, QueryVotes
 from dashboard import caching, state
+from dashboard.jobs import rankers
 from dashboard.lessons import panel
-from dashboard.ui import figures, messages, wording
+from dashboard.ui import controls, figures, messages, wording
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
 
@@ -26,6 +28,15 @@ if TYPE_CHECKING:
 SHOWN_CHARACTERS = 300  # of a hit
 SECONDS = 2.0  # between two looks at the votes of others
 NAMES = ("Left list", "Right list")
+# Beside the model, what the two rankings are computed from: votes count together only where all of it is the same.
+RANKED_BY = (
+    *("model2", "layer", "pooling", "similarity", "compare_with", "layer2", "pooling2", "similarity2"),
+    *("cross_encoder", "score_label", "reranked_hits", "max_length"),
+)
+ALONE = "Only your own votes count. With a class code (“Class”), the votes of all who enter the same code are counted together."
+WHO_SEES = "All who enter this class code see each other's queries and how many voted which way, without names."
+Comparison = tuple[object, ...]
+FEWEST_QUERIES = 5  # for the interval of a difference
 
 
 def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) -> None:
@@ -33,7 +44,7 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
     corpus, query = request.corpus, request.query
     titles = (rankings[0][0], rankings[1][0])
     named = " / ".join((request.backend.spec.key, *titles))
-    comparison = (state.get("class_code"), corpus.content_hash, named)
+    comparison = _comparison(request, titles)
     is_first_left = blind_votes.is_first_left(named, query)
     count = min(len(hits) for _, hits in rankings)  # a shorter list would be known by its length
     if not count:
@@ -41,18 +52,33 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
             "One of the two rankings finds nothing for this query, so they cannot be compared blindly. Ask another one."
         )
         return
-    shown = rankings if is_first_left else tuple(reversed(rankings))
-    st.markdown("**Which list is better for this query?**")
+    st.markdown("**Which list is better for this query?** Tick the good hits, if you like, and vote.")
     st.caption(
         "Two settings of Search, without their names. The sides are drawn by lot for each query, the same for all."
     )
     _vote(comparison, query, is_first_left)
-    for number, (column, (_, hits)) in enumerate(zip(st.columns(2), shown, strict=True)):
-        with column.container(gap="xsmall"):
+    st.caption(WHO_SEES if state.get("class_code") else ALONE)
+    lists = tuple(tuple(int(row) for row in hits[:count]) for _, hits in rankings)
+    own = caching.blind_votes().marked_by(comparison, query, caching.person())
+    mark = _marker(comparison, query, own, (lists[0], lists[1]))
+    for number, (column, rows) in enumerate(zip(st.columns(2), lists if is_first_left else lists[::-1], strict=True)):
+        with column.container(gap="xsmall", key=f"blind_list_{number}"):
             st.markdown(f"**{NAMES[number]}**")
-            # Without scores and marked words, which would give the ranking away.
-            st.markdown("\n".join(f"{rank}. {_text(corpus, row)}" for rank, row in enumerate(hits[:count], start=1)))
-    _result(comparison, titles, is_first_left)
+            for rank, row in enumerate(rows, start=1):
+                key = f"blind_hit_{number}_{rank}"
+                st.session_state[key] = row in own  # a hit that stands in both lists is ticked in both
+                # Without scores and marked words, which would give the ranking away.
+                controls.checked(st.checkbox, f"{rank}\\. {_text(corpus, row)}", key=key, on_choice=partial(mark, row))
+    _result(comparison, query, titles, is_first_left)
+
+
+def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
+    """What votes are counted for: the class, or this person alone, and what the rankings are computed from."""
+    backend = request.backend
+    group = ("class", state.get("class_code")) if state.get("class_code") else ("person", caching.person())
+    static = rankers.word_ranking(backend, "static").source if request.compare_with == "static" else ""
+    settings = tuple(state.get(name) for name in RANKED_BY)
+    return (group, request.corpus.content_hash, backend.spec.key, backend.revision, titles, static, settings)
 
 
 def _text(corpus: Corpus, row: int) -> str:
@@ -60,11 +86,32 @@ def _text(corpus: Corpus, row: int) -> str:
     return messages.escape(wording.shortened(corpus.texts[row], SHOWN_CHARACTERS))
 
 
-def _vote(comparison: tuple[str, str, str], query: str, is_first_left: bool) -> None:
+def _marker(
+    comparison: Comparison, query: str, own: frozenset[int], lists: tuple[tuple[int, ...], tuple[int, ...]]
+) -> Callable[[int, bool], None]:
+    """What ticking a hit does."""
     votes, person = caching.blind_votes(), caching.person()
-    own = votes.of_person(comparison, query, person)
+
+    def mark(row: int, is_good: bool) -> None:
+        votes.mark(comparison, query, person, own | {row} if is_good else own - {row}, lists)
+
+    return mark
+
+
+def _vote(comparison: Comparison, query: str, is_first_left: bool) -> None:
+    votes, person = caching.blind_votes(), caching.person()
+    own, is_over = votes.of_person(comparison, query, person), (comparison, query) in _revealed()
     left, right = (FIRST, SECOND) if is_first_left else (SECOND, FIRST)
     choices = (("left", "Left is better", left), ("alike", "Both alike", ALIKE), ("right", "Right is better", right))
+
+    def give(value: float | None) -> None:
+        if is_over:  # a browser can send a click on a disabled button
+            return
+        if value is None:
+            votes.take_back(comparison, query, person)
+        else:
+            votes.give(comparison, query, person, value)
+
     with st.container(horizontal=True, vertical_alignment="center", key="blind_vote"):
         for name, label, value in choices:
             st.button(
@@ -72,27 +119,48 @@ def _vote(comparison: tuple[str, str, str], query: str, is_first_left: bool) -> 
                 key=f"blind_{name}",
                 type="primary" if own == value else "secondary",
                 icon=":material/check:" if own == value else None,
-                on_click=partial(votes.give, comparison, query, person, value),
+                disabled=is_over,
+                on_click=give,
+                args=(value,),
             )
-        panel.class_code()
-    if own is not None:
+        if own is not None and not is_over:
+            st.button("Take back", key="blind_take_back", type="tertiary", on_click=give, args=(None,))
+        panel.class_code("w_class_code_blind", "Votes")  # the panel of a lesson has the same field
+    if is_over:
+        st.caption("You have seen which list is which, so your vote on this query stays as it is. Ask the next query.")
+    elif own is not None:
         st.caption("Your vote is counted. You can change it, or ask the next query.")
 
 
-def _result(comparison: tuple[str, str, str], titles: tuple[str, str], is_first_left: bool) -> None:
+def _revealed() -> set[tuple[Comparison, str]]:
+    """The queries of which this session has seen which list is which."""
+    found: set[tuple[Comparison, str]] = st.session_state.setdefault("_blind_revealed", set())
+    return found
+
+
+def _result(comparison: Comparison, query: str, titles: tuple[str, str], is_first_left: bool) -> None:
     """How many votes there are, and on request what they say."""
+    if st.session_state.get("_blind_query") != query:  # the next query is blind again
+        st.session_state.update(_blind_query=query, blind_revealed=False)
 
     @st.fragment(run_every=SECONDS)
     def drawn() -> None:
         votes = caching.blind_votes().votes(comparison)
-        total = sum(each.count for each in votes)
-        st.markdown(f"{counted(total, 'vote')} on {counted(len(votes), 'query', 'queries')}.")
-        if not total:
+        total, marked = sum(each.count for each in votes), sum(each.markers > 0 for each in votes)
+        st.markdown(
+            f"{counted(total, 'vote')} on {counted(sum(each.count > 0 for each in votes), 'query', 'queries')}; "
+            f"hits ticked on {counted(marked, 'query', 'queries')}."
+        )
+        if not total and not marked:
             st.caption("Once somebody has voted, you can see which list was which.")
             return
         if st.toggle("Show which is which, and what the votes say", key="blind_revealed"):
-            left, right = (messages.escape(title) for title in (titles if is_first_left else titles[::-1]))
-            st.markdown(f"For this query, the left list is **{left}**, the right list **{right}**.")
+            if caching.blind_votes().of_person(comparison, query, caching.person()) is None:
+                st.caption("Vote on this query to see which of its lists is which.")
+            else:
+                left, right = (messages.escape(title) for title in (titles if is_first_left else titles[::-1]))
+                st.markdown(f"For this query, the left list is **{left}**, the right list **{right}**.")
+                _revealed().add((comparison, query))
             _estimate(votes, titles)
 
     with st.container(border=True, key="blind_result"):
@@ -100,6 +168,37 @@ def _result(comparison: tuple[str, str, str], titles: tuple[str, str], is_first_
 
 
 def _estimate(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:
+    """What the votes say, and what the ticked hits say."""
+    if any(each.count for each in votes):
+        _preferred(votes, titles)
+    if any(each.markers for each in votes):
+        _ticked(votes, titles)
+    st.caption(
+        "The intervals are over queries: ask at least ten, of different kinds. They say what these people prefer on these "
+        "queries, and not which list has more relevant hits. A page that is loaded anew counts as another person."
+    )
+    figures.data("blind", lambda: table(votes, titles), code=None)
+
+
+def _ticked(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:
+    marked = [each for each in votes if each.markers]
+    first, second = (messages.escape(title) for title in titles)
+    shares = [100 * sum(getattr(each, name) for each in marked) / len(marked) for name in ("good_first", "good_second")]
+    text = (
+        f":material/check_box: People ticked **{shares[0]:.0f} %** of the hits of {first} and **{shares[1]:.0f} %** of those "
+        f"of {second}, on {counted(len(marked), 'query', 'queries')}"
+    )
+    if len(marked) < FEWEST_QUERIES:
+        st.markdown(f"{text}. From {FEWEST_QUERIES} queries on, the difference gets an interval.")
+        return
+    found = blind_votes.marked_difference(marked)
+    low, high = (signed(100 * value, 0) for value in (found.low, found.high))
+    st.markdown(
+        f"{text}: a difference of **{signed(100 * found.value, 0)}** percentage points (95 % interval {low} to {high})."
+    )
+
+
+def _preferred(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:
     found = blind_votes.preference(votes)
     first, second = (messages.escape(title) for title in titles)
     if found.low > 0.5:
@@ -112,11 +211,6 @@ def _estimate(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:
         f":material/how_to_vote: {verdict}: {first} gets **{100 * found.value:.0f} %** of the votes of a query on average "
         f"(95 % interval {100 * found.low:.0f} to {100 * found.high:.0f} %; “both alike” counts half), {second} the rest."
     )
-    st.caption(
-        "The interval is over queries: ask at least ten, of different kinds. It says what these people prefer on these "
-        "queries, and not which list has more relevant hits. A page that is loaded anew counts as another person."
-    )
-    figures.data("blind", lambda: table(votes, titles), code=None)
 
 
 def table(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> pd.DataFrame:
@@ -128,6 +222,9 @@ def table(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> pd.DataFrame:
                 f"votes: {titles[0]}": each.first,
                 "both alike": each.alike,
                 f"votes: {titles[1]}": each.second,
+                "people who ticked hits": each.markers,
+                f"ticked hits, %: {titles[0]}": round(100 * each.good_first, 1) if each.markers else None,
+                f"ticked hits, %: {titles[1]}": round(100 * each.good_second, 1) if each.markers else None,
             }
             for each in votes
         ]

@@ -95,7 +95,7 @@ TIE = 1e-6  # scores of a word ranking that differ by less are equal
 class Ranked:
     """One ranking of the corpus."""
 
-    title: str
+    title: str  # as typed: escape it where it is drawn
     unit: str  # what the score is
     scores: np.ndarray  # [sentence]; NaN for sentences that it does not rank
     best: np.ndarray  # int64 [hit]: the first k sentences that are hits
@@ -300,7 +300,7 @@ def _comparison(
 def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
     scores = ranker.scores(request.query)
     best = _hits(request, scores, request.k)
-    title = f"{ranker.title}, {messages.escape(ranker.backend.spec.title)}"
+    title = f"{ranker.title}, {ranker.backend.spec.title}"
     code = snippets.by_splade(
         ranker.backend, current.code_of(request.corpus), ranker.max_length, request.query, request.k
     )
@@ -326,7 +326,7 @@ def _by_second_stage(
     reranked = in_order_of(scored.scores, rows)
     scores = np.full(len(request.corpus), np.nan)
     scores[reranked.rows] = reranked.scores
-    best, title = reranked.rows[: request.k], f"Re-ranked: {messages.escape(stage.title)}"
+    best, title = reranked.rows[: request.k], f"Re-ranked: {stage.title}"
     note = TRAINED_MAX_SIM.format(title=messages.escape(stage.backend.spec.title)) if stage.is_trained_max_sim else ""
     code = snippets.reranked(
         request.code(index, layer, pooling), stage.code, request.query, request.candidates, request.similarity
@@ -354,7 +354,7 @@ def _by_second_model(request: SearchRequest) -> Ranked | None:
     if index is None:
         return None
     layer, pooling = _layer_and_pooling(request.backend, index, ", right", "layer2", "pooling2")
-    title = f"{messages.escape(second.spec.title)}, layer {layer}"
+    title = f"{second.spec.title}, layer {layer}, {POOLING_NAMES[pooling]}"
     return _by_vectors(request, index, layer, pooling, "cosine", title)
 
 
@@ -398,7 +398,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             for rank, row in enumerate(ranked.best, start=1)
         ]
         with column.container(gap="xsmall"):
-            st.markdown(f"**{ranked.title}**")
+            st.markdown(f"**{messages.escape(ranked.title)}**")
             if number and request.compare_with in COMPARISON_NOTES:
                 candidates = int(np.count_nonzero(np.isfinite(ranked.scores)))
                 note = ranked.note or COMPARISON_NOTES[request.compare_with]
@@ -483,7 +483,7 @@ def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
         key=f"spread_{number}",
         code=ranked.code_of_all,
         alt=f"Histogram of {len(scores):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",
-        message=f"{ranked.title}: the best hit scores {ranked.scores[ranked.best[0]]:.3f}; half of all "
+        message=f"{messages.escape(ranked.title)}: the best hit scores {ranked.scores[ranked.best[0]]:.3f}; half of all "
         f"{'sentences' if len(scores) == len(corpus) else 'candidates'} score at most {float(np.median(scores)):.3f}.",
         read="Bars count sentences by score (each grid line means ten times as many); the orange marks are the hits shown.",
         not_shown="Whether a hit is relevant. A gap between the hits and the other sentences is a good sign. Scores of "

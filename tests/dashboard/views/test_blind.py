@@ -25,8 +25,14 @@ def _no_votes() -> None:
 
 def lists(app: AppTest) -> list[list[str]]:
     """The texts of the hits in each list."""
-    written = [item.value for item in app.markdown if item.value.startswith("1. ")]
-    return [[line.partition(". ")[2] for line in text.split("\n")] for text in written]
+    found: list[list[str]] = []
+    for box in app.checkbox:
+        if box.key is not None and box.key.startswith("blind_hit_"):
+            rank, _, text = box.label.partition("\\. ")
+            if rank == "1":
+                found.append([])
+            found[-1].append(text)
+    return found
 
 
 def hits(app: AppTest) -> list[list[str]]:
@@ -72,14 +78,14 @@ def is_first_left_here(query: str) -> bool:
 def test_votes_of_two_people_are_counted_and_revealed(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caching, "person", lambda: "ann")
     app = opened(open_page)
-    assert "0 votes on 0 queries." in texts(app)
+    assert "0 votes on 0 queries;" in texts(app)
     side = "left" if is_first_left_here(QUERY) else "right"
     app.button(key=f"blind_{side}").click().run()
-    assert "1 vote on 1 query." in texts(app)
+    assert "1 vote on 1 query;" in texts(app)
     assert "Your vote is counted" in texts(app)
     monkeypatch.setattr(caching, "person", lambda: "bob")
     other = opened(open_page)
-    assert "1 vote on 1 query." in texts(other)
+    assert "1 vote on 1 query;" in texts(other)
     assert "Your vote is counted" not in texts(other)
     other.button(key="blind_alike").click().run()
     assert not any(title in texts(other) for title in TITLES)
@@ -88,14 +94,14 @@ def test_votes_of_two_people_are_counted_and_revealed(open_page: Open, monkeypat
     assert "do not tell the two apart" in texts(other)
     left, right = TITLES if is_first_left_here(QUERY) else TITLES[::-1]
     assert f"the left list is **{left}**, the right list **{right}**" in texts(other)
-    (votes,) = caching.blind_votes().votes(next(iter(caching.blind_votes()._votes)))
+    (votes,) = caching.blind_votes().votes(next(iter(caching.blind_votes()._comparisons)))
     assert (votes.query, votes.first, votes.alike, votes.second) == (QUERY, 1, 1, 0)
 
 
 def test_many_queries_tell_the_two_apart(open_page: Open) -> None:
     app = opened(open_page)
     app.button(key="blind_left").click().run()
-    (comparison,) = caching.blind_votes()._votes
+    (comparison,) = caching.blind_votes()._comparisons
     for number in range(30):
         caching.blind_votes().give(comparison, f"query {number}", "zoe", 0.0)
     app.run()
@@ -124,3 +130,87 @@ def test_without_a_second_ranking_there_is_nothing_to_compare(open_page: Open) -
     app = settled(open_page("search", q=QUERY, blind="1"))
     assert TITLES[0] in texts(app)
     assert app.toggle(key="w_blind").disabled
+
+
+def test_ticked_hits_are_counted_for_both_lists(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "person", lambda: "ann")
+    app = opened(open_page)
+    left, right = lists(app)
+    assert len(left) == len(right)
+    in_both = next(text for text in left if text in right)
+    app.checkbox(key=f"blind_hit_0_{left.index(in_both) + 1}").check().run()
+    assert app.checkbox(key=f"blind_hit_1_{right.index(in_both) + 1}").value
+    only_left = next(text for text in left if text not in right)
+    app.checkbox(key=f"blind_hit_0_{left.index(only_left) + 1}").check().run()
+    assert "hits ticked on 1 query." in texts(app)
+    app.toggle(key="blind_revealed").set_value(True).run()
+    first, second = (2, 1) if is_first_left_here(QUERY) else (1, 2)
+    assert (
+        f"People ticked **{100 * first / len(left):.0f} %** of the hits of {TITLES[0]} and "
+        f"**{100 * second / len(left):.0f} %** of those of {TITLES[1]}"
+    ) in texts(app)
+    app.checkbox(key=f"blind_hit_1_{right.index(in_both) + 1}").uncheck().run()
+    assert not app.checkbox(key=f"blind_hit_0_{left.index(in_both) + 1}").value
+    (comparison,) = caching.blind_votes()._comparisons
+    for number in range(4):
+        caching.blind_votes().mark(comparison, f"query {number}", "zoe", {1}, ((1, 2), (3, 4)))
+    app.run()
+    assert "percentage points (95 % interval" in texts(app)
+
+
+def test_a_vote_can_be_taken_back(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "person", lambda: "ann")
+    app = opened(open_page)
+    app.button(key="blind_left").click().run()
+    app.button(key="blind_take_back").click().run()
+    assert "0 votes on 0 queries;" in texts(app)
+    assert "Your vote is counted" not in texts(app)
+
+
+def test_the_next_query_is_blind_again_and_a_revealed_vote_stays(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caching, "person", lambda: "ann")
+    app = opened(open_page)
+    app.button(key="blind_left").click().run()
+    app.toggle(key="blind_revealed").set_value(True).run()
+    assert "the left list is" in texts(app)
+    app.run()
+    assert app.button(key="blind_right").disabled
+    assert "stays as it is" in texts(app)
+    app.text_input(key="w_query").set_value("a train").run()
+    settled(app)
+    assert not app.toggle(key="blind_revealed").value
+    assert "the left list is" not in texts(app)
+    app.toggle(key="blind_revealed").set_value(True).run()  # what all votes say, without the sides of this query
+    assert "the left list is" not in texts(app)
+    assert "Vote on this query to see" in texts(app)
+    assert f"{TITLES[0]} gets" in texts(app)
+
+
+def test_without_a_class_code_nobody_sees_what_others_asked(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "person", lambda: "ann")
+    app = settled(open_page("search", q=QUERY, vs="bm25", blind="1"))
+    app.button(key="blind_left").click().run()
+    assert "1 vote on 1 query;" in texts(app)
+    assert "Only your own votes count" in texts(app)
+    monkeypatch.setattr(caching, "person", lambda: "bob")
+    other = settled(open_page("search", q=QUERY, vs="bm25", blind="1"))
+    assert "0 votes on 0 queries;" in texts(other)
+
+
+def test_other_candidates_are_another_comparison(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "person", lambda: "ann")
+    for candidates in ("10", "20"):
+        app = settled(open_page("search", q=QUERY, vs="rerank", cand=candidates, blind="1", **{"class": "7b"}))
+        assert "0 votes on 0 queries;" in texts(app)
+        app.button(key="blind_left").click().run()
+    assert len(caching.blind_votes()._comparisons) == 2
+
+
+def test_beside_an_open_lesson_the_class_can_be_entered_in_both_places(open_page: Open) -> None:
+    app = settled(open_page("search", q=QUERY, vs="bm25", blind="1", lesson="two-banks"))
+    assert not app.exception
+    assert not app.error
+    assert len(lists(app)) == 2
+    assert len([field for field in app.text_input if field.label == "Class code"]) == 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +13,7 @@ from torch.nn import functional
 from components.model.backend import Backend
 from components.model.contributions import forward_mode
 from components.model.contributions.forward_mode import directional_derivatives
-from components.model.contributions.path_products import _encoder, _word_vectors
+from components.model.contributions.path_products import _encoder, _word_vectors, path_products
 from components.model.store import TraceStore
 from tests import tiny
 
@@ -44,6 +47,11 @@ def in_place(x):
     return y
 
 
+def written_into(y, values=0.0):
+    y[0] = values
+    return y
+
+
 WITH_A_RULE = {
     "a matrix": lambda x: functional.linear(x, numbers(3, 6, seed=1), numbers(3, seed=2)),
     "views": lambda x: x.transpose(1, 2).contiguous().view(2, 3, -1).permute(2, 0, 1).reshape(8, 6)[1:, ::2],
@@ -64,6 +72,11 @@ WITH_A_RULE = {
     "gelu by tanh": lambda x: functional.gelu(x, approximate="tanh"),
     "softmax": lambda x: functional.softmax(x, dim=-1),
     "softmax of another axis": lambda x: functional.softmax(x, dim=1),
+    "chunks": lambda x: functional.gelu(x.chunk(2, dim=-1)[0]) * x.chunk(2, dim=-1)[1],
+    "parts": lambda x: x.split([1, 3], 1)[1] + torch.split(x, 1, 1)[0],
+    "slices": lambda x: x.unbind(-1)[2] * torch.unbind(x, 2)[0],
+    "joined with a constant": lambda x: torch.cat([x, numbers(2, 4, 6, seed=11), 2 * x], dim=1),
+    "joined from the end": lambda x: torch.cat((x, x * x), -1),
     "layer norm": lambda x: functional.layer_norm(x, (6,), numbers(6, seed=8), numbers(6, seed=9), 1e-5),
 }
 BY_TORCH = {
@@ -95,8 +108,22 @@ def test_what_does_not_depend_on_the_place_has_no_derivative():
 
 @pytest.mark.parametrize(
     "function",
-    [lambda x: torch.cat([x, x]), lambda x: x.clone().mul_(2), lambda x: x.clone().add_(x)],
-    ids=["in a list", "in place", "a sum in place with what moves"],
+    [
+        lambda x: torch.stack([x, x]),
+        lambda x: x.clone().mul_(2),
+        lambda x: x.clone().add_(x),
+        lambda x: x.max(dim=1).values,
+        lambda x: written_into(x),
+        lambda x: written_into(torch.zeros(SHAPE, dtype=x.dtype), x[0]),
+    ],
+    ids=[
+        "in a list",
+        "in place",
+        "a sum in place with what moves",
+        "of several results",
+        "written",
+        "written elsewhere",
+    ],
 )
 def test_what_has_no_rule_is_refused_and_not_wrong(function):
     with torch.no_grad(), pytest.raises(NotImplementedError, match="no rule"):
@@ -119,3 +146,19 @@ def test_every_architecture_has_rules_for_all_it_does(architecture, tiny_folder,
         found, expected = directional_derivatives(run, place, directions), by_torch(run, place, directions)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
     assert not used
+
+
+@pytest.mark.parametrize("architecture", ["bert", "roberta", "distilbert"])
+def test_a_feed_forward_part_that_works_in_chunks_keeps_its_derivatives(architecture, tiny_folder, tmp_path):
+    """Published configurations may set it: then the tokens go through it one by one, and are joined again."""
+    folder = tmp_path / architecture
+    shutil.copytree(tiny_folder(architecture), folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "chunk_size_feed_forward": 1}))
+    found = []
+    for name in (tiny_folder(architecture), folder):
+        backend = Backend.load(str(name), store=TraceStore(1 << 20), device_name="cpu")
+        sentence = backend.tokenize(["The cat sat on the bank"])[0]
+        found.append(path_products(backend.loaded, sentence, "unknown", backend.facts.layers, "mean", 4).contributions)
+    assert np.abs(found[0]).max() > 0.01
+    np.testing.assert_allclose(found[1], found[0], atol=1e-5)

@@ -15,6 +15,7 @@ from components.retrieval.search.blind_votes import (
     BlindVotes,
     QueryVotes,
     is_first_left,
+    marked_difference,
     preference,
 )
 
@@ -48,7 +49,8 @@ def test_the_store_is_bounded(monkeypatch):
     for query in range(4):
         for person in range(5):
             votes.give("a/b", str(query), person, FIRST)
-    assert votes.votes("a/b") == (QueryVotes("0", 3, 0, 0), QueryVotes("1", 3, 0, 0))
+            votes.mark("a/b", str(query), person, {1}, ((1,), (2,)))
+    assert votes.votes("a/b") == (QueryVotes("0", 3, 0, 0, 3, 1.0, 0.0), QueryVotes("1", 3, 0, 0, 3, 1.0, 0.0))
     now[0] = blind_votes.HOURS_KEPT * 3600 + 1
     assert votes.votes("a/b") == ()
 
@@ -63,6 +65,34 @@ def test_the_estimate_is_over_queries():
     assert preference([QueryVotes("dogs", 3, 1, 1)]).value == pytest.approx(0.7)
     with pytest.raises(ValueError, match="no query"):
         preference([])
+
+
+def test_marked_hits_are_a_share_of_each_list():
+    votes, lists = BlindVotes(), ((10, 11, 12, 13), (12, 13, 14, 15))
+    votes.mark("a/b", "dogs", "ann", {10, 12, 99}, lists)  # 99 stands in neither
+    votes.mark("a/b", "dogs", "bob", {15}, lists)
+    votes.mark("a/b", "dogs", "eve", {15}, lists)
+    votes.mark("a/b", "dogs", "eve", set(), lists)  # taken back
+    votes.mark("a/b", "cats", "ann", {14}, lists)
+    assert votes.marked_by("a/b", "dogs", "ann") == {10, 12}
+    assert votes.marked_by("a/b", "dogs", "eve") == frozenset()
+    assert votes.votes("a/b") == (
+        QueryVotes("dogs", markers=2, good_first=0.25, good_second=0.25),
+        QueryVotes("cats", markers=1, good_first=0.0, good_second=0.25),
+    )
+    found = marked_difference(votes.votes("a/b"))
+    assert found.value == pytest.approx(-0.125)
+    assert (found.low, found.high) == (-0.25, 0.0)
+    with pytest.raises(ValueError, match="no query"):
+        marked_difference([QueryVotes("ships", 1, 0, 0)])
+
+
+def test_a_vote_that_is_taken_back_leaves_no_query():
+    votes = BlindVotes()
+    votes.give("a/b", "dogs", "ann", FIRST)
+    votes.take_back("a/b", "dogs", "ann")
+    votes.take_back("a/b", "never asked", "ann")
+    assert votes.votes("a/b") == ()
 
 
 def test_the_sides_are_drawn_by_lot_and_the_same_for_all():

@@ -70,11 +70,12 @@ NICENESS = 5  # of long work beside pages that are drawn
 LANES = {
     "models": Lane(workers=4),
     "downloads": Lane(workers=8),  # of models and data sets; they wait for the network
-    "embedding": Lane(workers=2),  # more would only slow each other down
+    "embedding": Lane(workers=2, niceness=NICENESS),  # more workers would only slow each other down
     "short embedding": Lane(workers=2),
-    "tokens": Lane(workers=2),
-    "evaluation": Lane(),
-    "statistics": Lane(),
+    "other servers": Lane(workers=8),  # what they embed is waited for
+    "tokens": Lane(workers=2, niceness=NICENESS),
+    "evaluation": Lane(niceness=NICENESS),
+    "statistics": Lane(niceness=NICENESS),
     "preparation": Lane(workers=2),
     # A shorter kind of work must not wait for a longer one: the words of two texts take seconds, the deletion curves of long
     # texts minutes.
@@ -82,7 +83,7 @@ LANES = {
     "deletions": Lane(niceness=NICENESS),
     "experiments": Lane(niceness=NICENESS),
     # Nobody still looks for a map that was requested long ago. One job is one layer, and a large model has 25.
-    "maps": Lane(newest_first=True, most_waiting=1_000),
+    "maps": Lane(newest_first=True, most_waiting=1_000, niceness=NICENESS),
     "quick maps": Lane(newest_first=True, most_waiting=1_000),
     "training": Lane(),  # a run uses all cores
     "background": Lane(gives_way=True),

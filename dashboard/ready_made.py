@@ -8,12 +8,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from components.folders import ASSETS
 from components.lessons.reader import Problem, lesson_files, read_lesson, same_keys
 
 if TYPE_CHECKING:
     from components.lessons.lesson import Lesson
-
-ASSETS = Path(__file__).resolve().parent.parent / "assets"
 
 
 @dataclass(frozen=True)

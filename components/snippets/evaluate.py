@@ -378,7 +378,7 @@ def agreement(
         "print(grid.spearman.values, grid.pearson.values)  # [layer, pooling] each",
     ]
     plain = [kind for kind in words if kind != "static"]
-    if plain:
+    if words:
         scores = "ranker_pair_scores(partial(make_ranker, kind), scored)"
         body.append(f"words = {{kind: {scores} for kind in {code.literal(plain)}}}")
         if "static" in words:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _COLLECTED = "_report"  # session key
-LEFT_OUT = "Rows of tokens, lists of hits and bertviz's drawings are not in it."
+LEFT_OUT = "Rows of tokens and bertviz's drawings are not in it; lists of hits stand in it as tables."
 
 
 @dataclass(eq=False)
@@ -34,7 +34,8 @@ class Report:
 
     title: str = "BERT Internals"
     facts: tuple[str, ...] = ()
-    parts: list[tuple[Part, Callable[[], pd.DataFrame] | None]] = field(default_factory=list)
+    # By a key, so that what is drawn again in its place, or every few seconds, stands in it once.
+    parts: dict[str, tuple[Part, Callable[[], pd.DataFrame] | None]] = field(default_factory=dict)
 
 
 def collect(page: str) -> Report:
@@ -56,10 +57,10 @@ def begin_view(page: str, title: str) -> None:
         report.parts.clear()
 
 
-def add(part: Part, table: Callable[[], pd.DataFrame] | None = None) -> None:
-    """Add what is being drawn, if anything is collected; `table` gives its numbers."""
+def add(key: str, part: Part, table: Callable[[], pd.DataFrame] | None = None) -> None:
+    """Add what is being drawn, if anything is collected, in place of what has this key; `table` gives its numbers."""
     if (report := st.session_state.get(_COLLECTED)) is not None:
-        report.parts.append((part, table))
+        report.parts[key] = (part, table)
 
 
 def facts_of(page: str) -> tuple[str, ...]:
@@ -70,17 +71,25 @@ def facts_of(page: str) -> tuple[str, ...]:
         if page not in setting.pages or value is None or value == "" or setting.name == f"{page}_view":
             continue
         if setting.name in state.MODELS:
-            lines.append(f"{setting.label.capitalize()}: {spec_of(value).title}")
+            if setting.name == "model" or value != setting.default:
+                lines.append(f"{_sentence_case(setting.label)}: {spec_of(value).title}")
         elif setting.name == "sentences":
             lines += [f"Sentence {number}: {text}" for number, text in enumerate(value, 1)]
         elif value != setting.default:
-            lines.append(f"{setting.label.capitalize()}: {', '.join(setting.show(value))}")
+            lines.append(f"{_sentence_case(setting.label)}: {', '.join(setting.show(value))}")
     return tuple(lines)
+
+
+def _sentence_case(label: str) -> str:
+    """A label with a large first letter; others stay as they are ("sentence B")."""
+    return label[:1].upper() + label[1:]
 
 
 def to_bytes(report: Report) -> bytes:
     """The report as it is now, made on the click."""
-    parts = [replace(part, table=_made(table)) if table is not None else part for part, table in list(report.parts)]
+    parts = [
+        replace(part, table=_made(table)) if table is not None else part for part, table in list(report.parts.values())
+    ]
     day = date.today()
     footer = f"BERT Internals {VERSION}, {day.day} {day:%B %Y}. The report has the figures and tables of one view. {LEFT_OUT}"
     return stand_alone.page(report.title, parts, footer, report.facts).encode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -75,8 +74,8 @@ def figure(
     if message and message_below:
         st.markdown(f":material/insights: {message}")
     part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
-    report.add(part, table)
-    data(key, table, code, _title(chart), draw_files=partial(figure_files.draw, part, key=key))
+    report.add(key, part, table)
+    data(key, table, code, stand_alone.title_of(chart), draw_files=partial(figure_files.draw, part, key=key))
     if read:
         _reading(read, not_shown)
 
@@ -92,11 +91,6 @@ def begin() -> None:
 def _drawn() -> dict[str, TitledSnippet]:
     drawn: dict[str, TitledSnippet] = st.session_state.setdefault(_DRAWN, {})
     return drawn
-
-
-def _title(chart: go.Figure) -> str:
-    """A figure's title as typed, in one line."""
-    return html.unescape((chart.layout.title.text or "").replace("<br>", " "))
 
 
 def notebook(title: str, page: str) -> None:
@@ -205,7 +199,7 @@ def part_bars(
 
 def reading(read: str, not_shown: str, stacked: bool = False) -> None:
     """Write how to read a figure and what it does not show, side by side or `stacked`."""
-    report.add(stand_alone.Part(read=read, not_shown=not_shown))
+    report.add(read, stand_alone.Part(read=read, not_shown=not_shown))
     _reading(read, not_shown, stacked)
 
 
@@ -228,7 +222,7 @@ def data(
     `draw_files` draws further files of a figure beside the CSV.
     """
     if draw_files is None:  # the table of a list or of texts, not of a figure
-        report.add(stand_alone.Part(), table)
+        report.add(key, stand_alone.Part(), table)
     label = "Data of this figure" if code is None else "Data and code of this figure"
     panel = st.expander(label, icon=":material/table:", key=f"data_{key}", on_change="rerun")
     if code is not None:
@@ -249,14 +243,14 @@ def data(
             of_code.caption("Run it in the folder of this program, or where its `components` can be imported.")
 
 
-def plain_table(frame: pd.DataFrame, **arguments: Any) -> None:
+def plain_table(frame: pd.DataFrame, *, key: str = "", **arguments: Any) -> None:
     """A small table that shows long texts on several lines, without its index.
 
     Streamlit renders the cells as Markdown, so that texts of files, models and people are escaped: here, for all tables.
-    Several spaces stay several. The names of the columns must be the page's own words.
+    Several spaces stay several. The names of the columns must be the page's own words. A table that is drawn again with
+    other lines, or whose numbers stand in a panel of `data` too, needs the `key` of both.
     """
-
-    report.add(stand_alone.Part(table=frame))
+    report.add(key or frame.to_csv(), stand_alone.Part(table=frame))
     _plain_table(frame, **arguments)
 
 
@@ -286,7 +280,7 @@ def download(frame: pd.DataFrame, key: str) -> None:
 
 def whole_texts(frame: pd.DataFrame, key: str) -> None:
     """Draw a table whose long texts are wrapped, not clipped; it scrolls if it has many rows."""
-    report.add(stand_alone.Part(table=frame))
+    report.add(key, stand_alone.Part(table=frame))
     with st.container(height=560 if len(frame) > 10 else "content", key=key):
         _plain_table(frame.rename(columns=messages.escape))
 

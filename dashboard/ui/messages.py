@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-# How writing a file fails where the folder is read-only, gone or not ours, and where the disk is full.
-_UNWRITABLE = {
-    *(errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR),
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO),
-}
+# How writing a file fails where the folder is read-only or the disk is full, and how reading can fail too.
+_FAILED_WRITES = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FAILED_FILES = {*_FAILED_WRITES, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EIO}
 NO_BASELINE = (
     "There is no baseline for this model: its tokenizer cannot tell the words of the English sample apart, or the model "
     "cannot read them."
@@ -62,9 +60,10 @@ def explain(problem: BaseException, doing: str) -> None:
     if isinstance(problem, UserError):
         st.error(f"**{escape(problem.problem)}** {escape(problem.expected)}\n\n{escape(problem.fix)}")
         return
-    if isinstance(problem, OSError) and problem.errno in _UNWRITABLE:  # no path: a page names none of the server's
+    if isinstance(problem, OSError) and problem.errno in _FAILED_FILES:  # no path: a page names none of the server's
+        failed = "write" if problem.errno in _FAILED_WRITES else "read or write"
         st.error(
-            f"**The server could not write a file while {doing}: {escape(problem.strerror or '')}.** Vectors and training "
+            f"**The server could not {failed} a file while {doing}: {escape(problem.strerror or '')}.** Vectors and training "
             "runs are kept in the server's cache folder, which needs room and permission to write.\n\nTell whoever runs "
             f"this server; the setting {escape(CACHE.variable)} names another folder."
         )

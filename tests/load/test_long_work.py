@@ -57,7 +57,9 @@ def training(folder: Path) -> Iterator[Callable[[], int]]:
 def embedding(server: Server, cache: Path, file: Path) -> Iterator[Callable[[], bool]]:
     """One person who chose a large corpus and waits for it; yields a function that tells whether it is at work."""
     words = random.Random(0)
-    file.write_text("".join(" ".join(words.choices(WORDS, k=WORDS_EACH)) + f" {number}\n" for number in range(SENTENCES)))
+    file.write_text(
+        "".join(" ".join(words.choices(WORDS, k=WORDS_EACH)) + f" {number}\n" for number in range(SENTENCES))
+    )
 
     def at_work() -> bool:
         return bool(list(cache.glob("indexes/*.part")))

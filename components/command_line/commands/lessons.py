@@ -8,10 +8,11 @@ from typing import Any
 
 from components.command_line import options as shared
 from components.errors import InputError
+from components.folders import ASSETS
 
 NAME = "lessons"
 HELP = "check the files of lessons, and what they state about the included model"
-FOLDER = Path(__file__).resolve().parents[3] / "assets" / "lessons"
+FOLDER = ASSETS / "lessons"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

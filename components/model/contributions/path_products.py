@@ -12,9 +12,11 @@ it is the word vector, before position and token type are added and before the L
 
 The steps of the sum are small where f is quick: along these paths it changes most in the middle and hardly at the ends. So f
 is first looked at in SIGHTINGS + 1 places, from which t is made a smooth function of u that slows down there, and the
-integral over u is Gauss's. With 20 steps the sum was as near as with some 30 equal ones. Each step is a product with the
-Jacobian in forward mode (`forward_mode`): all tokens of a text are a batch of directions, beside which the text itself runs
-once. The backend's lock is held for a batch only, so that the passes of others go in between.
+integral over u is Gauss's. From [UNK], [MASK] and the mean vector, the sum with 20 steps was as near as with some 30 equal
+ones on the embedded model; from [PAD], where f is quick in other places, 30 equal ones were nearer (0.1 against 0.4 % of the
+way). Each step is a product with the Jacobian in forward mode (`forward_mode`): all tokens of a text are a batch of
+directions, beside which the text itself runs once. The backend's lock is held for a batch only, so that the passes of others
+go in between.
 
 What it does not show: the sum of the contributions depends on the reference, so look at its own vector too. The path leads
 through vectors that are no word's.

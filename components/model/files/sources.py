@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from components.errors import ModelError
+from components.folders import ASSETS
 from components.jobs import IsCancelled, ReportProgress
 from components.model.catalog import (
     EMBEDDED_CROSS_ENCODER_KEY,
@@ -25,7 +26,7 @@ from components.model.files import hub
 from components.model.files.published import MOST_TOKENIZER_BYTES, check_file, is_inside, read_json, read_modules
 
 # The adapter that makes the included cross-encoder out of the included encoder, in peft's two files, and its record.
-CROSS_ENCODER = Path(__file__).resolve().parents[3] / "assets" / "cross_encoder"
+CROSS_ENCODER = ASSETS / "cross_encoder"
 
 
 @dataclass(frozen=True)

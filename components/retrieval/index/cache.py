@@ -35,6 +35,7 @@ DEFAULT_CACHE_BYTES = operator_settings.CACHE_BYTES.default or 0
 KEPT_JOBS = 16
 WAIT_SECONDS = 0.5  # between two looks at what another process builds
 LANE, SHORT_LANE = "embedding", "short embedding"
+WAIT_LANE = "other servers"  # for what another server with the same cache embeds: it needs no processor here
 SHORT = 3_000  # sentences: up to here a corpus does not wait behind long ones
 log = logging.getLogger(__name__)
 
@@ -56,13 +57,13 @@ class IndexCache:
     """
 
     def __init__(self, queue: Queue | None = None, folder: Path | None = None, limit: int | None = None) -> None:
-        """`queue` has the lanes "embedding" and "short embedding"; without a queue, the cache creates one."""
+        """`queue` has the lanes LANE, SHORT_LANE and WAIT_LANE; without a queue, the cache creates one."""
         self.folder = cache_folder() if folder is None else folder
         self.limit = cache_limit() if limit is None else limit
         self._lock = threading.Lock()  # held while folders are opened or removed
         self._manifests: dict[Path, tuple[float, IndexInfo]] = {}  # with the time of their last change
         self.jobs = Jobs(
-            queue or Queue({LANE: Lane(), SHORT_LANE: Lane()}),
+            queue or Queue({LANE: Lane(), SHORT_LANE: Lane(), WAIT_LANE: Lane(workers=4)}),
             LANE,
             keep=KEPT_JOBS,
             retry_seconds=RETRY_SECONDS,
@@ -105,10 +106,25 @@ class IndexCache:
 
         with self._lock:
             job = None if self.jobs.find(key) else self._usable_job(wanted, dtype)
+            if job is not None:
+                return job
+            title = f"Embedding {corpus.name}"
             lane = lane or (SHORT_LANE if wanted.sentences <= SHORT else LANE)
-            return job or self.jobs.request(
-                key, f"Embedding {corpus.name}", work, person=person, lane=lane, total=wanted.sentences
-            )
+            if self._is_built_elsewhere(key):
+                title, lane = f"Another server is embedding {corpus.name}", WAIT_LANE
+            return self.jobs.request(key, title, work, person=person, lane=lane, total=wanted.sentences)
+
+    def _is_built_elsewhere(self, key: str) -> bool:
+        """Whether another process builds an index that no job of this one builds."""
+        if self.jobs.find(key) is not None or not self.folder.exists():
+            return False
+        try:
+            with lock_of(self.folder / key):
+                return False
+        except Timeout:
+            return True
+        except OSError:  # the job says why
+            return False
 
     def find(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str = "auto") -> Job | None:
         """The job of an index that is finished, under way, or in the cache folder; None otherwise."""

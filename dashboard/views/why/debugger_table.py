@@ -49,7 +49,7 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
             for name in causes.names
         ]
     )
-    figures.plain_table(frame)
+    figures.plain_table(frame, key="failure_causes")
     st.caption(
         f"Of the {found.queries - len(found):,} queries that do not fail, {len(found.successes):,} are compared here. Their "
         "rival is the text after the right one."

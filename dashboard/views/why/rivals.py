@@ -105,7 +105,7 @@ def side_by_side(slot: DeltaGenerator, rows: Mapping[str, Row]) -> None:
                 "rival": [rival for _, rival in rows.values()],
             }
         )
-        figures.plain_table(frame)
+        figures.plain_table(frame, key="failed_search_facts")
 
 
 def edits(searched: Searched, query: str, placed: Placing, right_rows: Sequence[int]) -> None:

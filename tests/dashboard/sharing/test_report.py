@@ -41,14 +41,14 @@ def values(spec: Any) -> list[str]:
 def test_it_has_the_figures_that_the_page_shows(open_page: Open, page: str, address: dict[str, str]) -> None:
     app = open_page(page, **address)
     found = collected(app)
-    drawn = [json.loads(part.figure.to_json()) for part, _ in found.parts if part.figure is not None]
+    drawn = [json.loads(part.figure.to_json()) for part, _ in found.parts.values() if part.figure is not None]
     assert len(drawn) == len(figures(app)) > 0
     assert [values(spec) for spec in drawn] == [values(spec) for spec in figures(app)]
-    assert all(part.alt for part, _ in found.parts if part.figure is not None)
+    assert all(part.alt for part, _ in found.parts.values() if part.figure is not None)
     text = report.to_bytes(found).decode()
     assert text.count("Plotly.newPlot(") - text.split("<body>")[0].count("Plotly.newPlot(") == len(drawn)
     app.run()
-    assert len([part for part, _ in setting(app, "_report").parts if part.figure is not None]) == len(
+    assert len([part for part, _ in setting(app, "_report").parts.values() if part.figure is not None]) == len(
         drawn
     )  # not twice
 
@@ -70,8 +70,28 @@ def test_a_table_that_cannot_be_made_costs_only_itself() -> None:
     def fails() -> Any:
         raise KeyError("gone")
 
-    found = report.Report("Title", (), [(report.Part(message="It **falls**."), fails)])
+    found = report.Report("Title", (), {"one": (report.Part(message="It **falls**."), fails)})
     assert "It <strong>falls</strong>." in report.to_bytes(found).decode()
+
+
+def test_what_is_drawn_again_in_its_place_stands_in_it_once() -> None:
+    def drawing() -> None:
+        import pandas as pd
+
+        from dashboard.sharing import report
+        from dashboard.ui import figures
+
+        report.collect("why")
+        for rows in (1, 2, 3):
+            figures.plain_table(pd.DataFrame({"row": range(rows)}), key="facts")
+        figures.plain_table(pd.DataFrame({"row": [9]}))
+        for _ in range(3):  # as a part of a page that is drawn every few seconds
+            report.add("votes", report.Part(), lambda: pd.DataFrame({"vote": [1]}))
+
+    app = AppTest.from_function(drawing).run()
+    assert not app.exception
+    text = report.to_bytes(setting(app, "_report")).decode().split("<body>")[1]
+    assert re.findall(r"<td>(\d+)</td>", text) == ["0", "1", "2", "9", "1"]
 
 
 def test_nothing_is_kept_while_the_panel_is_closed(open_page: Open) -> None:

@@ -811,6 +811,8 @@ def test_a_build_of_another_server_is_waited_for_and_serves(backend, options, tm
     with build.lock_of(tmp_path / wanted.identity):
         waiting = indexes.request(backend, sentences(5), options)
         assert not waiting.finished.wait(0.2)
+        assert waiting.title.startswith("Another server is embedding")
+        wait(indexes.request(backend, sentences(6), options))  # other work does not wait behind it
         leaving = IndexCache(folder=tmp_path)
         stopped = leaving.request(backend, sentences(5), options)
         leaving.jobs.stop(stopped)

@@ -58,18 +58,20 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
     )
     _vote(comparison, query, is_first_left)
     st.caption(WHO_SEES if state.get("class_code") else ALONE)
+    _result(comparison, query, titles, is_first_left)
     lists = tuple(tuple(int(row) for row in hits[:count]) for _, hits in rankings)
     own = caching.blind_votes().marked_by(comparison, query, caching.person())
+    is_over = (comparison, query) in _revealed()
     mark = _marker(comparison, query, own, (lists[0], lists[1]))
     for number, (column, rows) in enumerate(zip(st.columns(2), lists if is_first_left else lists[::-1], strict=True)):
         with column.container(gap="xsmall", key=f"blind_list_{number}"):
-            st.markdown(f"**{NAMES[number]}**")
+            title = messages.escape((titles if is_first_left else titles[::-1])[number])
+            st.markdown(f"**{NAMES[number]}: {title}**" if is_over else f"**{NAMES[number]}**")
             for rank, row in enumerate(rows, start=1):
                 key = f"blind_hit_{number}_{rank}"
                 st.session_state[key] = row in own  # a hit that stands in both lists is ticked in both
                 # Without scores and marked words, which would give the ranking away.
                 controls.checked(st.checkbox, f"{rank}\\. {_text(corpus, row)}", key=key, on_choice=partial(mark, row))
-    _result(comparison, query, titles, is_first_left)
 
 
 def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
@@ -160,7 +162,9 @@ def _result(comparison: Comparison, query: str, titles: tuple[str, str], is_firs
             else:
                 left, right = (messages.escape(title) for title in (titles if is_first_left else titles[::-1]))
                 st.markdown(f"For this query, the left list is **{left}**, the right list **{right}**.")
-                _revealed().add((comparison, query))
+                if (comparison, query) not in _revealed():
+                    _revealed().add((comparison, query))
+                    st.rerun()  # the whole page: the lists have their names now
             _estimate(votes, titles)
 
     with st.container(border=True, key="blind_result"):

@@ -324,9 +324,9 @@ def _areas(comparison: MethodComparison) -> None:
         area = comparison.first[name].area
         row = {
             "method": METHOD_NAMES[name],
-            "most important first": f"{area:.3f}",
+            "most important first": number(area),
             "against random": "" if name == RANDOM else signed(area - chance, 3),
-            "least important first": f"{comparison.last[name].area:.3f}",
+            "least important first": number(comparison.last[name].area),
         }
         over_many = OVER_MANY_PAIRS.get(name, ("", "", "", ""))[3 if from_both else 1]
         row["over 200 pairs"] = over_many.split(" (")[0]  # without its interval: the table has to fit on a phone

@@ -230,8 +230,8 @@ def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness | None
         f"{found.hub_from:.1f}, {verdict}.",
         read="Each bar counts texts by the number of queries that have them among their first hits, the **k-occurrence** "
         "([Radovanović et al. 2010](https://www.jmlr.org/papers/v11/radovanovic10a.html)). A long tail to the right means "
-        f"hubs: texts that many different queries find. The skewness is {found.skewness:.2f}; 0 is symmetric. A hub lies more "
-        "than two standard deviations above the mean.",
+        f"hubs: texts that many different queries find. The skewness is {theme.number(found.skewness, 2)}; 0 is "
+        "symmetric. A hub lies more than two standard deviations above the mean.",
         not_shown="Whether a hub is found wrongly: a text on a subject of many queries is found often with good reason. Other "
         "queries give other counts.",
         table=lambda: pd.DataFrame(

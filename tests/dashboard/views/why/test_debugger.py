@@ -192,7 +192,10 @@ def test_the_smallest_edit_says_what_is_done_and_shows_the_result_as_that() -> N
     change = Change("replaced", 8, 14, "island", "football")
     found = EditSearch("query", (Edit("volcano football", (change,), 1, -0.02),), None, 4, 4)
     said = rivals._smallest(found, "right text")
-    assert "replace “island” by “football”, and the right text ranks first. The query then reads “volcano football”" in said
+    assert (
+        "replace “island” by “football”, and the right text ranks first. The query then reads “volcano football”"
+        in said
+    )
     assert said.endswith("the result of a test, not advice to write so.")
 
 

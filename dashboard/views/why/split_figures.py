@@ -327,7 +327,7 @@ def _terms(terms: Sequence[Term]) -> str:
 
 
 def _name_of(terms: Sequence[Term]) -> str:
-    return "the empty texts" if len(terms) > 1 else terms[0].name
+    return "the empty texts that both are compared with" if len(terms) > 1 else terms[0].name
 
 
 def _error_of_sum(value: float) -> str:

@@ -111,7 +111,7 @@ def block_curves(values: np.ndarray, labels: Sequence[str], title: str) -> go.Fi
 def _band(layers: np.ndarray, band: BandData) -> list[dict[str, Any]]:
     """The traces of a band: its upper and lower edge, and the mean."""
     edge = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False, "x": layers}
-    limits = "5–95 % %{customdata[0]:.3f} to %{customdata[1]:.3f}"
+    limits = "5–95 % %{customdata[0]} to %{customdata[1]}"
     return [
         {**edge, "y": np.asarray(band.high, np.float32), "name": "95 %"},
         {
@@ -127,7 +127,9 @@ def _band(layers: np.ndarray, band: BandData) -> list[dict[str, Any]]:
             "name": band.name,
             "mode": "lines",
             "line": {"color": theme.GREY, "dash": "dot", "width": 2},
-            "customdata": np.stack([band.low, band.high], axis=1).astype(np.float32),
+            "customdata": [
+                [theme.number(low), theme.number(high)] for low, high in zip(band.low, band.high, strict=True)
+            ],
             "hovertemplate": f"{band.name}<br>layer %{{x}}: mean %{{y:.3f}}, {limits}<extra></extra>",
         },
     ]

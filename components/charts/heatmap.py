@@ -49,7 +49,7 @@ def similarity_heatmap(
         (row, column): f"{names[row]}<br>with itself: 1"
         if row == column
         else f"{names[row]}<br>{names[column]}<br>{value} "
-        + (percentile_hint if is_percentile else "{:.4f}".format)(matrix[row, column])
+        + (percentile_hint if is_percentile else theme.number)(matrix[row, column], *(() if is_percentile else (4,)))
         for row, column in np.argwhere(~np.isnan(matrix)).tolist()
     }
     itself = np.eye(len(names), dtype=bool)  # always 1: as a colour it would say something about the sentences
@@ -60,8 +60,8 @@ def similarity_heatmap(
             names,
             value,
             limits,
-            text=percentile_cells(np.where(itself, np.nan, matrix)) if show_values and is_percentile else None,
-            texttemplate=("%{text}" if is_percentile else "%{z:.2f}") if show_values else None,
+            text=written(np.where(itself, np.nan, matrix), value) if show_values else None,
+            texttemplate="%{text}" if show_values else None,
             hoverinfo="skip",
             xgap=1,
             ygap=1,
@@ -103,6 +103,13 @@ def percentile_cells(values: np.ndarray) -> list[list[str]]:
     ]
 
 
+def written(values: np.ndarray, value: str, decimals: int = 2) -> list[list[str]]:
+    """What values [row, column] are written as in their cells, with so many decimals; `value` names them. NaN is empty."""
+    if value == "percentile":
+        return percentile_cells(values)
+    return [["" if np.isnan(item) else theme.number(item, decimals) for item in row] for row in values.tolist()]
+
+
 def percentile_hint(value: float) -> str:
     """What a percentile (0 to 100) is written as where a person points: none is rounded to 100."""
     return "> 99.99" if value > 99.99 else "" if np.isnan(value) else f"{value:.4f}"
@@ -128,7 +135,7 @@ def layer_heatmap(
 ) -> go.Figure:
     """Many curves as rows of coloured cells: values [curve, layer 0..L], one column per layer; NaN stays empty."""
     names = [f"{number}  {theme.plain(label, 32)}" for number, label in enumerate(labels, start=1)]
-    hover, written = hover_of(values, value)
+    hover, hints = hover_of(values, value)
     figure = go.Figure(
         theme.heatmap(
             values,
@@ -136,7 +143,7 @@ def layer_heatmap(
             names,
             value,
             limits,
-            customdata=written,
+            customdata=hints,
             hovertemplate=f"%{{y}}<br>layer %{{x}}: {hover}<extra></extra>",
         )
     )
@@ -159,7 +166,8 @@ def word_scores(values: np.ndarray, words: Sequence[str], columns: Sequence[str]
             "score",
             (-1.0, 1.0),
             colorscale=theme.DIVERGING,
-            texttemplate="%{z:.2f}",
+            text=written(values, "score"),
+            texttemplate="%{text}",
             showscale=False,  # the cells have numbers
             hovertemplate="%{y}<br>%{x}: %{z:.3f} of the largest<extra></extra>",
             xgap=2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,8 +30,8 @@ def score_histogram(
         width=edges[1:] - edges[:-1],
         name="all sentences",
         marker={"color": theme.GREY, "line": {"width": 0}},
-        customdata=np.stack([edges[:-1], edges[1:]], axis=1),
-        hovertemplate=f"%{{y:,}} sentences with {value} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
+        customdata=_ends(edges),
+        hovertemplate=f"%{{y:,}} sentences with {value} %{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
     )
     figure.add_scatter(
         x=np.asarray(scores, np.float64)[list(chosen)],
@@ -79,8 +80,8 @@ def two_histograms(
             name=f"{name} ({int(part.sum()):,})",
             marker={"color": colour, "line": {"width": 0}},
             opacity=0.8,
-            customdata=np.stack([edges[:-1], edges[1:]], axis=1),
-            hovertemplate=f"%{{y:,}} {name}, with {value} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
+            customdata=_ends(edges),
+            hovertemplate=f"%{{y:,}} {name}, with {value} %{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
         )
     figure.add_vline(x=threshold, line={"color": theme.VERMILION, "width": 3, "dash": "dash"})
     figure.update_yaxes(
@@ -106,8 +107,8 @@ def with_mark(scores: np.ndarray, mark: float, title: str, *, value: str, things
         width=edges[1:] - edges[:-1],
         name=things,
         marker={"color": theme.GREY, "line": {"width": 0}},
-        customdata=np.stack([edges[:-1], edges[1:]], axis=1),
-        hovertemplate=f"%{{y:,}} {things} with {value} %{{customdata[0]:.3f}} to %{{customdata[1]:.3f}}<extra></extra>",
+        customdata=_ends(edges),
+        hovertemplate=f"%{{y:,}} {things} with {value} %{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
     )
     figure.add_scatter(
         x=[mark, mark],
@@ -115,10 +116,16 @@ def with_mark(scores: np.ndarray, mark: float, title: str, *, value: str, things
         mode="lines",
         name=name,
         line={"color": theme.VERMILION, "width": 3},
-        hovertemplate=f"{name}: {value} {mark:.4f}<extra></extra>",
+        hovertemplate=f"{name}: {value} {theme.number(mark, 4)}<extra></extra>",
     )
     figure.update_yaxes(title=things, rangemode="tozero")
     figure.update_xaxes(title=value)
     figure.update_layout(bargap=0)
     theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, 340)
+
+
+def _ends(edges: np.ndarray) -> list[list[str]]:
+    """Where each bin [bin] begins and ends, as written where a person points."""
+    written = [theme.number(edge) for edge in edges.tolist()]
+    return [list(ends) for ends in itertools.pairwise(written)]

@@ -6,12 +6,13 @@ Up to 512 x 512 cells are sent as float32 (about 2 MB as text). The axes show on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
-from components.charts.heatmap import hover_of, percentile_cells
+from components.charts.heatmap import hover_of, written
 
 MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
 NUMBERED = 16  # bars: with more, their numbers would run into each other
@@ -19,6 +20,7 @@ SQUARE_FROM = 20  # tokens: with fewer, cells are as wide as the column allows
 _PLOT = 380  # pixels: height of a large matrix; with its labels it ends within the first screen
 _LABEL = 14  # characters of a token on an axis; the hover shows more
 _LETTER = 7.4  # pixels
+_KEY_HEIGHT = 22  # pixels of a line with the ends of the colours
 _NARROW_TICKS, _NARROW_LABEL, _NARROW_PLOT = 9, 9, 190  # the same for a quarter of a page
 
 
@@ -41,7 +43,7 @@ def token_matrix(
     diverging: bool = False,
     show_values: bool = False,
     decimals: int = 2,
-    colour_bar: bool = True,
+    colour_bar: bool | Literal["key"] = True,
     upright: bool = True,
     second_text: int | None = None,
     narrow: bool = False,
@@ -50,7 +52,9 @@ def token_matrix(
     """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on, cells are square.
 
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
-    axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it. `show_values`
+    axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it: by a bar
+    beside the matrix or, of diverging colours, by a "key" under the title, which leaves a phone more room for the columns.
+    `show_values`
     writes each number into its cell, with so many `decimals`, a percentile as a whole number.
     Column labels stand `upright`, or beside each other if they are short. `second_text` is the number of the row and of
     the column with which a pair's second text begins: lines part the texts, and a frame marks the first's rows in the
@@ -58,8 +62,7 @@ def token_matrix(
     a quarter of a page, with square cells, few and short labels, and no names of the axes.
     `plot_height` in pixels replaces the height that fits the number of tokens.
     """
-    is_percentile = show_values and value == "percentile"
-    hover, written = hover_of(np.asarray(matrix), value)
+    hover, hints = hover_of(np.asarray(matrix), value)
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
     rows, columns, value = (theme.plain(name).replace("%{", "% {") for name in (rows, columns, value))
     n_rows, n_columns = len(row_labels), len(column_labels)
@@ -79,10 +82,10 @@ def token_matrix(
             value,
             limits,
             colorscale=theme.DIVERGING if diverging else theme.SEQUENTIAL,
-            text=percentile_cells(np.asarray(matrix)) if is_percentile else None,
-            texttemplate=("%{text}" if is_percentile else f"%{{z:.{decimals}f}}") if show_values else None,
-            showscale=colour_bar,
-            customdata=written,
+            text=written(np.asarray(matrix), value, decimals) if show_values else None,
+            texttemplate="%{text}" if show_values else None,
+            showscale=colour_bar is True,
+            customdata=hints,
             hovertemplate=f"{rows}: %{{y}}<br>{columns}: %{{x}}<br>{value} {hover}<extra></extra>",
         ),
         # All at once: one update of the axes after another takes ten times as long.
@@ -95,7 +98,23 @@ def token_matrix(
     longest = max((min(len(label), _NARROW_LABEL if narrow else _LABEL) for label in column_labels), default=0)
     # Never so low that the numbers of the colour scale overlap.
     height = max(240 if narrow else 330, 46 + plot + _LETTER * longest + (10 if narrow else 34))
-    return theme.finish(figure, title, round(height))
+    theme.finish(figure, title, round(height))
+    if colour_bar == "key":
+        _add_key(figure, *theme.limits_of(np.asarray(matrix), limits))
+    return figure
+
+
+def _add_key(figure: go.Figure, low: float, high: float) -> None:
+    """Write the ends of diverging colours, and zero, under the title."""
+    names = (theme.significant(low), "0", theme.significant(high))
+    squares = "\u2003".join(
+        f'<span style="color:{colour}">■</span> {name}'
+        for (_, colour), name in zip(theme.DIVERGING, names, strict=True)
+    )
+    layout = figure.layout
+    layout.title.text += f'<br><span style="font-size:{theme.FONT_SIZE}px;font-weight:400">{squares}</span>'
+    layout.margin.t += _KEY_HEIGHT
+    layout.height += _KEY_HEIGHT
 
 
 def _part(figure: go.Figure, between: float, last_row: float, last_column: float) -> None:
@@ -165,18 +184,18 @@ def key_bars(
     keys: str = "key",
     value: str = "attention",
     itself: int | None = None,
-    number: str = "",
+    decimals: int | None = None,
     by_sign: bool = False,
 ) -> go.Figure:
     """One value per key token [key], as bars; labels must be unique (see `axis_labels`).
 
-    `keys` and `value` name the axes. The bar `itself` has a colour of its own. Few bars have their numbers, in
-    plotly's format `number`, such as "%{y:.1f}". With `by_sign`, the colours are those of the signs, as in a diverging
+    `keys` and `value` name the axes. The bar `itself` has a colour of its own. Few bars have their numbers, with
+    so many `decimals`. With `by_sign`, the colours are those of the signs, as in a diverging
     heatmap.
     """
     names, value = [theme.plain(label, 26) for label in labels], theme.plain(value)
     is_itself = np.arange(len(names)) == itself
-    is_few = len(names) <= NUMBERED
+    numbers = None if len(names) > NUMBERED else decimals
     figure = go.Figure()
     for name, part, colour in (
         ("other tokens", ~is_itself, theme.BLUE),
@@ -188,8 +207,8 @@ def key_bars(
                 y=np.asarray(values, np.float32)[part],
                 name=name,
                 marker_color=np.where(values[part] < 0, theme.BLUE, theme.ORANGE) if by_sign else colour,
-                texttemplate=number if is_few and number else None,
-                textposition="outside" if is_few and number else "none",
+                text=None if numbers is None else [theme.number(item, numbers) for item in values[part].tolist()],
+                textposition="none" if numbers is None else "outside",
                 textangle=0,
                 cliponaxis=False,
                 hovertemplate=f"%{{x}}<br>{value}: %{{y:.4f}}<extra></extra>",

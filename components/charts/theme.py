@@ -8,6 +8,8 @@ depends on the hue alone.
 from __future__ import annotations
 
 import html
+import math
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -27,6 +29,7 @@ SEQUENTIAL = "Cividis"
 # Blue for negative, orange for positive, grey in the middle: readable on light and dark.
 DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
 FONT_SIZE = 14
+_FORMATTED = re.compile(r"%\{([xyz]):([^{}|]*f)\}")  # a number of an axis in plotly's templates, with its format
 TITLE_WIDTH = 42  # characters: fits the width of a phone
 
 
@@ -61,6 +64,11 @@ def signed(value: float, digits: int = 3) -> str:
     """A number with its sign, plus or minus, and so many decimals; zero has no sign."""
     text = f"{value:+,.{digits}f}"
     return text.replace("-", "−") if text.strip("+-0.,") else text[1:]
+
+
+def significant(value: float, figures: int = 2) -> str:
+    """A number of any size with its sign and so many significant figures, without an exponent: "−0.0000085" for -8.5e-06."""
+    return signed(value, max(0, figures - 1 - math.floor(math.log10(abs(value)))) if value else 0)
 
 
 def wrapped(title: str, width: int = TITLE_WIDTH) -> str:
@@ -114,10 +122,26 @@ def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
     layout.height = height
     layout.margin = {"l": 8, "r": 12, "t": 46 + 20 * text.count("<br>"), "b": 8}
     layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)"
+    for trace in figure.data:
+        _print_minus(trace)
     _set_type_sizes(figure, 1.0)
     for axis in _axes(figure):
         axis.automargin = True
     return figure
+
+
+def _print_minus(trace: Any) -> None:
+    """Let the hover write numbers with a minus sign as in print.
+
+    Plotly writes a hyphen where a template has a format, "%{y:.3f}", and a minus sign where the axis has it.
+    """
+    template = trace.hovertemplate if "hovertemplate" in trace else None
+    if not isinstance(template, str):
+        return
+    for letter, digits in dict(_FORMATTED.findall(template)).items():
+        trace[f"{letter}hoverformat"] = digits
+        template = template.replace(f"%{{{letter}:{digits}}}", f"%{{{letter}}}")
+    trace.hovertemplate = template
 
 
 def enlarge(figure: go.Figure, scale: float) -> go.Figure:

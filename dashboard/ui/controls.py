@@ -158,14 +158,17 @@ def checked(
     """
     if "options" in arguments:
         arguments["options"] = list(arguments["options"])
+    if default is not None:
+        st.session_state.setdefault(key, default)
+    displayed = st.session_state.get(key)
 
     def changed() -> None:
         sent = st.session_state[key]
+        if sent == displayed:  # reported as new after an interrupted run, as in `bind`: nobody has chosen it
+            return
         if on_choice is not None and _is_offered(tuple(sent) if isinstance(sent, list) else sent, arguments):
             on_choice(sent)
 
-    if default is not None:
-        st.session_state.setdefault(key, default)
     value = widget(label, key=key, on_change=changed, **arguments)
     is_offered = _is_offered(tuple(value) if isinstance(value, list) else value, arguments)
     return value if is_offered else default

@@ -126,15 +126,19 @@ class Ledger:
 
     def top(self, count: int) -> tuple[TopPair, ...]:
         """The pairs of words that add most, largest first; no special tokens and no punctuation. Only those above 0."""
+        return tuple(pair for pair in self._pairs_of_words()[::-1][:count] if pair.contribution > 0)
+
+    def lowest(self) -> TopPair | None:
+        """The pair of words that takes most away; no special tokens and no punctuation. None if no pair is below 0."""
+        return next((pair for pair in self._pairs_of_words()[:1] if pair.contribution < 0), None)
+
+    def _pairs_of_words(self) -> list[TopPair]:
+        """All pairs of words, the smallest contribution first."""
         rows, columns = (
             [number for number, part in enumerate(parts) if part.kind == "word"] for parts in (self.first, self.second)
         )
         cells = sorted((float(self.contributions[row, column]), row, column) for row in rows for column in columns)
-        return tuple(
-            TopPair(self.first[row], self.second[column], value)
-            for value, row, column in cells[::-1][:count]
-            if value > 0
-        )
+        return [TopPair(self.first[row], self.second[column], value) for value, row, column in cells]
 
     def outside_words(self) -> float:
         """The sum of all cells of which one side is a special token or punctuation."""

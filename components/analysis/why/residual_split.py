@@ -82,15 +82,24 @@ class ResidualSplit:
 
     def top(self, count: int) -> tuple[TopPart, ...]:
         """The heads, feed-forward parts and embeddings that add most, largest first; only those above 0."""
+        parts = self._named_parts()
+        return tuple(
+            sorted((part for part in parts if part.contribution > 0), key=lambda part: -part.contribution)[:count]
+        )
+
+    def lowest(self) -> TopPart | None:
+        """The head, feed-forward part or embeddings that takes most away; None if none is below 0."""
+        part = min(self._named_parts(), key=lambda part: part.contribution)
+        return part if part.contribution < 0 else None
+
+    def _named_parts(self) -> list[TopPart]:
         parts = [TopPart("the embeddings", self.embeddings)]
         for block, values in enumerate(self.matrix[:, :-1]):
             parts += [
                 TopPart(f"{name} of block {block}", float(value))
                 for name, value in zip(self.columns(), values, strict=False)
             ]
-        return tuple(
-            sorted((part for part in parts if part.contribution > 0), key=lambda part: -part.contribution)[:count]
-        )
+        return parts
 
 
 def split_of_texts(

@@ -225,7 +225,7 @@ METHODS: dict[str, Method] = {
     GRADIENT: by_gradient,
 }
 METHOD_NAMES = {  # for people
-    LEDGER: "Ledger",
+    LEDGER: "Share of score",
     LEFT_OUT: "Leave one out",
     ROLLOUT: "Attention rollout",
     GRADIENT: "Gradient × input",

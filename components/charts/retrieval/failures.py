@@ -10,29 +10,36 @@ from plotly.subplots import make_subplots
 
 from components.charts import theme
 
-RIGHT, RIVAL, DIFFERENCE = "right text", "rival", "rival minus right text"
+RIGHT, RIVAL = "right text", "rival"
 _ROW = 25  # pixels of a word
 
 
 def word_bars(
-    words: Sequence[str], right: np.ndarray, rival: np.ndarray, title: str, has_rest: bool = False
+    words: Sequence[str],
+    right: np.ndarray,
+    rival: np.ndarray,
+    title: str,
+    has_rest: bool = False,
+    right_name: str = RIGHT,
 ) -> go.Figure:
     """What each query word adds to its cosine with the right text and with the rival, both [word], and the difference.
 
     One row for each word, in the order given, and three groups of bars, each with its name and its sum above it. The first two
     have one scale; the third has one of its own, since the differences are much smaller than the parts. There a bar to the
     right, in the rival's colour, speaks for the rival, and a bar to the left for the right text. With `has_rest`, the last row
-    sums up many words: it has numbers in place of bars, which would leave no room for those of single words.
+    sums up many words: it has numbers in place of bars, which would leave no room for those of single words. `right_name`
+    replaces the name of the right text.
     """
+    difference_name = f"rival minus {right_name}"
     single = len(words) - 1 if has_rest else len(words)
     places, difference = np.arange(len(words)), np.asarray(rival - right, np.float64)
     towards = [theme.ORANGE if value > 0 else theme.BLUE for value in difference]
     # The first two are equally wide, so that their bars can be compared by length.
     figure = make_subplots(1, 3, shared_yaxes=True, horizontal_spacing=0.035, column_widths=[0.3, 0.3, 0.4])
     groups = (
-        (RIGHT, right, "Right text", theme.BLUE, theme.number),
+        (right_name, right, right_name.capitalize(), theme.BLUE, theme.number),
         (RIVAL, rival, "Rival", theme.ORANGE, theme.number),
-        (DIFFERENCE, difference, "Difference", towards, theme.signed),
+        (difference_name, difference, "Difference", towards, theme.signed),
     )
     for column, (name, values, heading, colour, written) in enumerate(groups, start=1):
         numbers = [written(value) for value in values]
@@ -47,18 +54,18 @@ def word_bars(
             row=1,
             col=column,
         )
-        if has_rest and name != DIFFERENCE:
+        if has_rest and name != difference_name:
             figure.add_annotation(text=numbers[-1], x=0, y=single, xanchor="left", showarrow=False, row=1, col=column)
         mark = "" if isinstance(colour, list) else f'<span style="color:{colour}">■</span> '
         figure.add_annotation(
             text=f"{heading}<br>{mark}<b>{written(float(np.sum(values)))}</b>",
             xref=f"x{column if column > 1 else ''} domain",
             yref="paper",
-            x=0.5 if name == DIFFERENCE else 0,
+            x=0.5 if name == difference_name else 0,
             y=1,
-            xanchor="center" if name == DIFFERENCE else "left",
+            xanchor="center" if name == difference_name else "left",
             yanchor="bottom",
-            align="center" if name == DIFFERENCE else "left",
+            align="center" if name == difference_name else "left",
             showarrow=False,
         )
     _mark_differences(figure, places, difference, single)

@@ -157,7 +157,7 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
             keys="token of the input",
             value=estimate.unit,
             itself=keys.index(token) if token in keys else None,
-            number="%{y:.1f}" if estimate.method == "rollout" else "%{y:.2f}",
+            decimals=1 if estimate.method == "rollout" else 2,
         ),
         key="flow_bars",
         code=_code(model_input, estimate, [token], keys),

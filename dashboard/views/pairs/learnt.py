@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import curves as curve_charts
+from components.charts import theme
 from components.charts.retrieval import evaluation as charts
 from components.charts.retrieval import thresholds
 from components.errors import InputError
@@ -326,7 +327,7 @@ def _weights(ranking: LearntRanking, reading: Reading, choice: Choice) -> None:
         )
         table = pd.DataFrame({"number": [names[row] for row in order], "weight": weights[order]})
         figures.plain_table(
-            table.head(STRONGEST).assign(weight=[f"{value:+.4f}" for value in weights[order[:STRONGEST]]])
+            table.head(STRONGEST).assign(weight=[theme.signed(value, 4) for value in weights[order[:STRONGEST]]])
         )
         figures.download(table, "learnt-weights")
 
@@ -356,7 +357,7 @@ def _ranking_table(rankers: Sequence[Ranker], measure: str) -> None:
 
 def _words(standing: _Standing) -> str:
     p = "p < 0.001" if standing.p < 0.001 else f"p = {standing.p:.3f}"
-    return f"{100 * standing.difference:+.1f}, {p}".replace("-", "−")
+    return f"{theme.signed(100 * standing.difference, 1)}, {p}"
 
 
 def _precision_figure(ranking: LearntRanking) -> None:

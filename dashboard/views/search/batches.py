@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts import theme
 from components.errors import InputError
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
@@ -143,7 +144,7 @@ def pairs(request: SearchRequest) -> None:
     table = pd.DataFrame(
         [
             {
-                "cosine": f"{pair.cosine:.4f}",
+                "cosine": theme.number(pair.cosine, 4),
                 "numbers": f"{pair.first} – {pair.second}",
                 "first": corpus.texts[pair.first],
                 "second": corpus.texts[pair.second],

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from components.charts import theme
 from dashboard import state
 from dashboard.ui import browser
 
@@ -87,7 +88,7 @@ def _row(hit: Hit, bar: float) -> dict[str, Any]:
         "rank": hit.rank,
         "index": hit.index,
         "parts": _parts(hit.text, hit.shared),
-        "score": hit.shown_score or f"{hit.score:.3f}",
+        "score": hit.shown_score or theme.number(hit.score),
         "bar": round(bar, 4),
         "tag": " · ".join(part for part in (f"number {hit.index}", hit.tag) if part),
         "change": _change(hit.rank, hit.other_rank),

@@ -219,15 +219,13 @@ def _layer_and_pooling(
 ) -> tuple[int, Pooling]:
     """The choice of a layer and pooling of the index; without a widget where it has only one."""
     layers, poolings = index.info.options.layers, index.info.options.poolings
-    left, right = st.columns([3, 2])
     layer, help_text = layers[-1], caching.glossary()["layer"]
     if len(layers) > 1:
         layer = controls.bind(
-            layer_key, left.select_slider, f"Layer{suffix}", options=layers, default=layer, help=help_text
+            layer_key, st.select_slider, f"Layer{suffix}", options=layers, default=layer, help=help_text
         )
-    with right:
-        label = f"Sentence vector (pooling){suffix}"
-        pooling = controls.pooling(pooling_key, label, POOLING_NAMES, poolings, backend.own_pooling)
+    label = f"Sentence vector (pooling){suffix}"
+    pooling = controls.pooling(pooling_key, label, POOLING_NAMES, poolings, backend.own_pooling)
     return int(layer), pooling
 
 

@@ -37,9 +37,11 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
         state.put("why", None)
         return
     with st.container(border=True, key="why"):
-        left, right = st.columns([6, 1], vertical_alignment="center")
-        left.subheader(f"Why is number {row} a hit?", anchor=False)
-        right.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
+        with st.container(
+            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False, key="why_head"
+        ):
+            st.subheader(f"Why is number {row} a hit?", anchor=False)
+            st.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
         if of_splade is not None:
             splade.explanation(of_splade, request, row)
         # A row of a file may be a whole book: far more than the model reads is not even tokenized.
@@ -83,7 +85,7 @@ def _links(request: SearchRequest, row: int, text: str) -> None:
     """Links to the Why page: to the hit's score as a sum, and to the search as one that should have found this sentence."""
     with st.container(horizontal=True, gap="small", key="why_links"):
         pair_links.button("Why is this here?", request.query, text, "why", key="why_here")
-        if st.button("Why is this not first?", icon=":material/swap_vert:", key="why_not_first"):
+        if st.button("Why is this text not first?", icon=":material/swap_vert:", key="why_not_first"):
             values = {"why_view": "debugger", "typed_query": request.query, "right_row": row, "layer": request.layer}
             for name, value in values.items():
                 state.put(name, value)

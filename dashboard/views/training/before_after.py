@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.arrays import Float64, Int64, cosine
-from components.charts import curves
+from components.charts import curves, theme
 from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
 from components.errors import InputError, UserError
@@ -272,8 +272,8 @@ def _retrieval(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
                     "measure": item.name,
                     "before": _per_cent(item.base.value),
                     "after": _per_cent(item.tuned.value),
-                    "difference (95 % interval)": f"{100 * item.difference.value:+.1f} "
-                    f"({100 * item.difference.low:+.1f} to {100 * item.difference.high:+.1f})",
+                    "difference (95 % interval)": f"{theme.signed(100 * item.difference.value, 1)} "
+                    f"({theme.signed(100 * item.difference.low, 1)} to {theme.signed(100 * item.difference.high, 1)})",
                     "significant": "yes" if item.is_significant else "no",
                 }
                 for item in changes
@@ -322,8 +322,9 @@ def _agreement(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
         return
     st.markdown(
         f":material/insights: Spearman {change.base.value:.3f} {_before(settings)}, **{change.tuned.value:.3f}** after. "
-        f"Difference **{change.difference.value:+.3f}**, 95 % interval {change.difference.low:+.3f} to "
-        f"{change.difference.high:+.3f}: "
+        f"Difference **{theme.signed(change.difference.value)}**, 95 % interval "
+        f"{theme.signed(change.difference.low)} to "
+        f"{theme.signed(change.difference.high)}: "
         + ("statistically significant." if change.is_clear else "not significantly different.")
     )
     _largest(pairs, cosines)
@@ -503,9 +504,9 @@ def _sentences(run: RunFolder) -> None:
                 [
                     {
                         "mean cosine": name,
-                        "before": f"{base:.3f}",
-                        "after": f"{tuned:.3f}",
-                        "change": f"{tuned - base:+.3f}",
+                        "before": theme.number(base),
+                        "after": theme.number(tuned),
+                        "change": theme.signed(tuned - base),
                     }
                     for name, base, tuned in (
                         ("within a topic", change.base_means.within, change.tuned_means.within),

@@ -256,7 +256,8 @@ def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooli
         alt=f"Cosines of {len(pairs.changed_kinds)} kinds of pairs, of paraphrases and of unrelated sentences",
         message_below=True,
         message=f"{_verdict(share, kind)} {above} of {counted(len(own), 'pair')} have a higher cosine than the median "
-        f"paraphrase ({median:.2f}). {_draws(share)} A typical pair: {shown}, {measured.at(layer, pooling)[typical]:.2f}.",
+        f"paraphrase ({theme.number(median, 2)}). {_draws(share)} A typical pair: {shown}, "
+        f"{theme.number(measured.at(layer, pooling)[typical], 2)}.",
         read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. A tick "
         "is the median of its row. In the green row the two sentences mean the same; in the last row they have nothing to do "
         "with each other. In all other rows a few words make the meanings differ; the chosen difference is orange.",
@@ -337,7 +338,8 @@ def _one_pair(measured: Measured, kind: str, layer: int, pooling: Pooling) -> No
             st.selectbox,
             "Pair, the most similar first",
             options={
-                place: f"{values[rows[place]]:.3f}  {pairs.first[rows[place]][:70]} · {pairs.second[rows[place]][:70]}"
+                place: f"{theme.number(values[rows[place]])}  {pairs.first[rows[place]][:70]} · "
+                f"{pairs.second[rows[place]][:70]}"
                 for place in order
             },
             default=order[0],
@@ -351,7 +353,7 @@ def _one_pair(measured: Measured, kind: str, layer: int, pooling: Pooling) -> No
     rank = order.index(place) + 1
     above = float(np.mean(measured.of(PARAPHRASE, layer, pooling) < values[row]))
     st.caption(
-        f"Cosine {values[row]:.3f}, number {rank} of {counted(len(rows), 'pair')} of this kind; higher than that of "
+        f"Cosine {theme.number(values[row])}, number {rank} of {counted(len(rows), 'pair')} of this kind; higher than that of "
         f"{_percent(above)} of the paraphrases."
     )
     pair_links.draw(first, second, key="_clinic")

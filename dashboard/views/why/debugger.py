@@ -179,15 +179,18 @@ def _typed(searched: Searched, query: str) -> Case | None:
             offers="Choose one of the list.",
         )
     )
-    return _placed(searched, query, row, own if row in own else ())
+    name = Case.name if chosen is not None or own else "second hit"
+    return _placed(searched, query, row, own if row in own else (), name)
 
 
-def _placed(searched: Searched, query: str, row: int, right_rows: tuple[int, ...] | None = None) -> Case:
+def _placed(
+    searched: Searched, query: str, row: int, right_rows: tuple[int, ...] | None = None, name: str = Case.name
+) -> Case:
     """A query with the text of a row as its right one; by default all texts with this query are right too."""
     rows = searched.corpus.right_rows.get(query.strip(), ()) if right_rows is None else right_rows
     if len({row, *rows}) >= len(searched.corpus.documents):  # all rows have one query
         rows = ()
-    return Case(searched, query, rows, failed_queries.placing(searched.vector(query), row, rows, searched.engine))
+    return Case(searched, query, rows, failed_queries.placing(searched.vector(query), row, rows, searched.engine), name)
 
 
 def _nothing(corpus: Corpus, searched: Searched, found: Failures | None) -> None:

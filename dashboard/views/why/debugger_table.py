@@ -115,7 +115,7 @@ def _queries(
             data={
                 "scale": controls.scale(),
                 "markable": False,
-                "pickHint": "Why did this search fail?",
+                "pickHint": "Why is its text not first?",
                 "pickedLabel": "Shown at the top",
                 "answer": ".bi-case",
                 "rows": [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from dashboard.jobs.interventions import Experiment
 
 FEWEST_DIFFERENT = 3  # tokens of B that are not in A: from here on, and if they are most of them, the view gives advice
+MOST_THIRD = 1_000  # characters of text C
 MOST_CHARACTERS = 500  # of each text: as many as the tokens that an experiment can read
+# Session keys: the title that the list of pairs shows, and how often something other than the list has changed it.
+_LISTED, _LIST_VERSION = "_listed_pair", "_list_version"
 _WHOLE = "_whole_page"  # session key: the sentences changed, so that the bar above has to be drawn again
 
 
@@ -88,35 +91,83 @@ def on_display() -> MinimalPair | None:
 
 
 def choose_ready_made(shown: MinimalPair | None) -> None:
-    """The list of ready-made pairs, and which of them is on display."""
-    st.session_state["w_minimal_pair"] = None if shown is None else shown.title
+    """The list of ready-made pairs, and which of them is on display.
+
+    The list is a new widget whenever something else changed what it shows, such as a typed sentence: a browser that has not
+    drawn that yet sends the title it still shows, as if a person had chosen it, and the pair would replace the sentences.
+    """
+    title = None if shown is None else shown.title
+    version = int(st.session_state.get(_LIST_VERSION, 0)) + (title != st.session_state.get(_LISTED, title))
+    st.session_state.update({_LISTED: title, _LIST_VERSION: version})
+    key = f"w_minimal_pair_{version}" if version else "w_minimal_pair"
+    st.session_state[key] = title
     controls.checked(
         st.selectbox,
         "Ready-made pair",
         options=[pair.title for pair in minimal_pairs()],
-        key="w_minimal_pair",
+        key=key,
         placeholder="Your own sentences",
-        on_choice=_choose_titled,
+        on_choice=partial(_choose_listed, version),
     )
 
 
-def show(experiment: Experiment) -> None:
-    """The three texts: beside each other where there is room."""
-    with st.container(horizontal=True, gap="small", key="row_experiment_texts"):
+def _choose_listed(version: int, title: str) -> None:
+    if version == st.session_state.get(_LIST_VERSION):
+        st.session_state[_LISTED] = title
+        _choose_titled(title)
+
+
+def show(experiment: Experiment, ready_made: MinimalPair | None) -> None:
+    """The three texts, beside each other where there is room, and which text C is, with a button to choose another."""
+    if state.get("third_text").strip():
+        origin = "C is your choice."
+    elif ready_made is not None:
+        origin = "C belongs to the pair."
+    else:
+        origin = "C, with which both are compared, is A until you choose another text."
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_experiment_texts"):
         for name, text in (("A", experiment.a), ("B", experiment.b), ("C", experiment.c)):
             st.markdown(f"**{name}** {messages.escape(shortened(text, MOST_CHARACTERS))}", width="content")
+        st.caption(origin, width="content")
+        with st.popover("Choose C", icon=":material/edit:", width="content", type="tertiary"):
+            _choose_third("sentence A itself" if ready_made is None else ready_made.c)
+
+
+def _choose_third(otherwise: str) -> None:
+    """The field for text C, and the session's sentences to choose from; `otherwise` is C if the field is empty."""
+    typed = str(
+        controls.bind(
+            "third_text",
+            st.text_input,
+            "Text C",
+            max_chars=MOST_THIRD,
+            placeholder=otherwise,
+            help="The text that A and B are compared with. Empty: the one of the ready-made pair, or sentence A itself.",
+        )
+    )
+    sentences = [text for text in dict.fromkeys(state.get("sentences")) if len(text) <= MOST_THIRD]
+    if len(sentences) > 2:
+        st.session_state["w_third_sentence"] = typed if typed in sentences else None
+        controls.checked(
+            st.selectbox,
+            "Or one of the sentences",
+            options=sentences,
+            key="w_third_sentence",
+            placeholder="none",
+            on_choice=partial(state.put, "third_text"),
+        )
 
 
 def advice(a: TokenizedSentence, b: TokenizedSentence) -> None:
-    """Of two sentences with few tokens in common: which ones an experiment can compare, with the ready-made pairs to choose."""
+    """Of two sentences with few tokens in common: that their map says little, with the ready-made pairs to choose."""
     own = {token.position for token in b.tokens if not (token.special or token.in_pair)}
     different = own.intersection(patching.align_tokens(a, b).differing)
     if len(different) < FEWEST_DIFFERENT or 2 * len(different) <= len(own):
         return
     st.info(
-        "**A and B differ in too many words to compare.** An activation of A goes to the same token of B. Of B's "
-        f"{len(own)} tokens, A has only {len(own) - len(different)} at the same place. Take one sentence as A, and as B the "
-        "same with one word exchanged for another. Or choose a ready-made pair:"
+        "**A and B differ in most of their words: the map can be drawn, but it says little.** An activation of A goes to the "
+        f"same token of B. Of B's {len(own)} tokens, A has only {len(own) - len(different)} at the same place. Take one "
+        "sentence as A, and as B the same with one word exchanged for another. Or choose a ready-made pair:"
     )
     st.session_state["w_advised_pair"] = None
     with st.container(key="row_advised"):

@@ -117,16 +117,6 @@ def draw(backend: Backend) -> None:
         kind = cast("MapKind", controls.pick("experiment_map", "Map", cast("dict[str, str]", MAPS)))
         panel = controls.options()
     with panel:
-        third = str(
-            controls.bind(
-                "third_text",
-                st.text_input,
-                "Text C",
-                max_chars=1_000,
-                placeholder="sentence A itself" if ready_made is None else ready_made.c,
-                help="The text that A and B are compared with. Empty: the one of the ready-made pair, or sentence A itself.",
-            )
-        )
         outcome = controls.pick("experiment_outcome", "Outcome", OUTCOMES)
         values = cast(
             "Values",
@@ -146,7 +136,7 @@ def draw(backend: Backend) -> None:
         st.info("**A and B are the same sentence.** Choose two that differ in a word or a few, or a ready-made pair.")
         return
     seed = int(state.get("experiment_seed"))
-    c = third.strip() or (first if ready_made is None else ready_made.c)
+    c = str(state.get("third_text")).strip() or (first if ready_made is None else ready_made.c)
     if outcome == "score":
         stage = reranking.cross_encoder()
         if stage is None:
@@ -154,11 +144,11 @@ def draw(backend: Backend) -> None:
         experiment = Experiment(stage.backend, first, second, c, None, stage.label or 0, values, seed)
     else:
         experiment = Experiment(backend, first, second, c, pooling, 0, values, seed)
+    experiment_texts.show(experiment, ready_made)
     _draw_experiment(experiment, kind, outcome)
 
 
 def _draw_experiment(experiment: Experiment, kind: MapKind, outcome: str) -> None:
-    experiment_texts.show(experiment)
     try:
         if experiment.values == "patch":
             experiment_texts.advice(experiment.tokens(experiment.a), experiment.tokens(experiment.b))

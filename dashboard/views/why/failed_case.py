@@ -43,6 +43,7 @@ class Case:
     query: str
     right_rows: tuple[int, ...]  # of its right texts
     placed: Placing
+    name: str = "right text"  # what it is called: the hit before a person has said which text is right is not that
 
     @property
     def right(self) -> str:
@@ -122,7 +123,7 @@ def draw(case: Case) -> None:
                 "word adds."
             )
     st.markdown(f":material/insights: {_reason(case, found)}")
-    rivals.edits(case.searched, case.query, case.placed, case.right_rows)
+    rivals.edits(case.searched, case.query, case.placed, case.right_rows, case.name)
     if found is not None:
         _about_bars(case, found)
     _both_texts(case)
@@ -130,24 +131,24 @@ def draw(case: Case) -> None:
 
 def _both_texts(case: Case) -> None:
     """The two texts in numbers, by other rankings, and how often each is found."""
-    st.subheader("Right text and rival, compared", anchor=False)
+    st.subheader(f"{case.name.capitalize()} and rival, compared", anchor=False)
     said, sides = st.empty(), st.empty()
     rows = rivals.rows_of_words(case.searched, case.query, case.placed)
-    rivals.side_by_side(sides, rows)
-    hubs = rivals.hubs(case.searched, case.placed)
+    rivals.side_by_side(sides, rows, case.name)
+    hubs = rivals.hubs(case.searched, case.placed, case.name)
     if hubs is not None:
         rows |= rivals.rows_of_hubs(hubs, case.placed)
-        rivals.side_by_side(sides, rows)
+        rivals.side_by_side(sides, rows, case.name)
     by_words = rivals.by_words(case.searched, case.query, case.placed)
     if by_words is not None:
         rows |= by_words.rows()
-        rivals.side_by_side(sides, rows)
+        rivals.side_by_side(sides, rows, case.name)
     # Last: the first time, its model is loaded, and the rest must not wait for it.
     jointly = rivals.by_cross_encoder(case.searched, case.query, case.placed)
     if jointly is not None:
         rows |= jointly.rows()
-        rivals.side_by_side(sides, rows)
-    opinions = rivals.opinions([item for item in (by_words, jointly) if item is not None])
+        rivals.side_by_side(sides, rows, case.name)
+    opinions = rivals.opinions([item for item in (by_words, jointly) if item is not None], case.name)
     if opinions:
         said.markdown(f":material/insights: {opinions}")
 
@@ -169,7 +170,13 @@ def _texts(case: Case) -> None:
         f'<p class="query" dir="auto">{html.escape(case.query)}</p></section>'
     ]
     for name, kind, text, cosine, rank, length in zip(
-        ("Right text", "Its rival"), ("right", "rival"), (case.right, case.rival), cosines, ranks, tokens, strict=True
+        (case.name.capitalize(), "Its rival"),
+        ("right", "rival"),
+        (case.right, case.rival),
+        cosines,
+        ranks,
+        tokens,
+        strict=True,
     ):
         facts = f"rank <b>{rank:,}</b> of {count:,} · cosine <b>{cosine}</b>"
         if length > limit:
@@ -204,12 +211,12 @@ def _reason(case: Case, found: QueryWords | None) -> str:
     """Why the search failed, in one sentence."""
     placed = case.placed
     if placed.is_failed and placed.lead <= SAME:
-        return "**Both texts have the same cosine**, and a tie counts against the right text."
+        return f"**Both texts have the same cosine**, and a tie counts against the {case.name}."
     if abs(placed.lead) < CLOSE:
-        larger = "rival" if placed.is_failed else "right text"
+        larger = "rival" if placed.is_failed else case.name
         return f"**The two cosines differ by less than {CLOSE:f}**, and that of the {larger} is the larger one."
     if found is None:
-        names, cosines = ("right text", "rival"), told_apart(placed.right_cosine, placed.rival_cosine)
+        names, cosines = (case.name, "rival"), told_apart(placed.right_cosine, placed.rival_cosine)
         nearer, further = (1, 0) if placed.is_failed else (0, 1)
         return (
             f"**The {names[nearer]} is nearer to the query than the {names[further]}**: its cosine is {cosines[nearer]}, "
@@ -218,7 +225,7 @@ def _reason(case: Case, found: QueryWords | None) -> str:
     sign = 1 if placed.is_failed else -1
     number = found.strongest(sign)
     if number is None:
-        whose = "the rival" if placed.is_failed else "the right text"
+        whose = "the rival" if placed.is_failed else f"the {case.name}"
         sources = " and ".join(found.other_sources(sign))
         return f"**No single word of the query speaks for {whose}**" + (
             f": its lead comes from {sources}." if sources else "."
@@ -226,15 +233,15 @@ def _reason(case: Case, found: QueryWords | None) -> str:
     word, more = found.names[number], abs(float(found.differences[number]))
     name = messages.escape(word)
     if not placed.is_failed:
-        return f"**This search does not fail**: the right text ranks first, and “{name}” speaks most for it."
+        return f"**This search does not fail**: the {case.name} ranks first, and “{name}” speaks most for it."
     has_right, has_rival = (_has(text[:MOST_SHOWN], word) for text in (case.right, case.rival))
     which = {
         (False, True): ", and only the rival has this word",
-        (True, False): ", though only the right text has this word",
+        (True, False): f", though only the {case.name} has this word",
         (True, True): ", though both texts have this word",
         (False, False): ", though neither text has this word",
     }[has_right, has_rival]
-    return f"**“{name}” speaks most for the rival**: it adds {more:.3f} more there than to the right text{which}."
+    return f"**“{name}” speaks most for the rival**: it adds {more:.3f} more there than to the {case.name}{which}."
 
 
 def _has(text: str, word: str) -> bool:
@@ -282,20 +289,22 @@ def _word_bars(case: Case, found: QueryWords) -> None:
         frame = pd.DataFrame(
             {
                 "word": names,
-                "right text": by_right,
+                case.name: by_right,
                 "rival": by_rival,
-                "rival minus right text": by_rival - by_right,
+                f"rival minus {case.name}": by_rival - by_right,
             }
         )
         total = frame.drop(columns="word").sum()
         return pd.concat([frame, pd.DataFrame([{"word": "sum: the cosine", **total}])], ignore_index=True).round(5)
 
     figures.figure(
-        charts.word_bars(names, by_right, by_rival, "What each query word adds", has_rest=is_long),
+        charts.word_bars(
+            names, by_right, by_rival, "What each query word adds", has_rest=is_long, right_name=case.name
+        ),
         key="why_words",
         code=found.code,
-        alt=f"Parts of {len(found.names)} query words in the cosines with the right text and the rival, and their "
-        "differences",
+        alt=f"Parts of {len(found.names)} query words in the cosines with the {case.name} and the rival, and "
+        "their differences",
         table=table,
     )
     if is_long:
@@ -306,26 +315,26 @@ def _word_bars(case: Case, found: QueryWords) -> None:
 
 
 def _about_bars(case: Case, found: QueryWords) -> None:
-    """How to read the bars, links to the split by tokens, and both ledgers."""
+    """How to read the bars, links to the split by tokens, and both matrices of words."""
     figures.reading(
-        "Blue: what a query word adds to the cosine with the right text; orange: to that with the rival. Their sums stand "
+        f"Blue: what a query word adds to the cosine with the {case.name}; orange: to that with the rival. Their sums stand "
         "above the bars. The difference, on a scale of its own, says which text a word speaks for: to the right for the rival, "
-        "to the left for the right text. The parts are exact. In the texts, words of the query are marked.",
+        f"to the left for the {case.name}. The parts are exact. In the texts, words of the query are marked.",
         "What would happen without a word: all other vectors change then as well. The edits test that. [CLS] and [SEP] "
         "hold what the model gathered from the whole query.",
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_split_links"):
         st.markdown("Split the score by pairs of tokens:", width="content")
-        pair_links.button("Query and right text", case.query, case.right, "why", key="split_right")
+        pair_links.button(f"Query and {case.name}", case.query, case.right, "why", key="split_right")
         pair_links.button("Query and rival", case.query, case.rival, "why", key="split_rival")
     with st.expander("Each query word with each word of both texts", icon=":material/grid_on:"):
-        _matrices(found.right, found.rival, found.code)
+        _matrices(found.right, found.rival, case.name, found.code)
 
 
-def _matrices(right: Ledger, rival: Ledger, code: Snippet | None) -> None:
-    """Both ledgers word by word, on one colour scale."""
+def _matrices(right: Ledger, rival: Ledger, right_name: str, code: Snippet | None) -> None:
+    """The query word by word with both texts, on one colour scale."""
     most = float(max(np.abs(right.contributions).max(), np.abs(rival.contributions).max()))
-    for column, name, ledger in zip(st.columns(2), ("right text", "rival"), (right, rival), strict=True):
+    for column, name, ledger in zip(st.columns(2), (right_name, "rival"), (right, rival), strict=True):
         rows, columns = (matrices.axis_labels([part.text for part in parts]) for parts in (ledger.first, ledger.second))
         with column:
             figures.matrix(

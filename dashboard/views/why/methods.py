@@ -55,9 +55,9 @@ OVER_MANY_PAIRS: dict[str, tuple[str, str, str, str]] = {
 }
 MANY_PAIRS = "200 pairs of a sentence and its compressed form (included model, layer 6, mean)"
 GENERAL = {
-    "one": "There, leave one out and the ledger find the words best, and gradient × input does worse than random orders.",
-    "both": "There, leave one out finds the words best, then gradient × input; the ledger and attention rollout do worse than "
-    "random orders.",
+    "one": "There, leave one out and share of score find the words best, and gradient × input does worse than random orders.",
+    "both": "There, leave one out finds the words best, then gradient × input; share of score and attention rollout "
+    "do worse than random orders.",
 }
 
 
@@ -293,12 +293,12 @@ def _scores(comparison: MethodComparison, place: str, code: Snippet) -> None:
         table=table,
         read="A row is a word, a column a method. Orange: the similarity hangs on the word; blue: the word holds the texts "
         "apart. Each column is divided by its largest value, since the methods measure different things; the table has the "
-        "scores themselves. **Ledger**: what the word's tokens add to the cosine. **Leave one out**: the fall of the cosine "
-        "without the word. **Attention rollout**: the word's share of its own text's vector by attention alone. "
+        "scores themselves. **Share of score**: what the word's tokens add to the cosine. **Leave one out**: the fall of the "
+        "cosine without the word. **Attention rollout**: the word's share of its own text's vector by attention alone. "
         "**Gradient × input**: the slope of the cosine when the word's vector is stretched. " + reasons,
-        not_shown="Which method is right: the curves test that. The ledger counts what stands at a word's place at this layer, "
-        "which contains its neighbours too; rollout does not know the other text; the gradient is that of an infinitely "
-        "small change; and of two words that say the same, leaving out one shows nothing.",
+        not_shown="Which method is right: the curves test that. The share of score counts what stands at a word's place at "
+        "this layer, which contains its neighbours too; rollout does not know the other text; the gradient is that of an "
+        "infinitely small change; and of two words that say the same, leaving out one shows nothing.",
     )
 
 
@@ -324,9 +324,9 @@ def _areas(comparison: MethodComparison) -> None:
         area = comparison.first[name].area
         row = {
             "method": METHOD_NAMES[name],
-            "most important first": f"{area:.3f}",
+            "most important first": number(area),
             "against random": "" if name == RANDOM else signed(area - chance, 3),
-            "least important first": f"{comparison.last[name].area:.3f}",
+            "least important first": number(comparison.last[name].area),
         }
         over_many = OVER_MANY_PAIRS.get(name, ("", "", "", ""))[3 if from_both else 1]
         row["over 200 pairs"] = over_many.split(" (")[0]  # without its interval: the table has to fit on a phone

@@ -31,8 +31,8 @@ VIEWS = {
     ),
     "debugger": navigation.View(
         "A failed search",
-        "Why did this search fail?",
-        "The words that put another text first.",
+        "Why is this text not first?",
+        "The words of the query that put another text before it.",
     ),
     "clinic": navigation.View(
         "Known failures",

@@ -95,20 +95,20 @@ def rows_of_hubs(hubs: Hubness, placed: Placing) -> dict[str, Row]:
     return {f"among the first {hubs.k} hits of": (right, rival)}
 
 
-def side_by_side(slot: DeltaGenerator, rows: Mapping[str, Row]) -> None:
+def side_by_side(slot: DeltaGenerator, rows: Mapping[str, Row], right_name: str) -> None:
     """Draw the table in its place, again whenever a line is added."""
     with slot.container():
         frame = pd.DataFrame(
             {
                 "": list(rows),
-                "right text": [right for right, _ in rows.values()],
+                right_name: [right for right, _ in rows.values()],
                 "rival": [rival for _, rival in rows.values()],
             }
         )
         figures.plain_table(frame, key="failed_search_facts")
 
 
-def edits(searched: Searched, query: str, placed: Placing, right_rows: Sequence[int]) -> None:
+def edits(searched: Searched, query: str, placed: Placing, right_rows: Sequence[int], right_name: str) -> None:
     """The smallest edit that brings the right text to rank 1, and a panel with all that were found."""
     if not placed.is_failed:
         return
@@ -117,39 +117,41 @@ def edits(searched: Searched, query: str, placed: Placing, right_rows: Sequence[
         return
     sides = [side for side in found if side is not None]
     for side in sides:
-        st.markdown(f":material/edit: {_smallest(side)}")
+        st.markdown(f":material/edit: {_smallest(side, right_name)}")
     with st.expander("The edits that were tried", icon=":material/list:"):
         for side in sides:
-            _edit_list(side, "edits" if side.side == "query" else "text_edits")
+            _edit_list(side, right_name, "edits" if side.side == "query" else "text_edits")
         st.caption(
             "Each edited text went through the model, and the whole corpus was ranked for it. Two words are edited only if no "
             "single word helps."
         )
 
 
-def _smallest(found: EditSearch) -> str:
+def _smallest(found: EditSearch, right_name: str) -> str:
     """The smallest edit that helps, or that none does, in a sentence."""
-    name = _side_name(found)
+    name = _side_name(found, right_name)
     if found.helping:
         best = found.helping[0]
         then = messages.escape(shortened(best.text, MOST_CHARACTERS))
-        then = f"“{then}”" if then.endswith((".", "?", "!", "…")) else f"“{then}”."
-        return f"**Smallest edit of the {name}**: {_sentence(best)}, and the right text ranks first: {then}"
+        return (
+            f"**Smallest edit of the {name}**: {_sentence(best)}, and the {right_name} ranks first. The {name} then reads "
+            f"“{then}”: the result of a test, not advice to write so."
+        )
     near = found.nearest
     if near is None:
-        return f"**No edit of the {name} brings the right text to rank 1.**"
+        return f"**No edit of the {name} brings the {right_name} to rank 1.**"
     return (
-        f"**No edit of the {name} brings the right text to rank 1.** The nearest, {_in_words(near)}, leaves it at rank "
+        f"**No edit of the {name} brings the {right_name} to rank 1.** The nearest, {_in_words(near)}, leaves it at rank "
         f"{near.rank:,}."
     )
 
 
-def _side_name(found: EditSearch) -> str:
-    return "query" if found.side == "query" else "right text"
+def _side_name(found: EditSearch, right_name: str) -> str:
+    return "query" if found.side == "query" else right_name
 
 
-def _edit_list(found: EditSearch, key: str) -> None:
-    name = _side_name(found)
+def _edit_list(found: EditSearch, right_name: str, key: str) -> None:
+    name = _side_name(found, right_name)
     more = f"at least {len(found.helping)}" if found.has_more else str(len(found.helping))
     tried = f"{counted(found.tried, 'edit')} of the {name} {'was' if found.tried == 1 else 'were'} tried"
     if found.untried:
@@ -164,7 +166,7 @@ def _edit_list(found: EditSearch, key: str) -> None:
                 "edit": _plain(edit.changes),
                 f"{name} then": edit.text[:MOST_CHARACTERS],
                 "rank": edit.rank,
-                "lead of the right text": theme.number(-edit.lead, 4),
+                f"lead of the {right_name}": theme.number(-edit.lead, 4),
             }
             for edit in found.helping
         ]
@@ -198,13 +200,13 @@ def _sentence(edit: Edit) -> str:
         if change.kind == "removed":
             said.append(f"remove “{change.word}”")
         elif change.kind == "replaced":
-            said.append(f"write “{change.by}” in place of “{change.word}”")
+            said.append(f"replace “{change.word}” by “{change.by}”")
         else:
             said.append(f"add “{change.word}” to the end")
     return messages.escape(" and ".join(said))
 
 
-def hubs(searched: Searched, placed: Placing) -> Hubness | None:
+def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness | None:
     """How often both texts are found, beside all others; None until it is counted."""
     st.subheader("Is the rival found by many queries?", anchor=False)
     found = failures.occurrences(searched)
@@ -216,20 +218,20 @@ def hubs(searched: Searched, placed: Placing) -> Hubness | None:
     figures.figure(
         charts.occurrence_histogram(
             found.counts,
-            {"right text": right, "rival": rival},
+            {right_name: right, "rival": rival},
             found.mean,
             "Texts by how many queries find them",
         ),
         key="hubness",
         code=snippets.hubness(searched.code(), current.query_column(current.in_use()), failures.MOST_QUERIES),
         alt=f"Histogram over {len(found.counts):,} texts of the number of queries that find each among the first {found.k}",
-        message=f"The rival is among the first {found.k} of **{rival:,}** of {found.queries:,} {source}, the right text of "
+        message=f"The rival is among the first {found.k} of **{rival:,}** of {found.queries:,} {source}, the {right_name} of "
         f"{right:,}; the mean is {found.mean:.1f} and the largest count {int(found.counts.max()):,}. A hub has more than "
         f"{found.hub_from:.1f}, {verdict}.",
         read="Each bar counts texts by the number of queries that have them among their first hits, the **k-occurrence** "
         "([Radovanović et al. 2010](https://www.jmlr.org/papers/v11/radovanovic10a.html)). A long tail to the right means "
-        f"hubs: texts that many different queries find. The skewness is {found.skewness:.2f}; 0 is symmetric. A hub lies more "
-        "than two standard deviations above the mean.",
+        f"hubs: texts that many different queries find. The skewness is {theme.number(found.skewness, 2)}; 0 is "
+        "symmetric. A hub lies more than two standard deviations above the mean.",
         not_shown="Whether a hub is found wrongly: a text on a subject of many queries is found often with good reason. Other "
         "queries give other counts.",
         table=lambda: pd.DataFrame(
@@ -273,14 +275,14 @@ def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion
     return Opinion(name, stage.unit, (both[0], both[1]), (ranks[0], ranks[1]), f"of {len(rows)} read")
 
 
-def opinions(found: Sequence[Opinion]) -> str:
+def opinions(found: Sequence[Opinion], right_name: str) -> str:
     """The headline's sentence on which text the other rankings put first."""
     names: dict[bool, list[str]] = {True: [], False: []}
     for item in found:
         if not item.is_tied:
             names[item.prefers_right].append("BM25" if item.name == "BM25" else "the cross-encoder")
     said = []
-    for is_right, text in ((True, "right text before the rival"), (False, "rival before the right text")):
+    for is_right, text in ((True, f"{right_name} before the rival"), (False, f"rival before the {right_name}")):
         if names[is_right]:
             verb = "puts" if len(names[is_right]) == 1 else "put"
             said.append(f"{' and '.join(names[is_right])} {verb} the {text}")

@@ -10,6 +10,7 @@ import streamlit as st
 
 from components.analysis.why import residual_split, token_ledger
 from components.analysis.why.integrated_jacobians import split_to_words
+from components.charts.theme import significant
 from components.model.contributions.path_products import DEFAULT_STEPS, MOST_STEPS, MOST_TOKENS
 from components.snippets import why as snippets
 from dashboard import caching
@@ -82,7 +83,9 @@ def draw(backend: Backend) -> None:
     elif split_by == "words":
         result = _down_to_words(backend, texts, layer, pooling, reference, steps)
         if result is not None:
-            error.caption(f"Error of the sum with {counted(result.steps, 'step')}: {result.ledger.left_over:+.1e}")
+            error.caption(
+                f"Error of the sum with {counted(result.steps, 'step')}: {significant(result.ledger.left_over)}"
+            )
             split_figures.words_as_typed(result, *texts, reference_names=REFERENCES, code=code)
     else:
         split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts, code)
@@ -97,7 +100,7 @@ def draw(backend: Backend) -> None:
 
 def _integration(backend: Backend) -> tuple[Reference | None, int]:
     """The chosen reference, None for the one with the smallest terms, and the number of steps."""
-    offered: dict[str, str] = {"smallest": "The one with the smallest terms"}
+    offered: dict[str, str] = {"smallest": "The one that adds least by itself"}
     offered |= {name: REFERENCES[name] for name in backend.references}
     reference = controls.pick("split_reference", "Reference", offered, caching.glossary()["reference"])
     steps = controls.number(

@@ -17,7 +17,7 @@ from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
     from components.analysis.why.integrated_jacobians import IntegratedLedger
-    from components.analysis.why.ledger import Ledger, Part, Term
+    from components.analysis.why.ledger import Ledger, Part, Term, TopPair
     from components.analysis.why.residual_split import ResidualSplit
     from components.model.trace import TokenizedSentence
     from components.snippets import why as snippets
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST_PIECES = 16  # tokens of a text whose pieces have rows of their own; longer texts are shown by word
 MOST_ROWS = 20  # words of a text in the figures; the last row sums up all others
-NUMBERED = 8  # columns: with more, their numbers would be too small to read
+NUMBERED = 7  # rows and columns: with more, the numbers in the cells would be too small to read on a phone
 NOT_A_CAUSE = (
     "Causes: without a word, all other tokens would have other vectors. Test a word by removing it (“Which words matter”). "
     "A split is one of many with the same sum. "
@@ -37,7 +37,7 @@ _PRODUCTS = {  # what a cell is, by pooling
     "own": "the product of what both add to the pooled vectors before the Dense layers, divided by both lengths.",
     "cls": "the product of their vectors at this layer, divided by both lengths, for the two first tokens; all others are 0.",
 }
-FALSE_ZERO = 5e-6  # a smaller left-over is 0.00000 in writing
+FALSE_ZERO = 5e-6  # a smaller error of the sum is 0.00000 in writing
 
 
 def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence, code: snippets.Split) -> None:
@@ -108,14 +108,14 @@ def words_as_typed(
     )
     with st.expander("The reference in numbers", icon=":material/functions:", key="split_reference_numbers"):
         st.markdown(
-            f"**Reference: {name}.** Its own terms: "
+            f"**Reference: {name}.** What it adds by itself: "
             + "; ".join(f"{term.name} {signed(term.value, 3)}" for term in split.terms)
             + f". Their sizes sum to {result.reference_sizes[result.reference]:.2f}; with the other references: {others}. "
             "The smaller the sum, the more of the score belongs to the words. Another reference can be chosen under Options."
         )
     figures.reading(
         "Each word of A and of B moves from the reference to what was typed, and each cell is what this word of A and this "
-        "word of B add to the score on the way: through all blocks up to this layer. With the reference's terms, the cells "
+        "word of B add to the score on the way: through all blocks up to this layer. With what the empty texts add, the cells "
         "sum to the cosine. Orange raises it, blue lowers it. Special tokens are the same in the reference, and add nothing. "
         "Integrated Jacobians: [Moeller, Nikolaev and Padó 2023](https://arxiv.org/abs/2310.05703), "
         "[2024](https://arxiv.org/abs/2402.02883).",
@@ -127,13 +127,16 @@ def words_as_typed(
 
 def blocks(split: ResidualSplit, layer: int, code: snippets.Split) -> None:
     """What each block and head of the model adds, as a heatmap, and the sum of each block."""
-    best = split.top(2)
+    best, lowest = split.top(2), split.lowest()
     listed = " and ".join(f"{part.name} ({signed(part.contribution, 2)})" for part in best)
     answer = (
-        f"The largest parts of the cosine **{number(split.cosine, 2)}**: {listed}."
+        f"The largest parts of the cosine **{number(split.cosine, 2)}**: {listed}"
         if listed
-        else f"No part raises the cosine **{number(split.cosine, 2)}**."
+        else f"No part raises the cosine **{number(split.cosine, 2)}**"
     )
+    if lowest is not None and _is_named(lowest.contribution, [part.contribution for part in best]):
+        answer += f"; {lowest.name} {_lowers(lowest.contribution, 2)}"
+    answer += "."
     names = [f"block {block}" for block in range(layer)]
     left, right = st.columns([3, 2])
     with left:
@@ -148,13 +151,13 @@ def blocks(split: ResidualSplit, layer: int, code: snippets.Split) -> None:
                 split.matrix,
                 names,
                 columns,
-                f"What A's parts add to the score at layer {layer}",
+                f"What A's parts add, layer {layer}",
                 rows="block",
                 columns="part",
                 value="contribution",
                 limits=(-limit, limit),
                 diverging=True,
-                show_values=len(columns) <= NUMBERED,
+                colour_bar="key",
                 key="split_blocks",
                 code=code.by_blocks(),
                 label_column="block",
@@ -170,7 +173,7 @@ def blocks(split: ResidualSplit, layer: int, code: snippets.Split) -> None:
                 "Sum of each block",
                 keys="part of the model",
                 value="contribution",
-                number="%{y:.2f}",
+                decimals=2,
                 by_sign=True,
             ),
             key="split_block_sums",
@@ -182,7 +185,7 @@ def blocks(split: ResidualSplit, layer: int, code: snippets.Split) -> None:
     st.markdown(
         f"In all: the embeddings {signed(split.embeddings, 2)}, heads {signed(split.heads.sum(), 2)}, feed-forward parts "
         f"{signed(split.feed_forward.sum(), 2)}, constants {signed(split.constants.sum(), 2)}.{_terms(split.terms)} "
-        f"{_left_over(split.left_over)}"
+        f"{_error_of_sum(split.left_over)}"
     )
     figures.reading(
         "A token's vector is its embedding plus all that heads and feed-forward parts have added. Each part's share of the "
@@ -215,9 +218,9 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str, code: Callable[[s
             value="contribution",
             limits=(-limit, limit),
             diverging=True,
-            show_values=len(columns) <= NUMBERED,
+            show_values=max(len(rows), len(columns)) <= NUMBERED,
             decimals=3,
-            colour_bar=is_whole,  # its small numbers are long, and leave a phone no room for the matrix
+            colour_bar="key" if is_whole else False,
             key=key,
             code=code("matrix"),
             label_column="A",
@@ -269,43 +272,65 @@ def _table(words: Ledger) -> pd.DataFrame:
 
 def _start(words: Ledger) -> str:
     """The largest pairs of words, in a sentence."""
-    best = words.top(2)
-    listed = " and ".join(
-        f"“{messages.escape(pair.first.text)}” with “{messages.escape(pair.second.text)}” ({signed(pair.contribution, 2)})"
-        for pair in best
-    )
-    if not listed:
-        return f"No pair of words raises the cosine **{number(words.cosine, 2)}**."
+    best, lowest = words.top(2), _named_lowest(words)
+    cosine = f"the cosine **{number(words.cosine, 2)}**"
+    listed = " and ".join(f"{_pair(pair)} ({signed(pair.contribution, 2)})" for pair in best)
     terms = sum(term.value for term in words.terms)
-    more = f"; terms of no pair: {signed(terms, 2)}" if abs(terms) >= 0.005 else ""
+    more = "" if lowest is None else f"; {_pair(lowest)} {_lowers(lowest.contribution, 2)}"
+    more += f"; {_name_of(words.terms)}: {signed(terms, 2)}" if abs(terms) >= 0.005 else ""
+    if not listed:
+        return f"No pair of words raises {cosine}{more}."
     # Parts of both signs can cancel out, so that a part larger than the cosine itself need not be most of it.
     sizes = float(np.abs(words.contributions).sum()) + sum(abs(term.value) for term in words.terms)
     if sum(pair.contribution for pair in best) > sizes / 2:
-        return f"The cosine **{number(words.cosine, 2)}** is mostly {listed}{more}."
-    return f"The largest of many parts of the cosine **{number(words.cosine, 2)}**: {listed}{more}."
+        return f"T{cosine[1:]} is mostly {listed}{more}."
+    return f"The largest of many parts of {cosine}: {listed}{more}."
+
+
+def _pair(pair: TopPair) -> str:
+    return f"“{messages.escape(pair.first.text)}” with “{messages.escape(pair.second.text)}”"
+
+
+def _named_lowest(words: Ledger) -> TopPair | None:
+    """The pair that takes most away, if it belongs to the largest pairs in size."""
+    lowest = words.lowest()
+    best = [pair.contribution for pair in words.top(2)]
+    return lowest if lowest is not None and _is_named(lowest.contribution, best) else None
+
+
+def _is_named(lowest: float, best: Sequence[float]) -> bool:
+    """Whether the lowest contribution is larger in size than one of the `best` two."""
+    return lowest < 0 and (len(best) < 2 or -lowest > min(best))
+
+
+def _lowers(contribution: float, digits: int) -> str:
+    return f"lowers it ({signed(contribution, digits)})"
 
 
 def _rest(words: Ledger) -> str:
     """All that the first sentence leaves out, so that both sum to the cosine; and the dot product."""
-    best = words.top(2)
+    named = [*words.top(2), *(pair for pair in (_named_lowest(words),) if pair is not None)]
     outside = words.outside_words()
-    others = float(words.contributions.sum()) - outside - sum(pair.contribution for pair in best)
+    others = float(words.contributions.sum()) - outside - sum(pair.contribution for pair in named)
     in_a, in_b = (sum(part.kind == "word" for part in parts) for parts in (words.first, words.second))
     first, second = words.lengths
     return (
-        f"{counted(in_a * in_b - len(best), 'other pair')} of words: {signed(others, 2)}; special tokens and punctuation: "
-        f"{signed(outside, 2)}.{_terms(words.terms)} {_left_over(words.left_over)} "
+        f"{counted(in_a * in_b - len(named), 'other pair')} of words: {signed(others, 2)}; special tokens and punctuation: "
+        f"{signed(outside, 2)}.{_terms(words.terms)} {_error_of_sum(words.left_over)} "
         f"Dot product {number(words.dot_product, 2)}: the cosine times the lengths {first:.2f} and {second:.2f}."
     )
 
 
 def _terms(terms: Sequence[Term]) -> str:
     """What belongs to no pair, as one number with its name."""
-    if not terms:
-        return ""
-    name = "the reference" if len(terms) > 1 else terms[0].name
-    return f" What belongs to {name}: {signed(sum(term.value for term in terms), 2)}."
+    return f" What {_name_of(terms)} add: {signed(sum(term.value for term in terms), 2)}." if terms else ""
 
 
-def _left_over(value: float) -> str:
-    return "Left over: less than 0.00001." if abs(value) < FALSE_ZERO else f"Left over: {signed(value, 5)}."
+def _name_of(terms: Sequence[Term]) -> str:
+    return "the empty texts that both are compared with" if len(terms) > 1 else terms[0].name
+
+
+def _error_of_sum(value: float) -> str:
+    if abs(value) < FALSE_ZERO:
+        return "All this sums to the cosine, to within 0.00001."
+    return f"All this sums to the cosine but for {signed(value, 5)}."

@@ -183,6 +183,6 @@ def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
         assert [list(row) for row in drawn.data[0].customdata] == [expected]
         assert "%{customdata}" in drawn.data[0].hovertemplate
         assert "%{z" not in drawn.data[0].hovertemplate
-    assert "%{z:.4f}" in layer_heatmap(matrix / 100, ["a", "b", "c"], "Title").data[0].hovertemplate
+    assert layer_heatmap(matrix / 100, ["a", "b", "c"], "Title").data[0].zhoverformat == ".4f"
     cosines = similarity_heatmap(matrix / 100, ["a", "b", "c"], "Title", show_values=True)
-    assert cosines.data[0].texttemplate == "%{z:.2f}"
+    assert cosines.data[0].text[0][1] == "1.00"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from components.charts import theme
 from components.charts.bars import count_bars
 from components.charts.histogram import BINS, score_histogram, two_histograms
 
@@ -15,6 +16,9 @@ def test_only_counts_travel_and_the_chosen_are_marked():
     assert sum(bars.y) == 100_000
     np.testing.assert_allclose(marks.x, scores[chosen])
     assert list(marks.customdata) == [1, 2, 3, 4, 5, 6, 7]
+    low, high = figure.data[0].customdata[0]
+    assert (low, high) == tuple(theme.number(edge) for edge in np.histogram_bin_edges(scores, bins=BINS)[:2].tolist())
+    assert low.startswith("−")
     assert len(figure.to_json()) < 30_000
     assert figure.layout.yaxis.type == "log"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from components.charts import theme
@@ -25,8 +27,19 @@ def drawn(matrix: np.ndarray, **options: object) -> object:
 
 
 def test_numbers_in_cells_have_the_decimals_asked_for() -> None:
-    assert drawn(np.eye(3), show_values=True).data[0].texttemplate == "%{z:.2f}"
-    assert drawn(np.eye(3), show_values=True, decimals=3).data[0].texttemplate == "%{z:.3f}"
+    values = np.array([[-0.126, 1.0], [np.nan, -0.001]])
+    assert [list(row) for row in drawn(values, show_values=True).data[0].text] == [["−0.13", "1.00"], ["", "0.00"]]
+    assert drawn(values, show_values=True, decimals=3).data[0].text[1][1] == "−0.001"
+    assert drawn(values).data[0].texttemplate is None
+
+
+def test_a_key_under_the_title_leaves_the_width_to_the_columns() -> None:
+    beside, key = (drawn(np.eye(3), diverging=True, limits=(-0.02, 0.02), colour_bar=bar) for bar in (True, "key"))
+    assert (beside.data[0].showscale, key.data[0].showscale) == (True, False)
+    assert re.findall(r"</span> ([^<\u2003]+)", key.layout.title.text) == ["−0.020", "0", "+0.020"]
+    room = key.layout.margin.t - beside.layout.margin.t
+    assert room > 0
+    assert key.layout.height - beside.layout.height == room  # the matrix keeps its height
 
 
 def test_a_matrix_keeps_values_and_thins_its_labels() -> None:
@@ -62,7 +75,7 @@ def test_labels_are_plain_for_widgets_and_escaped_in_figures() -> None:
 
 def test_bars_keep_the_order_of_the_tokens_and_mark_one() -> None:
     labels = [f"{number} token" for number in range(5)]
-    figure = key_bars(np.arange(5.0), labels, "T", keys="token", value="share (%)", itself=2, number="%{y:.1f}")
+    figure = key_bars(np.arange(5.0), labels, "T", keys="token", value="share (%)", itself=2, decimals=1)
     others, itself = figure.data
     assert (list(others.x), list(others.y)) == ([labels[number] for number in (0, 1, 3, 4)], [0, 1, 3, 4])
     assert (list(itself.x), list(itself.y)) == ([labels[2]], [2])
@@ -70,9 +83,9 @@ def test_bars_keep_the_order_of_the_tokens_and_mark_one() -> None:
     assert list(figure.layout.xaxis.categoryarray) == labels
     assert figure.layout.showlegend
     assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("token", "share (%)")
-    assert {trace.texttemplate for trace in figure.data} == {"%{y:.1f}"}
-    many = key_bars(np.ones(40), [str(number) for number in range(40)], "T", itself=0, number="%{y:.1f}")
-    assert {trace.texttemplate for trace in many.data} == {None}
+    assert [list(trace.text) for trace in figure.data] == [["0.0", "1.0", "3.0", "4.0"], ["2.0"]]
+    many = key_bars(np.ones(40), [str(number) for number in range(40)], "T", itself=0, decimals=1)
+    assert {trace.text for trace in many.data} == {None}
     plain = key_bars(np.ones(3), labels[:3], "T")
     assert (len(plain.data), plain.layout.showlegend) == (1, False)
 

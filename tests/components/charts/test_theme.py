@@ -27,6 +27,30 @@ def contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (-8.5e-06, "−0.0000085"),
+        (0.022, "+0.022"),
+        (-0.02, "−0.020"),
+        (0.0, "0"),
+        (1234.5, "+1,234"),
+        (9.96e-3, "+0.0100"),
+    ],
+)
+def test_small_numbers_are_written_without_an_exponent(value: float, written: str) -> None:
+    assert theme.significant(value) == written
+
+
+def test_the_hover_writes_a_minus_sign_as_in_print() -> None:
+    """Plotly writes a hyphen by a format in the template, and a minus sign by the same format of the axis."""
+    template = "%{x:.4f} and %{customdata[0]:.2f}: %{y}<extra></extra>"
+    figure = theme.finish(go.Figure(go.Bar(x=[-1.0], y=["a"], hovertemplate=template)), "Title", 300)
+    assert figure.data[0].hovertemplate == "%{x} and %{customdata[0]:.2f}: %{y}<extra></extra>"
+    assert figure.data[0].xhoverformat == ".4f"
+    assert figure.data[0].yhoverformat is None
+
+
 @pytest.mark.parametrize("colour", [*theme.PALETTE, theme.GREY])
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_every_hue_stands_out_on_both_backgrounds(colour: str, mode: str) -> None:

@@ -164,6 +164,24 @@ def test_widgets_without_a_setting_are_checked_too() -> None:
     assert app.session_state["chosen"][-2:] == ["b", 2]
 
 
+def test_without_a_setting_too_what_was_only_on_display_is_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: dict[str, Any] = {"list": "a"}
+    monkeypatch.setattr("streamlit.session_state", session)
+    callbacks: list[Any] = []
+    chosen: list[str] = []
+
+    def widget(label: str, *, on_change: Any, key: str, **_: Any) -> Any:
+        callbacks.append(on_change)
+        return session[key]
+
+    controls.checked(widget, "List", options=["a", "b"], key="list", on_choice=chosen.append)
+    callbacks[0]()
+    assert chosen == []
+    session["list"] = "b"
+    callbacks[0]()
+    assert chosen == ["b"]
+
+
 def test_numbers_and_texts_are_bound_too() -> None:
     app = AppTest.from_function(bound).run()
     app.number_input[0].set_value(7)

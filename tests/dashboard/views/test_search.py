@@ -118,7 +118,7 @@ def test_layer_pooling_and_similarity(
     app = open_page("search", q="bridge collapses after storm", l=str(layer), pool=pooling, sim=similarity, k="25")
     scores = expected(demo_vectors, "bridge collapses after storm", layer, pooling, similarity == "dot")
     best = np.argsort(-scores, kind="stable")[:25]
-    np.testing.assert_allclose([float(row["score"]) for row in hits(app)], scores[best], atol=2e-3)
+    np.testing.assert_allclose([float(row["score"].replace("−", "-")) for row in hits(app)], scores[best], atol=2e-3)
     assert len(set(rows_of(app)) & set(best.tolist())) >= 24  # neighbours may swap at the last digit
 
 
@@ -158,7 +158,9 @@ def test_static_vectors_and_another_setting_beside(open_page: Open, demo_vectors
     assert len(hits(app, 1)) == 10
     app = open_page("search", vs="setting", l2="3", pool2="max")
     scores = expected(demo_vectors, "volcano erupted", 3, "max")
-    np.testing.assert_allclose([float(row["score"]) for row in hits(app, 1)], np.sort(scores)[::-1][:10], atol=2e-3)
+    np.testing.assert_allclose(
+        [float(row["score"].replace("−", "-")) for row in hits(app, 1)], np.sort(scores)[::-1][:10], atol=2e-3
+    )
 
 
 def test_a_query_without_a_known_word_is_said_on_the_lexical_side(open_page: Open, demo_vectors: np.ndarray) -> None:
@@ -560,7 +562,9 @@ def test_a_second_stage_ranks_the_first_candidates_only(
         scores = late_interaction_scores(backend(), query, texts_of, 6)
     order = np.argsort(-scores, kind="stable")[:10]
     assert rows_of(app, 1) == first[order].tolist()
-    np.testing.assert_allclose([float(row["score"]) for row in hits(app, 1)], scores[order], atol=2e-3)
+    np.testing.assert_allclose(
+        [float(row["score"].replace("−", "-")) for row in hits(app, 1)], scores[order], atol=2e-3
+    )
     assert f"first {count} hits" in texts(app)
     left = rows_of(app)
     for rank, row in enumerate(hits(app, 1), start=1):

@@ -585,7 +585,7 @@ def test_a_damaged_model_is_compared_as_it_was_when_training_began(open_page: Op
     app = settled(open_page("training", view="after", on="held-out"))
     assert not app.error
     assert {"before (damaged)", "after"} == set(traces(app, 0))
-    assert {row for row in plain_table(app, 0)["difference (95 % interval)"]} == {"+0.0 (+0.0 to +0.0)"}  # a copy
+    assert {row for row in plain_table(app, 0)["difference (95 % interval)"]} == {"0.0 (0.0 to 0.0)"}  # a copy
 
 
 def test_the_trained_model_is_in_the_pickers_of_all_pages(open_page: Open, compared: RunFolder) -> None:

@@ -68,6 +68,7 @@ def test_cls_pooling_has_one_cell(backend):
     assert np.count_nonzero(split.contributions) == 1
     assert split.contributions[0, 0] == pytest.approx(split.cosine)
     assert split.top(3) == ()
+    assert split.lowest() is None
 
 
 def test_a_maximum_belongs_to_the_token_that_has_it(backend):
@@ -186,6 +187,9 @@ def test_the_largest_parts_come_first(backend):
     assert values == sorted(values, reverse=True)
     assert min(values) > 0
     assert sum(values) == pytest.approx(split.matrix[:, :-1].clip(0).sum() + max(split.embeddings, 0))
+    lowest = split.lowest()
+    least = min(float(split.matrix[:, :-1].min()), split.embeddings)
+    assert (0.0 if lowest is None else lowest.contribution) == pytest.approx(min(0.0, least))
     assert split.terms[0].value == pytest.approx(0.5 - split.total, abs=1e-4)
 
 

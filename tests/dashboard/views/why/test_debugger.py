@@ -19,6 +19,7 @@ from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.failures import failed_queries
 from components.retrieval.failures.causes import CAUSES
+from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.failures.failed_queries import Failures, Placing
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
@@ -169,8 +170,15 @@ def test_a_corpus_without_queries_takes_a_typed_one(open_page: Open, small: Corp
     app.text_input(key="w_typed_query").set_value("music").run()
     app = settled(app)
     assert not app.exception
-    assert app.selectbox(key="w_right_row").value is not None
+    box = app.selectbox(key="w_right_row")
+    assert box.value is not None
     assert "texts of the corpus, each as a query" in texts(app)
+    # Nobody has said which text is right: the second hit is not called that.
+    assert "Second hit rank 2 of" in re.sub(r"<[^>]+>", "", case_html(app))
+    assert "Second hit and rival, compared" in texts(app)
+    assert "right text" not in texts(app).split("How to read this")[0].lower()
+    app = settled(box.set_value(box.value).run())
+    assert "second hit rank" in re.sub(r"<[^>]+>", "", case_html(app)).lower()  # that was no choice
 
 
 def test_a_corpus_in_which_no_query_fails_says_so(open_page: Open, small: Corpus) -> None:
@@ -178,6 +186,17 @@ def test_a_corpus_in_which_no_query_fails_says_so(open_page: Open, small: Corpus
     app = settled(open_page("why", view="debugger", corpus=key))
     assert not app.exception
     assert "No failed query" in texts(app)
+
+
+def test_the_smallest_edit_says_what_is_done_and_shows_the_result_as_that() -> None:
+    change = Change("replaced", 8, 14, "island", "football")
+    found = EditSearch("query", (Edit("volcano football", (change,), 1, -0.02),), None, 4, 4)
+    said = rivals._smallest(found, "right text")
+    assert (
+        "replace “island” by “football”, and the right text ranks first. The query then reads “volcano football”"
+        in said
+    )
+    assert said.endswith("the result of a test, not advice to write so.")
 
 
 def test_other_poolings_have_no_ledger(open_page: Open, small: Corpus) -> None:

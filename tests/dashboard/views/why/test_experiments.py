@@ -19,9 +19,9 @@ from components.retrieval.corpora.corpus import Corpus
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.settings import MOST_PATCHES
-from dashboard.views.why import experiments
+from dashboard.views.why import experiment_texts, experiments
 from dashboard.views.why.experiment_texts import MinimalPair, minimal_pairs
-from tests.dashboard.conftest import Open, figures, setting, settled, texts
+from tests.dashboard.conftest import Open, figures, setting, settled, texts, type_sentences
 
 PARIS = minimal_pairs()[0]
 BANK = state.default("sentences")
@@ -88,7 +88,7 @@ def test_opening_the_view_leaves_the_sentences_as_they_are(open_page: Open) -> N
     app = settled(app.run())
     assert setting(app, "sentences") in (None, BANK)
     assert app.query_params["xt"] in ("own", ["own"])
-    assert app.selectbox(key="w_minimal_pair").value is None
+    assert app.selectbox(key="w_minimal_pair_1").value is None
     assert BANK[1] in texts(app)  # as B
 
 
@@ -98,6 +98,37 @@ def test_the_ready_made_pair_is_kept_on_request(open_page: Open) -> None:
     app = settled(app.run())
     assert setting(app, "sentences") == (PARIS.a, PARIS.b)
     assert not [button for button in app.button if button.key == "experiment_keep"]
+
+
+def test_a_title_that_is_no_longer_displayed_is_no_choice(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who types sees the ready-made pair until the answer arrives, and the browser sends its title with the next letter."""
+    app = opened(open_page)
+    app = settled(type_sentences(app, "A red hat.\nA blue hat."))
+    assert setting(app, "sentences") == ("A red hat.", "A blue hat.")
+    assert [box.value for box in app.selectbox if box.key == "w_minimal_pair_1"] == [None]  # a widget of its own
+    session: dict[str, Any] = {"sentences": ("A red hat.",), "_list_version": 1}
+    monkeypatch.setattr(experiment_texts.st, "session_state", session)
+    experiment_texts._choose_listed(0, PARIS.title)
+    assert session["sentences"] == ("A red hat.",)
+    experiment_texts._choose_listed(1, PARIS.title)
+    assert session["sentences"] == (PARIS.a, PARIS.b)
+
+
+def test_it_says_which_text_c_is(open_page: Open) -> None:
+    app = opened(open_page)
+    assert f"**C** {PARIS.c}" in texts(app)
+    assert "C belongs to the pair." in texts(app)
+    app = opened(open_page, s=["A red hat.", "A blue hat.", "A coat."])
+    assert "**C** A red hat." in texts(app)
+    assert "C, with which both are compared, is A until you choose another text." in texts(app)
+    app.selectbox(key="w_third_sentence").set_value("A coat.")
+    app = settled(app.run())
+    assert setting(app, "third_text") == "A coat."
+    assert "**C** A coat." in texts(app)
+    assert "C is your choice." in texts(app)
+    app.text_input(key="w_third_text").set_value("")
+    app = settled(app.run())
+    assert "**C** A red hat." in texts(app)
 
 
 def test_an_address_restores_an_experiment(open_page: Open) -> None:
@@ -259,14 +290,15 @@ def test_a_small_difference_shows_changes_only(open_page: Open) -> None:
 
 def test_sentences_with_few_tokens_in_common_get_advice_and_the_ready_made_pairs(open_page: Open) -> None:
     app = opened(open_page, s=["A dog ran home.", "The quick fox was seen far away."])
-    assert "A and B differ in too many words to compare." in texts(app)
+    assert "A and B differ in most of their words: the map can be drawn, but it says little." in texts(app)
+    assert figures(app)
     assert "Of B's 8 tokens, A has only 1 at the same place." in texts(app)
     app.button_group(key="w_advised_pair").set_value(PARIS.title)
     app = settled(app.run())
     assert setting(app, "sentences") == (PARIS.a, PARIS.b)
-    assert "differ in too many words" not in texts(app)
+    assert "differ in most of their words" not in texts(app)
     app = opened(open_page, s=["cat", "dog"])  # one word in the place of another
-    assert "differ in too many words" not in texts(app)
+    assert "differ in most of their words" not in texts(app)
 
 
 def test_the_ready_made_pairs_need_no_advice() -> None:

@@ -119,7 +119,7 @@ def test_one_sentence_alone_is_compared_with_itself(open_page: Open) -> None:
     app = settled(open_page("why", view="methods", s="We <b>rob</b> a *bank*"))
     assert not app.exception
     assert "A and B are the same text" in texts(app)
-    assert traces(app)["Ledger"][0] == pytest.approx(1, abs=1e-5)
+    assert traces(app)["Share of score"][0] == pytest.approx(1, abs=1e-5)
     assert "<b>" not in " ".join(figures(app)[1]["data"][0]["y"])
     alone = settled(open_page("why", view="methods", s="cat"))
     assert "Each text has only one word" in texts(alone)
@@ -157,7 +157,7 @@ def test_of_many_words_those_with_the_largest_scores_are_drawn(
     assert figures(app)[1]["data"][0]["y"] == [words[row] for row in rows]
     assert "Shown are the 4 of 10 words" in texts(app)
     assert "4 steps are measured" in texts(app)
-    assert len(traces(app)["Ledger"]) == 5
+    assert len(traces(app)["Share of score"]) == 5
 
 
 def test_no_sentences(open_page: Open) -> None:

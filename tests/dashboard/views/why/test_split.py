@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from components.analysis.pooling import pool
+from components.analysis.why.ledger import Ledger, Part
 from dashboard import caching
+from dashboard.views.why import split_figures
 from tests.dashboard.conftest import Open, figures, settled, texts
 
 A, B = "A dog is chasing a ball.", "The puppy runs after its ball."
@@ -40,7 +42,7 @@ def test_the_matrix_and_the_bars_sum_to_the_cosine(open_page: Open) -> None:
     assert of_a == pytest.approx(expected, abs=1e-4)
     assert of_b == pytest.approx(expected, abs=1e-4)
     assert f"**{expected:.2f}**" in texts(app)
-    assert "Left over: less than 0.00001." in texts(app)
+    assert "All this sums to the cosine, to within 0.00001." in texts(app)
 
     passes = backend_of_the_pages().forward_passes
     app.slider(key="w_layer").set_value(2).run()
@@ -91,10 +93,31 @@ def test_words_as_typed_are_a_job(open_page: Open) -> None:
     said = texts(app)
     assert "Reference: mask token." in said
     assert "both references" in said
+    assert re.search(r"Error of the sum with 4 steps: [+−]0\.[0-9]+$", said, re.MULTILINE)  # no hyphen, no exponent
     matrix = drawn(app)
     assert matrix.shape == (3, 3)  # no special tokens
     bars = figures(app)[1]["data"]
     assert np.asarray(bars[0]["x"], float).sum() == pytest.approx(matrix.sum(), abs=1e-4)
+
+
+def ledger_of(*values: float) -> Ledger:
+    """One word of A with several of B."""
+    words = tuple(Part(f"w{number}", "word", (number,)) for number in range(len(values)))
+    return Ledger(words[:1], words, np.array([values]), (), sum(values), (1.0, 1.0), 6, "mean")
+
+
+def test_a_negative_part_is_named_if_it_is_among_the_largest() -> None:
+    said = split_figures._start(ledger_of(0.3, 0.1, -0.2, 0.01))
+    assert "“w0” with “w0” (+0.30) and “w0” with “w1” (+0.10); “w0” with “w2” lowers it (−0.20)." in said
+    assert "1 other pair of words: +0.01;" in split_figures._rest(ledger_of(0.3, 0.1, -0.2, 0.01))
+    assert "lowers" not in split_figures._start(ledger_of(0.3, 0.1, -0.05))
+    assert "2 other pairs" in split_figures._rest(ledger_of(0.3, 0.1, -0.05, 0.01))
+    assert split_figures._start(ledger_of(-0.1, -0.4)).endswith("**−0.50**; “w0” with “w1” lowers it (−0.40).")
+
+
+def test_what_the_sum_misses_is_said() -> None:
+    assert split_figures._error_of_sum(4e-6) == "All this sums to the cosine, to within 0.00001."
+    assert split_figures._error_of_sum(-0.0002) == "All this sums to the cosine but for −0.00020."
 
 
 def test_one_sentence_and_none(open_page: Open) -> None:

@@ -160,7 +160,9 @@ def matrix(
 
 def colour_bar(value: str, limits: tuple[float, float]) -> None:
     """One colour bar for several figures on one scale, each drawn without its own."""
-    low, high = (f"{limit:.2f}" for limit in limits)
+    low, high = (theme.number(limit, 2) for limit in limits)
+    key = f"Colours of the figures that follow: {messages.escape(value)}, dark is {low}, bright is {high}."
+    report.add(key, stand_alone.Part(message=key))
     stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in matrices.palette(9))
     st.html(
         f'<div class="bi-scale" role="img" aria-label="{value}: dark is {low}, bright is {high}"><span>{value}</span>'

@@ -54,10 +54,10 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
         return
     st.markdown("**Which list is better for this query?** Tick the good hits, if you like, and vote.")
     st.caption(
-        "Two settings of Search, without their names. The sides are drawn by lot for each query, the same for all."
+        "Two settings of Search, without their names. The sides are drawn by lot for each query, the same for all. "
+        f"{WHO_SEES if state.get('class_code') else ALONE}"
     )
     _vote(comparison, query, is_first_left)
-    st.caption(WHO_SEES if state.get("class_code") else ALONE)
     _result(comparison, query, titles, is_first_left)
     lists = tuple(tuple(int(row) for row in hits[:count]) for _, hits in rankings)
     own = caching.blind_votes().marked_by(comparison, query, caching.person())

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,12 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.browser.conftest import start_server, stop_server
-from tests.load.visits import plain_visits, report
-from tests.places import ROOT
+from tests.load.visits import report
 
 STEPS, ROUNDS = 20, 3
-SESSIONS, VISITS, PAUSE = 30, 6, 8.0  # people, what each does, and the most seconds between two of these
 
 
 @pytest.mark.timeout(900)
@@ -89,46 +83,3 @@ def test_steps_per_second_against_the_bare_trainer(tmp_path: Path, monkeypatch: 
     ratio, speed = seconds[0] / seconds[1], (STEPS - 1) / seconds[1]
     report(f"training steps per second of the bare trainer: {ratio:.3f} x ({speed:.2f} per second of processor time)")
     assert ratio >= 0.95
-
-
-@pytest.mark.timeout(900)
-def test_pages_stay_quick_while_a_model_is_trained(tmp_path: Path) -> None:
-    """The median interaction of 30 sessions beside a run takes at most three times that of an idle server.
-
-    The idle server is measured before and after the run, since later rounds find more in the caches; the quicker one counts.
-    """
-    from components.training import runs
-    from components.training.data import load, split
-    from components.training.settings import TrainingSettings
-
-    settings = TrainingSettings(epochs=100)  # it goes on for longer than the sessions
-    data = load("demo:pairs")
-    server = start_server(tmp_path / "log.txt")
-    try:
-        plain_visits(server, SESSIONS, VISITS, PAUSE)  # the first ones load the model
-        idle = plain_visits(server, SESSIONS, VISITS, PAUSE)
-        run = runs.create(settings, data, split(data, settings.held_out_share, settings.seed), tmp_path / "run")
-        worker = subprocess.Popen([sys.executable, "-m", "components.training.worker", str(run.path)], cwd=ROOT)
-        try:
-            deadline = time.monotonic() + 120
-            while run.state().step < 3:
-                assert worker.poll() is None
-                assert time.monotonic() < deadline
-                time.sleep(0.2)
-            first_step = run.state().step
-            beside = plain_visits(server, SESSIONS, VISITS, PAUSE)
-            assert worker.poll() is None  # it was at work all the time
-            steps = run.state().step - first_step
-        finally:
-            worker.kill()
-            worker.wait()
-        idle_after = plain_visits(server, SESSIONS, VISITS, PAUSE)
-    finally:
-        stop_server(server)
-    medians = min(statistics.median(idle), statistics.median(idle_after)), statistics.median(beside)
-    ratio = medians[1] / medians[0]
-    report(
-        f"{SESSIONS} sessions: median interaction {1000 * medians[0]:.0f} ms, beside a training run "
-        f"{1000 * medians[1]:.0f} ms = {ratio:.2f} x ({steps} steps in the meantime)"
-    )
-    assert ratio <= 3

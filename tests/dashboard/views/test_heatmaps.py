@@ -14,6 +14,7 @@ from transformers import AutoModel, AutoTokenizer
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration
 from components.arrays import cosine
+from components.charts import theme
 from dashboard import caching, ready_made
 from dashboard.views.heatmaps import blocks
 from tests.dashboard.conftest import Open, figures, texts
@@ -268,8 +269,8 @@ def test_both_maps_share_one_colour_bar_until_each_has_its_own_scale(open_page: 
     assert [figure["data"][0]["showscale"] for figure in figures(app)[:2]] == [False, False]
     low, high = (figures(app)[0]["data"][0][end] for end in ("zmin", "zmax"))
     (bar,) = [item for item in app.get("html") if 'class="bi-scale"' in item.proto.body]
-    assert f"<span>{low:.2f}</span>" in bar.proto.body
-    assert f"<span>{high:.2f}</span>" in bar.proto.body
+    assert f"<span>{theme.number(low, 2)}</span>" in bar.proto.body
+    assert f"<span>{theme.number(high, 2)}</span>" in bar.proto.body
     app.toggle(key="w_own_scale").set_value(True).run()
     assert [figure["data"][0]["showscale"] for figure in figures(app)[:2]] == [True, True]
     assert not [item for item in app.get("html") if 'class="bi-scale"' in item.proto.body]

@@ -1,4 +1,5 @@
-"""The server: `streamlit run dashboard/app.py`. It refuses strangers, foreign messages and values, and files too large.
+"""The server: `streamlit run dashboard/app.py`. It refuses strangers, foreign messages and values, and files too large,
+and gives the first page its style sheet.
 
 Whatever passes reaches main.py, which draws the pages of each session.
 
@@ -39,6 +40,7 @@ from streamlit.runtime.state.session_state import Serialized, Value, WStates  # 
 
 from components import operator_settings  # noqa: E402
 from components.errors import UserError  # noqa: E402
+from components.folders import ASSETS  # noqa: E402
 from components.retrieval.corpora.readers.limits import browser_limits  # noqa: E402
 from dashboard import access, garbage, logs, readiness  # noqa: E402
 
@@ -50,6 +52,7 @@ TOO_LARGE = "This file is too large, or the files of this session are too large 
 NO_UPLOADS = "This server takes no files.\n"
 FILES_PER_SESSION = 2  # of the largest size: all files of a session together have no more bytes
 NUMBERS = {"int_value", "double_value"}  # a field of numbers may send either
+UNSTYLED_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 FRAMING_BYTES = 16 << 10  # of a request with a file that are not the file's own: its name, its type, the boundaries
 
 
@@ -201,6 +204,52 @@ def _with_headers(send: Send) -> Send:
     return sent
 
 
+class StyledPage:
+    """Puts our style sheet into the page that a browser loads first.
+
+    As an element that a script draws it would arrive seconds after the first others, which would then move. Of
+    rules that are equally specific the later one counts: it stands after Streamlit's own, which are in the head, and before
+    what pages draw.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._style = f"<body><style>{(ASSETS / 'web' / 'style.css').read_text(encoding='utf-8')}</style>".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] == "http" else {}
+        if "text/html" not in headers.get("accept", ""):
+            await self.app(scope, receive, send)
+            return
+        # Neither compressed nor out of the browser's store: it is 2 kB, and another style sheet does not change its date.
+        kept = [pair for pair in scope["headers"] if pair[0] not in UNSTYLED_HEADERS]
+        started: Message | None = None
+        body = b""
+
+        async def sent(message: Message) -> None:
+            nonlocal started, body
+            if message["type"] == "http.response.start" and _is_page(message):
+                started = message
+            elif started is None:
+                await send(message)
+            else:
+                body += message.get("body", b"")
+                if not message.get("more_body"):
+                    styled = body.replace(b"<body>", self._style, 1)
+                    answer = MutableHeaders(scope=started)
+                    answer["Content-Length"] = str(len(styled))
+                    for name in ("etag", "last-modified", "accept-ranges"):
+                        del answer[name]
+                    await send(started)
+                    await send({"type": "http.response.body", "body": styled})
+
+        await self.app(scope | {"headers": kept, "extensions": {}}, receive, sent)
+
+
+def _is_page(message: Message) -> bool:
+    return bool(message["status"] == 200 and Headers(scope=message).get("content-type", "").startswith("text/html"))
+
+
 class UploadLimit:
     """Answers 413 to a file above the operator's limit, and to one for which its session has no room left.
 
@@ -288,6 +337,6 @@ if not operator_settings.DEBUG.value():
     logs.keep_texts_out()
 app = st.App(
     Path(__file__).parent / "main.py",
-    middleware=[Middleware(Guard), Middleware(UploadLimit)],
+    middleware=[Middleware(Guard), Middleware(UploadLimit), Middleware(StyledPage)],
     lifespan=started,
 )

@@ -86,8 +86,7 @@ def ask_for_login() -> None:
 
 
 def style() -> None:
-    """Our few changes to Streamlit's look, and larger type in projector mode."""
-    st.html(ready_made.ASSETS / "web" / "style.css")
+    """Larger type in projector mode; the style sheet of all pages stands in the first page (see app.py)."""
     if state.get("projector"):
         # The navigation is then at the top, above the page's first line. A sidebar that was open stays open and
         # empty: hide it.

@@ -19,6 +19,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.browser.conftest import Server, start_server, stop_server
 from tests.faults.session import Session, opened
+from tests.places import ROOT
 
 
 class Outside:
@@ -233,6 +234,22 @@ def test_headers_protect_every_answer(private: Server, public: Server) -> None:
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "same-origin"
     assert status(public, "/")[1]["content-security-policy"] == "frame-ancestors https://course.example"
+
+
+def test_the_first_page_has_the_style_sheet_and_is_sent_whole(private: Server) -> None:
+    sheet = (ROOT / "assets" / "web" / "style.css").read_text(encoding="utf-8")
+    for path in ("/", "/tokens"):
+        asked = {"Accept": "text/html,*/*", "Accept-Encoding": "gzip, br", "If-None-Match": "*", "Range": "bytes=0-9"}
+        request = urllib.request.Request(private.url + path, headers=asked)
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
+            page = answer.read().decode()
+            assert answer.status == 200
+            assert "etag" not in answer.headers
+            assert answer.headers["content-security-policy"]
+        before, _, after = page.partition(sheet)
+        assert before.rstrip().endswith("<body><style>")
+        assert '<div id="root">' in after
+        assert after.rstrip().endswith("</html>")
 
 
 def test_the_metrics_are_closed_unless_the_operator_opens_them(private: Server, public: Server) -> None:

@@ -23,7 +23,7 @@ from tests.load.visits import WORDS, percentile_95, plain_visits, report
 from tests.places import ROOT
 
 PEOPLE, VISITS, PAUSE = 30, 6, 4.0  # on plain pages, what each does, and the most seconds between two of these
-SENTENCES, WORDS_EACH = 36_000, 40  # of the corpus: it takes longer than the visits
+SENTENCES, WORDS_EACH = 36_000, 80  # of the corpus: it takes longer than the visits
 
 
 @contextmanager

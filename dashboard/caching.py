@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     from components.training.run_folder import RunFolder
 
 log = logging.getLogger(__name__)
+_VISITOR = "_visitor"  # session key
+_MARK = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID
 CALIBRATED_SENTENCES = 1_000  # of a corpus: up to 499,500 pairs
 NICENESS = 5  # of long work beside pages that are drawn
 LANES = {
@@ -103,6 +106,33 @@ def person() -> str:
         return ""
     presence().see(context.session_id)  # also whoever waits: the progress of their job is drawn every second
     return context.session_id
+
+
+def visitor() -> str:
+    """Whose answers and votes count once: the mark of the browser's tab, which outlives a reload.
+
+    Before the mark is known (see `know_visitor`), and in a browser that sends none: this session's id.
+    """
+    return str(st.session_state.get(_VISITOR) or person())
+
+
+def know_visitor(mark: object) -> bool:
+    """Take the mark that a browser's tab sent, and count for it what this session has answered before.
+
+    A session keeps its first mark; anything but a UUID in its usual form is ignored. Returns whether the mark is new.
+    """
+    if st.session_state.get(_VISITOR) or not isinstance(mark, str) or not _MARK.fullmatch(mark):
+        return False
+    session = person()
+    lesson_answers().move(session, mark)
+    blind_votes().move(session, mark)
+    st.session_state[_VISITOR] = mark
+    return True
+
+
+def is_visitor_known() -> bool:
+    """Whether the browser's tab has sent its mark."""
+    return _VISITOR in st.session_state
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

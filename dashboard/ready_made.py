@@ -47,6 +47,13 @@ def focus_of(sentences: tuple[str, ...]) -> tuple[str, ...]:
     return () if item is None else item.focus
 
 
+def is_ready_made(sentences: tuple[str, ...]) -> bool:
+    """Whether these sentences are a ready-made set, or those of a step of a lesson."""
+    return set_of(sentences) is not None or any(
+        scene.sentences == sentences for lesson in lessons().values() for step in lesson.steps for scene in step.scenes
+    )
+
+
 def is_pair(sentences: tuple[str, ...]) -> bool:
     """Whether these sentences are a ready-made pair of a question and its answer."""
     item = set_of(sentences)

@@ -16,7 +16,7 @@ MOST_PEOPLE = 1_000  # who answer one question; answers of more are not counted
 class Answers:
     """How many people chose what, for each question of each class; safe for threads.
 
-    A person is any mark that tells sessions apart; it is kept to count each session once, and never given out.
+    A person is any mark that tells people apart; it is kept to count each of them once, and never given out.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -30,6 +30,24 @@ class Answers:
             if person in chosen or len(chosen) < MOST_PEOPLE:
                 chosen[person] = choice
             self._chosen[question] = chosen  # set again: its time begins anew
+
+    def take_back(self, question: Hashable, person: Hashable) -> None:
+        """Count a person's choice for a question no longer."""
+        with self._lock:
+            self._chosen.get(question, {}).pop(person, None)
+
+    def of_person(self, question: Hashable, person: Hashable) -> int | None:
+        """A person's own choice for a question; None where none is counted."""
+        with self._lock:
+            return self._chosen.get(question, {}).get(person)
+
+    def move(self, person: Hashable, to: Hashable) -> None:
+        """Count all that a person chose for another mark of the same person, in place of what was counted for that one."""
+        with self._lock:
+            for question in list(self._chosen):
+                chosen = self._chosen.get(question, {})
+                if person in chosen:
+                    chosen[to] = chosen.pop(person)
 
     def counts(self, question: Hashable, choices: int) -> tuple[int, ...]:
         """How many people chose each of the `choices` of a question."""

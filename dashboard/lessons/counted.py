@@ -17,22 +17,14 @@ if TYPE_CHECKING:
 SECONDS = 2.0  # between two looks at the counts
 
 
-def give(lesson: Lesson, number: int, choice: int) -> None:
-    """Count the session's choice in a step's question, in place of the one before."""
-    caching.lesson_answers().give(_place(lesson, number), caching.person(), choice)
-
-
-def _place(lesson: Lesson, number: int) -> tuple[str, int, str]:
-    return lesson.key, number, state.get("class_code")
-
-
 def bars(lesson: Lesson, number: int, question: Question, chosen: int) -> None:
     """How many chose what, drawn again every SECONDS, and a button to answer anew."""
-    give(lesson, number, chosen)  # also in a class that the person has joined since, or after the counts were gone
+    # Again, for a class that the person has joined since, or after the counts were gone.
+    steps.keep_answer(lesson, number, chosen)
 
     @st.fragment(run_every=SECONDS)
     def counts() -> None:
-        numbers = caching.lesson_answers().counts(_place(lesson, number), len(question.choices))
+        numbers = caching.lesson_answers().counts(steps.counted_as(lesson, number), len(question.choices))
         st.html(_html(question, numbers, chosen))
 
     with st.container(key="lesson_counts", gap="xsmall"):
@@ -40,14 +32,11 @@ def bars(lesson: Lesson, number: int, question: Question, chosen: int) -> None:
         code = state.get("class_code")
         who = f"Class {code}." if code else "All who read this lesson on this server."
         st.caption(who)
-        st.button(
-            "Change my answer",
-            key="lesson_change",
-            type="tertiary",
-            icon=":material/edit:",
-            on_click=steps.forget_answer,
-            args=(lesson, number),
-        )
+        if st.button("Change my answer", key="lesson_change", type="tertiary", icon=":material/edit:"):
+            steps.forget_answer(lesson, number)
+            if question.scene is not None:
+                steps.show(lesson, number)  # the question is not answered beside its answer
+            st.rerun()
 
 
 def _html(question: Question, numbers: tuple[int, ...], chosen: int) -> str:

@@ -19,6 +19,8 @@ def draw(page: str) -> None:
     opened = steps.current()
     if opened is None:
         return
+    if browser.know_visitor("lesson_visitor"):
+        steps.settle(page)
     lesson, number = opened
     step = lesson.steps[number - 1]
     with st.container(key="lesson_panel"):
@@ -31,20 +33,22 @@ def draw(page: str) -> None:
                 _question(lesson, number, step.question)
             _foot(page, lesson, number)
         _way(lesson, number)
-    browser.scroll_lesson_to_top("lesson_top", f"{lesson.key}.{number}")
+    browser.scroll_lesson("lesson_scroll", f"{lesson.key}.{number}", steps.answer_to(lesson, number) is not None)
 
 
 def _question(lesson: Lesson, number: int, question: Question) -> None:
-    """The question; once the session has answered, the answer and what others chose."""
+    """The question; once the visitor has answered, the answer and what others chose."""
     chosen = steps.answer_to(lesson, number)
     key = f"lesson_choice_{lesson.key}_{number}"
     st.markdown(f"**{question.text}**")
     if chosen is not None:
         counted.bars(lesson, number, question, chosen)
-        if question.right is not None:
-            verdict = "Right." if chosen == question.right else f"The right answer: {question.choices[question.right]}."
-            st.markdown(f"**{verdict}**")
-        st.markdown(question.answer)
+        with st.container(key="lesson_verdict"):  # lesson_scroll.js looks for it
+            if question.right is not None:
+                is_right = chosen == question.right
+                verdict = "Right." if is_right else f"The right answer: {question.choices[question.right]}."
+                st.markdown(f"**{verdict}**")
+            st.markdown(question.answer)
         return
     choice = controls.checked(
         st.radio,
@@ -58,7 +62,6 @@ def _question(lesson: Lesson, number: int, question: Question) -> None:
     is_sent = st.button("Answer", key="lesson_answer", type="primary", disabled=choice is None, width="stretch")
     if is_sent and choice is not None:  # a browser can send a click on a disabled button
         steps.keep_answer(lesson, number, choice)
-        counted.give(lesson, number, choice)
         if question.scene is not None:
             steps.show(lesson, number)
         st.rerun()
@@ -114,6 +117,7 @@ def class_code(key: str = "", counted: str = "Answers") -> None:
             placeholder="such as 7b-monday",
         )
         st.caption(
-            f"{counted} are counted together for all who enter the same code. Nobody's name is stored, and the counts are "
-            "gone some hours after the last one. The address contains the code: “Copy link” gives it to the class."
+            f"{counted} are counted together for all who enter the same code. Two tabs of a browser count as two people. "
+            "Nobody's name is stored, and the counts are gone some hours after the last one. The address contains the code: "
+            "“Copy link” gives it to the class."
         )

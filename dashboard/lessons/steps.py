@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import streamlit as st
 
 from components.errors import UserError
-from dashboard import navigation, ready_made, settings, state
+from dashboard import caching, navigation, ready_made, settings, state
 from dashboard.ui import sentence_bar
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def current() -> tuple[Lesson, int] | None:
 
 
 def scene_of(lesson: Lesson, number: int) -> Scene:
-    """What a step shows now: what belongs to the answer, once the session has answered."""
+    """What a step shows now: what belongs to the answer, once the visitor has answered."""
     question = lesson.steps[number - 1].question
     if question is not None and question.scene is not None and answer_to(lesson, number) is not None:
         return question.scene
@@ -35,36 +35,53 @@ def scene_of(lesson: Lesson, number: int) -> Scene:
 
 
 def answer_to(lesson: Lesson, number: int) -> int | None:
-    """The session's choice in a step's question, from 0; None before it has answered."""
-    choice = st.session_state.get(_ANSWERS, {}).get((lesson.key, number))
+    """The visitor's choice in a step's question, from 0; None before they have answered.
+
+    It is the one that is counted, which outlives a reload. Where none is, as in a class that the person has joined since,
+    or after the counts are gone, it is the session's.
+    """
+    choice = caching.lesson_answers().of_person(counted_as(lesson, number), caching.visitor())
+    if choice is None:
+        choice = st.session_state.get(_ANSWERS, {}).get((lesson.key, number))
     question = lesson.steps[number - 1].question
     is_choice = question is not None and choice is not None and choice < len(question.choices)
     return choice if is_choice else None
 
 
 def keep_answer(lesson: Lesson, number: int, choice: int) -> None:
-    """Remember the session's choice in a step's question."""
+    """Count the visitor's choice in a step's question, in place of the one before."""
     st.session_state.setdefault(_ANSWERS, {})[lesson.key, number] = choice
+    caching.lesson_answers().give(counted_as(lesson, number), caching.visitor(), choice)
 
 
 def forget_answer(lesson: Lesson, number: int) -> None:
-    """Let the session answer a step's question anew."""
+    """Let the visitor answer a step's question anew; until then they have no answer that counts."""
     st.session_state.get(_ANSWERS, {}).pop((lesson.key, number), None)
+    caching.lesson_answers().take_back(counted_as(lesson, number), caching.visitor())
+
+
+def counted_as(lesson: Lesson, number: int) -> tuple[str, int, str]:
+    """What the answers to a step's question are counted for: the class, if there is one."""
+    return lesson.key, number, state.get("class_code")
 
 
 def show(lesson: Lesson, number: int) -> None:
     """Open a step and go to its page. Not from a callback, which cannot go to another page."""
     state.put("lesson", (lesson.key, number))
     scene = scene_of(lesson, number)
-    sentence_bar.keep_own(settings.clean_sentences(list(scene.sentences)))
+    if scene.sentences:
+        sentence_bar.keep_own(settings.clean_sentences(list(scene.sentences)))
+    elif state.is_used("sentences", scene.page):  # an address that names none means the default ones
+        sentence_bar.keep_own(state.default("sentences"))
     with state.restoring():
         state.apply(scene.page, scene.address, keep=KEPT)
     st.switch_page(navigation.page_of(scene.page))
 
 
 def leave() -> None:
-    """Close the lesson; the page stays as it is."""
+    """Close the lesson. The page stays as it is, but a person's own sentences come back where the lesson's stand."""
     state.put("lesson", state.default("lesson"))
+    sentence_bar.bring_back_after_lesson()
 
 
 def open_short_link(page: str, is_first_run: bool) -> None:
@@ -72,6 +89,32 @@ def open_short_link(page: str, is_first_run: bool) -> None:
     opened = current()
     if is_first_run and page == "lessons" and opened is not None and "lesson" in st.query_params:
         show(*opened)
+
+
+def settle(page: str) -> None:
+    """Once the visitor is known: show the answer's scene with their answer, and the question's scene without one.
+
+    A link may show the other one: it was opened before the answer was known, or it is somebody else's, who had answered.
+    What a person has chosen on the pages stays.
+    """
+    opened = current()
+    question = None if opened is None else opened[0].steps[opened[1] - 1].question
+    if opened is None or question is None or question.scene is None:
+        return
+    step = opened[0].steps[opened[1] - 1]
+    other = step.scene if answer_to(*opened) is not None else question.scene
+    if _is_shown(other, page):
+        show(*opened)
+
+
+def _is_shown(scene: Scene, page: str) -> bool:
+    """Whether a page shows a scene, with nothing changed."""
+    kept = {setting.short for setting in settings.SETTINGS if setting.name in KEPT}
+    address = {key: texts for key, texts in state.address_of(page)[0].items() if key not in kept}
+    shown = scene.address
+    if scene.sentences == state.default("sentences"):
+        del shown["s"]
+    return page == scene.page and address == shown
 
 
 def query_of(scene: Scene) -> str:

@@ -15,6 +15,7 @@ from typing import Any, TypeGuard
 import streamlit as st
 
 from components.model.trace import Token, TokenizedSentence
+from dashboard import caching
 from dashboard.ready_made import ASSETS
 
 TINTS = 6
@@ -200,9 +201,24 @@ def ticker(key: str, value: int, on_tick: Callable[[int], None]) -> None:
     )
 
 
-def scroll_lesson_to_top(key: str, step: str) -> None:
-    """Scroll the lesson's panel to its beginning whenever `step` differs from the one before. It draws nothing."""
-    web_component("lesson_top", "")(key=key, data={"step": step}, height=0)
+def scroll_lesson(key: str, step: str, is_answered: bool) -> None:
+    """Scroll the lesson's panel: to its beginning when `step` changes, and to the verdict once the step is answered.
+
+    It draws nothing.
+    """
+    web_component("lesson_scroll", "")(key=key, data={"step": step, "answered": is_answered}, height=0)
+
+
+def know_visitor(key: str) -> bool:
+    """Let the browser's tab send its mark (see caching.visitor). Returns whether it has become known in this run.
+
+    Call it before anything of this visitor's is read. It draws nothing.
+    """
+    is_new = caching.know_visitor(sent_by(key, "mark"))
+    web_component("visitor", "")(
+        key=key, data={"known": caching.is_visitor_known()}, on_mark_change=lambda: None, height=0
+    )
+    return is_new
 
 
 def tools(

@@ -12,6 +12,8 @@ from dashboard.ui import browser, controls, messages, wording
 
 EDITOR = "sentence_editor"
 _KEPT, _PUT = "_own_sentences", "_put_sentences"  # session keys: what `replace` took away, and what it put there
+_KEPT_FOR = "_own_sentences_for"  # session key: the first words of the message, which name what took them away
+_BY_LESSON = "The lesson's sentences are now in place of"
 MOST_TYPED = 2 * MAX_CHARACTERS  # what the editor may send; the pages say what they cannot show
 
 
@@ -45,7 +47,7 @@ def replace(sentences: tuple[str, ...]) -> None:
         state.put("sentences", sentences)
 
 
-def keep_own(sentences: tuple[str, ...], what: str = "The lesson's sentences are now in place of") -> bool:
+def keep_own(sentences: tuple[str, ...], what: str = _BY_LESSON) -> bool:
     """Before these sentences are put in the place of the session's: keep a person's own, and say how to get them back.
 
     Returns whether they are others than the session's.
@@ -54,9 +56,9 @@ def keep_own(sentences: tuple[str, ...], what: str = "The lesson's sentences are
     current: tuple[str, ...] = state.get("sentences")
     if current == sentences:
         return False
-    is_own = current and ready_made.set_of(current) is None and current != st.session_state.get(_PUT)
+    is_own = current and not ready_made.is_ready_made(current) and current != st.session_state.get(_PUT)
     if is_own and sentences:
-        st.session_state[_KEPT] = current
+        st.session_state.update({_KEPT: current, _KEPT_FOR: what})
         # Only as long as the new ones are there: Back brings the old ones back, and with them the button is gone.
         state.notice_while(
             "sentences",
@@ -66,6 +68,17 @@ def keep_own(sentences: tuple[str, ...], what: str = "The lesson's sentences are
         )
     st.session_state[_PUT] = sentences
     return True
+
+
+def bring_back_after_lesson() -> None:
+    """Put a person's own sentences back where a lesson's are still in their place."""
+    take_edits()  # who types in a lesson wants these sentences
+    kept = st.session_state.get(_KEPT)
+    is_untouched = state.get("sentences") == st.session_state.get(_PUT)
+    if kept and is_untouched and st.session_state.get(_KEPT_FOR) == _BY_LESSON:
+        _bring_back()
+        are = "is" if len(kept) == 1 else "are"
+        state.notice_while("sentences", kept, f"Your {wording.counted(len(kept), 'sentence')} {are} back.")
 
 
 def _bring_back() -> None:

@@ -48,3 +48,17 @@ def test_on_a_phone_the_panel_can_be_folded(visit: Visit) -> None:
     assert opened["y"] >= 844 * 0.5  # it never takes more than half of the screen
     assert folded["height"] < 120
     expect(panel.get_by_role("button", name="Next")).to_be_visible()
+
+
+def test_a_reload_keeps_the_answer_and_counts_it_once(visit: Visit) -> None:
+    page = visit("/lessons?lesson=two-banks&class=reload")
+    panel = page.locator(".st-key-lesson_panel")
+    panel.get_by_text("loan and river", exact=True).click()
+    panel.get_by_role("button", name="Answer").click()
+    verdict = panel.get_by_text("The right answer: loan and interest rates.")
+    expect(verdict).to_be_in_viewport()
+    for _ in range(2):
+        page.reload()
+        expect(verdict).to_be_visible()
+        expect(panel.get_by_role("radio")).to_have_count(0)
+        assert panel.locator(".bi-count b").all_inner_texts() == ["1", "0", "0", "0"]

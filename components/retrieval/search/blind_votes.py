@@ -27,6 +27,13 @@ MOST_COMPARISONS, MOST_QUERIES, MOST_PEOPLE = 200, 100, 500  # of each; votes be
 
 
 @dataclass(frozen=True)
+class Alone:
+    """A part of a comparison on which one person alone votes."""
+
+    person: Hashable
+
+
+@dataclass(frozen=True)
 class QueryVotes:
     """The votes on one query, and what people marked in its lists."""
 
@@ -69,7 +76,7 @@ def is_first_left(comparison: str, query: str) -> bool:
 class BlindVotes:
     """The votes of all people, by comparison and query; safe for threads. Nothing is written to a file.
 
-    A person is any mark that tells sessions apart; it is kept to count each session once, and never given out.
+    A person is any mark that tells people apart; it is kept to count each of them once, and never given out.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -113,6 +120,34 @@ class BlindVotes:
             elif _has_room(given.marks, person):
                 first, second = (len(marked.intersection(rows)) / len(rows) for rows in lists)
                 given.marks[person] = _Marks(marked, first, second)
+
+    def reveal(self, comparison: Hashable, query: str, person: Hashable) -> None:
+        """Remember that a person who has voted on a query has seen which of its lists is which."""
+        with self._lock:
+            given = self._find(comparison, query)
+            if person in given.votes:
+                given.revealed.add(person)
+
+    def is_revealed(self, comparison: Hashable, query: str, person: Hashable) -> bool:
+        """Whether a person has seen which of a query's lists is which."""
+        with self._lock:
+            return person in self._find(comparison, query).revealed
+
+    def move(self, person: Hashable, to: Hashable) -> None:
+        """Count all that a person gave for another mark of the same person, in place of what was counted for that one.
+
+        What the other mark has seen, it has seen: its vote on such a query stays.
+        """
+        with self._lock:
+            for comparison in list(self._comparisons):
+                for query, given in list(self._comparisons.get(comparison, {}).items()):
+                    given.move(person, to)
+                    if isinstance(comparison, tuple) and Alone(person) in comparison:
+                        renamed = tuple(Alone(to) if part == Alone(person) else part for part in comparison)
+                        if (target := self._of_query(renamed, query)) is not None:
+                            target.add(given)
+                if isinstance(comparison, tuple) and Alone(person) in comparison:
+                    self._comparisons.pop(comparison, None)
 
     def of_person(self, comparison: Hashable, query: str, person: Hashable) -> float | None:
         """A person's own vote on a query."""
@@ -174,6 +209,24 @@ class _Given:
 
     votes: dict[Hashable, float] = field(default_factory=dict)
     marks: dict[Hashable, _Marks] = field(default_factory=dict)
+    revealed: set[Hashable] = field(default_factory=set)  # who has voted, and seen which list is which
+
+    def move(self, person: Hashable, to: Hashable) -> None:
+        """Give to one mark what another gave; a vote that was given before the lists were seen stays."""
+        vote, marks = self.votes.pop(person, None), self.marks.pop(person, None)
+        if vote is not None and to not in self.revealed:
+            self.votes[to] = vote
+        if marks is not None:
+            self.marks[to] = marks
+        if person in self.revealed:
+            self.revealed.remove(person)
+            self.revealed.add(to)
+
+    def add(self, other: _Given) -> None:
+        """Take what was given elsewhere on the same query; a vote that was given before the lists were seen stays."""
+        self.votes.update({person: vote for person, vote in other.votes.items() if person not in self.revealed})
+        self.marks.update(other.marks)
+        self.revealed |= other.revealed
 
 
 def _has_room(given: Collection[Hashable], person: Hashable) -> bool:

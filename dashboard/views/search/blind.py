@@ -10,11 +10,11 @@ import streamlit as st
 
 from components.charts.theme import signed
 from components.retrieval.search import blind_votes
-from components.retrieval.search.blind_votes import ALIKE, FIRST, SECOND, QueryVotes
+from components.retrieval.search.blind_votes import ALIKE, FIRST, SECOND, Alone, QueryVotes
 from dashboard import caching, state
 from dashboard.jobs import rankers
 from dashboard.lessons import panel
-from dashboard.ui import controls, figures, messages, wording
+from dashboard.ui import browser, controls, figures, messages, wording
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ FEWEST_QUERIES = 5  # for the interval of a difference
 
 def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) -> None:
     """Draw two rankings (title and hits) without their names, the vote, and what the votes say once it is revealed."""
+    browser.know_visitor("blind_visitor")
     corpus, query = request.corpus, request.query
     titles = (rankings[0][0], rankings[1][0])
     named = " / ".join((request.backend.spec.key, *titles))
@@ -60,8 +61,8 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
     _vote(comparison, query, is_first_left)
     _result(comparison, query, titles, is_first_left)
     lists = tuple(tuple(int(row) for row in hits[:count]) for _, hits in rankings)
-    own = caching.blind_votes().marked_by(comparison, query, caching.person())
-    is_over = (comparison, query) in _revealed()
+    own = caching.blind_votes().marked_by(comparison, query, caching.visitor())
+    is_over = caching.blind_votes().is_revealed(comparison, query, caching.visitor())
     mark = _marker(comparison, query, own, (lists[0], lists[1]))
     for number, (column, rows) in enumerate(zip(st.columns(2), lists if is_first_left else lists[::-1], strict=True)):
         with column.container(gap="xsmall", key=f"blind_list_{number}"):
@@ -75,9 +76,9 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
 
 
 def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
-    """What votes are counted for: the class, or this person alone, and what the rankings are computed from."""
+    """What votes are counted for: the class, or this visitor alone, and what the rankings are computed from."""
     backend = request.backend
-    group = ("class", state.get("class_code")) if state.get("class_code") else ("person", caching.person())
+    group = ("class", state.get("class_code")) if state.get("class_code") else Alone(caching.visitor())
     static = rankers.word_ranking(backend, "static").source if request.compare_with == "static" else ""
     settings = tuple(state.get(name) for name in RANKED_BY)
     return (group, request.corpus.content_hash, backend.spec.key, backend.revision, titles, static, settings)
@@ -92,7 +93,7 @@ def _marker(
     comparison: Comparison, query: str, own: frozenset[int], lists: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> Callable[[int, bool], None]:
     """What ticking a hit does."""
-    votes, person = caching.blind_votes(), caching.person()
+    votes, person = caching.blind_votes(), caching.visitor()
 
     def mark(row: int, is_good: bool) -> None:
         votes.mark(comparison, query, person, own | {row} if is_good else own - {row}, lists)
@@ -101,8 +102,8 @@ def _marker(
 
 
 def _vote(comparison: Comparison, query: str, is_first_left: bool) -> None:
-    votes, person = caching.blind_votes(), caching.person()
-    own, is_over = votes.of_person(comparison, query, person), (comparison, query) in _revealed()
+    votes, person = caching.blind_votes(), caching.visitor()
+    own, is_over = votes.of_person(comparison, query, person), votes.is_revealed(comparison, query, person)
     left, right = (FIRST, SECOND) if is_first_left else (SECOND, FIRST)
     choices = (("left", "Left is better", left), ("alike", "Both alike", ALIKE), ("right", "Right is better", right))
 
@@ -134,12 +135,6 @@ def _vote(comparison: Comparison, query: str, is_first_left: bool) -> None:
         st.caption("Your vote is counted. You can change it, or ask the next query.")
 
 
-def _revealed() -> set[tuple[Comparison, str]]:
-    """The queries of which this session has seen which list is which."""
-    found: set[tuple[Comparison, str]] = st.session_state.setdefault("_blind_revealed", set())
-    return found
-
-
 def _result(comparison: Comparison, query: str, titles: tuple[str, str], is_first_left: bool) -> None:
     """How many votes there are, and on request what they say."""
     if st.session_state.get("_blind_query") != query:  # the next query is blind again
@@ -157,13 +152,13 @@ def _result(comparison: Comparison, query: str, titles: tuple[str, str], is_firs
             st.caption("Once somebody has voted, you can see which list was which.")
             return
         if st.toggle("Show which is which, and what the votes say", key="blind_revealed"):
-            if caching.blind_votes().of_person(comparison, query, caching.person()) is None:
+            if caching.blind_votes().of_person(comparison, query, caching.visitor()) is None:
                 st.caption("Vote on this query to see which of its lists is which.")
             else:
                 left, right = (messages.escape(title) for title in (titles if is_first_left else titles[::-1]))
                 st.markdown(f"For this query, the left list is **{left}**, the right list **{right}**.")
-                if (comparison, query) not in _revealed():
-                    _revealed().add((comparison, query))
+                if not caching.blind_votes().is_revealed(comparison, query, caching.visitor()):
+                    caching.blind_votes().reveal(comparison, query, caching.visitor())
                     st.rerun()  # the whole page: the lists have their names now
             _estimate(votes, titles)
 
@@ -179,7 +174,7 @@ def _estimate(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:
         _ticked(votes, titles)
     st.caption(
         "The intervals are over queries: ask at least ten, of different kinds. They say what these people prefer on these "
-        "queries, and not which list has more relevant hits. A page that is loaded anew counts as another person."
+        "queries, and not which list has more relevant hits. Two tabs of a browser count as two people."
     )
     figures.data("blind", lambda: table(votes, titles), code=None)
 

@@ -19,6 +19,32 @@ def test_a_person_counts_once_and_may_change_their_mind() -> None:
     assert counted.counts("nobody", 2) == (0, 0)
 
 
+def test_an_answer_is_ones_own_and_can_be_taken_back() -> None:
+    counted = Answers()
+    counted.give("q", "ann", 0)
+    counted.give("q", "bob", 2)
+    assert counted.of_person("q", "ann") == 0
+    assert counted.of_person("q", "eve") is None
+    assert counted.of_person("other", "ann") is None
+    counted.take_back("q", "ann")
+    counted.take_back("q", "eve")
+    assert counted.of_person("q", "ann") is None
+    assert counted.counts("q", 3) == (0, 0, 1)
+
+
+def test_what_a_session_answered_is_moved_to_its_mark_and_counts_once() -> None:
+    counted = Answers()
+    counted.give("q", "mark", 0)  # before a reload
+    counted.give("q", "session", 1)  # after it, before the mark was known
+    counted.give("q2", "session", 2)
+    counted.give("q2", "bob", 2)
+    counted.move("session", "mark")
+    assert counted.counts("q", 3) == (0, 1, 0)
+    assert counted.counts("q2", 3) == (0, 0, 2)
+    assert counted.of_person("q2", "mark") == 2
+    assert counted.of_person("q2", "session") is None
+
+
 def test_counts_expire_after_the_last_answer() -> None:
     now = [0.0]
     counted = Answers(clock=lambda: now[0])

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.lessons.answers import Answers
 from components.lessons.lesson import Scene
-from dashboard import caching, ready_made
+from dashboard import caching, ready_made, settings
 from dashboard.lessons import printed, steps
-from tests.dashboard.conftest import Open, setting, texts, traces
+from tests.dashboard.conftest import Open, setting, texts, traces, type_sentences
 
 LESSON = ready_made.lessons()["two-banks"]
 QUESTION = LESSON.steps[0].question
 assert QUESTION is not None
 assert QUESTION.right == 1
+ANSWERS_PAGE, QUESTIONS_PAGE = "How does a word's vector change?", "How does text become numbers?"
+MARK, OTHER_MARK = "7d444840-9dc0-41d1-b245-5ffdce74fad2", "0b7a1c9e-3f6d-4a52-9d0e-8a1f2b3c4d5e"
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +37,17 @@ def has(app: AppTest, key: str) -> bool:
 def answered(app: AppTest, choice: int) -> AppTest:
     app.radio(key="lesson_choice_two-banks_1").set_value(choice).run()
     return app.button(key="lesson_answer").click().run()
+
+
+def marked(app: AppTest, mark: object) -> AppTest:
+    """The page after its browser tab sent its mark."""
+    app.session_state["lesson_visitor"] = {"mark": mark}
+    return app.run()
+
+
+def reloaded(open_page: Open, app: AppTest, page: str) -> AppTest:
+    """The same address in a new session, before the browser has sent the tab's mark."""
+    return open_page(page, **{key: app.query_params[key] for key in app.query_params})
 
 
 def bars(app: AppTest) -> list[int]:
@@ -85,11 +99,108 @@ def test_two_sessions_of_a_class_are_counted_together(open_page: Open, monkeypat
         app = answered(open_page("lessons", lesson="two-banks", **{"class": class_code}), choice)
     assert bars(app) == [1, 0, 0, 0]  # eve is alone in her class
     assert "Class 8a." in texts(app)
-    now["person"] = "ann"  # in another session, as after a reload
-    app = answered(open_page("lessons", lesson="two-banks", **{"class": "7b"}), 2)
-    assert bars(app) == [0, 0, 2, 0]
+    now["person"] = "ann"
+    app = open_page("lessons", lesson="two-banks", **{"class": "7b"})
+    assert bars(app) == [0, 1, 1, 0]
     shown = "".join(item.proto.body for item in app.get("html")) + texts(app)
     assert "bob" not in shown
+
+
+@pytest.fixture
+def sessions(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Says which session it is: AppTest gives all of them one id."""
+
+    def now(name: str) -> None:
+        monkeypatch.setattr(caching, "person", lambda: name)
+
+    now("first session")
+    return now
+
+
+def test_after_a_reload_an_answer_is_still_the_tabs_own(open_page: Open, sessions: Callable[[str], None]) -> None:
+    app = marked(open_page("lessons", lesson="two-banks"), MARK)
+    answered(app, 0)
+    for number in range(3):
+        sessions(f"reload {number}")
+        app = marked(reloaded(open_page, app, "layers"), MARK)
+        assert "The right answer: loan and interest rates." in texts(app)
+        assert [item.value for item in app.title] == [ANSWERS_PAGE]
+        assert not app.radio
+        assert bars(app) == [1, 0, 0, 0]
+    sessions("another tab")
+    other = marked(open_page("lessons", lesson="two-banks"), OTHER_MARK)
+    assert QUESTION.answer not in texts(other)
+    assert bars(answered(other, 1)) == [1, 1, 0, 0]
+
+
+def test_an_answer_before_the_mark_is_known_counts_once(open_page: Open, sessions: Callable[[str], None]) -> None:
+    app = answered(open_page("lessons", lesson="two-banks"), 0)
+    assert bars(marked(app, MARK)) == [1, 0, 0, 0]
+    sessions("reload")
+    app = open_page("lessons", lesson="two-banks")
+    answered(app, 1)  # faster than the browser: the question was still open
+    assert bars(app) == [1, 1, 0, 0]
+    assert bars(marked(app, MARK)) == [0, 1, 0, 0]
+    assert "**Right.**" in texts(app)
+    app.button(key="lesson_next").click().run()
+    app.button(key="lesson_back").click().run()
+    assert bars(app) == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "mark", [None, "", "ann", MARK.upper(), MARK + "\n", MARK.replace("-", ""), [MARK], 7, {"mark": MARK}]
+)
+def test_what_is_no_mark_is_ignored(open_page: Open, counted: Answers, mark: object) -> None:
+    app = answered(marked(open_page("lessons", lesson="two-banks"), mark), 0)
+    assert not app.exception
+    assert counted.of_person(("two-banks", 1, ""), "test session id") == 0
+    assert "_visitor" not in app.session_state
+
+
+def test_a_session_keeps_its_first_mark(open_page: Open, counted: Answers) -> None:
+    app = answered(marked(open_page("lessons", lesson="two-banks"), MARK), 0)
+    assert bars(marked(app, OTHER_MARK)) == [1, 0, 0, 0]
+    assert counted.of_person(("two-banks", 1, ""), MARK) == 0
+    assert counted.of_person(("two-banks", 1, ""), OTHER_MARK) is None
+
+
+def test_a_short_link_opened_again_shows_the_answers_scene(open_page: Open, sessions: Callable[[str], None]) -> None:
+    answered(marked(open_page("lessons", lesson="two-banks"), MARK), 0)
+    sessions("the link again")
+    app = open_page("tokens", lesson="two-banks.1", **LESSON.steps[0].scene.address)  # where a short link leads
+    assert [item.value for item in app.title] == [QUESTIONS_PAGE]
+    marked(app, MARK)
+    assert [item.value for item in app.title] == [ANSWERS_PAGE]
+    assert QUESTION.answer in texts(app)
+
+
+def test_the_link_of_somebody_who_had_answered_shows_the_questions_scene(
+    open_page: Open, sessions: Callable[[str], None]
+) -> None:
+    app = answered(marked(open_page("lessons", lesson="two-banks"), MARK), 0)
+    assert [item.value for item in app.title] == [ANSWERS_PAGE]
+    sessions("somebody else")
+    other = marked(reloaded(open_page, app, "layers"), OTHER_MARK)
+    assert [item.value for item in other.title] == [QUESTIONS_PAGE]
+    assert other.radio(key="lesson_choice_two-banks_1").value is None
+
+
+def test_back_to_an_answered_step_shows_its_answer(open_page: Open) -> None:
+    app = answered(open_page("lessons", lesson="two-banks"), 0)
+    app.button(key="lesson_next").click().run()
+    app.button(key="lesson_back").click().run()
+    assert [item.value for item in app.title] == [ANSWERS_PAGE]
+    assert QUESTION.answer in texts(app)
+    assert bars(app) == [1, 0, 0, 0]
+    assert "You are on another page" not in texts(app)
+
+
+def test_an_open_question_stands_beside_its_own_scene(open_page: Open, counted: Answers) -> None:
+    app = answered(open_page("lessons", lesson="two-banks"), 0)
+    app.button(key="lesson_change").click().run()
+    assert [item.value for item in app.title] == [QUESTIONS_PAGE]
+    assert app.radio(key="lesson_choice_two-banks_1").value is None
+    assert counted.counts(("two-banks", 1, ""), 4) == (0, 0, 0, 0)
 
 
 def test_next_and_back_set_what_the_page_shows(open_page: Open) -> None:
@@ -123,6 +234,74 @@ def test_own_sentences_can_be_brought_back(open_page: Open) -> None:
     assert "The lesson's sentences are now in place of your 2 sentences" in texts(app)
     app.button(key="bring_back").click().run()
     assert setting(app, "sentences") == ("My own sentence.", "Another one of mine.")
+
+
+def test_the_lessons_own_sentences_are_not_called_the_persons(open_page: Open) -> None:
+    """A step may open a page without sentences; those of the step before then stay, and are still the lesson's."""
+    lesson = ready_made.lessons()["one-by-one-or-together"]
+    app = open_page("lessons", lesson=lesson.key)
+    app.button(key="lesson_next").click().run()
+    app.radio(key=f"lesson_choice_{lesson.key}_2").set_value(1).run()
+    app.button(key="lesson_answer").click().run()
+    assert [item.value for item in app.title] == ["What is a cross-encoder given?"]
+    app.button(key="lesson_next").click().run()
+    assert setting(app, "sentences") == lesson.steps[2].scene.sentences
+    assert "in place of" not in texts(app)
+    assert not has(app, "bring_back")
+
+
+def test_after_a_reload_the_lessons_sentences_are_still_the_lessons(open_page: Open) -> None:
+    app = open_page("layers", lesson="two-banks.2", **LESSON.steps[1].scene.address)
+    for _ in range(len(LESSON.steps) - 2):
+        app.button(key="lesson_next").click().run()
+        assert "in place of" not in texts(app)
+    assert not has(app, "bring_back")
+
+
+def test_the_sentences_of_lessons_are_written_as_a_session_keeps_them() -> None:
+    """Else ready_made.is_ready_made would not know them again."""
+    found = [
+        scene.sentences for lesson in ready_made.lessons().values() for step in lesson.steps for scene in step.scenes
+    ]
+    assert len(found) > 50
+    assert [texts for texts in found if settings.clean_sentences(list(texts)) != texts] == []
+
+
+@pytest.mark.parametrize("way_out", ["lesson_leave", "lesson_finish"])
+def test_leaving_brings_back_own_sentences(open_page: Open, way_out: str) -> None:
+    own = ("My own sentence.", "Another one of mine.")
+    app = open_page("layers", s=list(own), lesson=f"two-banks.{len(LESSON.steps)}")
+    app.button(key="lesson_back").click().run()
+    assert setting(app, "sentences") == LESSON.steps[-2].scene.sentences
+    app.button(key="lesson_next").click().run()
+    app.switch_page("views/layers/page.py").run()
+    app.button(key=way_out).click().run()
+    assert setting(app, "sentences") == own
+    assert "Your 2 sentences are back." in texts(app)
+    assert not has(app, "bring_back")
+
+
+def test_leaving_keeps_what_was_typed_in_the_lesson(open_page: Open) -> None:
+    app = open_page("layers", s="My own sentence.", lesson="two-banks.1")
+    app.button(key="lesson_next").click().run()
+    type_sentences(app, "Typed in the lesson.")
+    app.button(key="lesson_leave").click().run()
+    assert setting(app, "sentences") == ("Typed in the lesson.",)
+    assert "back." not in texts(app)
+    app.button(key="bring_back").click().run()
+    assert setting(app, "sentences") == ("My own sentence.",)
+
+
+def test_leaving_does_not_undo_what_a_pair_replaced(open_page: Open) -> None:
+    """The person had put the pair there, outside the lesson; only what a lesson took away comes back by itself."""
+    app = open_page("layers", s="My own sentence.")
+    app.session_state["_own_sentences"] = ("My own sentence.",)
+    app.session_state["_own_sentences_for"] = "This pair is now in place of"
+    app.session_state["_put_sentences"] = app.session_state["sentences"] = ("one", "two")
+    app.switch_page("views/lessons/page.py").run()
+    app.button(key="start_two-banks").click().run()
+    app.button(key="lesson_leave").click().run()
+    assert setting(app, "sentences") == LESSON.steps[0].scene.sentences
 
 
 def test_leaving_closes_the_panel_and_keeps_the_page(open_page: Open) -> None:

@@ -214,3 +214,23 @@ def test_beside_an_open_lesson_the_class_can_be_entered_in_both_places(open_page
     assert not app.error
     assert len(lists(app)) == 2
     assert len([field for field in app.text_input if field.label == "Class code"]) == 2
+
+
+@pytest.mark.parametrize("class_code", ["", "7b"])
+def test_after_a_reload_a_vote_is_still_the_tabs_own(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, class_code: str
+) -> None:
+    mark = "7d444840-9dc0-41d1-b245-5ffdce74fad2"
+    address = {"q": QUERY, "vs": "bm25", "blind": "1"} | ({"class": class_code} if class_code else {})
+    monkeypatch.setattr(caching, "person", lambda: "first session")
+    app = settled(open_page("search", **address))
+    app.button(key="blind_left").click().run()  # before the mark is known
+    app.session_state["blind_visitor"] = {"mark": mark}
+    app.run()
+    app.toggle(key="blind_revealed").set_value(True).run()
+    monkeypatch.setattr(caching, "person", lambda: "second session")
+    again = settled(open_page("search", **address))
+    again.session_state["blind_visitor"] = {"mark": mark}
+    again.run()
+    assert "1 vote on 1 query;" in texts(again)
+    assert again.button(key="blind_right").disabled  # the lists were seen before the reload

@@ -12,6 +12,7 @@ from components.retrieval.search.blind_votes import (
     ALIKE,
     FIRST,
     SECOND,
+    Alone,
     BlindVotes,
     QueryVotes,
     is_first_left,
@@ -32,6 +33,41 @@ def test_each_person_counts_once_for_a_query_with_the_last_vote():
     assert votes.votes("nothing") == ()
     with pytest.raises(ValueError, match="no vote"):
         votes.give("a/b", "dogs", "ann", 0.3)
+
+
+def test_what_a_session_gave_is_moved_to_its_mark_and_counts_once():
+    votes, lists = BlindVotes(), ((1, 2), (3, 4))
+    votes.give("a/b", "dogs", "mark", FIRST)  # before a reload
+    votes.give("a/b", "dogs", "session", SECOND)  # after it, before the mark was known
+    votes.mark("a/b", "dogs", "session", {1}, lists)
+    votes.give("a/b", "dogs", "bob", ALIKE)
+    alone, others = (Alone("session"), "a/b"), (Alone("bob"), "a/b")
+    votes.give((Alone("mark"), "a/b"), "cats", "mark", FIRST)
+    votes.give(alone, "cats", "session", SECOND)
+    votes.give(alone, "dogs", "session", ALIKE)
+    votes.give(others, "dogs", "bob", FIRST)
+    votes.move("session", "mark")
+    assert votes.votes("a/b") == (QueryVotes("dogs", 0, 1, 1, markers=1, good_first=0.5, good_second=0.0),)
+    assert votes.marked_by("a/b", "dogs", "mark") == {1}
+    assert votes.of_person("a/b", "dogs", "session") is None
+    assert votes.votes((Alone("mark"), "a/b")) == (QueryVotes("cats", 0, 0, 1), QueryVotes("dogs", 0, 1, 0))
+    assert votes.votes(alone) == ()
+    assert votes.votes(others) == (QueryVotes("dogs", 1, 0, 0),)
+
+
+def test_a_vote_given_before_the_lists_were_seen_stays():
+    votes = BlindVotes()
+    votes.reveal("a/b", "dogs", "mark")
+    assert not votes.is_revealed("a/b", "dogs", "mark")  # nobody sees the lists before their vote
+    for comparison in ("a/b", (Alone("mark"), "a/b")):
+        votes.give(comparison, "dogs", "mark", FIRST)
+        votes.reveal(comparison, "dogs", "mark")
+    votes.give("a/b", "dogs", "session", SECOND)
+    votes.give((Alone("session"), "a/b"), "dogs", "session", SECOND)
+    votes.move("session", "mark")
+    for comparison in ("a/b", (Alone("mark"), "a/b")):
+        assert votes.is_revealed(comparison, "dogs", "mark")
+        assert votes.votes(comparison) == (QueryVotes("dogs", 1, 0, 0),)
 
 
 def test_votes_of_many_people_at_once_are_all_counted():

@@ -243,7 +243,7 @@ class StyledPage:
                     await send(started)
                     await send({"type": "http.response.body", "body": styled})
 
-        await self.app(scope | {"headers": kept, "extensions": {}}, receive, sent)
+        await self.app({**scope, "headers": kept, "extensions": {}}, receive, sent)
 
 
 def _is_page(message: Message) -> bool:

@@ -1,4 +1,4 @@
-"""A lesson as one page to print: text, pictures and questions, with the answers on a page of their own."""
+"""A lesson to print: text, pictures and questions, a new sheet after each question, and the answers on their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ h1 { font-size: 20pt; margin: 0 0 .2rem; } h2 { font-size: 13pt; margin: 1.4rem 
 figure { margin: .6rem 0; break-inside: avoid; } figure img { max-width: 100%; max-height: 95mm; border: 1px solid #bbb; }
 .question { border-left: 3px solid #555; padding: .1rem 0 .1rem .8rem; margin: .7rem 0; break-inside: avoid; }
 .question ul { list-style: none; padding: 0; margin: .3rem 0; } .question li::before { content: "\\2610\\00a0\\00a0"; }
-.answers { break-before: page; } a { color: #000; word-break: break-all; } code { font-size: 10pt; }
+.answers, .next { break-before: page; } a { color: #000; word-break: break-all; } code { font-size: 10pt; }
 @media print { body { margin: 0; padding: 0; max-width: none; } }
 """
 
@@ -35,7 +35,10 @@ def handout(lesson: Lesson, links: Mapping[tuple[int, int], str], pictures: Mapp
     ]
     answers = []
     for number, step in enumerate(lesson.steps, 1):
-        parts.append(f"<h2>{number}. {escape(step.title)}</h2>")
+        # What follows a question can answer it: it stands on the next sheet.
+        follows_question = number > 1 and lesson.steps[number - 2].question is not None
+        place = ' class="next"' if follows_question else ""
+        parts.append(f"<h2{place}>{number}. {escape(step.title)}</h2>")
         parts.append(to_html(step.text))
         parts.append(_figure(step.scene, links.get((number, 0)), pictures.get((number, 0))))
         question = step.question

@@ -17,7 +17,7 @@ def test_a_lesson_drives_the_page(visit: Visit) -> None:
     assert main is not None
     assert box is not None
     assert main["x"] + main["width"] <= box["x"]  # beside the page, not over it
-    panel.get_by_text("loan and interest rates", exact=True).click()
+    panel.get_by_text("bank (gave) and bank (raised)", exact=True).click()
     panel.get_by_role("button", name="Answer").click()
     expect(panel).to_contain_text("Right.")
     settle(page)
@@ -55,7 +55,7 @@ def test_a_reload_keeps_the_answer_and_counts_it_once(visit: Visit) -> None:
     panel = page.locator(".st-key-lesson_panel")
     panel.get_by_text("loan and river", exact=True).click()
     panel.get_by_role("button", name="Answer").click()
-    verdict = panel.get_by_text("The right answer: loan and interest rates.")
+    verdict = panel.get_by_text("The right answer: bank (gave) and bank (raised).")
     expect(verdict).to_be_in_viewport()
     for _ in range(2):
         page.reload()

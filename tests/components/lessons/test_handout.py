@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 
 from components.lessons.handout import handout
 from components.lessons.lesson import Lesson, Question, Scene, Step
@@ -27,6 +28,19 @@ def test_the_page_has_text_question_and_answers_apart() -> None:
     assert "The <em>second</em> one, <code>x &lt; y</code>." in answers
     assert "<b>second &amp; last</b>" in answers
     assert base64.b64encode(b"picture").decode() in answers
+
+
+def test_what_follows_a_question_stands_on_the_next_sheet() -> None:
+    plain = Step("Two", "Text.", SCENE, None)
+    lesson = replace(LESSON, steps=(plain, LESSON.steps[0], plain, plain))
+    page = handout(lesson, {}, {})
+    assert re.findall(r"<h2( class=\"next\")?>(\d)\.", page) == [
+        ("", "1"),
+        ("", "2"),
+        (' class="next"', "3"),
+        ("", "4"),
+    ]
+    assert ".next { break-before: page; }" in page
 
 
 def test_the_page_needs_nothing_else() -> None:

@@ -76,7 +76,7 @@ def test_the_answer_is_shown_only_after_a_prediction(open_page: Open) -> None:
     assert app.button(key="lesson_answer").disabled
     answered(app, 0)
     assert QUESTION.answer in texts(app)
-    assert "The right answer: loan and interest rates." in texts(app)
+    assert "The right answer: bank (gave) and bank (raised)." in texts(app)
     assert [item.value for item in app.title] == ["How does a word's vector change?"]  # the page of the answer
     assert round(float(traces(app)["bank (gave) – bank (raised)"][-1]), 2) == 0.92
     assert bars(app) == [1, 0, 0, 0]
@@ -123,7 +123,7 @@ def test_after_a_reload_an_answer_is_still_the_tabs_own(open_page: Open, session
     for number in range(3):
         sessions(f"reload {number}")
         app = marked(reloaded(open_page, app, "layers"), MARK)
-        assert "The right answer: loan and interest rates." in texts(app)
+        assert "The right answer: bank (gave) and bank (raised)." in texts(app)
         assert [item.value for item in app.title] == [ANSWERS_PAGE]
         assert not app.radio
         assert bars(app) == [1, 0, 0, 0]

@@ -53,7 +53,7 @@ def test_on_a_phone_the_panel_can_be_folded(visit: Visit) -> None:
 def test_a_reload_keeps_the_answer_and_counts_it_once(visit: Visit) -> None:
     page = visit("/lessons?lesson=two-banks&class=reload")
     panel = page.locator(".st-key-lesson_panel")
-    panel.get_by_text("loan and river", exact=True).click()
+    panel.get_by_text("bank (gave) and bank (river)", exact=True).click()
     panel.get_by_role("button", name="Answer").click()
     verdict = panel.get_by_text("The right answer: bank (gave) and bank (raised).")
     expect(verdict).to_be_in_viewport()

@@ -23,6 +23,7 @@ class Session:
     elements: list[object] = field(default_factory=list)
     asked_again: dict[str, float] = field(default_factory=dict)  # fragments that want to be run every so many seconds
     page_hash: str = ""  # of the page drawn last: a fragment that draws the whole page draws this one
+    address: str = ""  # the query that the page last gave itself
 
     def run(
         self, page: str = "", query: str = "", *, states: tuple[WidgetState, ...] = (), seconds: float = 60
@@ -64,6 +65,8 @@ class Session:
                 self.elements, self.asked_again = [], {}  # a whole page is drawn
             if kind == "navigation":
                 self.page_hash = received.navigation.page_script_hash
+            if kind == "page_info_changed":
+                self.address = received.page_info_changed.query_string
             if kind == "auto_rerun":
                 self.asked_again[received.auto_rerun.fragment_id] = received.auto_rerun.interval
             if kind == "delta" and received.delta.WhichOneof("type") == "new_element":

@@ -17,13 +17,13 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import ConnectionClosed
 
 from tests.browser.conftest import Server, start_server, stop_server
-from tests.faults.session import opened
+from tests.faults.session import Session, opened
 from tests.faults.test_server import ask_for_path
 from tests.load.visits import WORDS, percentile_95, plain_visits, report
 from tests.places import ROOT
 
-PEOPLE, VISITS, PAUSE = 30, 6, 4.0  # on plain pages, what each does, and the most seconds between two of these
-SENTENCES, WORDS_EACH = 36_000, 80  # of the corpus: it takes longer than the visits
+PEOPLE, VISITS, PAUSE = 30, 6, 8.0  # on plain pages, what each does, and the most seconds between two of these
+SENTENCES, WORDS_EACH = 36_000, 20  # of the corpus: it takes longer than the visits
 
 
 @contextmanager
@@ -64,22 +64,31 @@ def embedding(server: Server, cache: Path, file: Path) -> Iterator[Callable[[], 
     def at_work() -> bool:
         return bool(list(cache.glob("indexes/*.part")))
 
-    with opened(server.url) as session:
-        states, _ = ask_for_path(session, ["File on this machine"], file)
-        end = time.monotonic() + 60
-        while not session.labelled("Use this corpus"):  # it is read by a job
-            assert time.monotonic() < end
+    def press(session: Session, label: str, query: str, states: tuple[WidgetState, ...] = ()) -> None:
+        """Press a button once it is there: what it is about is prepared by a job."""
+        end = time.monotonic() + 120
+        while not session.labelled(label):
+            assert time.monotonic() < end, label
             time.sleep(0.2)
-            session.run("search", "view=corpus", states=states)
-        (button,) = session.labelled("Use this corpus")
+            session.run("search", query, states=states)
+        (button,) = session.labelled(label)
         pressed = WidgetState(id=button.id, trigger_value=True)  # type: ignore[attr-defined]
-        session.run("search", "view=corpus", states=(*states, pressed))
+        session.run("search", query, states=(*states, pressed))
+
+    with opened(server.url) as session:
         session.run("search", "q=river")
+        session.wait_for_result("search", "q=river", seconds=120)  # the demo's corpus is embedded: what follows is ours
+        states, _ = ask_for_path(session, ["File on this machine"], file)
+        press(session, "Use this corpus", "view=corpus", states)
+        address = session.address.removesuffix("&view=corpus")
+        session.run("search", address)
+        press(session, "Embed the corpus", address)
+        end = time.monotonic() + 60
         while not at_work():
             assert time.monotonic() < end
             time.sleep(0.1)
         with ThreadPoolExecutor(1) as waiting:  # as a browser, which asks for the progress every second
-            waited = waiting.submit(session.wait_for_result, "search", "q=river", seconds=600)
+            waited = waiting.submit(session.wait_for_result, "search", address, seconds=600)
             try:
                 yield at_work
             finally:

@@ -61,4 +61,4 @@ def test_a_reload_keeps_the_answer_and_counts_it_once(visit: Visit) -> None:
         page.reload()
         expect(verdict).to_be_visible()
         expect(panel.get_by_role("radio")).to_have_count(0)
-        assert panel.locator(".bi-count b").all_inner_texts() == ["1", "0", "0", "0"]
+        expect(panel.locator(".bi-count b")).to_have_text(["1", "0", "0", "0"])

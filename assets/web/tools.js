@@ -1,10 +1,11 @@
 // Two buttons at the top of every page: copy its address, and change between light and dark.
-// They are on every page, so two rules for the whole page are set here too.
+// They are on every page, so three rules for the whole page are set here too.
 export default function ({ data, parentElement }) {
   if (!window.bertInternalsRules) {
     window.bertInternalsRules = true;
     oneEntryPerVisit();
     typedBeforeClicked();
+    scrolledByKeyboard();
   }
   const [link, theme] = parentElement.querySelectorAll("button");
   const text = link.querySelector(".text");
@@ -27,6 +28,22 @@ export default function ({ data, parentElement }) {
     }
     changeTheme(data.theme.other, data.theme.carried);
   };
+}
+
+// A long table scrolls in a box of its own. Whoever has no mouse reaches it with the Tab key, and scrolls it with the arrows.
+function scrolledByKeyboard() {
+  const boxes = '[data-testid="stVerticalBlock"][overflow="auto"]:not([tabindex])';
+  const mark = () => document.querySelectorAll(boxes).forEach((box) => box.setAttribute("tabindex", "0"));
+  let isPlanned = false;
+  new MutationObserver(() => {
+    if (isPlanned) return;
+    isPlanned = true;
+    requestAnimationFrame(() => {
+      isPlanned = false;
+      mark();
+    });
+  }).observe(document.body, { childList: true, subtree: true });
+  mark();
 }
 
 // Over plain http from another machine browsers have no clipboard, so a selection is copied instead.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit
 
@@ -24,3 +25,12 @@ def test_axe_finds_nothing_serious_on_a_page(visit: Visit, path: str) -> None:
         for node in rule["nodes"]
     ]
     assert found == []
+
+
+def test_a_long_table_is_scrolled_by_the_keyboard(visit: Visit) -> None:
+    page = visit("/training")
+    table = page.locator(".st-key-training_rows")
+    expect(table).to_have_attribute("tabindex", "0")
+    table.focus()
+    page.keyboard.press("PageDown")
+    page.wait_for_function("document.querySelector('.st-key-training_rows').scrollTop > 100")

@@ -60,7 +60,7 @@ def main() -> None:
     # Before the page is drawn too: a press while it is drawn ends the visit's first moment, and an address written after
     # it would be a second entry of the browser's history for the same visit (see tools.js).
     state.write_address(key, before_drawing=True)
-    style()
+    enlarge_for_projector()
     listing.expect()
     jobs_slot = sidebar.draw(key)
     panel.draw(key)
@@ -85,7 +85,7 @@ def ask_for_login() -> None:
             st.error("Nobody can log in at the moment. The server's log tells its operator why.")
 
 
-def style() -> None:
+def enlarge_for_projector() -> None:
     """Larger type in projector mode; the style sheet of all pages stands in the first page (see app.py)."""
     if state.get("projector"):
         # The navigation is then at the top, above the page's first line. A sidebar that was open stays open and

@@ -58,8 +58,13 @@ def begin_view(page: str, title: str) -> None:
 
 
 def add(key: str, part: Part, table: Callable[[], pd.DataFrame] | None = None) -> None:
-    """Add what is being drawn, if anything is collected, in place of what has this key; `table` gives its numbers."""
+    """Add what is being drawn, if anything is collected, in place of what has this key; `table` gives its numbers.
+
+    Without a key, a table takes the place of an equal one.
+    """
     if (report := st.session_state.get(_COLLECTED)) is not None:
+        if not key and part.table is not None:
+            key = part.table.to_csv()
         report.parts[key] = (part, table)
 
 

@@ -252,7 +252,7 @@ def plain_table(frame: pd.DataFrame, *, key: str = "", **arguments: Any) -> None
     Several spaces stay several. The names of the columns must be the page's own words. A table that is drawn again with
     other lines, or whose numbers stand in a panel of `data` too, needs the `key` of both.
     """
-    report.add(key or frame.to_csv(), stand_alone.Part(table=frame))
+    report.add(key, stand_alone.Part(table=frame))
     _plain_table(frame, **arguments)
 
 

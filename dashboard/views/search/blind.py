@@ -63,7 +63,7 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
     lists = tuple(tuple(int(row) for row in hits[:count]) for _, hits in rankings)
     own = caching.blind_votes().marked_by(comparison, query, caching.visitor())
     is_over = caching.blind_votes().is_revealed(comparison, query, caching.visitor())
-    mark = _marker(comparison, query, own, (lists[0], lists[1]))
+    mark = _marker(comparison, query, (lists[0], lists[1]))
     for number, (column, rows) in enumerate(zip(st.columns(2), lists if is_first_left else lists[::-1], strict=True)):
         with column.container(gap="xsmall", key=f"blind_list_{number}"):
             title = messages.escape((titles if is_first_left else titles[::-1])[number])
@@ -72,7 +72,13 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
                 key = f"blind_hit_{number}_{rank}"
                 st.session_state[key] = row in own  # a hit that stands in both lists is ticked in both
                 # Without scores and marked words, which would give the ranking away.
-                controls.checked(st.checkbox, f"{rank}\\. {_text(corpus, row)}", key=key, on_choice=partial(mark, row))
+                controls.checked(
+                    st.checkbox,
+                    f"{rank}\\. {_text(corpus, row)}",
+                    key=key,
+                    disabled=is_over,
+                    on_choice=partial(mark, row),
+                )
 
 
 def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
@@ -90,12 +96,15 @@ def _text(corpus: Corpus, row: int) -> str:
 
 
 def _marker(
-    comparison: Comparison, query: str, own: frozenset[int], lists: tuple[tuple[int, ...], tuple[int, ...]]
+    comparison: Comparison, query: str, lists: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> Callable[[int, bool], None]:
     """What ticking a hit does."""
     votes, person = caching.blind_votes(), caching.visitor()
 
     def mark(row: int, is_good: bool) -> None:
+        if votes.is_revealed(comparison, query, person):  # a browser can send a tick in a disabled box
+            return
+        own = votes.marked_by(comparison, query, person)  # now: several ticks can arrive at once
         votes.mark(comparison, query, person, own | {row} if is_good else own - {row}, lists)
 
     return mark
@@ -108,7 +117,7 @@ def _vote(comparison: Comparison, query: str, is_first_left: bool) -> None:
     choices = (("left", "Left is better", left), ("alike", "Both alike", ALIKE), ("right", "Right is better", right))
 
     def give(value: float | None) -> None:
-        if is_over:  # a browser can send a click on a disabled button
+        if votes.is_revealed(comparison, query, person):  # a browser can send a click on a disabled button
             return
         if value is None:
             votes.take_back(comparison, query, person)
@@ -130,7 +139,9 @@ def _vote(comparison: Comparison, query: str, is_first_left: bool) -> None:
             st.button("Take back", key="blind_take_back", type="tertiary", on_click=give, args=(None,))
         panel.class_code("w_class_code_blind", "Votes")  # the panel of a lesson has the same field
     if is_over:
-        st.caption("You have seen which list is which, so your vote on this query stays as it is. Ask the next query.")
+        st.caption(
+            "You have seen which list is which, so your vote and your ticks on this query stay as they are. Ask the next query."
+        )
     elif own is not None:
         st.caption("Your vote is counted. You can change it, or ask the next query.")
 
@@ -182,7 +193,8 @@ def _estimate(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:
 def _ticked(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:
     marked = [each for each in votes if each.markers]
     first, second = (messages.escape(title) for title in titles)
-    shares = [100 * sum(getattr(each, name) for each in marked) / len(marked) for name in ("good_first", "good_second")]
+    pairs = [(each.good_first, each.good_second) for each in marked]
+    shares = [100 * sum(values) / len(marked) for values in zip(*pairs, strict=True)]
     text = (
         f":material/check_box: People ticked **{shares[0]:.0f} %** of the hits of {first} and **{shares[1]:.0f} %** of those "
         f"of {second}, on {counted(len(marked), 'query', 'queries')}"

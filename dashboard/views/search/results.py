@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.similarity import calibration
-from components.charts import histogram
+from components.charts import histogram, theme
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
 from components.retrieval.search import words
@@ -471,6 +471,8 @@ def _table(ranked: Ranked, corpus: Corpus) -> pd.DataFrame:
 def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
     ranked_rows = np.flatnonzero(np.isfinite(ranked.scores))
     scores = ranked.scores[ranked_rows]
+    best, median = (theme.number(float(score)) for score in (ranked.scores[ranked.best[0]], np.median(scores)))
+    things = "sentences" if len(scores) == len(corpus) else "candidates"
     figures.figure(
         histogram.score_histogram(
             scores,
@@ -481,8 +483,7 @@ def _spread(ranked: Ranked, corpus: Corpus, number: int) -> None:
         key=f"spread_{number}",
         code=ranked.code_of_all,
         alt=f"Histogram of {len(scores):,} scores, {ranked.title}; the {len(ranked.best)} shown are marked",
-        message=f"{messages.escape(ranked.title)}: the best hit scores {ranked.scores[ranked.best[0]]:.3f}; half of all "
-        f"{'sentences' if len(scores) == len(corpus) else 'candidates'} score at most {float(np.median(scores)):.3f}.",
+        message=f"{messages.escape(ranked.title)}: the best hit scores {best}; half of all {things} score at most {median}.",
         read="Bars count sentences by score (each grid line means ten times as many); the orange marks are the hits shown.",
         not_shown="Whether a hit is relevant. A gap between the hits and the other sentences is a good sign. Scores of "
         "different models, layers or methods cannot be compared.",

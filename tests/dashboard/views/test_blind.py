@@ -158,6 +158,16 @@ def test_ticked_hits_are_counted_for_both_lists(open_page: Open, monkeypatch: py
     assert "percentage points (95 % interval" in texts(app)
 
 
+def test_two_ticks_that_arrive_at_once_both_count(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "person", lambda: "ann")
+    app = opened(open_page)
+    app.checkbox(key="blind_hit_0_1").check()
+    app.checkbox(key="blind_hit_0_2").check()
+    app.run()
+    assert app.checkbox(key="blind_hit_0_1").value
+    assert app.checkbox(key="blind_hit_0_2").value
+
+
 def test_a_vote_can_be_taken_back(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caching, "person", lambda: "ann")
     app = opened(open_page)
@@ -177,7 +187,8 @@ def test_the_next_query_is_blind_again_and_a_revealed_vote_stays(
     assert "the left list is" in texts(app)
     assert app.button(key="blind_right").disabled
     assert any(f"**{name} list: {TITLES[0]}**" in texts(app) for name in ("Left", "Right"))
-    assert "stays as it is" in texts(app)
+    assert "stay as they are" in texts(app)
+    assert app.checkbox(key="blind_hit_0_1").disabled
     app.text_input(key="w_query").set_value("a train").run()
     settled(app)
     assert not app.toggle(key="blind_revealed").value

@@ -69,16 +69,14 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
             title = messages.escape((titles if is_first_left else titles[::-1])[number])
             st.markdown(f"**{NAMES[number]}: {title}**" if is_over else f"**{NAMES[number]}**")
             for rank, row in enumerate(rows, start=1):
+                text = f"{rank}\\. {_text(corpus, row)}"
+                if is_over:  # as text to read: a disabled box would be grey
+                    st.markdown(f":material/{'check_box' if row in own else 'check_box_outline_blank'}: {text}")
+                    continue
                 key = f"blind_hit_{number}_{rank}"
                 st.session_state[key] = row in own  # a hit that stands in both lists is ticked in both
                 # Without scores and marked words, which would give the ranking away.
-                controls.checked(
-                    st.checkbox,
-                    f"{rank}\\. {_text(corpus, row)}",
-                    key=key,
-                    disabled=is_over,
-                    on_choice=partial(mark, row),
-                )
+                controls.checked(st.checkbox, text, key=key, on_choice=partial(mark, row))
 
 
 def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
@@ -102,7 +100,7 @@ def _marker(
     votes, person = caching.blind_votes(), caching.visitor()
 
     def mark(row: int, is_good: bool) -> None:
-        if votes.is_revealed(comparison, query, person):  # a browser can send a tick in a disabled box
+        if votes.is_revealed(comparison, query, person):  # a browser can send a tick after the boxes are gone
             return
         own = votes.marked_by(comparison, query, person)  # now: several ticks can arrive at once
         votes.mark(comparison, query, person, own | {row} if is_good else own - {row}, lists)

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect, sync_playwright
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser import chromium
 
@@ -180,6 +182,60 @@ def new_page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterato
     watch.check()
 
 
+@dataclass
+class Stage:
+    """Open pages of one browser, by what they are for, which go from view to view as Back and Forward do."""
+
+    context: BrowserContext
+    server: Server
+    watch: Watch
+    pages: dict[str, Page] = field(default_factory=dict)
+    sockets: dict[str, WebSocket] = field(default_factory=dict)
+
+    def at(self, path: str, width: int = 1440, height: int = 900, dark: bool = False, projector: bool = False) -> Page:
+        """The page of this kind, drawn at a path. An address with a value sets all others to their defaults."""
+        kind = f"{width}x{height}{' dark' if dark else ''}{' projector' if projector else ''}"
+        if kind not in self.pages:
+            self._open(kind, width, height, dark, projector)
+        page = self.pages[kind]
+        page.set_viewport_size({"width": width, "height": height})
+        with self.sockets[kind].expect_event("framereceived", is_last_of_a_run, timeout=60_000):
+            page.evaluate(
+                "(path) => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }", path
+            )
+        settle(page)
+        wanted, shown = urlsplit(path), urlsplit(page.url)
+        assert shown.path == wanted.path
+        assert parse_qs(wanted.query).get("view") == parse_qs(shown.query).get("view")
+        return page
+
+    def photograph(self, name: str) -> None:
+        FAILURES.mkdir(exist_ok=True)
+        for kind, page in self.pages.items():
+            page.screenshot(path=FAILURES / f"{name}-{kind}.png", full_page=True)
+
+    def _open(self, kind: str, width: int, height: int, dark: bool, projector: bool) -> None:
+        page = self.pages[kind] = self.context.new_page()
+        self.watch.attach(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
+        with page.expect_websocket() as socket:
+            page.goto(f"{self.server.url}/about")
+        self.sockets[kind] = socket.value
+        settle(page)
+        if projector:
+            page.get_by_role("button", name="Projector").click()
+            expect(page.get_by_role("button", name="Leave")).to_be_visible()
+
+
+def is_last_of_a_run(frame: bytes | str) -> bool:
+    """Whether a message from the server says that a whole page has run to its end."""
+    if isinstance(frame, str):
+        return False
+    message = ForwardMsg.FromString(frame)
+    return message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY and message.HasField("script_finished")
+
+
 Visit = Callable[..., Page]
 
 
@@ -194,6 +250,23 @@ def visit(new_page: NewPage, server: Server) -> Visit:
         return page
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def stage(browser: Browser, server: Server) -> Iterator[Stage]:
+    """The pages that a module's tests share where they only look."""
+    context = browser.new_context(reduced_motion="reduce")
+    yield Stage(context, server, Watch())
+    context.close()
+
+
+@pytest.fixture
+def look(stage: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """As `visit`, for tests that change nothing: on a page that is open already, a quarter of the work."""
+    yield stage
+    if getattr(request.node, "failed_call", False):
+        stage.photograph(request.node.name)
+    stage.watch.check()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Stage, Visit
 
 PAGES = (
     *("", "tokens", "model", "layers", "heatmaps", "attention", "map?layer=2", "search?q=a+storm", "evaluate"),
@@ -15,9 +15,9 @@ PAGES = (
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_axe_finds_nothing_serious_on_a_page(visit: Visit, path: str) -> None:
+def test_axe_finds_nothing_serious_on_a_page(look: Stage, path: str) -> None:
     """In the dark for every second page, so that each kind of element is seen both ways."""
-    page = visit(f"/{path}", dark=PAGES.index(path) % 2 == 1)
+    page = look.at(f"/{path}", dark=PAGES.index(path) % 2 == 1)
     found = [
         f"{rule['id']}: {node['target']} {node['html'][:120]} {node['failureSummary'][:300]}"
         for rule in Axe().run(page).response["violations"]

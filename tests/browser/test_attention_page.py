@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Server, Visit, figure, settle
+from tests.browser.conftest import Server, Stage, Visit, figure, settle
 
 CANVAS = "canvas[data-drawn]"
 
@@ -70,10 +70,9 @@ def test_tiles_are_worked_by_keyboard(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("view", ["head", "model", "neuron", "matrix", "glance"])
-def test_markup_in_a_sentence_is_inert(visit: Visit, view: str) -> None:
+def test_markup_in_a_sentence_is_inert(look: Stage, view: str) -> None:
     nasty = "</script><script>top.pwned=1</script> <img src=x onerror=top.pwned=1> <!-- x"
-    page = visit(f"/attention?view={view}&s={quote(nasty)}")
-    settle(page)
+    page = look.at(f"/attention?view={view}&s={quote(nasty)}")
     page.wait_for_timeout(800)
     assert page.evaluate("window.pwned") is None
 

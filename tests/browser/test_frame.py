@@ -98,7 +98,7 @@ def type_and_go(page: Page, times: int) -> None:
 
 
 def test_a_click_right_after_typing_is_not_lost(visit: Visit) -> None:
-    type_and_go(visit("/tokens"), 20)
+    type_and_go(visit("/tokens"), 12)
 
 
 def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(visit: Visit) -> None:
@@ -167,7 +167,7 @@ def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(slow_server: Se
     go(page, "Model")
     page.wait_for_url("**/model")
     assert time.monotonic() - started > 0.5
-    type_and_go(page, 20)
+    type_and_go(page, 8)
 
 
 def test_one_visit_is_one_entry_of_the_history(visit: Visit) -> None:

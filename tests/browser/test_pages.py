@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, urlparse
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage, Visit, figure, settle
+from tests.browser.conftest import NewPage, Stage, Visit, figure, settle
 
 BANK = {
     "bank (rob) – bank (river)": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
@@ -131,14 +131,13 @@ def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(visit: Visit) -> 
     expect(picked).to_have_count(2)
 
 
-def test_markup_in_sentences_is_inert_on_every_page(visit: Visit) -> None:
+def test_markup_in_sentences_is_inert_on_every_page(look: Stage) -> None:
     nasty = '<img src=x onerror="window.pwned=1"> <script>window.pwned=1</script> **bold** $x$ [a](javascript:1)'
     for path in ("/tokens", "/tokens?view=tensors", "/tokens?view=decoding", "/model?view=zero", "/layers"):
         join = "&" if "?" in path else "?"
-        page = visit(f"{path}{join}s={quote(nasty)}&s={quote('the img tag')}")
+        page = look.at(f"{path}{join}s={quote(nasty)}&s={quote('the img tag')}")
         assert page.evaluate("window.pwned") is None
         assert page.locator(".stMain img[src=x]").count() == 0
-        page.close()
 
 
 def test_the_vector_and_parameter_bars_are_drawn(visit: Visit) -> None:
@@ -151,26 +150,6 @@ def test_the_vector_and_parameter_bars_are_drawn(visit: Visit) -> None:
     slider.press("ArrowLeft")
     page.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('layer 5')")
     assert page.locator(".js-plotly-plot .barlayer .point").count() >= 384
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/",
-        "/tokens",
-        "/tokens?view=tensors",
-        "/model?view=zero",
-        "/layers",
-        "/heatmaps",
-        "/attention",
-        "/attention?view=glance",
-    ],
-)
-def test_nothing_is_wider_than_a_phone(visit: Visit, path: str) -> None:
-    page = visit(path, phone=True)
-    page.wait_for_timeout(300)
-    main = page.locator("[data-testid=stMain]")
-    assert main.evaluate("(element) => element.scrollWidth - element.clientWidth") <= 1
 
 
 def test_data_is_a_table_and_a_csv(visit: Visit) -> None:

@@ -25,6 +25,7 @@ REVISION = 12  # characters that are written of the checksum of a model's weight
 HOMES = {
     name: module
     for module, names in {
+        "dataclasses": ("replace",),
         "functools": ("partial",),
         "pathlib": ("Path",),
         "components.folders": ("ASSETS",),
@@ -46,9 +47,10 @@ HOMES = {
         "components.analysis.why.token_ledger": ("token_ledger",),
         "components.analysis.why.word_scores": ("PairSimilarity",),
         "components.analysis.word_senses": ("clusters", "sense_curve"),
+        "components.retrieval.corpora.hub_datasets": ("fetch_dataset",),
         "components.retrieval.corpora.minimal_pairs": ("read_minimal_pairs",),
         "components.retrieval.corpora.senses": ("meant_occurrences", "read_senses"),
-        "components.retrieval.evaluation.graded.collection": ("demo_graded", "read_folder_fields"),
+        "components.retrieval.evaluation.graded.collection": ("demo_graded", "read_fields", "read_folder_fields"),
         "components.retrieval.evaluation.graded.metrics": ("interpolated_precision",),
         "components.retrieval.evaluation.graded.ranks": ("ranker_relevant_ranks", "vector_relevant_ranks"),
         "components.retrieval.evaluation.grid": ("retrieval_runs",),
@@ -74,6 +76,8 @@ HOMES = {
         "components.retrieval.evaluation.threshold": ("analyse",),
         "components.retrieval.failures.failed_queries": ("searched_corpus",),
         "components.retrieval.failures.hubness": ("k_occurrence",),
+        "components.retrieval.learnt.comparison": ("RANKING_MEASURES", "Choice", "choose_candidates"),
+        "components.retrieval.learnt.learnt_vectors": ("check_fit", "read_vectors", "vectors_of"),
         "components.retrieval.search.exact": ("ExactSearch", "top"),
         "components.retrieval.search.lexical": ("make_ranker",),
         "components.retrieval.search.paraphrases": ("most_similar_pairs",),
@@ -110,6 +114,7 @@ HOMES = {
         "components.retrieval.corpora.corpus": ("read_corpus",),
         "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences"),
         "components.training.before_after": ("head_change", "layer_change", "word_curves"),
+        "components.training.data": ("from_columns", "joint_lengths", "load", "token_lengths"),
         "components.training.history": ("HistoryReader",),
         "components.training.runs": ("find",),
         "components.training.settings": ("TrainingSettings", "learning_rates"),
@@ -248,13 +253,26 @@ class Input:
         return Snippet(self.setup, body)
 
 
-def corpus(of: Texts, is_demo: bool, text_column: str | None = None, name: str = "corpus") -> tuple[str, ...]:
-    """The statements that read a corpus; of a person's own file, which a snippet cannot hold, the path is to be filled in."""
+def file(name: str, about: str, variable: str = "file") -> tuple[str, str]:
+    """The statements that name a person's file, which a snippet cannot hold; `about` says what it was, before its name."""
+    return (
+        remark(f"{about} “{name}”: put this file beside this script."),
+        f"{variable} = Path({literal(name)})",
+    )
+
+
+def corpus(
+    of: Texts, is_demo: bool, text_column: str | None = None, name: str = "corpus", encoding: str = "utf-8"
+) -> tuple[str, ...]:
+    """The statements that read a corpus; a person's own file is read by its name."""
     if is_demo:
         return (f"{name} = demo_corpus()",)
-    column = f", {literal(text_column)}" if text_column else ""
+    options = {"encoding": encoding if encoding != "utf-8" else None}
+    column = [literal(text_column)] if text_column else []
+    if "/" in of.name or "." not in of.name:  # a data set of the hub, whose name is not a file's
+        named = literal(of.name)
+        return (f"{name} = {call('read_corpus', f'fetch_dataset({named})', named, *column, **options)}",)
     return (
-        remark(f"The corpus was “{of.name}”, {len(of):,} sentences: write the path of its file here."),
-        'file = Path("your-file.csv")',
-        f"{name} = read_corpus(file, file.name{column})",
+        *file(of.name, f"The corpus of {len(of):,} sentences was"),
+        f"{name} = {call('read_corpus', 'file', 'file.name', *column, **options)}",
     )

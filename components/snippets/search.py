@@ -95,16 +95,15 @@ def most_similar(of: Embedded, count: int) -> Snippet:
 
 
 def words(
-    backend: Backend, corpus: Sequence[str], kind: Kind, query: str, k: int, *, file_of_vectors: bool = False
+    backend: Backend, corpus: Sequence[str], kind: Kind, query: str, k: int, *, file_of_vectors: str = ""
 ) -> Snippet:
-    """The scores of all sentences and the hits by a ranking of words; `file_of_vectors`: static vectors of a person's file."""
+    """The scores of all sentences and the hits by a ranking of words; `file_of_vectors` names a person's file."""
     setup = (*corpus,)
     if kind != "static":
         ranker = [f"ranker = make_ranker({code.literal(kind)}, corpus.texts)"]
     elif file_of_vectors:
         ranker = [
-            code.remark("The word vectors came from a file: write its path here."),
-            'file = Path("your-vectors.txt")',
+            *code.file(file_of_vectors, "The word vectors were those of"),
             "ranker = StaticRanker.of_words(read_static_vectors(file, file.name), corpus.texts)",
         ]
     else:

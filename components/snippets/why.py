@@ -199,8 +199,7 @@ class Minimal:
             return code.model(self.backend), f"pairs = {included}"
         return (
             code.model(self.backend),
-            code.remark(f"The pairs were those of “{self.name}”: write the path of the file here."),
-            'file = Path("your-file.csv")',
+            *code.file(self.name, "The pairs were those of"),
             f"pairs = read_minimal_pairs(file, file.name).with_paraphrases_of({included})",
         )
 

@@ -286,9 +286,9 @@ def _comparison(
         unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
         best = _hits(request, scores, request.k)
         corpus = current.code_of(request.corpus)
-        has_file = rankers.word_ranking(request.backend, kind).has_file
+        file = rankers.word_ranking(request.backend, kind).file
         code = snippets.words(
-            request.backend, corpus, cast("Kind", kind), request.query, request.k, file_of_vectors=has_file
+            request.backend, corpus, cast("Kind", kind), request.query, request.k, file_of_vectors=file
         )
         ten = _hits(request, scores, 10)
         return Ranked(ranker.title, unit, scores, best, ten, *_tied(scores, best), code=code, code_of_all=code)

@@ -24,10 +24,6 @@ WITHOUT_CODE = {
     "failure_causes",
     "failed_queries_all",
     "key",  # the edits of a failed query
-    # Long chains of choices (samples, splits, candidates, replaced activations), whose code is not written yet.
-    "learnt_rankings",
-    "learnt_precision",
-    "learnt_by_layer",
     # Rows of a training run's own data.
     "training_lengths",
     "after_measures",

@@ -61,7 +61,7 @@ def graded(
         else:
             names = list(files or ())
             read = (
-                code.remark("The collection was uploaded: put these files beside this script."),
+                code.remark("The collection was uploaded: put these files into the same folder."),
                 f"files = {{name: Path(name) for name in {code.literal(names)}}}",
                 f"graded = read_fields(files).chosen({fields})",
             )

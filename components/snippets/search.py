@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -193,6 +193,25 @@ def reranked(of: Embedded, stage: SecondStage, query: str, candidates: int, simi
             "best, values = reranked.rows, reranked.scores",
             "print(best, values)  # [candidate] each, best first",
             TEXTS_OF_HITS,
+        ),
+    )
+
+
+def judged(marks: Mapping[str, Mapping[int, bool]], rankings: Mapping[str, Mapping[str, Sequence[int]]]) -> Snippet:
+    """The precision of judged rankings: marks of sentences by query, and the first hits of each ranking by query and title."""
+    return Snippet(
+        (),
+        (
+            code.remark("Your marks: which sentences of the corpus are relevant to a query, by their numbers."),
+            f"judged = Judgements({code.literal({query: dict(of_query) for query, of_query in marks.items()})})",
+            code.remark("The first hits of the rankings that were last on screen with each query."),
+            f"rankings = {code.literal({q: {t: list(hits) for t, hits in each.items()} for q, each in rankings.items()})}",
+            "values = {\n"
+            "    (query, title): [judged.precision(query, hits, k).value for k in (5, 10)]\n"
+            "    for query, titles in rankings.items()\n"
+            "    for title, hits in titles.items()\n"
+            "}",
+            "print(values)  # P@5, P@10",
         ),
     )
 

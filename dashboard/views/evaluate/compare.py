@@ -13,6 +13,7 @@ import streamlit as st
 from components.charts.retrieval import evaluation as charts
 from components.retrieval.evaluation import metrics
 from components.snippets import evaluate as snippets
+from components.snippets.code import NoCode
 from dashboard import caching, state
 from dashboard.jobs import evaluation, progress, second_stage, splade
 from dashboard.jobs.evaluation import NoResult, PairIndexes, Timing
@@ -256,7 +257,7 @@ def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
     figures.figure(
         charts.quality_and_cost(costs, f"{measure} against the time per query", measure),
         key="compare_cost",
-        code=None,  # times of this machine, at this moment
+        code=NoCode("There is no code for it: these are times that this machine took when they were measured."),
         alt=f"{measure} of {len(costs)} runs against milliseconds per query; areas show the size of the index",
         read="Higher is better, further left is faster, and a larger point means a larger index. Time is the median of some "
         "queries, one at a time: to embed the query, compare it with every sentence, and find the first ten. Re-ranked runs "

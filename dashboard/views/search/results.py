@@ -19,6 +19,7 @@ from components.retrieval.search.exact import tie_note, top
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import search as snippets
+from components.snippets.code import UNWRITTEN, NoCode
 from dashboard import caching, state
 from dashboard.corpora import current, marks
 from dashboard.jobs import rankers, reranking
@@ -103,8 +104,8 @@ class Ranked:
     tied: int  # the sentences of the corpus with the same score as the last hit, itself included
     tied_shown: int  # how many of them are hits
     calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
-    code: Snippet | None = None
-    code_of_all: Snippet | None = None  # of the scores of all sentences
+    code: Snippet | NoCode = UNWRITTEN
+    code_of_all: Snippet | NoCode = UNWRITTEN  # of the scores of all sentences
     note: str = ""  # what it is, where that is not the usual note; {count} stands for the sentences it ranks
 
     def share(self, row: int) -> float | None:

@@ -88,7 +88,7 @@ def test_vectors_of_a_file_are_read_by_its_name(
     app.file_uploader(key="learnt_file").set_value(("my vectors.npz", content, "application/octet-stream"))
     app = settled(app.run())
     snippet = codes(app)["learnt_rankings"].snippet
-    assert "“my vectors.npz”: put this file beside this script." in snippet.code
+    assert "“my vectors.npz”: put this file into the same folder." in snippet.code
     values = run(snippet)["values"]
     shown = figure(app, "learnt_rankings")["data"][0]
     (own,) = [

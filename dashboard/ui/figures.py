@@ -159,6 +159,12 @@ def matrix(
     )
 
 
+def markup(drawn: str, key: str) -> None:
+    """Draw HTML, in which the texts of people are escaped; a report has it too."""
+    report.add(key, stand_alone.Part(markup=drawn))
+    st.html(drawn)
+
+
 def colour_bar(value: str, limits: tuple[float, float]) -> None:
     """One colour bar for several figures on one scale, each drawn without its own."""
     low, high = (theme.number(limit, 2) for limit in limits)

@@ -185,7 +185,7 @@ def _texts(case: Case) -> None:
             f'<section class="{kind}"><h6>{name} <span>{facts}</span></h6>'
             f'<p dir="auto">{_marked(case.query, text[:MOST_SHOWN])}{" …" if len(text) > MOST_SHOWN else ""}</p></section>'
         )
-    st.html(f'<div class="bi-case">{"".join(parts)}</div>')
+    figures.markup(f'<div class="bi-case">{"".join(parts)}</div>', "failed_case")
 
 
 def _marked(query: str, text: str) -> str:

@@ -54,10 +54,10 @@ def code_of(graded: GradedSet) -> snippets.Collection:
     """The code of a collection, which this session has in use."""
     if not graded.report.files:
         return snippets.graded()
-    fields = {"query_field": graded.query_field, "document_fields": graded.document_fields}
+    fields = graded.query_field, graded.document_fields
     if state.get("graded_source") == "path":
-        return snippets.graded(folder=str(st.session_state["_graded_path"]).removeprefix("path "), **fields)
-    return snippets.graded(uploads.names_of(str(st.session_state["_graded"])), **fields)
+        return snippets.graded((), str(st.session_state["_graded_path"]).removeprefix("path "), *fields)
+    return snippets.graded(uploads.names_of(str(st.session_state["_graded"])), "", *fields)
 
 
 def _fields(files: FieldedSet) -> tuple[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -31,6 +31,7 @@ PACKED = "z"  # the key of long texts in an address that would be too long witho
 LONG = 80  # characters of a setting's texts that are packed, and left out if that is not enough
 
 MODELS = ("model", "model2", "cross_encoder")  # the settings that name a model
+MOST_NAMED = 3  # keys or values of a link that a notice names
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
@@ -136,7 +137,7 @@ def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) 
     `keep`: the names of settings whose values stay, whatever the address says.
     """
     st.session_state.pop("_anchors", None)  # the token positions in the address belong to its own sentences
-    known = set()
+    known, ignored = set(), []
     for setting in SETTINGS:
         used = page in setting.pages
         if not used and not setting.shared:
@@ -152,9 +153,21 @@ def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) 
             continue
         if problem := _take(setting, address[setting.short]):
             value = ", ".join(address[setting.short])[:60]
-            notice(f"The link's {setting.label} (“{setting.short}” is {value!r}) was ignored: {problem}.")
-    for key in address.keys() - known:
-        notice(f"This page does not use the link's “{key[:30]}”.")
+            ignored.append(f"The link's {setting.label} (“{setting.short}” is {value!r}) was ignored: {problem}.")
+    for text in ignored[:MOST_NAMED]:
+        notice(text)
+    if (further := len(ignored) - MOST_NAMED) > 0:
+        notice(f"{further} more value{' of the link was' if further == 1 else 's of the link were'} ignored.")
+    if unknown := sorted(address.keys() - known):
+        notice(f"This page does not use the link's {_named(unknown)}.")
+
+
+def _named(keys: Sequence[str]) -> str:
+    """Keys in words: at most MOST_NAMED of them, and how many more there are."""
+    names, further = [f"“{key[:30]}”" for key in keys[:MOST_NAMED]], len(keys) - MOST_NAMED
+    if further > 0:
+        return f"{', '.join(names)} and {further} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _take(setting: Setting, texts: list[str]) -> str:
@@ -188,7 +201,7 @@ def apply_chosen(values: dict[str, list[str]]) -> list[str]:
         elif problem := _take(setting, values[setting.name]):
             ignored.append(f"The {setting.label} was ignored: {problem}.")
     if unknown := sorted(values.keys() - _BY_NAME.keys()):
-        ignored.append(f"There is no setting {', '.join(f'“{name[:30]}”' for name in unknown[:5])}.")
+        ignored.append(f"There is no setting {_named(unknown)}.")
     return ignored
 
 

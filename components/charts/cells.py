@@ -1,4 +1,4 @@
-"""Cells of a matrix that can be clicked and framed.
+"""Cells of a matrix that can be clicked and framed, and their numbers in a colour that can be read.
 
 Plotly reports no clicks on a heatmap. So an invisible square lies on each cell, and its `customdata` is [row, column].
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import plotly.graph_objects as go
+from plotly.colors import hex_to_rgb, unlabel_rgb
 
 _SIZE = 36  # pixels of an invisible square
 _FRAME = 0.45  # of a cell: half of a frame's side, so that it lies on the cell
+_CLEAR = "rgba(0, 0, 0, 0)"
 INK = "#14181F"  # readable on all colours of a scale with a pale middle
 
 
@@ -44,6 +47,68 @@ def make_clickable(
     figure.update_layout(
         clickmode="event+select", dragmode="pan", hovermode="closest", hoverdistance=-1 if is_complete else 20
     )
+
+
+def ink(colours: np.ndarray) -> np.ndarray:
+    """For each colour [..., RGB], 0 to 255, whether white can be read better on it than black: bool [...].
+
+    The better of the two has a contrast of at least 4.58, whatever the colour: black has (L + 0.05) / 0.05 on a colour with
+    the relative luminance L, white 1.05 / (L + 0.05) (WCAG 2.2), and they are equal where both are the root of 21.
+    """
+    shares = np.asarray(colours, np.float64) / 255
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
+    return np.asarray((luminance + 0.05) ** 2 < 1.05 * 0.05)
+
+
+def colours_of(heatmap: go.Heatmap) -> np.ndarray:
+    """The colour in which plotly draws each cell of a heatmap, float64 [row, column, RGB], 0 to 255; NaN where it is empty."""
+    values = np.asarray(heatmap.z, np.float64)
+    low, high = float(heatmap.zmin), float(heatmap.zmax)
+    shares = np.clip((values - low) / (high - low), 0, 1) if high > low else np.where(np.isnan(values), np.nan, 0.5)
+    stops = [float(stop) for stop, _ in heatmap.colorscale]
+    known = np.array([_rgb(colour) for _, colour in heatmap.colorscale])  # [stop, RGB]
+    return np.stack([np.interp(shares, stops, known[:, channel]) for channel in range(3)], axis=-1)
+
+
+def _rgb(colour: str) -> tuple[float, float, float]:
+    red, green, blue = unlabel_rgb(colour) if colour.startswith("rgb") else hex_to_rgb(colour)
+    return red, green, blue
+
+
+def number_readably(figure: go.Figure) -> None:
+    """Write the numbers of a figure's first heatmap in black or white, whichever can be read better on each cell.
+
+    A heatmap has one colour of type, so that the white numbers lie on it as a second one without colours. Both have a text
+    of the same length in every cell, because plotly sizes the type of each by its longest text.
+    """
+    heatmap = figure.data[0]
+    if heatmap.texttemplate is None:
+        return
+    is_white = ink(colours_of(heatmap))
+    black, white = (
+        [
+            [text if own else "\u00a0" * len(text) for text, own in zip(texts, is_own, strict=True)]
+            for texts, is_own in zip(heatmap.text, of_colour, strict=True)
+        ]
+        for of_colour in (~is_white, is_white)
+    )
+    numbered = np.array([[bool(text) for text in texts] for texts in heatmap.text])
+    if (is_white & numbered).any():
+        figure.add_heatmap(
+            z=np.where(numbered, 0.0, np.nan).astype(np.float32),
+            x=heatmap.x,
+            y=heatmap.y,
+            colorscale=[[0, _CLEAR], [1, _CLEAR]],
+            showscale=False,
+            text=white,
+            texttemplate=heatmap.texttemplate,
+            textfont={"color": "#FFFFFF"},
+            hoverinfo="skip",
+            xgap=heatmap.xgap,
+            ygap=heatmap.ygap,
+        )
+    heatmap.text, heatmap.textfont.color = black, "#000000"
 
 
 def frame(figure: go.Figure, row: int, column: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
-from components.charts.cells import frame, make_clickable
+from components.charts.cells import frame, make_clickable, number_readably
 
 DIAGONAL = "rgba(133, 139, 149, 0.25)"  # pale on a light page, dark on a dark one: no colour of the scale
 
@@ -77,13 +77,14 @@ def similarity_heatmap(
         xgap=1,
         ygap=1,
     )
+    number_readably(figure)
     if clickable:
         make_clickable(figure, hints, x=figure.data[0].x, y=names)
         if len(hints) < matrix.size:
             figure.update_layout(hoverdistance=20)  # so that an empty cell does not show its neighbour's hint
     else:
         shown = [[hints.get((row, column), "") for column in range(len(names))] for row in range(len(names))]
-        for cells in figure.data:
+        for cells in figure.data[:2]:  # without what lies on them
             cells.update(
                 customdata=shown, hoverinfo=None, hovertemplate="%{customdata}<extra></extra>", hoverongaps=False
             )
@@ -174,6 +175,7 @@ def word_scores(values: np.ndarray, words: Sequence[str], columns: Sequence[str]
             ygap=1,
         )
     )
+    number_readably(figure)
     if 0 < first < len(words):
         line = {"color": theme.GREY, "width": 3}
         figure.add_shape(type="line", x0=-0.5, x1=len(columns) - 0.5, y0=first - 0.5, y1=first - 0.5, line=line)

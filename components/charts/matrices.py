@@ -12,6 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
+from components.charts.cells import number_readably
 from components.charts.heatmap import hover_of, written
 
 MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
@@ -91,6 +92,7 @@ def token_matrix(
         # All at once: one update of the axes after another takes ten times as long.
         layout={"xaxis": x_axis | names[0], "yaxis": y_axis | names[1]},
     )
+    number_readably(figure)
     if second_text is not None and 0 < second_text < min(n_rows, n_columns):
         _part(figure, second_text - 0.5, n_rows - 0.5, n_columns - 0.5)
     plot = _NARROW_PLOT if narrow else _PLOT * n_rows / most if is_square else min(_PLOT, 26 * n_rows)

@@ -25,6 +25,7 @@ REVISION = 12  # characters that are written of the checksum of a model's weight
 HOMES = {
     name: module
     for module, names in {
+        "dataclasses": ("replace",),
         "functools": ("partial",),
         "pathlib": ("Path",),
         "components.folders": ("ASSETS",),
@@ -46,9 +47,10 @@ HOMES = {
         "components.analysis.why.token_ledger": ("token_ledger",),
         "components.analysis.why.word_scores": ("PairSimilarity",),
         "components.analysis.word_senses": ("clusters", "sense_curve"),
+        "components.retrieval.corpora.hub_datasets": ("fetch_dataset",),
         "components.retrieval.corpora.minimal_pairs": ("read_minimal_pairs",),
         "components.retrieval.corpora.senses": ("meant_occurrences", "read_senses"),
-        "components.retrieval.evaluation.graded.collection": ("demo_graded", "read_folder_fields"),
+        "components.retrieval.evaluation.graded.collection": ("demo_graded", "read_fields", "read_folder_fields"),
         "components.retrieval.evaluation.graded.metrics": ("interpolated_precision",),
         "components.retrieval.evaluation.graded.ranks": ("ranker_relevant_ranks", "vector_relevant_ranks"),
         "components.retrieval.evaluation.grid": ("retrieval_runs",),
@@ -72,11 +74,15 @@ HOMES = {
             "similarity_grid",
         ),
         "components.retrieval.evaluation.threshold": ("analyse",),
-        "components.retrieval.failures.failed_queries": ("searched_corpus",),
+        "components.retrieval.failures.causes": ("causes_of",),
+        "components.retrieval.failures.failed_queries": ("find_failures", "searched_corpus"),
         "components.retrieval.failures.hubness": ("k_occurrence",),
+        "components.retrieval.learnt.comparison": ("RANKING_MEASURES", "Choice", "choose_candidates"),
+        "components.retrieval.learnt.learnt_vectors": ("check_fit", "read_vectors", "vectors_of"),
         "components.retrieval.search.exact": ("ExactSearch", "top"),
         "components.retrieval.search.lexical": ("make_ranker",),
         "components.retrieval.search.paraphrases": ("most_similar_pairs",),
+        "components.retrieval.search.relevance": ("Judgements",),
         "components.retrieval.search.rerank": ("in_order_of", "late_interaction_scores"),
         "components.retrieval.search.splade": ("SpladeIndex", "SpladeRanker"),
         "components.retrieval.search.static_vectors": ("StaticRanker", "read_static_vectors"),
@@ -109,7 +115,15 @@ HOMES = {
         "components.model.backend": ("Backend",),
         "components.retrieval.corpora.corpus": ("read_corpus",),
         "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences"),
-        "components.training.before_after": ("head_change", "layer_change", "word_curves"),
+        "components.training.before_after": (
+            "head_change",
+            "layer_change",
+            "retrieval_changes",
+            "spearman_change",
+            "word_curves",
+        ),
+        "components.training.data": ("from_columns", "joint_lengths", "load", "token_lengths"),
+        "components.training.held_out": ("distinct_answers",),
         "components.training.history": ("HistoryReader",),
         "components.training.runs": ("find",),
         "components.training.settings": ("TrainingSettings", "learning_rates"),
@@ -117,6 +131,15 @@ HOMES = {
     for name in names
 }
 MODULES = {"json": "import json", "np": "import numpy as np"}
+# The first lines of what a person takes home: elsewhere Python would only say that there is no module of a common name.
+START = """\
+# Save this in the folder of BERT Internals, which has README.md and components/, and run it there, with the packages that
+# its requirements.txt lists: python figure.py
+try:
+    import components.snippets
+except ImportError:
+    raise ImportError("Run this in the folder of BERT Internals: there is no package “components” here.") from None
+"""
 
 
 @dataclass(frozen=True)
@@ -128,8 +151,18 @@ class Snippet:
 
     @property
     def code(self) -> str:
-        """The whole program, with its import lines."""
-        return program((*self.setup, "", *self.body))
+        """The whole program, with how to run it and its import lines."""
+        return START + "\n" + program((*self.setup, "", *self.body))
+
+
+@dataclass(frozen=True)
+class NoCode:
+    """Why a figure has no code, in a sentence for people."""
+
+    reason: str
+
+
+UNWRITTEN = NoCode("There is no code for it yet.")
 
 
 def program(statements: Sequence[str]) -> str:
@@ -248,13 +281,26 @@ class Input:
         return Snippet(self.setup, body)
 
 
-def corpus(of: Texts, is_demo: bool, text_column: str | None = None, name: str = "corpus") -> tuple[str, ...]:
-    """The statements that read a corpus; of a person's own file, which a snippet cannot hold, the path is to be filled in."""
+def file(name: str, about: str, variable: str = "file") -> tuple[str, str]:
+    """The statements that name a person's file, which a snippet cannot hold; `about` says what it was, before its name."""
+    return (
+        remark(f"{about} “{name}”: put this file into the same folder."),
+        f"{variable} = Path({literal(name)})",
+    )
+
+
+def corpus(
+    of: Texts, is_demo: bool, text_column: str | None = None, name: str = "corpus", encoding: str = "utf-8"
+) -> tuple[str, ...]:
+    """The statements that read a corpus; a person's own file is read by its name."""
     if is_demo:
         return (f"{name} = demo_corpus()",)
-    column = f", {literal(text_column)}" if text_column else ""
+    options = {"encoding": encoding if encoding != "utf-8" else None}
+    column = [literal(text_column)] if text_column else []
+    if "/" in of.name or "." not in of.name:  # a data set of the hub, whose name is not a file's
+        named = literal(of.name)
+        return (f"{name} = {call('read_corpus', f'fetch_dataset({named})', named, *column, **options)}",)
     return (
-        remark(f"The corpus was “{of.name}”, {len(of):,} sentences: write the path of its file here."),
-        'file = Path("your-file.csv")',
-        f"{name} = read_corpus(file, file.name{column})",
+        *file(of.name, f"The corpus of {len(of):,} sentences was"),
+        f"{name} = {call('read_corpus', 'file', 'file.name', *column, **options)}",
     )

@@ -48,16 +48,23 @@ def pairs(corpus: Sequence[str], column: str) -> Collection:
     )
 
 
-def graded(name: str | None, query_field: str = "", document_fields: Sequence[str] = ()) -> Collection:
-    """The included collection with graded relevance, or that of a person's files of this `name`."""
-    if name is None:
+def graded(
+    files: Sequence[str] | None = None, folder: str = "", query_field: str = "", document_fields: Sequence[str] = ()
+) -> Collection:
+    """A collection with graded relevance: that of a person's `files` or `folder`, else the included one."""
+    if not files and not folder:
         read: tuple[str, ...] = ("graded = demo_graded(demo_corpus())",)
     else:
         fields = f"{code.literal(query_field)}, {code.literal(list(document_fields))}"
-        read = (
-            code.remark(f"The collection was “{name}”: write the path of its folder here."),
-            f'graded = read_folder_fields(Path("your-folder")).chosen({fields})',
-        )
+        if folder:
+            read = (f"graded = read_folder_fields(Path({code.literal(folder)})).chosen({fields})",)
+        else:
+            names = list(files or ())
+            read = (
+                code.remark("The collection was uploaded: put these files into the same folder."),
+                f"files = {{name: Path(name) for name in {code.literal(names)}}}",
+                f"graded = read_fields(files).chosen({fields})",
+            )
     return Collection((*read, "documents, queries, grades = graded.documents, graded.queries, graded.grades"), True)
 
 
@@ -76,11 +83,12 @@ class VectorRun:
 
 @dataclass(frozen=True)
 class WordRun:
-    """A ranking of words; `backend` gives static vectors, None where a file does."""
+    """A ranking of words; static vectors come from the `backend`, or from the person's file of the name `file`."""
 
     name: str
     kind: Kind
-    backend: Backend | None = None
+    backend: Backend
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,9 +102,10 @@ class SpladeRun:
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """A run of a person's file."""
+    """A run of a person's file of the name `file`."""
 
     name: str
+    file: str
 
 
 Variable = Callable[["Backend", str], str]  # the name of a model in the code
@@ -190,12 +199,12 @@ def _runs(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
             index = code.call("SpladeIndex.of_texts", backend, "documents", max_length=other.max_length)
             ranker = f"SpladeRanker({backend}, {index})"
             body.append(f"runs[{code.literal(other.name)}] = {collection.by_ranker(ranker)}")
-    loaded = [run.name for run in runs if isinstance(run, LoadedRun)]
-    if loaded:
+    for file in dict.fromkeys(run.file for run in runs if isinstance(run, LoadedRun)):
+        names = [run.name for run in runs if isinstance(run, LoadedRun) and run.file == file]
         body += [
-            code.remark(f"Loaded runs ({', '.join(loaded)}): write the path of their file here."),
-            'file = Path("your-runs.json")',
-            "runs |= {run.name: run.ranks for run in read_runs(file.read_bytes(), file.name)}",
+            *code.file(file, f"Loaded ({', '.join(names)}) from"),
+            "of_file = {run.name: run.ranks for run in read_runs(file.read_bytes(), file.name)}",
+            f"runs |= {{name: of_file[name] for name in {code.literal(names)}}}",
         ]
     setup = (*(code.model(backend, name) for name, backend in models.items()), *collection.statements)
     return Snippet(setup, tuple(body))
@@ -213,12 +222,12 @@ def _by_words(collection: Collection, run: WordRun, variable: Variable) -> list[
     name = code.literal(run.name)
     if run.kind != "static":
         return [f"runs[{name}] = {collection.by_ranker(f'make_ranker({code.literal(run.kind)}, documents)')}"]
-    if run.backend is not None:
+    if not run.file:
         backend = variable(run.backend, "backend")
         return [f"runs[{name}] = {collection.by_ranker(f'StaticRanker.of_model({backend}, documents)')}"]
     return [
-        code.remark("The word vectors came from a file: write its path here."),
-        'words = read_static_vectors(Path("your-vectors.txt"), "your-vectors.txt")',
+        *code.file(run.file, "The word vectors were those of"),
+        "words = read_static_vectors(file, file.name)",
         f"runs[{name}] = {collection.by_ranker('StaticRanker.of_words(words, documents)')}",
     ]
 
@@ -355,8 +364,7 @@ def scored(name: str | None) -> tuple[str, ...]:
     if name is None:
         return ('scored = scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1"))',)
     return (
-        code.remark(f"The pairs were those of “{name}”: write the path of the file here."),
-        'file = Path("your-file.csv")',
+        *code.file(name, "The pairs were those of"),
         'scored = scored_pairs(read_corpus(file, file.name, "sentence1"))',
     )
 
@@ -369,7 +377,7 @@ def agreement(
     max_length: int | None,
     words: Sequence[Kind],
     *,
-    file_of_vectors: bool,
+    file_of_vectors: str,
 ) -> Snippet:
     """Correlations with people's scores at every layer and pooling, and of word rankings."""
     body = [
@@ -388,12 +396,12 @@ def agreement(
     return Snippet((code.model(backend), *of), tuple(body))
 
 
-def _static_pair_scores(file_of_vectors: bool) -> list[str]:
+def _static_pair_scores(file_of_vectors: str) -> list[str]:
     if not file_of_vectors:
         return ['words["static"] = ranker_pair_scores(partial(StaticRanker.of_model, backend), scored)']
     return [
-        code.remark("The word vectors came from a file: write its path here."),
-        'vectors = read_static_vectors(Path("your-vectors.txt"), "your-vectors.txt")',
+        *code.file(file_of_vectors, "The word vectors were those of"),
+        "vectors = read_static_vectors(file, file.name)",
         'words["static"] = ranker_pair_scores(partial(StaticRanker.of_words, vectors), scored)',
     ]
 
@@ -405,7 +413,7 @@ def one_agreement(
     max_length: int | None,
     kind: Kind | None,
     *,
-    file_of_vectors: bool,
+    file_of_vectors: str,
 ) -> Snippet:
     """The scores of one layer and pooling, or of a word ranking, beside people's."""
     if cell is not None:

@@ -44,8 +44,7 @@ def of_senses(backend: Backend, name: str | None, word: str, most: int) -> Token
         read: tuple[str, ...] = ('labelled = read_senses(ASSETS / "senses.jsonl", "senses.jsonl")',)
     else:
         read = (
-            code.remark(f"The file was “{name}”: write its path here."),
-            'file = Path("your-file.csv")',
+            *code.file(name, "The sentences were those of"),
             "labelled = read_senses(file, file.name)",
         )
     found = code.call("backend.token_vectors", "[row.sentence for row in rows]", word=word, max_tokens=most)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from components import VERSION
-from components.snippets.code import Snippet, program
+from components.snippets.code import START, Snippet, program
 
 LIBRARIES = ("torch", "transformers", "numpy")
+_CHECK = START[START.index("try:") :].strip("\n")  # the introduction says how to run a notebook
 _LOADS_MODEL = re.compile(r"\w+ = Backend\.load\(")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+.!|~$>-])")
 
@@ -49,6 +50,8 @@ def notebook(title: str, settings: Mapping[str, str], figures: Sequence[TitledSn
         lines = body if is_known else (*setup, "", *body)
         values |= _assigned(lines)
         cells += [v4.new_markdown_cell(f"## {_escaped(figure.title)}"), v4.new_code_cell(program(lines).strip("\n"))]
+    first = next(cell for cell in cells if cell["cell_type"] == "code")
+    first["source"] = f"{_CHECK}\n\n{first['source']}"
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"  # not random: the same page gives the same file
     metadata = {
@@ -63,9 +66,11 @@ def _introduction(title: str, models: Sequence[str], settings: Mapping[str, str]
     lines = [
         f"# {_escaped(title)}",
         "",
-        f"The figures of a page of BERT Internals {VERSION} as code. Each cell prints the numbers of one figure. Run the "
-        "cells in order, in an environment where `components` of BERT Internals can be imported: its folder, with what its "
-        "requirements.txt lists.",
+        f"**How to run it:** save this notebook in the folder of BERT Internals {VERSION}, the one with README.md and "
+        "components/, and open it there, with the packages that requirements.txt lists. Your own files that a cell reads "
+        "belong into the same folder.",
+        "",
+        "The figures of a page as code: each cell prints the numbers of one figure. Run the cells in order.",
         "",
         *(f"- Model: {_escaped(line)}" for line in models),
         f"- Made with Python {platform.python_version()}, {libraries}",

@@ -36,6 +36,36 @@ def drops(stage: SecondStage, query: str, document: str) -> Snippet:
     )
 
 
+def disagreement(
+    of: Embedded, stage: SecondStage, queries: Sequence[str], own_rows: Sequence[int], candidates: int
+) -> Snippet:
+    """The ranks of the first hits of some queries by vectors and by a cross-encoder, where they differ."""
+    score = code.call(
+        "scorer.score_pairs",
+        "[query for query, rows in zip(asked_for, hits.indices) for _ in rows]",
+        "[corpus.texts[row] for rows in hits.indices for row in rows]",
+        label=stage.label,
+        max_length=stage.max_length,
+    )
+    return Snippet(
+        (*of.setup, code.model(stage.backend, "scorer")),
+        (
+            *of.body(code.literal(list(queries))),
+            f"asked_for = {code.literal(list(queries))}",
+            f"own_rows = {code.literal([int(row) for row in own_rows])}  # the sentence that belongs to each query",
+            f"hits = search.search(queries, k={candidates})",
+            f"scores = {score}.reshape(hits.indices.shape)",
+            "values = []",
+            "for query, own, rows, of_query in zip(asked_for, own_rows, hits.indices, scores):\n"
+            "    reranked = in_order_of(of_query, rows)\n"
+            "    for after, (before, row) in enumerate(zip(reranked.before, reranked.rows), start=1):\n"
+            "        if before != after:\n"
+            "            values.append((int(before), after, bool(row == own), query, corpus.texts[row]))",
+            "for line in values:\n    print(*line)  # rank by vectors, by the cross-encoder, whether correct, query, text",
+        ),
+    )
+
+
 @dataclass(frozen=True)
 class ScoredDocuments:
     """A query and the documents of a corpus that a cross-encoder scores with it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,16 +95,15 @@ def most_similar(of: Embedded, count: int) -> Snippet:
 
 
 def words(
-    backend: Backend, corpus: Sequence[str], kind: Kind, query: str, k: int, *, file_of_vectors: bool = False
+    backend: Backend, corpus: Sequence[str], kind: Kind, query: str, k: int, *, file_of_vectors: str = ""
 ) -> Snippet:
-    """The scores of all sentences and the hits by a ranking of words; `file_of_vectors`: static vectors of a person's file."""
+    """The scores of all sentences and the hits by a ranking of words; `file_of_vectors` names a person's file."""
     setup = (*corpus,)
     if kind != "static":
         ranker = [f"ranker = make_ranker({code.literal(kind)}, corpus.texts)"]
     elif file_of_vectors:
         ranker = [
-            code.remark("The word vectors came from a file: write its path here."),
-            'file = Path("your-vectors.txt")',
+            *code.file(file_of_vectors, "The word vectors were those of"),
             "ranker = StaticRanker.of_words(read_static_vectors(file, file.name), corpus.texts)",
         ]
     else:
@@ -194,6 +193,25 @@ def reranked(of: Embedded, stage: SecondStage, query: str, candidates: int, simi
             "best, values = reranked.rows, reranked.scores",
             "print(best, values)  # [candidate] each, best first",
             TEXTS_OF_HITS,
+        ),
+    )
+
+
+def judged(marks: Mapping[str, Mapping[int, bool]], rankings: Mapping[str, Mapping[str, Sequence[int]]]) -> Snippet:
+    """The precision of judged rankings: marks of sentences by query, and the first hits of each ranking by query and title."""
+    return Snippet(
+        (),
+        (
+            code.remark("Your marks: which sentences of the corpus are relevant to a query, by their numbers."),
+            f"judged = Judgements({code.literal({query: dict(of_query) for query, of_query in marks.items()})})",
+            code.remark("The first hits of the rankings that were last on screen with each query."),
+            f"rankings = {code.literal({q: {t: list(hits) for t, hits in each.items()} for q, each in rankings.items()})}",
+            "values = {\n"
+            "    (query, title): [judged.precision(query, hits, k).value for k in (5, 10)]\n"
+            "    for query, titles in rankings.items()\n"
+            "    for title, hits in titles.items()\n"
+            "}",
+            "print(values)  # P@5, P@10",
         ),
     )
 

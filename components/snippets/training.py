@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from components.snippets import code
@@ -49,6 +50,116 @@ def learning_rate(settings: TrainingSettings, steps: int) -> Snippet:
             "print(values)  # [step], and after the last one",
         ),
     )
+
+
+def file_rows(name: str, chosen: Mapping[str, str] | None) -> tuple[str, ...]:
+    """The statements that give `rows`, those of a person's file; `chosen` are its columns by ours, if chosen."""
+    columns = {} if chosen is None else {"chosen": dict(chosen)}
+    return (*code.file(name, "The rows were those of"), f"rows = {code.call('load', 'file', **columns)}")
+
+
+def included_rows(source: str) -> tuple[str, ...]:
+    """The statements that give `rows`, those that come with the dashboard."""
+    return (f"rows = {code.call('load', code.literal(source))}",)
+
+
+def corpus_rows(of: Sequence[str], text_column: str, chosen: Mapping[str, str] | None) -> tuple[str, ...]:
+    """The statements that give `rows`, those of a corpus that the statements `of` read."""
+    columns = {} if chosen is None else {"chosen": dict(chosen)}
+    table = f"{{{code.literal(text_column)}: corpus.texts, **corpus.columns}}"
+    return (*of, f"rows = {code.call('from_columns', table, 'corpus.name', **columns)}")
+
+
+def lengths(backend: Backend, of: Sequence[str], *, together: bool) -> Snippet:
+    """The number of tokens of each text of some rows, or with `together` of both texts that a cross-encoder reads."""
+    counted = "token_lengths(rows, backend.tokenization)"
+    if together:
+        counted = f"joint_lengths({counted}, backend.tokenization)"
+    return Snippet((code.model(backend), *of), (f"values = {counted}", "print(values)  # column to [row]"))
+
+
+@dataclass(frozen=True)
+class BeforeAfter:
+    """A run's model before and after training, measured on the same texts."""
+
+    run: str
+    base: Backend
+    tuned: Backend
+    max_length: int | None
+    source: Literal["news", "scored", "held-out"]
+
+    @property
+    def _setup(self) -> tuple[str, ...]:
+        return code.model(self.base), code.model(self.tuned, "tuned")
+
+    def _held_out(self) -> tuple[str, ...]:
+        return (
+            *_setup(self.run),
+            "rows, split = run.data()",
+            "held_out = rows.take(split.held_out)",
+        )
+
+    def _embed(self) -> str:
+        options = code.call(
+            "model.embed_options",
+            "[model.facts.layers], [model.own_pooling]",
+            max_length=self.max_length,
+            precision="float32",
+        )
+        options = f"{options[:-1]}, role=role)"
+        return f"def embed(model, texts, role):\n    return model.embed(texts, options={options})[0, 0]"
+
+    def retrieval(self) -> Snippet:
+        """Retrieval measures before and after, with their intervals."""
+        if self.source == "news":
+            texts: tuple[str, ...] = (
+                "pairs = pairs_of_corpus(demo_corpus())",
+                "queries, documents = pairs.queries.texts, pairs.documents.texts",
+            )
+        else:
+            texts = (*self._held_out(), 'queries, documents = held_out.columns["anchor"], held_out.columns["positive"]')
+        return Snippet(
+            self._setup,
+            (
+                *texts,
+                "gold, firsts = distinct_answers(documents)",
+                "answers = [documents[row] for row in firsts]",
+                self._embed(),
+                "before, after = (\n"
+                '    gold_ranks(embed(model, queries, "query"), embed(model, answers, "document"), gold)\n'
+                "    for model in (backend, tuned)\n"
+                ")",
+                "values = {change.name: (change.base, change.tuned) for change in retrieval_changes(before, after)}",
+                "print(values)  # before and after, as shares, each with its 95 % interval",
+            ),
+        )
+
+    def agreement(self) -> Snippet:
+        """The correlation with scores before and after, with its intervals."""
+        if self.source == "scored":
+            texts: tuple[str, ...] = (
+                'scored = scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1"))',
+                "first, second, scores = scored.first, scored.second, scored.scores",
+            )
+        else:
+            texts = (
+                *self._held_out(),
+                'first, second = held_out.columns["sentence1"], held_out.columns["sentence2"]',
+                "scores = [float(score) for score in held_out.labels]",
+            )
+        return Snippet(
+            self._setup,
+            (
+                *texts,
+                self._embed(),
+                "before, after = (\n"
+                '    cosine(embed(model, first, "document"), embed(model, second, "document")) for model in (backend, tuned)\n'
+                ")",
+                "change = spearman_change(before, after, scores)",
+                'values = {"Spearman": (change.base, change.tuned)}',
+                "print(values)  # before and after, each with its 95 % interval",
+            ),
+        )
 
 
 def measured_grid() -> Snippet:

@@ -199,8 +199,7 @@ class Minimal:
             return code.model(self.backend), f"pairs = {included}"
         return (
             code.model(self.backend),
-            code.remark(f"The pairs were those of “{self.name}”: write the path of the file here."),
-            'file = Path("your-file.csv")',
+            *code.file(self.name, "The pairs were those of"),
             f"pairs = read_minimal_pairs(file, file.name).with_paraphrases_of({included})",
         )
 
@@ -291,6 +290,50 @@ def hubness(of: Embedded, column: str | None, most: int) -> Snippet:
             "values = found.counts",
             "print(values, found.skewness)  # [text]",
         ),
+    )
+
+
+def failures(of: Embedded, column: str, order: str) -> Snippet:
+    """The failed queries of a corpus, with the rank of the right text and the lead of its rival."""
+    return Snippet(
+        of.setup,
+        (
+            *_failures(of, column),
+            f"values = [(item.rank, item.lead, item.row, item.rival) for item in found.in_order({code.literal(order)})]",
+            "for rank, lead, row, rival in values:\n"
+            "    print(rank, lead, searched.queries.texts[searched.number_of[row]], searched.documents.texts[rival])",
+        ),
+    )
+
+
+def failure_causes(of: Embedded, column: str, most: int) -> Snippet:
+    """The causes of the failed queries of a corpus, and how often their rules hold for queries that do not fail."""
+    return Snippet(
+        of.setup,
+        (
+            *_failures(of, column),
+            f"hubs = k_occurrence(queries[sample_of_rows(len(queries), {most})], search)",
+            "too_long = [\n"
+            "    [length > of.max_length for length in backend.tokenization.lengths([of.prompt + text for text in texts])]\n"
+            "    for of, texts in ((asked, searched.queries.texts), (documents, searched.documents.texts))\n"
+            "]",
+            "failed, others = [\n"
+            "    causes_of(placings, searched, search, hubs, tuple(too_long))\n"
+            "    for placings in (found.placings, found.successes)\n"
+            "]",
+            "values = {name: (int(failed.of(name).sum()), 100 * others.of(name).mean()) for name in failed.names}",
+            "print(values)  # failed queries with the cause; per cent of the others for which its rule holds",
+        ),
+    )
+
+
+def _failures(of: Embedded, column: str) -> tuple[str, ...]:
+    return (
+        *of.settings(),
+        f"searched = searched_corpus(corpus, {code.literal(column)})",
+        "search = ExactSearch(backend.embed(searched.documents.texts, options=documents)[0, 0])",
+        "queries = backend.embed(searched.queries.texts, options=asked)[0, 0]",
+        "found = find_failures(searched, queries, search)",
     )
 
 

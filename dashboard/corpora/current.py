@@ -47,7 +47,8 @@ def corpus() -> Corpus:
 
 def code_of(corpus: Corpus) -> tuple[str, ...]:
     """The statements that read a corpus, for the code of a figure."""
-    return code.corpus(corpus, corpus is demo(), corpus.report.text_column)
+    report = corpus.report
+    return code.corpus(corpus, corpus is demo(), report.text_column, encoding=report.encoding)
 
 
 def choose(corpus: Corpus | None) -> None:

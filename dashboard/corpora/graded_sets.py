@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.retrieval.evaluation.graded import collection
 from components.snippets import evaluate as snippets
-from dashboard import access, caching
+from dashboard import access, caching, state
 from dashboard.corpora import current, uploads
 from dashboard.ui import controls
 
@@ -51,10 +51,13 @@ def collection_of(source: str, field_slot: DeltaGenerator) -> GradedSet | None:
 
 
 def code_of(graded: GradedSet) -> snippets.Collection:
-    """The code of a collection."""
+    """The code of a collection, which this session has in use."""
     if not graded.report.files:
-        return snippets.graded(None)
-    return snippets.graded(graded.name, graded.query_field, graded.document_fields)
+        return snippets.graded()
+    fields = graded.query_field, graded.document_fields
+    if state.get("graded_source") == "path":
+        return snippets.graded((), str(st.session_state["_graded_path"]).removeprefix("path "), *fields)
+    return snippets.graded(uploads.names_of(str(st.session_state["_graded"])), "", *fields)
 
 
 def _fields(files: FieldedSet) -> tuple[str, tuple[str, ...]]:

@@ -95,8 +95,13 @@ def earlier(kind: str, names: str) -> None:
 
 
 def file_names(key: str) -> str:
-    """The names of the files under a key of `key_of`."""
-    return ", ".join(re.split(r" [0-9a-f]{64}(?: |$)", key)[:-1])
+    """The names of the files under a key of `key_of`, for people."""
+    return ", ".join(names_of(key))
+
+
+def names_of(key: str) -> list[str]:
+    """The name of each file under a key of `key_of`."""
+    return re.split(r" [0-9a-f]{64}(?: |$)", key)[:-1]
 
 
 def added(

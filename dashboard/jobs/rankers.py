@@ -13,6 +13,7 @@ from components.jobs import Stoppable
 from components.retrieval.search import lexical
 from components.retrieval.search.static_vectors import StaticRanker
 from dashboard import caching
+from dashboard.corpora import uploads
 from dashboard.jobs import progress
 
 if TYPE_CHECKING:
@@ -27,19 +28,19 @@ class WordRanking:
 
     kind: str
     source: str
-    has_file: bool  # whether the word vectors are those of a person's file
+    file: str  # the name of the person's file that the word vectors are from; "" for others
     make: Callable[[Sequence[str]], Ranker]
 
 
 def word_ranking(backend: Backend, kind: str) -> WordRanking:
     """A word ranking by its kind. Static vectors come from the session's uploaded file, or else from the model."""
     if kind != "static":
-        return WordRanking(kind, "", False, partial(lexical.make_ranker, kind))  # type: ignore[arg-type]  # a key of TITLES
+        return WordRanking(kind, "", "", partial(lexical.make_ranker, kind))  # type: ignore[arg-type]  # a key of TITLES
     key = str(st.session_state.get("_static", ""))
     uploaded = caching.static_vectors().find(key)
     if uploaded is not None:
-        return WordRanking(kind, key, True, partial(StaticRanker.of_words, uploaded))
-    return WordRanking(kind, f"{backend.spec.key} {backend.revision}", False, partial(StaticRanker.of_model, backend))
+        return WordRanking(kind, key, uploads.file_names(key), partial(StaticRanker.of_words, uploaded))
+    return WordRanking(kind, f"{backend.spec.key} {backend.revision}", "", partial(StaticRanker.of_model, backend))
 
 
 def word_ranker(backend: Backend, texts: Texts, kind: str) -> Ranker | None:

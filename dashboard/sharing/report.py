@@ -7,10 +7,10 @@ of a session is for small things.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _COLLECTED = "_report"  # session key
-LEFT_OUT = "Rows of tokens and bertviz's drawings are not in it; lists of hits stand in it as tables."
+LEFT_OUT = "Lists of hits stand in it as tables; the tiles of all heads are not in it."
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A setting, or a text, of the page: its name and what it is."""
+
+    name: str
+    values: tuple[str, ...]
+    setting: str = ""  # whose control names its values; empty for others
 
 
 @dataclass(eq=False)
@@ -33,14 +42,23 @@ class Report:
     """What a page has drawn since it began, in order."""
 
     title: str = "BERT Internals"
-    facts: tuple[str, ...] = ()
+    stated: tuple[Fact, ...] = ()
+    names: dict[str, dict[str, str]] = field(default_factory=dict)  # setting to values, each with its text on the page
     # By a key, so that what is drawn again in its place, or every few seconds, stands in it once.
     parts: dict[str, tuple[Part, Callable[[], pd.DataFrame] | None]] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The models, sentences and settings in the page's words, a line each."""
+        return tuple(
+            f"{fact.name}: {', '.join(self.names.get(fact.setting, {}).get(value, value) for value in fact.values)}"
+            for fact in self.stated
+        )
 
 
 def collect(page: str) -> Report:
     """Begin to collect what a page draws from now on; the result fills while the page is drawn."""
-    report = Report(facts=facts_of(page))
+    report = Report(stated=_facts_of(page))
     st.session_state[_COLLECTED] = report
     return report
 
@@ -50,10 +68,15 @@ def stop() -> None:
     st.session_state.pop(_COLLECTED, None)
 
 
+def is_collecting() -> bool:
+    """Whether what is drawn now is collected: what is costly to make is made only then."""
+    return _COLLECTED in st.session_state
+
+
 def begin_view(page: str, title: str) -> None:
     """A page begins to draw a view: what was collected of the one before is dropped."""
     if (report := st.session_state.get(_COLLECTED)) is not None:
-        report.title, report.facts = title, facts_of(page)
+        report.title, report.stated = title, _facts_of(page)
         report.parts.clear()
 
 
@@ -68,21 +91,27 @@ def add(key: str, part: Part, table: Callable[[], pd.DataFrame] | None = None) -
         report.parts[key] = (part, table)
 
 
-def facts_of(page: str) -> tuple[str, ...]:
-    """The models, sentences and settings of a page, a line each."""
-    lines = []
+def name_values(setting: str, names: Mapping[Any, str]) -> None:
+    """Say what the page calls the values of a setting: its control has them."""
+    if (report := st.session_state.get(_COLLECTED)) is not None:
+        report.names[setting] = {str(value): str(text).removeprefix("Compare: ") for value, text in names.items()}
+
+
+def _facts_of(page: str) -> tuple[Fact, ...]:
+    """The models, sentences and settings of a page."""
+    facts = []
     for setting in settings.SETTINGS:
         value = state.get(setting.name)
         if page not in setting.pages or value is None or value == "" or setting.name == f"{page}_view":
             continue
         if setting.name in state.MODELS:
             if setting.name == "model" or value != setting.default:
-                lines.append(f"{_sentence_case(setting.label)}: {spec_of(value).title}")
+                facts.append(Fact(_sentence_case(setting.label), (spec_of(value).title,)))
         elif setting.name == "sentences":
-            lines += [f"Sentence {number}: {text}" for number, text in enumerate(value, 1)]
+            facts += [Fact(f"Sentence {number}", (text,)) for number, text in enumerate(value, 1)]
         elif value != setting.default:
-            lines.append(f"{_sentence_case(setting.label)}: {', '.join(setting.show(value))}")
-    return tuple(lines)
+            facts.append(Fact(_sentence_case(setting.label), tuple(setting.show(value)), setting.name))
+    return tuple(facts)
 
 
 def _sentence_case(label: str) -> str:
@@ -92,12 +121,24 @@ def _sentence_case(label: str) -> str:
 
 def to_bytes(report: Report) -> bytes:
     """The report as it is now, made on the click."""
-    parts = [
+    parts = _without_repeated(
         replace(part, table=_made(table)) if table is not None else part for part, table in list(report.parts.values())
-    ]
+    )
     day = date.today()
     footer = f"BERT Internals {VERSION}, {day.day} {day:%B %Y}. The report has the figures and tables of one view. {LEFT_OUT}"
     return stand_alone.page(report.title, parts, footer, report.facts).encode()
+
+
+def _without_repeated(parts: Iterable[Part]) -> list[Part]:
+    """The parts without tables that stand among them before: a page can draw one, and have it again in its data."""
+    kept, seen = [], set()
+    for part in parts:
+        content = "" if part.table is None else part.table.to_csv()
+        if content and replace(part, table=None) == Part() and content in seen:
+            continue
+        seen.add(content)
+        kept.append(part)
+    return kept
 
 
 def _made(table: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:

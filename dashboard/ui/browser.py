@@ -14,9 +14,11 @@ from typing import Any, TypeGuard
 
 import streamlit as st
 
+from components.charts.stand_alone.page import Part
 from components.model.trace import Token, TokenizedSentence
 from dashboard import caching
 from dashboard.ready_made import ASSETS
+from dashboard.sharing import report
 
 TINTS = 6
 FOLDED_FROM, FOLDED_FIRST, FOLDED_LAST = 64, 32, 16  # tokens of a long row, and those shown at its two ends
@@ -104,13 +106,15 @@ def chips(
         if on_click is not None and sent is not None and is_index(sent[1], drawn.get(sent[0], 0)):
             on_click(*sent)
 
+    shown = [_row(row, unknown_id, special_ids, under, by_text) for row in rows]
+    report.add(key, Part(chips=shown))
     web_component("chips", '<div class="rows"></div>')(
         key=key,
         data={
             "clickable": on_click is not None,
             "scale": scale,
             "fold": {"from": FOLDED_FROM, "first": FOLDED_FIRST, "last": FOLDED_LAST} if fold else None,
-            "rows": [_row(row, unknown_id, special_ids, under, by_text) for row in rows],
+            "rows": shown,
         },
         on_clicked_change=clicked,
     )

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 import streamlit as st
 
 from components.analysis.tokens import default_positions, position_at
+from components.charts.stand_alone.page import Part
 from components.model.trace import Pooling, TokenizedSentence
 from components.snippets.code import Input
 from dashboard import caching, ready_made, state
+from dashboard.sharing import report
 from dashboard.ui import browser, wording
 
 if TYPE_CHECKING:
@@ -102,6 +104,7 @@ def bind(
         key = f"{key}_{restored}"
     if isinstance(options, Mapping):
         arguments["format_func"] = options.__getitem__
+        report.name_values(setting, options)
     if options is not None:
         arguments["options"] = list(options)
     chosen, original = state.get(setting), state.default(setting)
@@ -537,7 +540,8 @@ def token_chips(
 
 def chip_legend() -> None:
     """One line on how chips are drawn."""
-    st.caption(
-        "Joined chips: pieces of one word · dashed: special token · striped: not in the vocabulary · "
-        "filled: chosen. Click a chip, or move with the arrow keys."
+    drawn = (
+        "Joined chips: pieces of one word · dashed: special token · striped: not in the vocabulary · filled: chosen."
     )
+    report.add("chip_legend", Part(message=drawn))
+    st.caption(f"{drawn} Click a chip, or move with the arrow keys.")

@@ -14,6 +14,7 @@ import streamlit as st
 from components.charts import bars, matrices, theme
 from components.charts.stand_alone import page as stand_alone
 from components.snippets import notebook as notebooks
+from components.snippets.code import NoCode
 from components.snippets.notebook import TitledSnippet
 from dashboard import state
 from dashboard.sharing import figure_files, report
@@ -35,7 +36,7 @@ def figure(
     key: str,
     alt: str,
     table: Callable[[], pd.DataFrame],
-    code: Snippet | None,
+    code: Snippet | NoCode,
     read: str = "",
     not_shown: str = "",
     message: str = "",
@@ -45,9 +46,9 @@ def figure(
 ) -> None:
     """Draw a figure with its message (above, or below if it is long), how to read it, what it does not show, data and code.
 
-    `table` is called only when a person opens the data. `code` gives the figure's numbers; None for the few figures
-    that have none, which tests/dashboard/code/test_every_figure.py names. The camera in the toolbar saves PNG or SVG, as chosen
-    under “More settings”. Figures that share one `reading` leave `read` empty, and their page calls `reading` itself.
+    `table` is called only when a person opens the data. `code` gives the figure's numbers, or says why there is none, which
+    few figures do: tests/dashboard/code/test_every_figure.py names them. The camera in the toolbar saves PNG or SVG, as
+    chosen under “More settings”. Figures that share one `reading` leave `read` empty, and their page calls `reading` itself.
     `on_select` is called before the next run after points were selected by click, or with `select_many` by box or
     lasso; the selection is in the session state under `key`.
     """
@@ -125,7 +126,7 @@ def matrix(
     *,
     key: str,
     alt: str,
-    code: Snippet | None,
+    code: Snippet | NoCode,
     label_column: str = "query",
     digits: int = 5,
     read: str = "",
@@ -158,6 +159,12 @@ def matrix(
     )
 
 
+def markup(drawn: str, key: str) -> None:
+    """Draw HTML, in which the texts of people are escaped; a report has it too."""
+    report.add(key, stand_alone.Part(markup=drawn))
+    st.html(drawn)
+
+
 def colour_bar(value: str, limits: tuple[float, float]) -> None:
     """One colour bar for several figures on one scale, each drawn without its own."""
     low, high = (theme.number(limit, 2) for limit in limits)
@@ -177,7 +184,7 @@ def part_bars(
     *,
     key: str,
     alt: str,
-    code: Snippet | None,
+    code: Snippet | NoCode,
     read: str,
     not_shown: str,
     message: str = "",
@@ -214,7 +221,7 @@ def _reading(read: str, not_shown: str, stacked: bool = False) -> None:
 def data(
     key: str,
     table: Callable[[], pd.DataFrame],
-    code: Snippet | None,
+    code: Snippet | NoCode,
     title: str = "",
     draw_files: Callable[[], None] | None = None,
 ) -> None:
@@ -225,14 +232,17 @@ def data(
     """
     if draw_files is None:  # the table of a list or of texts, not of a figure
         report.add(key, stand_alone.Part(), table)
-    label = "Data of this figure" if code is None else "Data and code of this figure"
+    label = "Data of this figure" if isinstance(code, NoCode) else "Data and code of this figure"
     panel = st.expander(label, icon=":material/table:", key=f"data_{key}", on_change="rerun")
-    if code is not None:
+    if not isinstance(code, NoCode):
         _drawn()[key] = TitledSnippet(title, code)
     if not panel.open:
         return
     with panel:
-        of_table, of_code = (st.container(), None) if code is None else st.tabs(["Table", "Code"], key=f"parts_{key}")
+        is_both = not isinstance(code, NoCode)
+        of_table, of_code = (
+            st.tabs(["Table", "Code"], key=f"parts_{key}") if is_both else (st.container(), st.container())
+        )
         with of_table:
             frame = table()
             st.dataframe(frame, hide_index=True, key=f"table_{key}")
@@ -240,9 +250,10 @@ def data(
                 download(frame, key)
                 if draw_files is not None:
                     draw_files()
-        if of_code is not None and code is not None:
+        if isinstance(code, NoCode):
+            of_code.caption(code.reason)
+        else:
             of_code.code(code.code, language="python")
-            of_code.caption("Run it in the folder of this program, or where its `components` can be imported.")
 
 
 def plain_table(frame: pd.DataFrame, *, key: str = "", **arguments: Any) -> None:

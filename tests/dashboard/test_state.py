@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from components.errors import UserError
 from components.model.contributions.path_products import MOST_STEPS
@@ -303,3 +304,21 @@ def test_one_bound_of_the_steps_and_of_the_seed() -> None:
         assert by_name[name].parse([str(most)]) == most
         with pytest.raises(ValueError, match=str(most)):
             by_name[name].parse([str(most + 1)])
+
+
+def with_many_keys() -> None:
+    import streamlit as st
+
+    from dashboard import state
+
+    state.apply("layers", {f"x{number}": ["1"] for number in range(12)} | {"l": ["?"], "pool": ["?"]})
+    st.session_state["found"] = state.apply_chosen({f"y{number}": ["1"] for number in range(4)})
+
+
+def test_of_many_unknown_keys_three_are_named() -> None:
+    app = AppTest.from_function(with_many_keys).run()
+    assert not app.exception
+    kept = str(app.session_state["_notices"])
+    assert "This page does not use the link's “x0”, “x1”, “x10” and 9 more." in kept
+    assert kept.count("was ignored") == 2
+    assert app.session_state["found"] == ["There is no setting “y0”, “y1”, “y2” and 1 more."]

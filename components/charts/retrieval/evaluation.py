@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
-from components.charts.cells import make_clickable
+from components.charts.cells import make_clickable, number_readably
 from components.charts.curves import layer_curves
 
 MARKED = "#D6246E"  # the chosen cell's frame
@@ -89,6 +89,7 @@ def measure_grid(
             for row, column in cells_with_value
         },
     )
+    number_readably(figure)
     if chosen is not None:
         row, column = chosen
         figure.add_shape(

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import plotly.io
 from plotly.offline import get_plotlyjs
 
+from components.charts.stand_alone import chips
 from components.markup import to_html
 
 MOST_ROWS = 200  # of a table
@@ -32,14 +34,29 @@ p { margin: .4rem 0; } section { margin: 0 0 2rem; } .texts { display: grid; gri
 .facts, footer { color: #5b6472; font-size: .9rem; } footer { border-top: 1px solid #ccd; margin-top: 1.5rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .2rem .6rem; border: 1px solid #ccd; } details { margin: .5rem 0; }
+iframe { border: 0; width: 100%; } .bi-case { display: flex; flex-direction: column; gap: .7rem; }
+.bi-case section { margin: 0; padding-left: .7rem; border-left: 4px solid #b4bdc8; }
+.bi-case h6 { margin: 0; font-size: .9rem; }
+.bi-case .right { border-left-color: #2b7bba; } .bi-case .rival { border-left-color: #c97f00; }
+.bi-case h6 span { font-weight: 400; } .bi-case p { margin: 0; white-space: pre-line; overflow-wrap: anywhere; }
+.bi-case .query { font-size: 1.15rem; font-weight: 600; } .bi-case mark { background: rgba(230, 159, 0, .32); }
 @media (max-width: 640px) { .texts { grid-template-columns: 1fr; gap: 0; } }
 @media print { body { margin: 0; max-width: none; } section { break-inside: avoid; } }
 """
 
 
 @dataclass(frozen=True)
+class Frame:
+    """A whole HTML document, drawn in a frame of its own."""
+
+    document: str
+    height: int  # pixels
+    title: str  # for those who cannot see it
+
+
+@dataclass(frozen=True)
 class Part:
-    """A figure or a table with the texts that belong to it, which are Markdown as the pages write it."""
+    """A figure, a table or another drawing with the texts that belong to it, which are Markdown as the pages write it."""
 
     figure: go.Figure | None = None
     table: pd.DataFrame | None = None
@@ -47,17 +64,21 @@ class Part:
     message: str = ""
     read: str = ""  # how to read it
     not_shown: str = ""
+    chips: Sequence[Mapping[str, Any]] = ()  # rows of tokens, as assets/web/chips.js takes them
+    markup: str = ""  # HTML, in which the texts of people are escaped
+    frame: Frame | None = None
 
 
 def page(title: str, parts: Sequence[Part], footer: str, facts: Sequence[str] = (), heading: bool = True) -> str:
     """A page of figures and tables; `title`, `facts` and `footer` are plain texts. `heading`: the title stands on the page."""
     name = html.escape(title)
+    of_chips = chips.style() if any(part.chips for part in parts) else ""
     has_figures = any(part.figure is not None for part in parts)
     listed = f'<p class="facts">{"<br>".join(map(html.escape, facts))}</p>' if facts else ""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}"><style>{_STYLE}</style>'
+        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(_POLICY)}"><style>{_STYLE}{of_chips}</style>'
         f"{f'<script>{get_plotlyjs()}</script>' if has_figures else ''}</head><body>"
         f"{f'<h1>{name}</h1>' if heading else ''}{listed}{''.join(map(_section, parts))}"
         f"<footer>{html.escape(footer)}</footer></body></html>"
@@ -72,7 +93,8 @@ def title_of(figure: go.Figure) -> str:
 def _section(part: Part) -> str:
     below = f'<div class="texts">{_text("How to read this", part.read)}{_text("What it does not show", part.not_shown)}</div>'
     return (
-        f"<section>{to_html(part.message) if part.message else ''}{_figure(part)}"
+        f"<section>{to_html(part.message) if part.message else ''}{_figure(part)}{_frame(part.frame)}{part.markup}"
+        f"{chips.rows(part.chips) if part.chips else ''}"
         f"{below if part.read or part.not_shown else ''}{_table(part)}</section>"
     )
 
@@ -86,6 +108,16 @@ def _figure(part: Part) -> str:
         shown, full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True}
     )
     return f'<div role="img" aria-label="{html.escape(part.alt)}">{drawn}</div>'
+
+
+def _frame(frame: Frame | None) -> str:
+    """The document within the page. It may run its scripts, and reaches neither the page around it nor the network."""
+    if frame is None:
+        return ""
+    return (
+        f'<iframe sandbox="allow-scripts" style="height: {frame.height}px" title="{html.escape(frame.title)}" '
+        f'srcdoc="{html.escape(frame.document)}"></iframe>'
+    )
 
 
 def _table(part: Part) -> str:

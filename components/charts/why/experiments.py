@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
-from components.charts.cells import INK, frame, make_clickable
+from components.charts.cells import frame, make_clickable, number_readably
 
 MOST_NUMBERED = 16  # columns: with more, the numbers would run into each other
 MOST_LETTERS = 64  # of all columns' labels, if each were as long as the longest: with more they stand upright
@@ -50,7 +50,6 @@ def effect_map(
             showscale=False,
             text=[[_number(value, as_percent, digits) for value in row] for row in values],
             texttemplate="%{text}" if n_columns <= MOST_NUMBERED else None,
-            textfont={"color": INK},
             hoverinfo="skip",
             xgap=2,
             ygap=2,
@@ -63,6 +62,7 @@ def effect_map(
             for row, column in cells
         },
     )
+    number_readably(figure)
     for row, column in chosen:
         frame(figure, row, column)
     labels = [theme.plain(name, 16) for name in columns]

@@ -123,7 +123,7 @@ def _pairs(ledger: Ledger, options: argparse.Namespace) -> dict[str, Any]:
         _say_largest([(value, f"{_label(first)} with {_label(second)}") for value, first, second in cells])
         for term in ledger.terms:
             shared.say(f"{term.value:+9.4f}  {term.name}")
-        shared.say(f"{ledger.left_over:+9.1e}  left over")
+        shared.say(f"{ledger.left_over:+9.1e}  error of the sum")
     return {
         "cosine": ledger.cosine,
         "dot_product": ledger.dot_product,
@@ -153,7 +153,7 @@ def _blocks(backend: Backend, options: argparse.Namespace, layer: int, pooling: 
             for value, name in zip(row, columns, strict=True)
         ]
         _say_largest(parts)
-        shared.say(f"{split.left_over:+9.1e}  left over")
+        shared.say(f"{split.left_over:+9.1e}  error of the sum")
     contributions = np.zeros((layer + 1, 1 + split.matrix.shape[1]))
     contributions[0, 0] = split.embeddings
     contributions[1:, 1:] = split.matrix

@@ -14,8 +14,10 @@ from components.analysis.attention import weights as analysis
 from components.analysis.attention.head_patterns import RankedHead
 from components.charts import matrices
 from components.charts.bertviz import views
+from components.charts.stand_alone.page import Frame, Part
 from components.snippets import attention as snippets
 from dashboard import state
+from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages
 from dashboard.views.attention.head_choice import (
     FILTERS,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 CLEAR = 0.5  # share of a head's attention that makes a pattern worth naming
 FRAME_HEIGHT = 560  # pixels of a bertviz view at most, unless that makes its type too small
+MOST_IN_REPORT = 3 << 20  # characters of a bertviz view
 NOT_SHOWN = (
     "How much of another token's vector is added: that also depends on the value vectors (see Flow). Attention is not "
     "explanation; see the note at the foot of this page."
@@ -93,11 +96,14 @@ def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     names = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
     left, right = st.columns([3, 2]) if view == "head" else (st.container(), st.container())
     with left:
-        st.iframe(
-            _document(model_input, view, blocks, heads, zoom),
-            height=views.frame_height(view, n_tokens, len(blocks), n_heads, zoom),
-            alt=f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}",
-        )
+        tall = views.frame_height(view, n_tokens, len(blocks), n_heads, zoom)
+        alt = f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}"
+        is_dark = st.context.theme.type == "dark"
+        document = _document(model_input, view, blocks, heads, zoom, is_dark)
+        st.iframe(document, height=tall, alt=alt)
+        if report.is_collecting():
+            of_report = _document(model_input, view, blocks, heads, zoom, False) if is_dark else document
+            report.add("bertviz", _part_of_report(model_input, Frame(of_report, tall, alt), view))
     with right:
         is_part = view == "model" and len(blocks) < n_blocks
         if is_part or (view != "neuron" and len(heads) < n_heads):
@@ -151,7 +157,34 @@ def _opened_pair(model_input: AttentionInput) -> str:
     return f"The view opens with the query of {names[0]} times the key of {names[1]}, {reason} ({part.matrix[row, most]:.2f})."
 
 
-def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], heads: Sequence[int], zoom: float) -> str:
+def _part_of_report(model_input: AttentionInput, frame: Frame, view: View) -> Part:
+    """The drawing for a report, or the chosen head as a matrix where the drawing is too large for one."""
+    if len(frame.document) <= MOST_IN_REPORT:
+        return Part(frame=frame, message=f"**bertviz, {view} view**")
+    block, head = model_input.block, model_input.head
+    second = analysis.second_text(model_input.sentence)
+    part = analysis.select_pair(model_input.attentions[block, head], second, model_input.direction)
+    labels = matrices.axis_labels(model_input.pieces)
+    chart = matrices.token_matrix(
+        part.matrix,
+        [labels[row] for row in part.queries],
+        [labels[column] for column in part.keys],
+        f"Block {block}, head {head}",
+        rows="query",
+        columns="key",
+        value="attention",
+    )
+    return Part(
+        chart,
+        alt=f"Attention of block {block}, head {head} as a matrix",
+        message=f"The {view} view takes {len(frame.document) / 1e6:.1f} MB, and is left out of the report. In its place stands "
+        f"the matrix of the chosen head: block {block}, head {head}.",
+    )
+
+
+def _document(
+    model_input: AttentionInput, view: View, blocks: Sequence[int], heads: Sequence[int], zoom: float, is_dark: bool
+) -> str:
     """The view as an HTML document without controls of its own, which the page has."""
     second = next((token.position for token in model_input.sentence.tokens if token.in_pair), None)
     vectors: dict[str, Any] = {}
@@ -165,7 +198,7 @@ def _document(model_input: AttentionInput, view: View, blocks: Sequence[int], he
         second_start=second,
         blocks=blocks,
         heads=heads,
-        dark=st.context.theme.type == "dark",
+        dark=is_dark,
         head=None if view == "model" else model_input.head,
         filter=model_input.direction,
         zoom=zoom,

@@ -116,7 +116,7 @@ class RunRequest:
         vector_code = parsed(code)
         if vector_code is None:
             ranking = rankers.word_ranking(self.backend, code)
-            return snippets.WordRun(name, cast("WordKind", code), None if ranking.has_file else self.backend)
+            return snippets.WordRun(name, cast("WordKind", code), self.backend, ranking.file)
         of_model, stages = self.models[vector_code.model], self.stages(vector_code)
         cell = (vector_code.layer, vector_code.pooling)
         second = None if stages is None else stages.second.code

@@ -13,6 +13,7 @@ import streamlit as st
 from components.charts.retrieval import evaluation as charts
 from components.retrieval.evaluation import metrics
 from components.snippets import evaluate as snippets
+from components.snippets.code import NoCode
 from dashboard import caching, state
 from dashboard.jobs import evaluation, progress, second_stage, splade
 from dashboard.jobs.evaluation import NoResult, PairIndexes, Timing
@@ -74,7 +75,8 @@ def compare(backend: Backend) -> None:
         time_note = st.container()
         run_table.exports(runs, table)
     code = request.code_of((entry.code, entry.short) for entry in entries if entry.live)
-    code += [snippets.LoadedRun(entry.run.name) for entry in entries if not entry.live]
+    of_files = run_table.files_of_loaded()
+    code += [snippets.LoadedRun(entry.run.name, of_files.get(entry.run.key, "")) for entry in entries if not entry.live]
     kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
     if kind == "similarities":
         with contextlib.suppress(NoResult):
@@ -255,7 +257,7 @@ def _cost(runs: Sequence[Run], names: Sequence[str], measure: str) -> None:
     figures.figure(
         charts.quality_and_cost(costs, f"{measure} against the time per query", measure),
         key="compare_cost",
-        code=None,  # times of this machine, at this moment
+        code=NoCode("There is no code for it: these are times that this machine took when they were measured."),
         alt=f"{measure} of {len(costs)} runs against milliseconds per query; areas show the size of the index",
         read="Higher is better, further left is faster, and a larger point means a larger index. Time is the median of some "
         "queries, one at a time: to embed the query, compare it with every sentence, and find the first ten. Re-ranked runs "

@@ -162,7 +162,7 @@ def _curves(
         values.poolings,
         controls.length_for(backend),
         [cast("Kind", name) for name in words],
-        file_of_vectors=rankers.word_ranking(backend, "static").has_file,
+        file_of_vectors=rankers.word_ranking(backend, "static").file,
     )
     figures.figure(
         charts.agreement_curves(
@@ -247,7 +247,7 @@ def _one_run(
             None if code is None else (code.layer, code.pooling),
             controls.length_for(backend),
             cast("Kind", chosen) if code is None else None,
-            file_of_vectors=rankers.word_ranking(backend, "static").has_file,
+            file_of_vectors=rankers.word_ranking(backend, "static").file,
         ),
         alt=f"Scatter plot of {len(people)} pairs: people's scores against the {unit} of {name}",
         message=f"{name}: Spearman {spearman:.3f}, Pearson {pearson:.3f}.",

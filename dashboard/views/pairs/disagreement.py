@@ -14,6 +14,7 @@ from components.arrays import read_only
 from components.charts import bars
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import pairs as snippets
+from components.snippets.search import Embedded
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, progress, reranking
@@ -103,7 +104,10 @@ def disagreement(backend: Backend) -> None:
     with pair_slot:
         number = _pair_choice(pairs, corpus)
     _evidence(backend, stage, corpus, pairs[number])
-    _list(pairs, corpus, len(queries), candidates.rows.shape[1])
+    layer, pooling = reranking.cell_of(backend, index)
+    first = Embedded(backend, current.code_of(corpus), index.info.options, layer, pooling)
+    shown = candidates.rows.shape[1]
+    _list(pairs, corpus, len(queries), shown, snippets.disagreement(first, stage.code, queries, own_rows, shown))
 
 
 def sample_of_queries(corpus: Corpus, count: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -288,7 +292,7 @@ def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
     )
 
 
-def _list(pairs: tuple[Disagreement, ...], corpus: Corpus, queries: int, k: int) -> None:
+def _list(pairs: tuple[Disagreement, ...], corpus: Corpus, queries: int, k: int, code: Snippet) -> None:
     st.subheader("The pairs that the models rank differently", anchor=False)
     table = pd.DataFrame(
         [
@@ -317,4 +321,4 @@ def _list(pairs: tuple[Disagreement, ...], corpus: Corpus, queries: int, k: int)
         "First come the correct answers that one of the models ranks first, then the other pairs, the largest difference "
         f"first: of these, a difference alone does not say which model is right.{chosen}"
     )
-    figures.data("disagreement", lambda: table, None)
+    figures.data("disagreement", lambda: table, code, "Where the two models disagree")

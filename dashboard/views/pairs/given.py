@@ -11,11 +11,13 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis import pair_scales
+from components.charts.stand_alone.page import Part
 from components.errors import InputError, ModelError
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from dashboard import caching, pair_links, state
 from dashboard.corpora import current
 from dashboard.settings import DEFAULT_TRIPLE
+from dashboard.sharing import report
 from dashboard.ui import browser, controls, figures, messages, model_gate
 from dashboard.ui.wording import counted
 
@@ -230,7 +232,9 @@ def _pair(scorer: Backend, number: int, reading: _Reading, query: str, logits: F
             by_text=True,
             fold=True,
         )
-        st.markdown(f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}")
+        said = f"**{number + 1} · {reading.role} document** — {_scores(scorer.pair_labels(), logits)}"
+        report.add(f"score_{reading.role}", Part(message=said))
+        st.markdown(said)
         pair_links.draw(query, reading.document, key=f"_{reading.role}", model=str(state.get("cross_encoder")))
 
 

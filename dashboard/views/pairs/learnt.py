@@ -20,21 +20,24 @@ from components.jobs import Cancelled
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.learnt import learnt_ranking, learnt_vectors
+from components.retrieval.learnt.comparison import Choice
+from components.snippets.learnt import Compared
 from dashboard import caching, settings
 from dashboard.corpora import graded_sets, uploads
-from dashboard.jobs import progress
+from dashboard.jobs import progress, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.wording import counted, size
 from dashboard.views.pairs import learnt_rankers
-from dashboard.views.pairs.learnt_rankers import Candidates, Choice, Ranker, Source
+from dashboard.views.pairs.learnt_rankers import Ranker, Source
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.evaluation.graded.collection import GradedSet
+    from components.retrieval.learnt.comparison import Candidates
     from components.retrieval.learnt.learnt_ranking import (
         ClassFigures,
         Combination,
@@ -155,18 +158,29 @@ def learnt(backend: Backend) -> None:
         main = learnt_rankers.of_model(request, candidates, key, reading, choice, file, "m", indexes)
         if main is None:
             return
-        rankers = [Ranker.of(learnt_rankers.name_of(choice, is_file=main.is_file), main.learnt.ranks, is_learnt=True)]
+        rankers = [Ranker.learnt(learnt_rankers.name_of(choice, is_file=main.is_file), main, choice)]
         rankers += learnt_rankers.references(candidates, main, choice)
         rankers += learnt_rankers.other_encoders(backend, candidates, key, reading, choice, file)
         rankers += learnt_rankers.cross_encoder(candidates, key)
+    code = Compared(
+        backend,
+        reranking.cell_of(backend, indexes[0])[1],
+        request.max_length,
+        graded_sets.code_of(graded),
+        most,
+        first,
+        others,
+        seed,
+        [ranker.learning for ranker in rankers if ranker.learning is not None],
+    )
     with above:
-        _ranking_figure(rankers, measure, candidates, reading, choice)
+        _ranking_figure(rankers, measure, candidates, reading, choice, code)
     with below:
         _what_is_learnt(graded, main, candidates, reading, choice)
         _ranking_table(rankers, measure)
         _reports(main.learnt.ranking)
-        _precision_figure(main.learnt.ranking)
-        _layers(main, candidates, choice, measure)
+        _precision_figure(main.learnt.ranking, code)
+        _layers(main, candidates, choice, measure, code)
         _files(candidates, main)
 
 
@@ -239,7 +253,7 @@ def _mean(ranker: Ranker, measure: str) -> float:
 
 
 def _ranking_figure(
-    rankers: Sequence[Ranker], measure: str, candidates: Candidates, reading: Reading, choice: Choice
+    rankers: Sequence[Ranker], measure: str, candidates: Candidates, reading: Reading, choice: Choice, code: Compared
 ) -> None:
     """The first figure: a bar for each way of ranking."""
     bars = []
@@ -248,12 +262,13 @@ def _ranking_figure(
         value, low, high = (100 * each for each in (interval.value, interval.low, interval.high))
         bars.append(charts.RankedBar(ranker.name, value, low, high, ranker.is_learnt))
     pairs, split = candidates.pairs, candidates.split
+    scorer = learnt_rankers.scorer_of(rankers)
     figures.figure(
         charts.ranking_bars(
             bars, f"{measure} of {counted(len(split.test), 'test query', 'test queries')}", measure=measure
         ),
         key="learnt_rankings",
-        code=None,
+        code=code.rankings(measure, scorer),
         alt=f"{measure} of {len(bars)} ways of ranking, with intervals",
         message=_answer(rankers, measure),
         read=f"Each bar is a way of ranking {counted(len(pairs.documents), 'document')} for "
@@ -360,7 +375,7 @@ def _words(standing: _Standing) -> str:
     return f"{theme.signed(100 * standing.difference, 1)}, {p}"
 
 
-def _precision_figure(ranking: LearntRanking) -> None:
+def _precision_figure(ranking: LearntRanking, code: Compared) -> None:
     test, train = ranking.curves["test"], ranking.curves["train"]
     levels = np.linspace(0, 100, graded_metrics.LEVELS)
     figures.figure(
@@ -374,7 +389,7 @@ def _precision_figure(ranking: LearntRanking) -> None:
             points=("test pairs, 11 points", levels, 100 * test.interpolated),
         ),
         key="learnt_precision",
-        code=None,
+        code=code.single_pairs(),
         alt="Precision over recall of the pairs of the test and of the training queries",
         message=f"At every threshold: average precision is {100 * test.average_precision:.1f} % on test pairs and "
         f"{100 * train.average_precision:.1f} % on training pairs; by chance about {100 * test.chance:.1f} %.",
@@ -459,7 +474,7 @@ def _one_digit(value: object) -> str:
     return f"{value:.1f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) -> None:
+def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str, code: Compared) -> None:
     """Which layer's vectors carry most: the regression trained once for each layer, on request."""
     st.subheader("Which layer carries most?", anchor=False)
     vectors = main.vectors
@@ -513,7 +528,7 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str) 
             y_title=f"{measure} (%)",
         ),
         key="learnt_by_layer",
-        code=None,
+        code=code.by_layer(measure),
         alt=f"{measure} of the learnt ranking at each layer",
         message=f"Layer {vectors.layers[best]} carries most: {measure} is {result['learnt'][row][best]:.1f} % there.",
         read="One point for each layer whose vectors were learnt from, with the same C, numbers of a pair, and queries.",

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
-from components.arrays import arrays_of
 from components.errors import InputError
-from components.jobs import Cancelled, Stoppable
-from components.retrieval.evaluation.graded import metrics as graded_metrics
-from components.retrieval.learnt import learnt_ranking, learnt_vectors
-from components.retrieval.search.lexical import make_ranker
+from components.retrieval.learnt import comparison, learnt_ranking, learnt_vectors
+from components.retrieval.learnt.comparison import RANKING_MEASURES
+from components.snippets.learnt import Learning
 from dashboard import caching
+from dashboard.corpora import uploads
 from dashboard.jobs import evaluation, progress, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
@@ -26,84 +25,23 @@ if TYPE_CHECKING:
     from components.arrays import Float64
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
-    from components.model.trace import Pooling
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
     from components.retrieval.index.folder import VectorIndex
-    from components.retrieval.learnt.learnt_ranking import (
-        Combination,
-        JudgedPairs,
-        LearntRanking,
-        QuerySplit,
-    )
+    from components.retrieval.learnt.comparison import Candidates, Choice, Learnt
+    from components.retrieval.learnt.learnt_ranking import Combination
     from components.retrieval.learnt.learnt_vectors import LearntVectors, Reading
 
 MEASURES = {"map": "MAP", "p10": "P@10", "ndcg": "nDCG@10"}
 CHANCE = "By chance"
+CROSS_ENCODER = "Cross-encoder"
 READING = {"apart": "Apart", "together": "Together"}
 POOLING_SHORT = {"cls": "[CLS]", "mean": "mean"}
 MOST_BYTES = 512 << 20  # of the vectors of one model: the server keeps those of two
 MOST_LEARNING_BYTES = 2 << 30  # of memory while a ranking is learnt
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The pairs, how each query is split, and the scores of the rankings that chose them, [query, document] each."""
-
-    pairs: JudgedPairs
-    split: QuerySplit
-    scores: Mapping[str, np.ndarray]  # "bm25", "jm", "bi"
-    random: Mapping[str, Float64]  # the measures of an order by chance: [test query] by name
-
-    @property
-    def nbytes(self) -> int:
-        return self.pairs.nbytes + sum(each.nbytes for each in self.scores.values())
-
-
-@dataclass(frozen=True, eq=False)
-class Learnt:
-    """What was learnt from one model's vectors, and the ranks of the test queries' relevant documents by it."""
-
-    ranking: LearntRanking
-    ranks: RelevantRanks
-    unlearnt: RelevantRanks | None  # by the cosine of the same vectors; None where each pair has one vector
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in arrays_of(self.ranking, self.ranks, self.unlearnt))
-
-
 Indexes = tuple["VectorIndex", "VectorIndex"]  # of documents and queries
-
-
-@dataclass(frozen=True)
-class Choice:
-    """How a ranking is learnt from a model's vectors."""
-
-    layer: int
-    pooling: Pooling
-    features: Combination
-    c: float
-    balanced: bool
-    seed: int
-
-    def learnt(
-        self, vectors: LearntVectors, candidates: Candidates, is_cancelled: IsCancelled = lambda: False
-    ) -> Learnt:
-        """No forward pass: this is what a change of C costs. Raises Cancelled."""
-        pairs, split = candidates.pairs, candidates.split
-        features = vectors.features(pairs, self.layer, self.pooling, self.features)
-        weight: Literal["balanced"] | None = "balanced" if self.balanced else None
-        ranking = learnt_ranking.learn(features, pairs, split, self.c, weight, self.seed, is_cancelled)
-        if vectors.reading == "together":
-            scores = learnt_ranking.reranked(pairs, ranking.scores, candidates.scores["bi"], split.test)
-            return Learnt(ranking, learnt_ranking.relevant_ranks(pairs, scores, split.test, is_cancelled), None)
-        scores = vectors.ranking(ranking, self.layer, self.pooling, self.features, split.test, is_cancelled)
-        cosines = vectors.cosines(self.layer, self.pooling, split.test)
-        ranks, unlearnt = (
-            learnt_ranking.relevant_ranks(pairs, each, split.test, is_cancelled) for each in (scores, cosines)
-        )
-        return Learnt(ranking, ranks, unlearnt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +52,8 @@ class Source:
     vectors: LearntVectors
     learnt: Learnt
     is_file: bool  # made elsewhere and uploaded
+    backend: Backend | None = None  # that read the texts; None for a file
+    max_length: int | None = None  # tokens that were asked for
 
 
 @dataclass(frozen=True)
@@ -122,11 +62,26 @@ class Ranker:
 
     name: str
     values: Mapping[str, Float64]  # by the name of the measure: [test query]
-    is_learnt: bool = False
+    learning: Learning | None = None  # for the code, if it was learnt
+
+    @property
+    def is_learnt(self) -> bool:
+        return self.learning is not None
 
     @classmethod
-    def of(cls, name: str, ranks: RelevantRanks, is_learnt: bool = False) -> Ranker:
-        return cls(name, {name: graded_metrics.MEASURES[name](ranks) for name in MEASURES.values()}, is_learnt)
+    def of(cls, name: str, ranks: RelevantRanks, learning: Learning | None = None) -> Ranker:
+        return cls(name, {name: measure(ranks) for name, measure in RANKING_MEASURES.items()}, learning)
+
+    @classmethod
+    def learnt(cls, name: str, source: Source, choice: Choice) -> Ranker:
+        """The ranking that was learnt from a source."""
+        vectors = source.vectors
+        if source.is_file:
+            file = uploads.file_names(str(st.session_state["_pair_vectors"]))
+            learning = Learning(name, choice, None, vectors.reading, file=file)
+        else:
+            learning = Learning(name, choice, source.backend, vectors.reading, source.max_length)
+        return cls.of(name, source.learnt.ranks, learning)
 
 
 def name_of(choice: Choice, model: str = "", is_file: bool = False) -> str:
@@ -162,33 +117,16 @@ def _chosen(
     report_progress: ReportProgress,
     is_cancelled: IsCancelled,
 ) -> Candidates:
-    most, first, others, seed = numbers
     cell = reranking.cell_of(backend, documents)
     search, vectors = documents.engine(*cell), queries.engine(*cell).vectors
-    bm25, jm = (make_ranker(kind, Stoppable(graded.documents, is_cancelled)) for kind in ("bm25", "jm"))
-    scores = {
-        "bm25": lambda query: bm25.scores(graded.queries[query]),
-        "jm": lambda query: jm.scores(graded.queries[query]),
-        "bi": lambda query: search.scores(np.asarray(vectors[query], np.float32)),
-    }
-    sampled = learnt_ranking.sampled_queries(len(graded.queries), most, seed)
-    pairs = learnt_ranking.judged_pairs(
-        graded, sampled, [scores["bm25"], scores["bi"]], first, others, seed, report_progress, is_cancelled
+    return comparison.choose_candidates(
+        graded,
+        lambda query: search.scores(np.asarray(vectors[query], np.float32)),
+        *numbers,
+        check_choosing,
+        report_progress,
+        is_cancelled,
     )
-    check_choosing(len(sampled), len(pairs.documents))
-    of_documents = {}
-    for name, score in scores.items():
-        rows = []
-        for query in sampled:
-            if is_cancelled():
-                raise Cancelled
-            rows.append(score(query)[pairs.document_numbers])
-        of_documents[name] = np.stack(rows)
-    ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)))
-    split = learnt_ranking.split_queries(graded_metrics.precision(ranks), seed, texts=pairs.queries)
-    measures = {name: graded_metrics.MEASURES[name] for name in MEASURES.values()}
-    random = learnt_ranking.random_means(pairs, split.test, measures, is_cancelled=is_cancelled)
-    return Candidates(pairs, split, of_documents, random)
 
 
 def of_model(
@@ -249,7 +187,8 @@ def of_model(
         f"learnt_vectors_{where}",
         jobs=caching.learnt_vectors(),
     )
-    return None if vectors is None else _source(vectors_key, vectors, candidates, key, choice, where)
+    source = None if vectors is None else _source(vectors_key, vectors, candidates, key, choice, where)
+    return None if source is None else replace(source, backend=backend, max_length=length)
 
 
 def _source(
@@ -312,12 +251,7 @@ def _is_of(file: LearntVectors, request: EmbedRequest, reading: Reading) -> bool
 
 def references(candidates: Candidates, main: Source, choice: Choice) -> list[Ranker]:
     """The rankings that nothing was learnt for."""
-    pairs, queries = candidates.pairs, candidates.split.test
-    titles = {"bi": "Bi-encoder", "bm25": "BM25", "jm": "Jelinek-Mercer"}
-    rankers = [
-        Ranker.of(title, learnt_ranking.relevant_ranks(pairs, candidates.scores[name][queries], queries))
-        for name, title in titles.items()
-    ]
+    rankers = [Ranker.of(title, ranks) for title, ranks in candidates.reference_ranks().items()]
     if main.learnt.unlearnt is not None:
         rankers.insert(
             0, Ranker.of(f"Cosine: {POOLING_SHORT[choice.pooling]} layer {choice.layer}", main.learnt.unlearnt)
@@ -346,7 +280,7 @@ def other_encoders(
         source = of_model(EmbedRequest.of_session(second, exact=True), candidates, key, reading, own, file, "m2")
         if source is not None:
             name = name_of(own, second.spec.title, source.is_file)
-            rankers.append(Ranker.of(name, source.learnt.ranks, is_learnt=True))
+            rankers.append(Ranker.learnt(name, source, own))
     known = [EmbedRequest.of_session(model, exact=True) for model in (backend, second) if model is not None]
     if file is None or any(_is_of(file, request, reading) for request in known):
         return rankers
@@ -357,7 +291,7 @@ def other_encoders(
         title = f"{file.model.rpartition('/')[2]} (file, {READING[file.reading].lower()}{length})"
         source = _source(_file_key(file), file, candidates, key, own, "file", is_file=True)
         if source is not None:
-            rankers.append(Ranker.of(name_of(own, title), source.learnt.ranks, is_learnt=True))
+            rankers.append(Ranker.learnt(name_of(own, title), source, own))
     return rankers
 
 
@@ -371,19 +305,13 @@ def cross_encoder(candidates: Candidates, key: tuple[object, ...]) -> list[Ranke
             f"{messages.escape(scorer.spec.title)} gives several numbers for a pair, so it is not compared here."
         )
         return []
-    pairs, queries = candidates.pairs, candidates.split.test
-    rows = pairs.rows_of(queries)
-    rows = rows[pairs.is_found[rows]]
+    pairs, rows = candidates.pairs, candidates.test_rows
     length = controls.length_for(scorer)
     all_keys = (*key, "cross-encoder", scorer.spec.key, scorer.revision, length)
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> np.ndarray:
-        scores = np.full(len(pairs), np.nan, np.float32)
         is_over = progress.unless_left(all_keys, is_cancelled)
-        scores[rows] = scorer.score_pairs(
-            *pairs.texts(rows), max_length=length, progress=report_progress, is_cancelled=is_over
-        )
-        return scores
+        return scorer.score_pairs(*pairs.texts(rows), max_length=length, progress=report_progress, is_cancelled=is_over)
 
     scores = progress.prepared(
         all_keys,
@@ -393,7 +321,10 @@ def cross_encoder(candidates: Candidates, key: tuple[object, ...]) -> list[Ranke
     )
     if scores is None:
         return []
-    ranks = learnt_ranking.relevant_ranks(
-        pairs, learnt_ranking.reranked(pairs, scores, candidates.scores["bi"], queries), queries
-    )
-    return [Ranker.of("Cross-encoder", ranks)]
+    return [Ranker.of(CROSS_ENCODER, candidates.reranked(scores))]
+
+
+def scorer_of(rankers: Sequence[Ranker]) -> tuple[Backend, int | None] | None:
+    """The cross-encoder of these rankings with its maximum length; None if it is not among them."""
+    scorer = model_gate.cross_encoder() if any(ranker.name == CROSS_ENCODER for ranker in rankers) else None
+    return None if scorer is None else (scorer, controls.length_for(scorer))

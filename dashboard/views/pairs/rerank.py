@@ -14,6 +14,7 @@ from components.charts.retrieval.reranking import CostLine
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import search as snippets
+from components.snippets.code import UNWRITTEN, NoCode
 from components.snippets.search import Embedded
 from dashboard import state
 from dashboard.corpora import current, marks
@@ -69,7 +70,7 @@ class _TwoOrders:
     reranked: Reranked
     stage: SecondStage
     correct: frozenset[int]  # rows of the corpus that are known to be correct answers
-    code: Snippet | None = None
+    code: Snippet | NoCode = UNWRITTEN
 
     @property
     def moves(self) -> list[tuple[int, int]]:
@@ -299,7 +300,7 @@ def _cost_curve(backend: Backend) -> None:
     figures.figure(
         charts.pair_cost(SIZES, lines, published, "Time to compare all pairs of n texts"),
         key="pair_cost",
-        code=None,  # times of this machine, at this moment
+        code=NoCode("There is no code for it: these are times that this machine took when they were measured."),
         alt="Time to compare all pairs of n texts on logarithmic axes, by single and by joint passes",
         message=f"10,000 texts: about {duration(single)} by single passes here, and {_long_duration(joint)} by joint passes.",
         read="Vectors need n passes, one per text. A cross-encoder needs a pass for each of the n(n−1)/2 pairs, so that ten "

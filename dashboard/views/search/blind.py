@@ -11,6 +11,7 @@ import streamlit as st
 from components.charts.theme import signed
 from components.retrieval.search import blind_votes
 from components.retrieval.search.blind_votes import ALIKE, FIRST, SECOND, Alone, QueryVotes
+from components.snippets.code import NoCode
 from dashboard import caching, state
 from dashboard.jobs import rankers
 from dashboard.lessons import panel
@@ -185,7 +186,9 @@ def _estimate(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:
         "The intervals are over queries: ask at least ten, of different kinds. They say what these people prefer on these "
         "queries, and not which list has more relevant hits. Two tabs of a browser count as two people."
     )
-    figures.data("blind", lambda: table(votes, titles), code=None)
+    figures.data(
+        "blind", lambda: table(votes, titles), NoCode("There is no code for it: the numbers are people's votes.")
+    )
 
 
 def _ticked(votes: Sequence[QueryVotes], titles: tuple[str, str]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from components.snippets import search as snippets
 from dashboard import caching
 from dashboard.corpora import marks
 from dashboard.ui import figures
@@ -49,7 +50,9 @@ def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest
             "The rankings are those that were last on screen with each query. "
             "Judge the first ten hits of both lists before you compare them."
         )
-        figures.data("precision", lambda: _marks_table(judged, corpus, table), None)
+        hits = {query: dict(kept[query]) for query in judged.marks if query in kept}
+        code = snippets.judged(judged.marks, hits)
+        figures.data("precision", lambda: _marks_table(judged, corpus, table), code, "Precision of the judged queries")
 
 
 def _marks_table(judged: Judgements, corpus: Corpus, table: pd.DataFrame) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from components.retrieval.search.exact import tie_note, top
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import search as snippets
+from components.snippets.code import UNWRITTEN, NoCode
 from dashboard import caching, state
 from dashboard.corpora import current, marks
 from dashboard.jobs import rankers, reranking
@@ -103,8 +104,8 @@ class Ranked:
     tied: int  # the sentences of the corpus with the same score as the last hit, itself included
     tied_shown: int  # how many of them are hits
     calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
-    code: Snippet | None = None
-    code_of_all: Snippet | None = None  # of the scores of all sentences
+    code: Snippet | NoCode = UNWRITTEN
+    code_of_all: Snippet | NoCode = UNWRITTEN  # of the scores of all sentences
     note: str = ""  # what it is, where that is not the usual note; {count} stands for the sentences it ranks
 
     def share(self, row: int) -> float | None:
@@ -286,9 +287,9 @@ def _comparison(
         unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
         best = _hits(request, scores, request.k)
         corpus = current.code_of(request.corpus)
-        has_file = rankers.word_ranking(request.backend, kind).has_file
+        file = rankers.word_ranking(request.backend, kind).file
         code = snippets.words(
-            request.backend, corpus, cast("Kind", kind), request.query, request.k, file_of_vectors=has_file
+            request.backend, corpus, cast("Kind", kind), request.query, request.k, file_of_vectors=file
         )
         ten = _hits(request, scores, 10)
         return Ranked(ranker.title, unit, scores, best, ten, *_tied(scores, best), code=code, code_of_all=code)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.retrieval.search import words
 from dashboard import caching, navigation, pair_links, state
-from dashboard.ui import controls, messages, token_matches
+from dashboard.ui import controls, figures, messages, token_matches
 from dashboard.views.search import splade
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _marked(similarity: MaxSim, hit: TokenizedSentence, prompt_length: int) -> N
             )
             end = token.end
     pieces.append(html.escape(hit.text[end:]))
-    st.html(f'<p style="font-size: 1.15rem; line-height: 1.6; margin: 0">{"".join(pieces)}</p>')
+    figures.markup(f'<p style="font-size: 1.15rem; line-height: 1.6; margin: 0">{"".join(pieces)}</p>', "why_marked")
 
 
 def _best_table(similarity: MaxSim, query: TokenizedSentence, hit: TokenizedSentence) -> None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.sts import ScoredPairs
+    from components.snippets.code import Snippet
     from components.training.data import TrainingData
     from components.training.settings import TrainingSettings
 
@@ -213,7 +214,7 @@ def _vectors(
     options = backend.embed_options(
         [backend.facts.layers],
         [backend.own_pooling],
-        settings.max_length if settings.max_length < backend.own_max_length else None,
+        _length(backend, settings),
         "float32",
         role=role,  # type: ignore[arg-type]
     )
@@ -254,6 +255,7 @@ def _retrieval(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
         f"{len(pairs):,} queries, {_where(source)}",
         100.0,
         _before(settings),
+        _code(run, models, settings, source).retrieval(),
     )
     moved = before_after.query_changes(ranks.base, ranks.tuned, QUERIES_SHOWN)
     verdict = changes[0]
@@ -314,6 +316,7 @@ def _agreement(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
         f"{len(pairs.first):,} scored pairs, {_where(source)}",
         1.0,
         _before(settings),
+        _code(run, models, settings, source).agreement(),
     )
     if np.isnan(change.difference.value):
         st.markdown(
@@ -364,7 +367,19 @@ def _before(settings: TrainingSettings) -> str:
     return "before (damaged)" if settings.damage else "before"
 
 
-def _bars(measures: list[tuple[str, Interval, Interval]], title: str, factor: float, base_name: str) -> None:
+def _code(run: RunFolder, models: Pair, settings: TrainingSettings, source: str) -> snippets.BeforeAfter:
+    """What is compared, for the code of a figure."""
+    return snippets.BeforeAfter(run.name, models.base, models.tuned, _length(models.base, settings), source)  # type: ignore[arg-type]  # a key of DATA
+
+
+def _length(backend: Backend, settings: TrainingSettings) -> int | None:
+    """The number of tokens to which texts are truncated; None for the model's own."""
+    return settings.max_length if settings.max_length < backend.own_max_length else None
+
+
+def _bars(
+    measures: list[tuple[str, Interval, Interval]], title: str, factor: float, base_name: str, code: Snippet
+) -> None:
     before = factor * np.array([[base.value, base.low, base.high] for _, base, _ in measures])
     now = factor * np.array([[tuned.value, tuned.low, tuned.high] for _, _, tuned in measures])
     names = [name for name, _, _ in measures]
@@ -379,7 +394,7 @@ def _bars(measures: list[tuple[str, Interval, Interval]], title: str, factor: fl
             before_name=base_name,
         ),
         key="after_measures",
-        code=None,
+        code=code,
         alt=f"{', '.join(names)} before and after training, with 95 % intervals",
         table=lambda: pd.DataFrame(
             {

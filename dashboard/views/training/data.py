@@ -11,6 +11,7 @@ import streamlit as st
 
 from components.arrays import Float32, Int64
 from components.charts import training as charts
+from components.snippets import training as snippets
 from components.training import data as training_data
 from components.training import negatives
 from components.training.objectives import OBJECTIVES
@@ -94,7 +95,7 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
             "both texts together",
         ),
         key="training_lengths",
-        code=None,
+        code=snippets.lengths(backend, row_source.code_of(plan.source, plan.data), together=True),
         alt=f"Histogram of the lengths in tokens of both texts of {len(plan.data):,} rows, cut off at {cut_off} tokens",
         message=(
             f"A cross-encoder reads both texts together: **{cut_off} tokens are the maximum for the two**, special tokens "
@@ -110,7 +111,7 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
     )
 
 
-def _histogram(_: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
+def _histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
     cut_off = plan.settings.max_length
     too_long = {SIDES[name]: int(np.count_nonzero(values > cut_off)) for name, values in lengths.items()}
     truncated = [f"{counted(count, side)}" for side, count in too_long.items() if count]
@@ -121,7 +122,7 @@ def _histogram(_: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
             f"Lengths in {row_source.name_of(plan.data)}",
         ),
         key="training_lengths",
-        code=None,
+        code=snippets.lengths(backend, row_source.code_of(plan.source, plan.data), together=False),
         alt=f"Histogram of the lengths in tokens of {len(plan.data):,} rows, cut off at {cut_off} tokens",
         message=(
             f"{' and '.join(truncated)} of {len(plan.data):,} have more than {cut_off} tokens and will be truncated."

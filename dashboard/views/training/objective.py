@@ -14,6 +14,7 @@ from components.charts import objective_pictures
 from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
 from components.snippets import training as snippets
+from components.snippets.code import NoCode
 from components.training.objectives import OBJECTIVES, Objective
 from components.training.settings import learning_rates, warmup_steps
 from dashboard.ready_made import ASSETS
@@ -107,7 +108,7 @@ def _picture(item: Objective) -> None:
     figures.figure(
         objective_pictures.objective_picture(item.key, item.name),
         key=f"objective_{item.key}",
-        code=None,  # a drawing of the idea
+        code=NoCode("There is no code for it: it is a drawing of an idea, and shows no measured numbers."),
         alt=f"{item.name}. {item.drawing}",
         message=item.idea,
         message_below=True,

@@ -61,6 +61,7 @@ class Plan:
     data: TrainingData
     split: Split
     rows_of_each: tuple[int, ...]  # that each objective learns from
+    source: str  # of the data, a key of row_source.NAMES
 
     @property
     def steps(self) -> int:
@@ -90,7 +91,7 @@ def current(backend: Backend) -> Plan | None:
     with options_box:
         chosen = _chosen(backend, preset, source, objective, rows)
     with below:
-        plan = _planned(preset, chosen, rows)
+        plan = _planned(preset, chosen, rows, source)
         _explain(backend, plan, is_included=source in training_data.DEMO)
     with start_slot:
         _start_button(plan)
@@ -220,7 +221,7 @@ def _number(setting: str, label: str, least: int, most: int, default: int) -> in
     return int(controls.bind(setting, st.number_input, label, default=default, min_value=least, max_value=most, step=1))
 
 
-def _planned(preset: Preset, chosen: TrainingSettings, rows: TrainingData) -> Plan | None:
+def _planned(preset: Preset, chosen: TrainingSettings, rows: TrainingData, source: str) -> Plan | None:
     """The plan, with the rows split; None if nothing can be learned from them, which is explained."""
 
     def divide() -> tuple[Split, tuple[int, ...]]:
@@ -234,7 +235,7 @@ def _planned(preset: Preset, chosen: TrainingSettings, rows: TrainingData) -> Pl
     except UserError as problem:
         messages.explain(problem, "planning the training")
         return None
-    return Plan(preset, chosen, rows, split, counts)
+    return Plan(preset, chosen, rows, split, counts, source)
 
 
 def split_key(chosen: TrainingSettings, rows: TrainingData) -> tuple[object, ...]:

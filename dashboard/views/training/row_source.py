@@ -12,6 +12,7 @@ import streamlit as st
 
 from components.errors import UserError
 from components.retrieval.corpora.readers.limits import never
+from components.snippets import training as snippets
 from components.training import data as training_data
 from components.training.data import UnclearColumns
 from dashboard import caching, navigation, state
@@ -61,6 +62,19 @@ def read(source: str) -> TrainingData | None:
     except UserError as problem:
         messages.explain(problem, "reading the rows")
         return None
+
+
+def code_of(source: str, rows: TrainingData) -> tuple[str, ...]:
+    """The statements that give the rows of a source, for the code of a figure."""
+    if source not in {"corpus", "file"}:
+        return snippets.included_rows(source)
+    corpus = current_corpus.in_use()
+    key = f"corpus {current_corpus.key_of(corpus)}" if source == "corpus" else str(st.session_state["_training"])
+    was_asked = isinstance(caching.training_files().find(key), tuple)
+    chosen = rows.read_from if was_asked else None
+    if source == "corpus":
+        return snippets.corpus_rows(current_corpus.code_of(corpus), corpus.report.text_column, chosen)
+    return snippets.file_rows(uploads.file_names(key), chosen)
 
 
 @cache

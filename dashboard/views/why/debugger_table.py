@@ -9,8 +9,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.retrieval.corpora.corpus import PAIR_COLUMN
 from components.retrieval.failures.causes import CAUSES
+from components.snippets import why as snippets
 from dashboard import state
+from dashboard.corpora import current
 from dashboard.jobs import failures
 from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import counted
@@ -18,6 +21,7 @@ from dashboard.ui.wording import counted
 if TYPE_CHECKING:
     from components.retrieval.failures.causes import Causes
     from components.retrieval.failures.failed_queries import Failures, Placing
+    from components.snippets.code import Snippet
     from dashboard.jobs.failures import Searched
 
 ON_PAGE = 20  # queries of the list
@@ -56,7 +60,9 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
     )
     with st.expander("The rule of each cause", icon=":material/rule:"):
         st.markdown("\n".join(f"- **{name[0].upper()}{name[1:]}**: {CAUSES[name]}" for name in causes.names))
-    figures.data("failure_causes", lambda: frame, None)
+    column = current.query_column(current.in_use()) or PAIR_COLUMN
+    code = snippets.failure_causes(searched.code(), column, failures.MOST_QUERIES)
+    figures.data("failure_causes", lambda: frame, code, "Why queries fail")
     names = {"all": f"All ({len(found):,})"} | {
         name.replace(" ", "-"): f"{name[0].upper()}{name[1:]} ({count:,})" for name, count in counts.items()
     }
@@ -67,11 +73,16 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
         return
     numbers = {item.row: number for number, item in enumerate(found.placings)}
     listed = [item for item in found.in_order(order) if kept[numbers[item.row]]]
-    _queries(searched, listed, causes, numbers, opened)
+    _queries(searched, listed, causes, numbers, opened, snippets.failures(searched.code(), column, order))
 
 
 def _queries(
-    searched: Searched, listed: Sequence[Placing], causes: Causes, numbers: dict[int, int], opened: int | None
+    searched: Searched,
+    listed: Sequence[Placing],
+    causes: Causes,
+    numbers: dict[int, int],
+    opened: int | None,
+    code: Snippet,
 ) -> None:
     """The queries as a list in pages; a click opens one above."""
     corpus = searched.corpus
@@ -133,7 +144,7 @@ def _queries(
             },
             on_picked_change=picked,
         )
-    figures.data("failed_queries_all", table, None)
+    figures.data("failed_queries_all", table, code, "All failed queries")
 
 
 def _lead(item: Placing) -> str:

@@ -19,7 +19,7 @@ from components.charts import theme
 from components.charts.why import experiments as charts
 from components.errors import InputError
 from components.snippets import why as snippets
-from components.snippets.code import Input
+from components.snippets.code import Input, NoCode
 from dashboard import caching, settings, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, interventions, reranking
@@ -368,11 +368,14 @@ def _map(
     )
 
 
-def _code_of_map(shown: _Shown, kind: MapKind, as_share: bool) -> Snippet | None:
-    """The code of the map; None for a cross-encoder, for ranks, and for means and another sentence in place of A."""
+def _code_of_map(shown: _Shown, kind: MapKind, as_share: bool) -> Snippet | NoCode:
+    """The code of the map; none for a cross-encoder, for ranks, and for means and another sentence in place of A."""
     experiment, pooling = shown.experiment, shown.experiment.pooling
     if shown.outcome != "cosine" or pooling is None or experiment.values not in {"patch", "zero"}:
-        return None
+        return NoCode(
+            "There is code for it where the cosine of texts B and C is measured, with values of text A or zeros in place of "
+            "B's, and not for scores of a cross-encoder, ranks, means or the values of another sentence."
+        )
     backend = experiment.backend
     read = Input(backend, [experiment.a, experiment.b, experiment.c], backend.own_max_length)
     return snippets.experiments(read, kind, pooling, from_a=experiment.values == "patch", as_shares=as_share)

@@ -18,7 +18,7 @@ from components.model.tokenization import MAX_CHARACTERS
 from components.retrieval.search import words
 from components.retrieval.search.exact import SAME
 from components.snippets import why as snippets
-from components.snippets.code import Input
+from components.snippets.code import UNWRITTEN, Input, NoCode
 from dashboard import pair_links
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import POOLING_NAMES
@@ -61,7 +61,7 @@ class QueryWords:
     right: Ledger  # rows: the words of the query as typed, last the special tokens
     rival: Ledger
     prompt: int  # characters that the model puts before the query
-    code: Snippet | None = None  # of the figures
+    code: Snippet | NoCode = UNWRITTEN  # of the figures
 
     @property
     def names(self) -> list[str]:
@@ -185,7 +185,7 @@ def _texts(case: Case) -> None:
             f'<section class="{kind}"><h6>{name} <span>{facts}</span></h6>'
             f'<p dir="auto">{_marked(case.query, text[:MOST_SHOWN])}{" …" if len(text) > MOST_SHOWN else ""}</p></section>'
         )
-    st.html(f'<div class="bi-case">{"".join(parts)}</div>')
+    figures.markup(f'<div class="bi-case">{"".join(parts)}</div>', "failed_case")
 
 
 def _marked(query: str, text: str) -> str:
@@ -331,7 +331,7 @@ def _about_bars(case: Case, found: QueryWords) -> None:
         _matrices(found.right, found.rival, case.name, found.code)
 
 
-def _matrices(right: Ledger, rival: Ledger, right_name: str, code: Snippet | None) -> None:
+def _matrices(right: Ledger, rival: Ledger, right_name: str, code: Snippet | NoCode) -> None:
     """The query word by word with both texts, on one colour scale."""
     most = float(max(np.abs(right.contributions).max(), np.abs(rival.contributions).max()))
     for column, name, ledger in zip(st.columns(2), (right_name, "rival"), (right, rival), strict=True):

@@ -18,6 +18,7 @@ from components.retrieval.evaluation.ranks import TIED
 from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.search import words
 from components.snippets import why as snippets
+from components.snippets.code import NoCode
 from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import failures, rankers, reranking
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 Row = tuple[str, str]  # what a line of the table says of the right text and of the rival
 MOST_CHARACTERS = 600  # of an edited text
 SHOWN_EDITS = 10  # the data of the list have all
+NO_CODE = NoCode(
+    "There is no code for it: the edits depend on searches that are stopped as soon as enough of them help."
+)
 SCORED = 10  # first hits that a cross-encoder reads, besides the right text
 
 
@@ -173,7 +177,7 @@ def _edit_list(found: EditSearch, right_name: str, key: str) -> None:
     )
     # The rank is 1 in all rows, and the edit says how many words it has: the data have both.
     figures.whole_texts(frame.head(SHOWN_EDITS).drop(columns=["words", "rank"]), key=key)
-    figures.data(key, lambda: frame, None)
+    figures.data(key, lambda: frame, NO_CODE)
 
 
 def _plain(changes: Sequence[Change]) -> str:

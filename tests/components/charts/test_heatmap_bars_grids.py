@@ -9,6 +9,7 @@ from components.charts.bars import cosine_bars, parameter_bars, part_norm_bars, 
 from components.charts.grids import tensor_grids
 from components.charts.heatmap import layer_heatmap, off_diagonal_limits, similarity_heatmap, word_scores
 from components.charts.matrices import token_matrix
+from tests.components.charts.cell_numbers import numbers
 
 
 def test_similarity_heatmap_keeps_equal_labels_apart() -> None:
@@ -163,7 +164,7 @@ def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
     matrix = np.array([[100, 99.85, 99.4], [99.85, 100, 100], [99.4, 100, 100]])
     figure = similarity_heatmap(matrix, ["a", "b", "c"], "Title", show_values=True, value="percentile", clickable=True)
     assert figure.data[0].texttemplate == "%{text}"
-    assert [list(row) for row in figure.data[0].text] == [["", "> 99", "99"], ["> 99", "", "> 99"], ["99", "> 99", ""]]
+    assert numbers(figure) == [["", "> 99", "99"], ["> 99", "", "> 99"], ["99", "> 99", ""]]
     hints = dict(zip(map(tuple, figure.data[-1].customdata), figure.data[-1].text, strict=True))
     assert hints[0, 1].endswith("percentile 99.8500")
     assert hints[1, 2].endswith("percentile > 99.99")
@@ -177,7 +178,7 @@ def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
         value="percentile",
         show_values=True,
     )
-    assert [list(row) for row in others.data[0].text] == [["> 99", ""]]
+    assert numbers(others) == [["> 99", ""]]
     pointed_at = layer_heatmap(np.array([[100, 99.85]]), ["a"], "Title", value="percentile")
     for drawn, expected in ((others, ["99.8500", ""]), (pointed_at, ["> 99.99", "99.8500"])):
         assert [list(row) for row in drawn.data[0].customdata] == [expected]
@@ -185,4 +186,4 @@ def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
         assert "%{z" not in drawn.data[0].hovertemplate
     assert layer_heatmap(matrix / 100, ["a", "b", "c"], "Title").data[0].zhoverformat == ".4f"
     cosines = similarity_heatmap(matrix / 100, ["a", "b", "c"], "Title", show_values=True)
-    assert cosines.data[0].text[0][1] == "1.00"
+    assert numbers(cosines)[0][1] == "1.00"

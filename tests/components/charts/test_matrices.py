@@ -18,6 +18,7 @@ from components.charts.matrices import (
     side_by_side_limits,
     token_matrix,
 )
+from tests.components.charts.cell_numbers import numbers
 
 
 def drawn(matrix: np.ndarray, **options: object) -> object:
@@ -28,8 +29,8 @@ def drawn(matrix: np.ndarray, **options: object) -> object:
 
 def test_numbers_in_cells_have_the_decimals_asked_for() -> None:
     values = np.array([[-0.126, 1.0], [np.nan, -0.001]])
-    assert [list(row) for row in drawn(values, show_values=True).data[0].text] == [["−0.13", "1.00"], ["", "0.00"]]
-    assert drawn(values, show_values=True, decimals=3).data[0].text[1][1] == "−0.001"
+    assert numbers(drawn(values, show_values=True)) == [["−0.13", "1.00"], ["", "0.00"]]
+    assert numbers(drawn(values, show_values=True, decimals=3))[1][1] == "−0.001"
     assert drawn(values).data[0].texttemplate is None
 
 

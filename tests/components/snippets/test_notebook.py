@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -71,6 +74,18 @@ def test_the_cells_run_in_order(page: Any, embedded: Backend, monkeypatch: pytes
     assert np.shape(found[1]) == (6, 6)
     assert np.shape(found[2]) == (6, 4)
     assert np.shape(names["attention"]) == (5,)
+
+
+def test_elsewhere_the_first_cell_says_where_to_run_it(page: Any, tmp_path: Path) -> None:
+    for source in (sources(page, "code")[0], Snippet((), ("print(np.zeros(2))",)).code):
+        result = subprocess.run(
+            [sys.executable, "-S", "-"], input=source, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 1
+        last = result.stderr.strip().splitlines()[-1]
+        assert last == "ImportError: Run this in the folder of BERT Internals: there is no package “components” here."
+    assert "save this notebook in the folder of BERT Internals" in sources(page, "markdown")[0]
+    assert Snippet((), ("print(1)",)).code.startswith("# Save this in the folder of BERT Internals")
 
 
 def test_a_figure_without_a_model_stands_alone() -> None:

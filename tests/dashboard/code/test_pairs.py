@@ -41,3 +41,14 @@ def test_two_models_disagree(open_page: Open, run: Run, corpus: str) -> None:
     shown = np.concatenate([numbers(trace["x"]) for trace in figure(app, "disagreement_drops")["data"]])
     same(np.sort(values), np.sort(shown), 1e-5)
     same(run(codes(app)["disagreement_tokens"].snippet)["values"], z(app, "disagreement_tokens"))
+    found = {line[:2] + line[3:] for line in run(codes(app)["disagreement"].snippet)["values"]}
+    (table,) = (item.value for item in app.table if "cross-encoder" in item.value)
+    assert found == {
+        (int(row["vectors"]), int(row["cross-encoder"]), plain(row["query"]), plain(row["document"]))
+        for _, row in table.iterrows()
+    }
+
+
+def plain(cell: str) -> str:
+    """A table's cell without Markdown's escapes."""
+    return cell.replace("\\", "").replace("\u2060", "")

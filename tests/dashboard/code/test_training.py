@@ -59,3 +59,22 @@ def test_a_run_before_and_after(open_page: Open, run: Run, tiny_folder: Callable
     shown = z(app, "after_matrix_now")
     kept = ~np.isnan(shown)
     same(run(codes(app)["after_matrix_now"].snippet)["values"][kept], shown[kept])
+
+
+@pytest.mark.parametrize(("source", "count"), [("news", 3), ("scored", 1), ("held-out", 3)])
+def test_measures_before_and_after(
+    open_page: Open,
+    run: Run,
+    tiny_folder: Callable[[str], Path],
+    tmp_path: Path,
+    source: str,
+    count: int,
+) -> None:
+    tuned = tiny.save_tiny(tmp_path / "tuned", seed=1)
+    write_run(runs.runs_folder(), result=tuned, model=str(tiny_folder("bert")))
+    app = settled(open_page("training", view="after", part="measures", on=source))
+    values = run(codes(app)["after_measures"].snippet)["values"]
+    assert len(values) == count
+    factor = 1 if source == "scored" else 100
+    for side, trace in enumerate(figure(app, "after_measures")["data"]):
+        same([factor * both[side].value for both in values.values()], trace["y"], 1e-3)

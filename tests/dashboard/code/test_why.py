@@ -121,6 +121,19 @@ def test_a_failed_search(open_page: Open, run: Run, corpus: str) -> None:
     )
 
 
+def test_the_failed_queries_of_a_corpus(open_page: Open, run: Run, corpus: str) -> None:
+    app = settled(open_page("why", view="debugger", corpus=corpus))
+    names = run(codes(app)["failed_queries_all"].snippet)
+    shown = next(item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits")
+    rows = json.loads(shown.proto.json)["rows"]
+    assert [(f"{rank:,}", row) for rank, _, row, _ in names["values"]] == [(row["rank"], row["index"]) for row in rows]
+    assert rows
+    values = run(codes(app)["failure_causes"].snippet)["values"]
+    table = next(item.value for item in app.table if "of the other queries" in item.value)
+    assert [count for count, _ in values.values()] == [int(count) for count in table["queries"]]
+    assert list(values) == [name.replace("\\", "") for name in table["cause"]]
+
+
 @pytest.mark.parametrize(
     "address", [{}, {"xm": "heads", "xa": "zero", "xv": "change"}, {"xm": "parts", "xv": "change"}]
 )

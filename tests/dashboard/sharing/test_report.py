@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.sharing import report
-from tests.dashboard.conftest import Open, figures, setting, settled
+from dashboard.views.attention import single_heads
+from tests.dashboard.conftest import Open, chips, figures, setting, settled
 
 
 def collected(app: AppTest) -> report.Report:
@@ -57,7 +59,9 @@ def test_it_names_the_model_the_sentences_and_the_settings(open_page: Open) -> N
     app = open_page("layers", view="sentences", pool="max", s=["A <b>bank</b>.", "The river."])
     found = collected(app)
     assert found.title == app.title[0].value
-    assert {"Model: all-MiniLM-L6-v2", "Sentence 1: A <b>bank</b>.", "Pooling: max"} <= set(found.facts)
+    assert {"Model: all-MiniLM-L6-v2", "Sentence 1: A <b>bank</b>.", "Pooling: Maximum in each dimension"} <= set(
+        found.facts
+    )
     body = report.to_bytes(found).decode().split("<body>")[1]
     assert "Sentence 1: A &lt;b&gt;bank&lt;/b&gt;." in body
     assert "<b>bank" not in body
@@ -100,3 +104,63 @@ def test_nothing_is_kept_while_the_panel_is_closed(open_page: Open) -> None:
     collected(app)
     app.session_state["session_panel_0"] = False
     assert setting(app.run(), "_report") is None
+
+
+@pytest.mark.parametrize("page", ["tokens", "pairs"])
+def test_rows_of_tokens_are_in_it(open_page: Open, page: str) -> None:
+    app = settled(open_page(page, **({"s": ["A dog <b>ran</b>."]} if page == "tokens" else {})))
+    body = report.to_bytes(collected(app)).decode().split("<body>")[1]
+    shown = [chip["piece"] for row in chips(app)["rows"] for word in row["words"] for chip in word["tokens"]]
+    found = re.findall(r'<span class="chip[^>]*>([^<]*)<', body)
+    assert found[: len(shown)] == [html.escape(piece) for piece in shown]
+    assert len(found) > 5
+
+
+@pytest.mark.parametrize("view", ["head", "model", "neuron"])
+def test_the_views_of_bertviz_are_in_it_on_white(open_page: Open, view: str) -> None:
+    app = settled(open_page("attention", view=view, s=["A dog ran."]))
+    found = collected(app).parts["bertviz"][0]
+    assert found.frame is not None
+    assert f'<body class="{view}">' in found.frame.document
+    assert html.escape(found.frame.document) in report.to_bytes(collected(app)).decode()
+
+
+def test_a_view_of_bertviz_that_is_too_large_is_a_matrix(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(single_heads, "MOST_IN_REPORT", 1_000)
+    app = settled(open_page("attention", view="head", l="1", h="2", s=["A dog ran."]))
+    found = collected(app).parts["bertviz"][0]
+    assert found.frame is None
+    assert "left out of the report" in found.message
+    assert found.figure is not None
+    np.testing.assert_allclose(np.asarray(found.figure.data[0].z).sum(axis=1), 1, atol=1e-5)
+
+
+def test_texts_that_a_failed_search_marks_are_in_it(open_page: Open) -> None:
+    app = settled(open_page("why", view="debugger"))
+    body = report.to_bytes(collected(app)).decode().split("<body>")[1]
+    assert body.count('<div class="bi-case">') == 1
+    assert body.count("<h6>") == 3  # the query, the right text and its rival
+
+
+def test_a_table_that_stands_on_the_page_and_in_its_data_is_in_it_once() -> None:
+    def drawing() -> None:
+        import pandas as pd
+
+        from dashboard.sharing import report
+        from dashboard.ui import figures
+
+        report.collect("pairs")
+        frame = pd.DataFrame({"row": [5, 6]})
+        figures.whole_texts(frame, key="disagreement_list")
+        report.add("disagreement", report.Part(), lambda: frame)
+        report.add("other", report.Part(message="Equal numbers of something else."), lambda: frame)
+
+    app = AppTest.from_function(drawing).run()
+    assert not app.exception
+    text = report.to_bytes(setting(app, "_report")).decode().split("<body>")[1]
+    assert re.findall(r"<td>(\d+)</td>", text) == ["5", "6", "5", "6"]  # the second has words of its own
+
+
+def test_a_comparison_has_the_name_that_the_page_gives_it(open_page: Open) -> None:
+    app = settled(open_page("search", q="volcano", vs="bm25"))
+    assert "Comparison: BM25" in collected(app).facts

@@ -21,6 +21,7 @@ from components.charts.retrieval.evaluation import (
     quality_and_cost,
     ranking_bars,
 )
+from tests.components.charts.cell_numbers import numbers
 
 VALUES = np.array([[10.0, 20.5, 30.0], [40.0, np.nan, 61.24]])
 NASTY = "<b>bold</b> & <a href='javascript:1'>x</a>"
@@ -50,11 +51,11 @@ def strings(value: object) -> list[str]:
 
 
 def test_cells_have_their_numbers_and_what_is_not_known_stays_empty():
-    heatmap, cells = grid().data
+    heatmap, cells, _ = grid().data  # the last one has the white numbers
     np.testing.assert_array_equal(heatmap.z, VALUES.astype(np.float32))
     assert heatmap.z.dtype == np.float32
     assert heatmap.texttemplate == "%{text}"
-    assert [list(row) for row in heatmap.text] == [["10.0", "20.5", "30.0"], ["40.0", "", "61.2"]]
+    assert numbers(grid()) == [["10.0", "20.5", "30.0"], ["40.0", "", "61.2"]]
     assert (heatmap.zmin, heatmap.zmax) == (10, pytest.approx(61.24))
     # [row, column] of each point that can be clicked, where that cell is drawn.
     assert [list(place) for place in cells.customdata] == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 2]]
@@ -78,7 +79,7 @@ def test_the_chosen_cell_has_a_frame():
 
 
 def test_the_starred_cell_has_a_star():
-    texts = grid(starred=(1, 2)).data[0].text
+    texts = numbers(grid(starred=(1, 2)))
     assert [(row, column) for row in range(2) for column in range(3) if "★" in texts[row][column]] == [(1, 2)]
     assert texts[1][2].startswith("61.2")
 
@@ -104,7 +105,7 @@ def test_colours_span_what_is_known_or_the_limits():
 
 def test_digits_and_more_rows():
     figure = grid(np.zeros((13, 2)) + 0.1234, digits=3)
-    assert all(len(text.split(".")[1]) == 3 for row in figure.data[0].text for text in row)
+    assert all(len(text.split(".")[1]) == 3 for row in numbers(figure) for text in row)
     assert figure.data[1].text[0].endswith("0.1234")
     assert figure.layout.height == grid_height(13) > grid_height(7) > grid_height(6) == grid_height(1)
 

@@ -1,0 +1,153 @@
+"""The comparison of a learnt ranking with others: the candidates, what is learnt from them, and the ranks of each ranking.
+
+It puts together what `learnt_ranking` and `learnt_vectors` do, in the order of the Pairs page, so that the page and the
+code of its figures take the same steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from components.arrays import arrays_of
+from components.jobs import Cancelled, IsCancelled, ReportProgress, Stoppable
+from components.retrieval.evaluation.graded import metrics
+from components.retrieval.learnt import learnt_ranking
+from components.retrieval.search.lexical import make_ranker
+
+if TYPE_CHECKING:
+    from components.arrays import Float32, Float64, Int64
+    from components.model.trace import Pooling
+    from components.retrieval.evaluation.graded.collection import GradedSet
+    from components.retrieval.evaluation.graded.ranks import RelevantRanks
+    from components.retrieval.learnt.learnt_ranking import Combination, JudgedPairs, LearntRanking, QuerySplit
+    from components.retrieval.learnt.learnt_vectors import LearntVectors
+
+# By name: of the ranks of the relevant documents, float64 [query], 0..1.
+RANKING_MEASURES = MappingProxyType({name: metrics.MEASURES[name] for name in ("MAP", "P@10", "nDCG@10")})
+REFERENCES = MappingProxyType({"bi": "Bi-encoder", "bm25": "BM25", "jm": "Jelinek-Mercer"})
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The pairs, how each query is split, and the scores of the rankings that chose them, [query, document] each."""
+
+    pairs: JudgedPairs
+    split: QuerySplit
+    scores: Mapping[str, np.ndarray]  # by the keys of REFERENCES
+    random: Mapping[str, Float64]  # the measures of an order by chance: [test query] by name
+
+    @property
+    def nbytes(self) -> int:
+        return self.pairs.nbytes + sum(each.nbytes for each in self.scores.values())
+
+    @property
+    def test_rows(self) -> Int64:
+        """The pairs of the test queries that a ranking found, int64 [pair]: those that a cross-encoder sorts again."""
+        rows = self.pairs.rows_of(self.split.test)
+        return rows[self.pairs.is_found[rows]]
+
+    def reference_ranks(self) -> dict[str, RelevantRanks]:
+        """The test queries' ranks by the rankings that nothing is learnt for, by their names."""
+        test = self.split.test
+        return {
+            title: learnt_ranking.relevant_ranks(self.pairs, self.scores[name][test], test)
+            for name, title in REFERENCES.items()
+        }
+
+    def reranked(self, scores: Float32) -> RelevantRanks:
+        """The test queries' ranks where the scores [pair] of `test_rows` sort these pairs, and the bi-encoder the others."""
+        of_all = np.full(len(self.pairs), np.nan, np.float32)
+        of_all[self.test_rows] = scores
+        test = self.split.test
+        return learnt_ranking.relevant_ranks(
+            self.pairs, learnt_ranking.reranked(self.pairs, of_all, self.scores["bi"], test), test
+        )
+
+
+def choose_candidates(
+    graded: GradedSet,
+    by_vectors: Callable[[int], Float32],
+    most: int,
+    first: int,
+    others: int,
+    seed: int,
+    check: Callable[[int, int], None] = lambda queries, documents: None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Candidates:
+    """The candidates of at most `most` queries: the `first` of BM25 and of vectors, the relevant ones, and `others` drawn.
+
+    `by_vectors` gives the scores [document] of a query by its number. `check(queries, documents)` may raise before the
+    scores of all documents are put together, which takes memory. Raises InputError, Cancelled.
+    """
+    bm25, jm = (make_ranker(kind, Stoppable(graded.documents, is_cancelled)) for kind in ("bm25", "jm"))
+    scores: dict[str, Callable[[int], np.ndarray]] = {
+        "bm25": lambda query: bm25.scores(graded.queries[query]),
+        "jm": lambda query: jm.scores(graded.queries[query]),
+        "bi": by_vectors,
+    }
+    sampled = learnt_ranking.sampled_queries(len(graded.queries), most, seed)
+    pairs = learnt_ranking.judged_pairs(
+        graded, sampled, [scores["bm25"], scores["bi"]], first, others, seed, progress, is_cancelled
+    )
+    check(len(sampled), len(pairs.documents))
+    of_documents = {}
+    for name, score in scores.items():
+        rows = []
+        for query in sampled.tolist():
+            if is_cancelled():
+                raise Cancelled
+            rows.append(score(query)[pairs.document_numbers])
+        of_documents[name] = np.stack(rows)
+    ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)))
+    split = learnt_ranking.split_queries(metrics.precision(ranks), seed, texts=pairs.queries)
+    random = learnt_ranking.random_means(pairs, split.test, RANKING_MEASURES, is_cancelled=is_cancelled)
+    return Candidates(pairs, split, of_documents, random)
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What was learnt from one model's vectors, and the ranks of the test queries' relevant documents by it."""
+
+    ranking: LearntRanking
+    ranks: RelevantRanks
+    unlearnt: RelevantRanks | None  # by the cosine of the same vectors; None where each pair has one vector
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in arrays_of(self.ranking, self.ranks, self.unlearnt))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a ranking is learnt from a model's vectors."""
+
+    layer: int
+    pooling: Pooling
+    features: Combination
+    c: float
+    balanced: bool
+    seed: int
+
+    def learnt(
+        self, vectors: LearntVectors, candidates: Candidates, is_cancelled: IsCancelled = lambda: False
+    ) -> Learnt:
+        """No forward pass: this is what a change of C costs. Raises Cancelled."""
+        pairs, split = candidates.pairs, candidates.split
+        features = vectors.features(pairs, self.layer, self.pooling, self.features)
+        weight: Literal["balanced"] | None = "balanced" if self.balanced else None
+        ranking = learnt_ranking.learn(features, pairs, split, self.c, weight, self.seed, is_cancelled)
+        if vectors.reading == "together":
+            scores = learnt_ranking.reranked(pairs, ranking.scores, candidates.scores["bi"], split.test)
+            return Learnt(ranking, learnt_ranking.relevant_ranks(pairs, scores, split.test, is_cancelled), None)
+        scores = vectors.ranking(ranking, self.layer, self.pooling, self.features, split.test, is_cancelled)
+        cosines = vectors.cosines(self.layer, self.pooling, split.test)
+        ranks, unlearnt = (
+            learnt_ranking.relevant_ranks(pairs, each, split.test, is_cancelled) for each in (scores, cosines)
+        )
+        return Learnt(ranking, ranks, unlearnt)

@@ -1,0 +1,41 @@
+"""A report with rows of tokens and a view of bertviz, opened from a file: all is drawn, and nothing is asked of anybody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from components.charts.bertviz.views import attention_page
+from components.charts.stand_alone import page as stand_alone
+from components.charts.stand_alone.page import Frame, Part
+from tests.browser.conftest import NewPage
+
+TOKENS = ["[CLS]", "dog", "</script><b>", "[SEP]"]
+
+
+@pytest.mark.parametrize("view", ["head", "model", "neuron"])
+def test_it_opens_without_a_network(new_page: NewPage, tmp_path: Path, view: str) -> None:
+    weights = np.full((2, 2, 4, 4), 0.25, np.float32)
+    vectors = np.ones((2, 2, 4, 8), np.float32)
+    more = {"queries": vectors, "keys": vectors} if view == "neuron" else {}
+    document = attention_page(view, weights, TOKENS, **more)  # type: ignore[arg-type]  # one of its views
+    words = [
+        {"tint": "1", "tokens": [{"piece": piece, "under": ["7"], "hint": "id 7", "marks": [], "picked": False}]}
+        for piece in TOKENS
+    ]
+    row = {"index": 0, "number": 1, "label": "Sentence 1", "direction": "ltr", "words": words}
+    file = tmp_path / "report.html"
+    parts = [Part(chips=[row]), Part(frame=Frame(document, 300, "Attention"))]
+    file.write_text(stand_alone.page("A report", parts, "Its foot"), encoding="utf-8")
+    page = new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.set_content(file.read_text(encoding="utf-8"))
+    expect(page.locator(".chip")).to_have_count(4)
+    assert page.locator(".chip").nth(2).inner_text().startswith("</script><b>")
+    assert page.locator(".chip").first.evaluate("chip => getComputedStyle(chip).borderTopStyle") == "solid"
+    expect(page.frame_locator("iframe").locator("#vis svg").first).to_be_visible()
+    assert asked == []

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import serious_findings
 from tests.browser.conftest import Visit
 
 PAGES = (
@@ -18,13 +18,7 @@ PAGES = (
 def test_axe_finds_nothing_serious_on_a_page(visit: Visit, path: str) -> None:
     """In the dark for every second page, so that each kind of element is seen both ways."""
     page = visit(f"/{path}", dark=PAGES.index(path) % 2 == 1)
-    found = [
-        f"{rule['id']}: {node['target']} {node['html'][:120]} {node['failureSummary'][:300]}"
-        for rule in Axe().run(page).response["violations"]
-        if rule["impact"] in {"serious", "critical"}
-        for node in rule["nodes"]
-    ]
-    assert found == []
+    assert serious_findings(page) == []
 
 
 def test_a_long_table_is_scrolled_by_the_keyboard(visit: Visit) -> None:

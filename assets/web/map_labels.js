@@ -3,12 +3,28 @@
 const GAP = { x: 4, y: 1 }; // pixels between labels, so that each can be read by itself
 const SAME = 90; // pixels between labels of one text, which say nothing new
 const MOST_KEPT = 12; // labels of chosen points and shared words that may overlap; if there are more, they come first only
+const FEW = 80; // points of a small map, as in scatter.py: with more, labels would find no place between the points
 const MAPS = ":is([class*='st-key-map_'], .st-key-senses_map) .js-plotly-plot";
 const overlap = (a, b) => a.left < b.right + GAP.x && b.left < a.right + GAP.x && a.top < b.bottom + GAP.y && b.top < a.bottom + GAP.y;
 const isRepeated = (a, b) => a.text === b.text && Math.hypot(a.left - b.left, a.top - b.top) < SAME;
 
+// Whether the middle of a label lies on a point, so that it cannot be read.
+const isCovered = (label, points) =>
+  points.some(({ x, y }) => x > label.left + 2 && x < label.right - 2 && y > label.top + 4 && y < label.bottom - 4);
+
+// The middles of a small map's points.
+function middles(figure) {
+  const points = [...figure.querySelectorAll(".scatterlayer .point")];
+  if (points.length > FEW) return [];
+  return points.map((point) => {
+    const { left, right, top, bottom } = point.getBoundingClientRect();
+    return { x: (left + right) / 2, y: (top + bottom) / 2 };
+  });
+}
+
 function thin(figure) {
-  const plot = figure.querySelector(".plotbg, .bglayer, .cartesianlayer .plot")?.getBoundingClientRect();
+  const points = middles(figure);
+  const plot = figure.querySelector(".nsewdrag, .cartesianlayer .plot")?.getBoundingClientRect();
   const shown = [];
   const texts = figure.querySelectorAll(".scatterlayer .textpoint text");
   for (const text of texts) {
@@ -34,7 +50,7 @@ function thin(figure) {
     const box = boxes[number];
     const isInside = !plot || !plot.width || (box.right > plot.left && box.left < plot.right && box.bottom > plot.top && box.top < plot.bottom);
     const isCut = plot?.width && (box.left < plot.left || box.right > plot.right || box.top < plot.top || box.bottom > plot.bottom);
-    const hasRoom = isInside && ((mayOverlap && isKept[number]) || (!isCut && !shown.some((other) => overlap(box, other) || isRepeated(box, other))));
+    const hasRoom = isInside && ((mayOverlap && isKept[number]) || (!isCut && !isCovered(box, points) && !shown.some((other) => overlap(box, other) || isRepeated(box, other))));
     if (hasRoom) shown.push(box);
     text.style.display = hasRoom ? "" : "none";
     if (text.dataset.more === "true") text.style.fillOpacity = "1";

@@ -22,6 +22,7 @@ CELLS = (7, 14)  # columns and rows of the grid for the labels that show at once
 SVG_POINTS = 1_500  # points: more are drawn by WebGL
 TEXT_ON_HOVER = 12_000  # points: with more, the hover shows the token without its sentence
 GROUPS = 12  # colours in a legend; all further groups share one
+ROOM_FOR_LABELS = 1.12  # how much longer the axes are in projector mode, so that no large label is cut at the edge
 REST = "all others"
 SELECTED = "#D6246E"
 HUES = (*theme.PALETTE, "#5B6BC0", "#A8683F", "#6A9A1F", "#C2477F", "#2A8F8F")
@@ -73,7 +74,8 @@ def token_map(
     if len(points) > LABELLED:
         for trace in _labels(points, texts, selected, scale):
             figure.add_trace(trace)
-    return _finish(figure, title, theme.plain(colours.title, 20), points.shape[1], extent or fitting(points), height)
+    reach = (extent or fitting(points)) * (1.0 if scale == 1 else ROOM_FOR_LABELS)
+    return _finish(figure, title, theme.plain(colours.title, 20), points.shape[1], reach, height)
 
 
 def moving_map(
@@ -199,7 +201,7 @@ def _traces(
             if chosen and "colorscale" not in marker:
                 marker["color"] = [SELECTED if int(row) in chosen else marker["color"] for row in rows]
             coordinates = {axis: points[rows, column] for column, axis in enumerate("xyz")}
-            result.append(go.Scatter3d(**common, **coordinates, marker=marker, textfont={"size": 11 * scale}))
+            result.append(go.Scatter3d(**common, **coordinates, marker=marker, textfont={"size": _label_size(scale)}))
             continue
         kind = go.Scattergl if renderer == "webgl" and not few else go.Scatter
         result.append(
@@ -210,7 +212,7 @@ def _traces(
                 marker=marker | {"size": size, "opacity": 0.85, "symbol": symbol},
                 # Alternately above and below, because neighbours in a sentence are often close together.
                 textposition=[("top center", "bottom center")[int(row) % 2] for row in rows] if few else None,
-                textfont={"size": 11 * scale},
+                textfont={"size": _label_size(scale)},
                 selectedpoints=chosen_points if chosen else None,
                 selected={"marker": {"size": size * 1.35, "opacity": 1}},
                 unselected={"marker": {"opacity": 0.15}, "textfont": {"color": "rgba(128,128,128,0.45)"}}
@@ -219,6 +221,11 @@ def _traces(
             )
         )
     return result
+
+
+def _label_size(scale: float) -> float:
+    """Pixels of a label's type: small beside other type, but in projector mode as large as that of other figures' axes."""
+    return 11.0 if scale == 1 else theme.FONT_SIZE * scale * 0.92
 
 
 def _label(texts: PointTexts, row: int) -> str:
@@ -276,7 +283,7 @@ def _labels(points: np.ndarray, texts: PointTexts, selected: Sequence[int], scal
                 for row in part
             ],
             textposition="top center",
-            textfont={"size": 11 * scale, **font},
+            textfont={"size": _label_size(scale), **font},
             customdata=part.astype(np.int32),
             hoverinfo="skip",
             showlegend=False,

@@ -35,6 +35,13 @@ _THEME_BUTTON = (
 )
 
 
+# CSS selectors of what pages show: figures, tables and lists. Chips are controls on most pages; these are results.
+RESULTS = (
+    ".stPlotlyChart, iframe, .bi-grids, .stDataFrame, .stTable, [class*=st-key-pair_], .st-key-chips_tokens, "
+    ".st-key-chips_together, .stElementContainer:not([class*=st-key-chips_]) > .stBidiComponent"
+)
+
+
 @dataclass(frozen=True)
 class ChipRow:
     """One sentence's chips, or some of them."""
@@ -208,9 +215,10 @@ def ticker(key: str, value: int, on_tick: Callable[[int], None]) -> None:
 def scroll_lesson(key: str, step: str, is_answered: bool) -> None:
     """Scroll the lesson's panel: to its beginning when `step` changes, and to the verdict once the step is answered.
 
-    It draws nothing.
+    On a phone the page is scrolled too, so that its first result stands above the panel. It draws nothing.
     """
-    web_component("lesson_scroll", "")(key=key, data={"step": step, "answered": is_answered}, height=0)
+    data = {"step": step, "answered": is_answered, "results": RESULTS}
+    web_component("lesson_scroll", "")(key=key, data=data, height=0)
 
 
 def know_visitor(key: str) -> bool:

@@ -1,30 +1,20 @@
-"""Each page as axe-core reads it: colours, names and roles that people need who cannot see it, or not well."""
+"""What axe-core finds on pages that test_first_screen.py does not open, and tables that the keyboard must reach."""
 
 from __future__ import annotations
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import serious_findings
 from tests.browser.conftest import Stage, Visit
 
-PAGES = (
-    *("", "tokens", "model", "layers", "heatmaps", "attention", "map?layer=2", "search?q=a+storm", "evaluate"),
-    *("pairs", "why", "training", "lessons", "layers?lesson=two-banks.2"),
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(
+    "path", ["/lessons", "/layers?lesson=two-banks.2", "/search?q=a+storm&vs=bm25&blind=1", "/about"]
 )
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_axe_finds_nothing_serious_on_a_page(look: Stage, path: str) -> None:
-    """In the dark for every second page, so that each kind of element is seen both ways."""
-    page = look.at(f"/{path}", dark=PAGES.index(path) % 2 == 1)
-    found = [
-        f"{rule['id']}: {node['target']} {node['html'][:120]} {node['failureSummary'][:300]}"
-        for rule in Axe().run(page).response["violations"]
-        if rule["impact"] in {"serious", "critical"}
-        for node in rule["nodes"]
-    ]
-    assert found == []
+def test_axe_finds_nothing_serious(look: Stage, path: str, dark: bool) -> None:
+    assert serious_findings(look.at(path, dark=dark)) == []
 
 
 def test_a_long_table_is_scrolled_by_the_keyboard(visit: Visit) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit, figure, settle
 
@@ -62,3 +63,47 @@ def test_a_reload_keeps_the_answer_and_counts_it_once(visit: Visit) -> None:
         expect(verdict).to_be_visible()
         expect(panel.get_by_role("radio")).to_have_count(0)
         expect(panel.locator(".bi-count b")).to_have_text(["1", "0", "0", "0"])
+
+
+def _above_the_panel(page: Page, result: str) -> bool:
+    """Whether the top of a page's first result stands between the page's first line and the lesson's panel."""
+    box = page.locator(f"[data-testid=stMain] {result}").first.bounding_box()
+    panel = page.locator(".st-key-lesson_panel").bounding_box()
+    assert box is not None
+    assert panel is not None
+    return box["y"] >= 50 and box["y"] <= 110 and panel["y"] - box["y"] >= 380
+
+
+def test_on_a_phone_each_step_brings_its_first_result_above_the_panel(visit: Visit) -> None:
+    page = visit("/lessons?lesson=two-banks.1", phone=True)
+    chips, plot = ".st-key-chips_tokens", ".js-plotly-plot"
+    expect(page.locator(chips)).to_be_visible()
+    _until(page, chips)
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(plot).first).to_be_visible()
+    _until(page, plot)
+    page.get_by_role("button", name="Back").click()
+    expect(page.locator(chips)).to_be_visible()
+    _until(page, chips)
+
+
+def test_on_a_phone_the_page_stays_where_a_person_has_scrolled_it(visit: Visit) -> None:
+    page = visit("/lessons?lesson=two-banks.2", phone=True)
+    _until(page, ".js-plotly-plot")
+    page.mouse.move(200, 200)
+    page.mouse.wheel(0, 150)
+    page.wait_for_timeout(300)
+    top = page.evaluate(_SCROLLED)
+    page.wait_for_timeout(1_000)  # several looks of lesson_scroll.js
+    assert page.evaluate(_SCROLLED) == top
+    assert not _above_the_panel(page, ".js-plotly-plot")
+
+
+_SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
+
+
+def _until(page: Page, result: str) -> None:
+    end = time.monotonic() + 10
+    while not _above_the_panel(page, result):
+        assert time.monotonic() < end, "the first result does not stand above the panel"
+        page.wait_for_timeout(100)

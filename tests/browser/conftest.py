@@ -198,15 +198,18 @@ class Stage:
         if kind not in self.pages:
             self._open(kind, width, height, dark, projector)
         page = self.pages[kind]
-        page.set_viewport_size({"width": width, "height": height})
+        if page.viewport_size != {"width": width, "height": height}:
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(200)  # a page that is drawn otherwise for a phone runs again
+            settle(page)
         with self.sockets[kind].expect_event("framereceived", is_last_of_a_run, timeout=60_000):
             page.evaluate(
                 "(path) => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }", path
             )
+        wanted = view_of(path)
+        page.wait_for_url(lambda url: view_of(url) == wanted)
         settle(page)
-        wanted, shown = urlsplit(path), urlsplit(page.url)
-        assert shown.path == wanted.path
-        assert parse_qs(wanted.query).get("view") == parse_qs(shown.query).get("view")
+        assert view_of(page.url) == wanted
         return page
 
     def photograph(self, name: str) -> None:
@@ -226,6 +229,12 @@ class Stage:
         if projector:
             page.get_by_role("button", name="Projector").click()
             expect(page.get_by_role("button", name="Leave")).to_be_visible()
+
+
+def view_of(url: str) -> tuple[str, list[str] | None]:
+    """The page and the view that an address names."""
+    parts = urlsplit(url)
+    return parts.path, parse_qs(parts.query).get("view")
 
 
 def is_last_of_a_run(frame: bytes | str) -> bool:

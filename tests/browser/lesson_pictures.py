@@ -21,7 +21,7 @@ from dashboard.ui.browser import RESULTS
 from tests.browser import chromium
 from tests.browser.conftest import settle, start_server, stop_server
 
-WIDTH, HEIGHT = 1_150, 1_600  # pixels of the page: with its sidebar, and so high that no first result is cut
+WIDTH, HEIGHT = 1_300, 1_600  # pixels of the page: with its sidebar, and so high that no first result is cut
 SHARPNESS = 2  # pixels of a picture for each pixel of the page
 COLOURS = 64  # enough for a figure, and a fifth of the bytes
 MARGIN = 8  # pixels around the result
@@ -35,9 +35,11 @@ ALL = """(results) => [...document.querySelector('.stMain').querySelectorAll(res
 CLIP = (
     f"([results, highest]) => {{ const all = ({ALL})(results);"
     + """
-    // Two lists of hits are compared, and so are the readings of a pair; of figures the first one is shown.
+    // Two lists of hits are compared, and so are the readings of a pair; of figures the first one is shown, and what stands
+    // beside it.
     const kind = (element) => ['pair_', 'hits_'].find((part) => element.closest(`[class*=st-key-${part}]`));
-    const shown = all.filter((element) => element === all[0] || (kind(element) && kind(element) === kind(all[0])));
+    const isBeside = (element) => Math.abs(element.getBoundingClientRect().top - all[0].getBoundingClientRect().top) < 8;
+    const shown = all.filter((element) => isBeside(element) || (kind(element) && kind(element) === kind(all[0])));
     const boxes = shown.map((element) => {
         const box = element.getBoundingClientRect();
         const container = element.closest('.stElementContainer');

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from components.errors import ModelError, first_line
-from components.model import architecture
+from components.model.architecture.structure import Structure
+from components.model.architecture.support import check_supported, check_supported_file
 from components.model.files import hub
 from components.model.files.published import MOST_TOKENIZER_BYTES, read_json
 from components.model.tokenization import check_growth
@@ -29,9 +30,9 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     transformers_logging.set_verbosity_error()
     strict = {"local_files_only": True, "trust_remote_code": False}
     try:
-        architecture.check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name)
+        check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name)
         config = AutoConfig.from_pretrained(folder, **strict)
-        architecture.check_supported(config, name)
+        check_supported(config, name)
         _check_weights(folder, config, name)
         _check_tokenizer(folder)
         tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
@@ -124,16 +125,16 @@ def _twin(model: Any) -> Any:
 
 
 SHORT_ATTENTION = "bert_internals_short"
-_WITH_INTERFACE = {"bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert"}
 
 
-def short_twin(model: Any) -> Any:
+def short_twin(model: Any, structure: Structure) -> Any:
     """The same model, its weights shared, with an attention that is fast for short sentences on a CPU.
 
     It uses plain matrix products, and the softmax in float32: in bfloat16 the softmax takes 4 times as long for rows of
-    about 25 numbers, and the fused attention takes longer still. Architectures with their own attention get the eager one.
+    about 25 numbers, and the fused attention takes longer still. Architectures with their own attention get the eager one,
+    and so do those whose heads share keys.
     """
-    if model.config.model_type not in _WITH_INTERFACE:
+    if structure.has_own_attention_code or structure.heads_per_key > 1:
         return eager_twin(model)
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask

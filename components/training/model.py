@@ -26,7 +26,9 @@ import torch
 
 from components.arrays import Float32
 from components.errors import ModelError, first_line
-from components.model import architecture, device
+from components.model import device
+from components.model.architecture.record import max_positions, modules_of
+from components.model.architecture.support import check_supported, check_supported_file
 from components.model.catalog import parse_model
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.files import hub, sources
@@ -65,10 +67,10 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
     folder = files.folder
     strict = {"local_files_only": True, "trust_remote_code": False}
     try:
-        architecture.check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], spec.title)
+        check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], spec.title)
         config = AutoConfig.from_pretrained(folder, **strict)
-        architecture.check_supported(config, spec.title)
-        longest = min(settings.max_length, architecture.max_positions(config))
+        check_supported(config, spec.title)
+        longest = min(settings.max_length, max_positions(config))
         published = _weight_names(folder)
         model = (_encoder if kind == "encoder" else _cross_encoder)(folder, settings, longest)
     except ModelError:
@@ -107,11 +109,18 @@ def _damage(core: Any, settings: TrainingSettings) -> None:
     """Add Gaussian noise to every matrix of the blocks: W' = W + damage * std(W) * N(0, 1), the same for the same seed."""
     random = torch.Generator().manual_seed(settings.seed)  # of its own: what is drawn later stays the same
     with torch.no_grad():
-        for name, module in core.named_modules():
-            if isinstance(module, ADAPTED) and ".layer." in name:
+        blocks = _blocks_of(core)
+        for module in core.modules():
+            if isinstance(module, ADAPTED) and module in blocks:
                 weight = module.weight
                 noise = torch.randn(weight.shape, generator=random, dtype=weight.dtype)
                 weight.add_(settings.damage * weight.std() * noise)
+
+
+def _blocks_of(core: Any) -> set[torch.nn.Module]:
+    """All modules within the blocks of an encoder, or of the encoder of a cross-encoder."""
+    encoder = core.base_model
+    return set(encoder.get_submodule(modules_of(encoder).blocks_path).modules())
 
 
 def _encoder(folder: Path, settings: TrainingSettings, longest: int) -> Any:
@@ -192,13 +201,13 @@ def _add_adapter(core: Any, settings: TrainingSettings, new: set[str]) -> None:
     from peft import LoraConfig
 
     owners = {name.rpartition(".")[0] for name in new}
+    pooler = None if core.base_model is core else getattr(core.base_model, "pooler", None)  # an encoder's is not used
+    adapted = _blocks_of(core) | (set() if pooler is None else set(pooler.modules()))
     targets = [
         name
         for name, module in core.named_modules()
-        if isinstance(module, ADAPTED) and name not in owners and (".layer." in name or name.endswith("pooler.dense"))
+        if isinstance(module, ADAPTED) and name not in owners and module in adapted
     ]
-    if core.base_model is core:  # an encoder: its pooler is not used
-        targets = [name for name in targets if not name.endswith("pooler.dense")]
     core.add_adapter(
         LoraConfig(
             r=settings.adapter_rank,

@@ -36,7 +36,7 @@ from scipy.special import ndtr
 from components.arrays import Float64, arrays_of, read_only
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
-from components.model import architecture
+from components.model.architecture.record import first_blocks, position_ids
 from components.model.contributions.forward_mode import directional_derivatives
 from components.model.loaded import LoadedModel
 from components.model.trace import Pooling, TokenizedSentence
@@ -219,11 +219,9 @@ def _encoder(loaded: LoadedModel, sentence: TokenizedSentence, layer: int, pooli
     ids, _, segments = loaded.tokenization.arrays([sentence])
     tensors = loaded.tensors(ids, None, segments)
     ids_on_device = tensors.pop("input_ids")
-    positions = architecture.position_ids(
-        loaded.encoder, ids_on_device
-    )  # of the text, also where the reference is padding
+    positions = position_ids(loaded.encoder.config, ids_on_device)  # of the text, also where the reference is padding
     with loaded.lock:
-        blocks = architecture.first_blocks(loaded.eager(), layer)
+        blocks = first_blocks(loaded.eager(), layer)
     head = loaded.head.on(loaded.device) if pooling == "own" and loaded.head is not None else None
     how = loaded.head.pooling if pooling == "own" and loaded.head is not None else pooling
 

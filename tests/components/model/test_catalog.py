@@ -21,7 +21,7 @@ from transformers import (
 )
 
 from components.errors import InputError
-from components.model import architecture
+from components.model.architecture.record import facts_of
 from components.model.catalog import CATALOG, ModelSpec, catalog_spec, parse_model
 
 
@@ -64,7 +64,7 @@ def model_of(facts):
 @pytest.mark.parametrize("spec", CATALOG, ids=lambda spec: spec.key)
 def test_a_model_built_from_an_entrys_facts_has_exactly_these_facts(spec):
     model = model_of(spec.facts)
-    assert architecture.facts_of(model.config, model) == spec.facts
+    assert facts_of(model.config, model) == spec.facts
 
 
 def test_bert_base_reads_as_published():

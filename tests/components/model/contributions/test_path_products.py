@@ -11,7 +11,7 @@ import torch
 from components.analysis.pooling import pool
 from components.errors import InputError
 from components.jobs import Cancelled
-from components.model import architecture
+from components.model.architecture.record import position_ids
 from components.model.backend import Backend
 from components.model.contributions.path_products import MOST_TOKENS, REFERENCES, SIGHTINGS, steps_of_path
 from components.model.store import TraceStore
@@ -62,7 +62,7 @@ def test_they_are_the_jacobians_of_plain_torch_integrated(backend):
     own, start = table[ids], table[ids].clone()
     replaced = [token.position for token in sentence.tokens if not token.special]
     start[0, replaced] = table[backend.tokenization.mask_id]
-    positions = architecture.position_ids(model, ids)
+    positions = position_ids(model.config, ids)
 
     def vector(words):
         output = model(inputs_embeds=words, position_ids=positions, output_hidden_states=True)

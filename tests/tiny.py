@@ -13,29 +13,43 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import (
+    AlbertConfig,
+    AlbertModel,
     BertConfig,
     BertForMaskedLM,
     BertModel,
     CamembertConfig,
     CamembertModel,
+    Data2VecTextConfig,
+    Data2VecTextModel,
     DistilBertConfig,
     DistilBertModel,
     ElectraConfig,
     ElectraModel,
+    ErnieConfig,
+    ErnieModel,
+    ModernBertConfig,
+    ModernBertModel,
     MPNetConfig,
     MPNetModel,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
+    RobertaPreLayerNormConfig,
+    RobertaPreLayerNormModel,
     XLMRobertaConfig,
     XLMRobertaModel,
+    XLMRobertaXLConfig,
+    XLMRobertaXLModel,
 )
 
 WORDS = [
     *("the", "a", "cat", "dog", "bank", "river", "money", "sat", "ran", "walk", "##ing", "##ed", "red", "hat", "on"),
     *("in", "by", ".", ",", "!", "?", "é", "你", "x", "##x", "we", "will", "put"),
 ]
-ARCHITECTURES = ("bert", "distilbert", "roberta", "electra", "mpnet", "multilingual", "xlm-roberta", "camembert")
+LIKE_BERT = ("bert", "distilbert", "roberta", "electra", "mpnet", "multilingual", "xlm-roberta", "camembert")
+OTHERS = ("data2vec-text", "ernie", "xlm-roberta-xl", "roberta-prelayernorm", "albert", "modernbert")
+ARCHITECTURES = (*LIKE_BERT, *OTHERS)
 
 
 def wordpiece_tokenizer(lowercase: bool = True) -> PreTrainedTokenizerFast:
@@ -122,11 +136,21 @@ def _between_sentence_marks(tokenizer: Tokenizer, unk_token: str) -> PreTrainedT
     )
 
 
+_LIKE_ROBERTA: dict[str, tuple[Any, Any]] = {
+    "roberta": (RobertaConfig, RobertaModel),
+    "xlm-roberta": (XLMRobertaConfig, XLMRobertaModel),
+    "camembert": (CamembertConfig, CamembertModel),
+    "data2vec-text": (Data2VecTextConfig, Data2VecTextModel),
+    "xlm-roberta-xl": (XLMRobertaXLConfig, XLMRobertaXLModel),
+    "roberta-prelayernorm": (RobertaPreLayerNormConfig, RobertaPreLayerNormModel),
+}
+
+
 def tiny_tokenizer(architecture: str) -> PreTrainedTokenizerFast:
     """The kind of tokenizer that models of this architecture come with."""
-    if architecture == "roberta":
+    if architecture in {"roberta", "data2vec-text", "roberta-prelayernorm"}:
         return byte_level_tokenizer()
-    if architecture in {"xlm-roberta", "camembert"}:
+    if architecture in {"xlm-roberta", "camembert", "xlm-roberta-xl"}:
         return unigram_tokenizer()
     if architecture == "mpnet":
         return mpnet_tokenizer()
@@ -162,19 +186,25 @@ def tiny_model(architecture: str, seed: int = 0) -> tuple[Any, PreTrainedTokeniz
                 initializer_range=0.3,
             )
         )
-    elif architecture in {"roberta", "xlm-roberta", "camembert"}:
-        config_class, model_class = {
-            "roberta": (RobertaConfig, RobertaModel),
-            "xlm-roberta": (XLMRobertaConfig, XLMRobertaModel),
-            "camembert": (CamembertConfig, CamembertModel),
-        }[architecture]
+    elif architecture in _LIKE_ROBERTA:
+        config_class, model_class = _LIKE_ROBERTA[architecture]
         model = model_class(config_class(**{**sizes, "max_position_embeddings": 66, "type_vocab_size": 1}))
     elif architecture == "electra":
         model = ElectraModel(ElectraConfig(**sizes, embedding_size=16))
     elif architecture == "mpnet":
         model = MPNetModel(MPNetConfig(**{**sizes, "max_position_embeddings": 66}))
+    elif architecture == "ernie":
+        model = ErnieModel(ErnieConfig(**sizes, use_task_id=True))
+    elif architecture == "albert":  # two sets of weights for three blocks
+        model = AlbertModel(AlbertConfig(**sizes, embedding_size=16, num_hidden_groups=2, inner_group_num=1))
+    elif architecture == "modernbert":  # a window of two tokens on either side, so that short texts go beyond it
+        ids = {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
+        model = ModernBertModel(ModernBertConfig(**sizes, **ids, local_attention=4, global_attn_every_n_layers=2))
     else:
         raise ValueError(architecture)
+    for module in model.modules():  # norms that change something, so that none could be left out unnoticed
+        if architecture in OTHERS and "norm" in type(module).__name__.lower() and hasattr(module, "weight"):
+            torch.nn.init.uniform_(module.weight, 0.5, 1.5)
     return model.eval(), tokenizer
 
 

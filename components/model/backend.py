@@ -94,7 +94,7 @@ class Backend:
         self.is_cross_encoder: bool = loaded.is_cross_encoder
         self.own_max_length = loaded.own_max_length
         self.vector_size = loaded.vector_size
-        self.has_pooler = getattr(model, "pooler", None) is not None
+        self.has_pooler = loaded.modules.pool is not None
         self.parameter_parts = tuple(parameter_parts(model))
         self.store = TraceStore() if store is None else store
         self.embedder = Embedder(loaded)
@@ -296,7 +296,7 @@ class Backend:
     def _run_inside(self, text: str, pair: str | None, max_length: int | None, attentions: bool) -> InsideBlocks:
         sentences = self.tokenize([text], [pair], max_length)
         tokens = len(sentences[0])
-        terms = inside.TERMS_OF_SCORES if "disentangled" in self.structure.positions else 0
+        terms = inside.TERMS_OF_SCORES if self.structure.has_disentangled_terms else 0
         self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, tokens, attentions, terms), 1, tokens)
         tensors = self.loaded.tensors(*self.tokenization.arrays(sentences))
         module = self._module(TraceOptions(attentions=attentions))
@@ -333,11 +333,11 @@ class Backend:
         return self.loaded.eager() if options.attentions else self.encoder
 
     def _pool(self, output: Any) -> Float32 | None:
-        if not self.has_pooler:
+        if self.loaded.modules.pool is None:
             return None
         pooled = getattr(output, "pooler_output", None)
         if pooled is None:  # the masked-LM model leaves the pooler out
-            pooled = self.encoder.pooler(output.hidden_states[-1])
+            pooled = self.loaded.modules.pool(output.hidden_states[-1])
         return numpy_of(pooled)
 
     def _mask_logits(self, output: Any, ids: np.ndarray) -> MaskLogits:

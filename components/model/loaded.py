@@ -165,7 +165,7 @@ class LoadedModel:
         """The encoder with its scoring head. Raises ModelError if none was published."""
         with self.lock:
             if self._pair_scorer is None:
-                self._pair_scorer = loading.pair_scorer(self.folder, self.encoder, self.spec.title)
+                self._pair_scorer = loading.pair_scorer(self.folder, self.encoder, self.structure, self.spec.title)
             return self._pair_scorer
 
     def next_sentence_head(self) -> torch.nn.Linear:

@@ -193,7 +193,7 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
     return model.to(next(encoder.parameters()).device).eval()
 
 
-def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
+def pair_scorer(folder: Path | None, encoder: Any, structure: Structure, name: str) -> Any:
     """The encoder with its published scoring head, which turns a pair of texts into a logit for each of its labels.
 
     Only the head is read, from the folder's safetensors or those of an adapter; the encoder's weights are shared. Raises
@@ -201,11 +201,9 @@ def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
     """
     from transformers import AutoModelForSequenceClassification
 
-    head = {} if folder is None else head_weights(folder, name)
+    head = {} if folder is None else head_weights(folder, name, structure.scoring_head)
     last = head.get("classifier.out_proj.weight", head.get("classifier.weight"))  # [output, dim]
-    if last is None or (
-        encoder.config.model_type == "bert" and encoder.pooler is None
-    ):  # BERT's head follows the pooler
+    if last is None or (structure.scores_from_pooler and getattr(encoder, "pooler", None) is None):
         raise _no_score(name, "has no head that scores a pair of texts")
     config = copy.deepcopy(encoder.config)
     published = dict(getattr(encoder.config, "id2label", None) or {})

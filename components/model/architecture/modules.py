@@ -94,6 +94,7 @@ class EncoderModules:
     rotations: Callable[[int], Rotations] | None = None  # for a number of tokens; only where positions are rotary
     score_terms: ScoreTerms | None = None  # only where they are disentangled
     score_scale: float | None = None  # of the products; None: 1 / sqrt(head_dim)
+    pool: Callable[[torch.Tensor], torch.Tensor] | None = None  # the pooler: the last layer to [sentence, dim]
     first_blocks: Callable[[int], Any] | None = (
         None  # where the encoder cannot simply be given a shorter list of blocks
     )
@@ -105,6 +106,30 @@ class EncoderModules:
         if self.final_norm is not None:
             states[-1] = Place(self.final_norm)
         return tuple(states)
+
+
+def block_with_norms_first(
+    query: Projection,
+    key: Projection,
+    value: Projection,
+    attention_dense: Any,
+    attention_norm: Any,
+    feed_forward_dense: Any,
+    feed_forward_norm: Any,
+    block: Any,
+) -> BlockModules:
+    """The record of a block whose parts normalise what they read; `block` itself gives its output."""
+    return BlockModules(
+        query,
+        key,
+        value,
+        attention_dense,
+        attention_norm,
+        feed_forward_dense,
+        feed_forward_norm,
+        after_attention=Place(feed_forward_norm, "input"),
+        output=Place(block),
+    )
 
 
 def numbers_of_uses(modules: list[torch.nn.Module]) -> list[int]:

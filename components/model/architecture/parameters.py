@@ -49,9 +49,9 @@ def _part_of(name: str, modules: EncoderModules) -> tuple[str, str]:
     if not name.startswith(f"{modules.blocks_path}."):  # tables for distances (MPNet, DeBERTa)
         return "Shared by the blocks", "relative positions"
     number, *steps = name.removeprefix(f"{modules.blocks_path}.").split(".")
-    alone = modules.structure.shares_blocks and set(modules.structure.block_weights) == {0}
-    group = "All blocks (one set of weights)" if alone else f"Block {number}"
+    blocks = [block for block, weights in enumerate(modules.structure.block_weights) if weights == int(number)]
+    group = f"Block {blocks[0]}" if len(blocks) == 1 else f"Blocks {blocks[0]} to {blocks[-1]}"
     if "norm" in name.lower():
         return group, "layer norm"
-    # MPNet and BERT call the feed-forward part intermediate and output, others call it ffn or mlp.
+    # BERT and MPNet call the feed-forward part intermediate and output, others call it ffn or mlp.
     return group, "attention" if {"attention", "attn", "self_attn"} & set(steps) else "feed-forward"

@@ -8,13 +8,17 @@ from typing import Any
 
 import torch
 
-from components.model.architecture.families import bert
+from components.model.architecture.families import albert, bert, modernbert, norms_first
 from components.model.architecture.modules import EncoderModules
 from components.model.catalog import ModelFacts
 
-_FAMILIES: dict[str, Callable[[Any], EncoderModules]] = dict.fromkeys(bert.TITLES, bert.modules_of)
+_FAMILIES: dict[str, Callable[[Any], EncoderModules]] = {
+    kind: family.modules_of for family in (bert, norms_first, albert, modernbert) for kind in family.TITLES
+}
 # These count positions from padding_idx + 1, so the first rows of the table belong to no token.
-_OFFSET_POSITIONS = {"roberta", "xlm-roberta", "camembert", "mpnet"}
+_OFFSET_POSITIONS = {
+    *("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "xlm-roberta-xl", "roberta-prelayernorm"),
+}
 
 
 def modules_of(model: Any) -> EncoderModules:

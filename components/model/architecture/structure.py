@@ -34,6 +34,8 @@ class Structure:
     block_weights: tuple[int, ...] = ()  # by block: the number of the weights that it uses
     heads_per_key: int = 1  # how many heads share their keys and values
     has_own_attention_code: bool = False  # it takes no attention function from outside, only those of the library
+    scores_from_pooler: bool = False  # the head of its cross-encoders reads the pooler's output
+    scoring_head: tuple[str, ...] = ("classifier.", "pre_classifier.")  # how the names of that head's weights begin
 
     @property
     def has_position_vectors(self) -> bool:
@@ -49,6 +51,11 @@ class Structure:
     def adds_to_scores(self) -> bool:
         """Whether attention is more than the softmax of queries times keys: a term for the tokens' distance is added."""
         return "relative" in self.positions or "disentangled" in self.positions
+
+    @property
+    def has_disentangled_terms(self) -> bool:
+        """Whether products with the vectors of distances are added to the scores (DeBERTa)."""
+        return "disentangled" in self.positions
 
     @property
     def rotates(self) -> bool:

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from components.errors import ModelError
-from components.model.architecture.families import bert
+from components.model.architecture.families import albert, bert, modernbert, norms_first
 
-SUPPORTED = tuple(bert.TITLES)
+SUPPORTED = (*bert.TITLES, *norms_first.TITLES, *albert.TITLES, *modernbert.TITLES)
 MOST_LAYERS = 1_000  # the modules of a model are created before its weights are read
 
 

@@ -15,7 +15,8 @@ from dashboard.ui import controls, figures, layer_figures, messages, model_gate,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.model.trace import Pooling, TokenizedSentence
+    from components.model.backend import Backend
+    from components.model.trace import TokenizedSentence
 
 CARDS = 3  # per row: the titles of more would be truncated
 SHOWN_CHARACTERS = 160  # of each sentence
@@ -56,7 +57,7 @@ def _example() -> None:
         _list(sentences, None if are_whole else choice)
         if len(texts) > len(shown):
             st.caption(f"The first {len(shown)} of {len(texts)} sentences.")
-        st.markdown(_explanation(sentences, None if are_whole else choice, backend.own_pooling))
+        st.markdown(_explanation(sentences, None if are_whole else choice, backend))
         messages.hint("sentences" if are_whole else "across")
         st.page_link(navigation.page_of("layers"), label="More on the Layers page", icon=":material/show_chart:")
     if are_whole:
@@ -94,14 +95,12 @@ def _list(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | N
     st.markdown("\n".join(lines))
 
 
-def _explanation(
-    sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | None, own_pooling: Pooling
-) -> str:
+def _explanation(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | None, backend: Backend) -> str:
     """What the figure compares, in words."""
     if choice is None:
         return (
             "Each curve compares two whole sentences. The vector of a sentence is here: "
-            f"{wording.POOLINGS_EXPLAINED[own_pooling].lower()}."
+            f"{wording.POOLINGS_EXPLAINED[backend.own_pooling].lower()}."
         )
     if choice.mode == "within":
         return (
@@ -117,8 +116,13 @@ def _explanation(
             "Each curve compares two of the marked words. At layer 0 they differ because they are different words; then each "
             "block mixes in the words around them."
         )
+    start = (
+        "almost the same: only their positions differ"
+        if backend.structure.has_position_vectors
+        else "the same, because positions do not enter there"
+    )
     return (
-        "At layer 0 the vectors of the marked word are almost the same: only their positions differ. Then each block mixes "
+        f"At layer 0 the vectors of the marked word are {start}. Then each block mixes "
         "in the words around it, and the vectors become different."
     )
 

@@ -1,7 +1,7 @@
-"""BERT and the encoders that only train it differently, or change the embeddings: RoBERTa, ELECTRA, MPNet, DistilBERT.
+"""BERT and the encoders that only train it differently, or change the embeddings: RoBERTa, ELECTRA, MPNet, DistilBERT, ...
 
-Layer 0 is LayerNorm(word + position [+ segment]); in ELECTRA a projection follows if the sizes differ. All blocks have the
-structure of BERT's (Devlin et al. 2019), with norms after each part.
+Layer 0 is LayerNorm(word + position [+ segment]); in ELECTRA a projection follows if the sizes differ, and ERNIE may add a
+vector for the task. All blocks have the structure of BERT's (Devlin et al. 2019), with norms after each part.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ TITLES = {
     "camembert": "CamemBERT",
     "electra": "ELECTRA",
     "mpnet": "MPNet",
+    "data2vec-text": "data2vec",
+    "ernie": "ERNIE",
 }
 
 
@@ -98,10 +100,12 @@ def modules_of(model: Any) -> EncoderModules:
             windows=(None,) * len(blocks),
             block_weights=tuple(range(len(blocks))),
             has_own_attention_code=kind == "mpnet",
+            scores_from_pooler=kind in {"bert", "ernie"},
         ),
         blocks,
         path,
         Place(model.embeddings if projection is None else projection),
         tables,
         (model.embeddings.LayerNorm,) if projection is None else (model.embeddings.LayerNorm, projection),
+        pool=getattr(model, "pooler", None),
     )

@@ -22,16 +22,22 @@ from transformers import (
     CamembertModel,
     Data2VecTextConfig,
     Data2VecTextModel,
+    DebertaV2Config,
+    DebertaV2Model,
     DistilBertConfig,
     DistilBertModel,
     ElectraConfig,
     ElectraModel,
     ErnieConfig,
     ErnieModel,
+    EuroBertConfig,
+    EuroBertModel,
     ModernBertConfig,
     ModernBertModel,
     MPNetConfig,
     MPNetModel,
+    NomicBertConfig,
+    NomicBertModel,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
@@ -48,7 +54,10 @@ WORDS = [
     *("in", "by", ".", ",", "!", "?", "é", "你", "x", "##x", "we", "will", "put"),
 ]
 LIKE_BERT = ("bert", "distilbert", "roberta", "electra", "mpnet", "multilingual", "xlm-roberta", "camembert")
-OTHERS = ("data2vec-text", "ernie", "xlm-roberta-xl", "roberta-prelayernorm", "albert", "modernbert")
+OTHERS = (
+    *("data2vec-text", "ernie", "xlm-roberta-xl", "roberta-prelayernorm", "albert", "modernbert"),
+    *("deberta-v2", "nomic_bert", "eurobert"),
+)
 ARCHITECTURES = (*LIKE_BERT, *OTHERS)
 
 
@@ -200,6 +209,20 @@ def tiny_model(architecture: str, seed: int = 0) -> tuple[Any, PreTrainedTokeniz
     elif architecture == "modernbert":  # a window of two tokens on either side, so that short texts go beyond it
         ids = {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
         model = ModernBertModel(ModernBertConfig(**sizes, **ids, local_attention=4, global_attn_every_n_layers=2))
+    elif architecture == "deberta-v2":  # as v3: four distances of their own on either side, then shared ones
+        distances = {
+            "relative_attention": True,
+            "position_buckets": 4,
+            "norm_rel_ebd": "layer_norm",
+            "share_att_key": True,
+        }
+        kinds = {"pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0}
+        model = DebertaV2Model(DebertaV2Config(**sizes, **distances, **kinds))
+    elif architecture == "nomic_bert":
+        model = NomicBertModel(NomicBertConfig(**sizes))
+    elif architecture == "eurobert":  # two heads share their keys
+        ids = {"bos_token_id": 2, "eos_token_id": 3, "mask_token_id": 4}
+        model = EuroBertModel(EuroBertConfig(**sizes, **ids, num_key_value_heads=2))
     else:
         raise ValueError(architecture)
     for module in model.modules():  # norms that change something, so that none could be left out unnoticed

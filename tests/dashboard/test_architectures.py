@@ -51,10 +51,13 @@ def test_the_splits_add_up(open_page: Open, tiny_folder: Callable[[str], Path], 
 
 NO_POSITIONS = {
     "modernbert": "ModernBERT has no position vectors: positions enter by rotation in each block.",
+    "nomic_bert": "Nomic BERT has no position vectors: positions enter by rotation in each block.",
+    "eurobert": "EuroBERT has no position vectors: positions enter by rotation in each block.",
+    "deberta-v2": "DeBERTa has no position vectors: in each block, terms for the distance of two tokens are added",
 }
 
 
-@pytest.mark.parametrize("family", ["bert", "albert", "modernbert"])
+@pytest.mark.parametrize("family", ["bert", "albert", *NO_POSITIONS])
 def test_a_part_that_is_missing_is_said(open_page: Open, tiny_folder: Callable[[str], Path], family: str) -> None:
     for page, address in (("model", {"view": "zero"}), ("layers", {})):
         said = texts(open_page(page, m=str(tiny_folder(family)), s=TEXTS, **address))

@@ -48,6 +48,11 @@ class Structure:
         return "segment" in self.layer_zero_parts
 
     @property
+    def ignores_word_lengths(self) -> bool:
+        """Whether a norm undoes any scaling of a word vector at once: then the gradient along the vector itself is 0."""
+        return self.layer_zero_parts == ("word",) and "norm" in self.layer_zero_steps
+
+    @property
     def adds_to_scores(self) -> bool:
         """Whether attention is more than the softmax of queries times keys: a term for the tokens' distance is added."""
         return "relative" in self.positions or "disentangled" in self.positions

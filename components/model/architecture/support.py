@@ -6,20 +6,31 @@ from types import SimpleNamespace
 from typing import Any
 
 from components.errors import ModelError
-from components.model.architecture.families import albert, bert, modernbert, norms_first
+from components.model.architecture.families import albert, bert, deberta, modernbert, norms_first, rotary
 
-SUPPORTED = (*bert.TITLES, *norms_first.TITLES, *albert.TITLES, *modernbert.TITLES)
+TITLES = {
+    kind: title
+    for family in (bert, norms_first, albert, modernbert, deberta, rotary)
+    for kind, title in family.TITLES.items()
+}
+SUPPORTED = tuple(TITLES)
 MOST_LAYERS = 1_000  # the modules of a model are created before its weights are read
+
+
+# What people may try, by the beginning of the type, and why it cannot be read.
+_DECODERS = ("gpt", "llama", "mistral", "qwen", "gemma", "phi", "opt", "bloom", "falcon", "olmo", "modernbert-decoder")
+_ENCODER_DECODERS = ("t5", "mt5", "umt5", "bart", "mbart", "marian", "pegasus", "m2m_100", "encoder-decoder")
 
 
 def check_supported(config: Any, name: str) -> None:
     """Raise ModelError unless the configuration belongs to a supported encoder."""
-    if config.model_type not in SUPPORTED or getattr(config, "is_decoder", False):
+    kind = config.model_type
+    if kind not in SUPPORTED or getattr(config, "is_decoder", False):
         raise ModelError(
             "unsupported",
-            f"{name} is a {config.model_type!r} model.",
+            f"{name} is a {kind!r} model{_why_not(config)}.",
             f"The dashboard reads encoders of the BERT family: {', '.join(SUPPORTED)}.",
-            "Pick a model from the list, or another encoder.",
+            "Pick a model from the list, or another encoder, such as answerdotai/ModernBERT-base or BAAI/bge-small-en-v1.5.",
         )
     for name_of_layers in ("num_hidden_layers", "n_layers"):  # DistilBERT's files have the second
         layers = getattr(config, name_of_layers, 1)
@@ -31,13 +42,37 @@ def check_supported(config: Any, name: str) -> None:
                 "Correct config.json, or pick another model.",
             )
     positions = getattr(config, "position_embedding_type", "absolute") or "absolute"
-    if positions != "absolute":
+    if positions != "absolute" and kind not in rotary.TITLES:
         raise ModelError(
             "unsupported",
             f"{name} uses {positions!r} positions.",
-            "Absolute position embeddings are needed, because layer 0 is split into its parts.",
+            "Absolute position embeddings are needed in this architecture, because layer 0 is split into its parts.",
             "Pick another model.",
         )
+    part = ""
+    if kind == "albert" and getattr(config, "inner_group_num", 1) != 1:
+        part = "groups of several blocks (inner_group_num)"
+    if kind == "deberta-v2":
+        part = deberta.unsupported(config)
+    if part:
+        raise ModelError(
+            "unsupported",
+            f"{name} has {part}.",
+            "What happens inside it can only be shown without that.",
+            "Pick another model, such as DeBERTa v3 base." if kind == "deberta-v2" else "Pick another model.",
+        )
+
+
+def _why_not(config: Any) -> str:
+    """The reason why a type cannot be read, as the end of a sentence; empty if there is nothing to add."""
+    kind = str(config.model_type)
+    if getattr(config, "is_encoder_decoder", False) or kind in _ENCODER_DECODERS:
+        return ", an encoder with a decoder, of which one half alone would mean little"
+    if getattr(config, "is_decoder", False) or kind.startswith(_DECODERS):
+        return ", a decoder, in which a token sees only those before it"
+    if getattr(config, "auto_map", None):
+        return ", which needs code from its repository, and such code is never run"
+    return ""
 
 
 def check_supported_file(values: dict[str, Any], name: str) -> None:

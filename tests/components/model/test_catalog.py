@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertModel,
     BertConfig,
     BertModel,
     DistilBertConfig,
     DistilBertModel,
     ElectraConfig,
     ElectraModel,
+    ModernBertConfig,
+    ModernBertModel,
     MPNetConfig,
     MPNetModel,
     RobertaConfig,
@@ -48,6 +52,10 @@ def model_of(facts):
             return RobertaModel(RobertaConfig(**offset, type_vocab_size=facts.segments))
         if facts.architecture == "mpnet":
             return MPNetModel(MPNetConfig(**offset))
+        if facts.architecture == "modernbert":
+            return ModernBertModel(ModernBertConfig(**sizes))
+        if facts.architecture == "albert":
+            return AlbertModel(AlbertConfig(**sizes, embedding_size=128, type_vocab_size=facts.segments))
         assert facts.architecture == "distilbert"
         return DistilBertModel(
             DistilBertConfig(

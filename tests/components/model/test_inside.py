@@ -384,6 +384,7 @@ def test_a_place_no_hook_wrote_to_is_not_a_number(tiny_bert, monkeypatch):
 def test_a_text_beyond_the_models_maximum_is_cut_there(backend):
     text = " ".join(["the cat sat on a bank"] * 12)
     record = backend.inside(text, max_length=min(64, backend.facts.max_positions))
+    test_queries_and_keys_give_the_attentions(backend, record)  # at all distances
     assert len(record.sentence) == 64
     (cut,) = record.sentence.dropped
     assert text[: cut.start] + cut.text == text

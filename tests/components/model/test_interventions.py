@@ -103,9 +103,12 @@ def test_recorded_activations_are_those_of_the_traces_and_of_inside(backend, bot
     for sentence in both:
         own = backend.activations(sentence)
         record = backend.inside(sentence.text, max_length=len(sentence))
-        np.testing.assert_allclose(own.layers, record.hidden_states, atol=1e-5, rtol=1e-5)
-        np.testing.assert_allclose(own.attention, record.attention_output, atol=1e-5)
-        np.testing.assert_allclose(own.feed_forward, record.feed_forward_output, atol=1e-5, rtol=1e-5)
+        for ours, theirs in (
+            (own.layers, record.hidden_states),
+            (own.attention, record.attention_output),
+            (own.feed_forward, record.feed_forward_output),
+        ):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5 * max(1, np.abs(theirs).max() / 4))
         mixed = np.einsum("bhqk,bhkd->bqhd", record.attentions, record.values)  # before the output projection
         np.testing.assert_allclose(own.heads, mixed, atol=1e-5)
         assert not any(array.flags.writeable for array in (own.layers, own.heads, own.attention, own.feed_forward))

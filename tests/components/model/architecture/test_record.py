@@ -39,12 +39,13 @@ def test_blocks_are_alike_and_in_order(model):
     assert groups == (["Blocks 0 to 1", "Block 2"] if structure.shares_blocks else ["Block 0", "Block 1", "Block 2"])
     assert parts[0].group == "Embeddings"
     blocks = [{part.part: part.count for part in parts if part.group == group} for group in groups]
-    # Four square matrices; two matrices to 64 and back, or a third one as a gate; two norms, whose shift is no bias.
+    # Four square matrices, of which two are smaller if heads share keys; two matrices to 64 and back, or a third one as a
+    # gate; two norms.
     gated = structure.has_gated_feed_forward
     biases = structure.has_projection_biases
-    norm = 32 if structure.norm == "RMSNorm" or not biases else 32 + 32
+    norm = 32 if structure.architecture in {"modernbert", "eurobert"} else 32 + 32  # these have no shift
     expected = {
-        "attention": 4 * (32 * 32 + 32 * biases),
+        "attention": 2 * (32 * 32 + 32 * biases) + 2 * (32 * 32 // structure.heads_per_key + 32 * biases),
         "feed-forward": (3 if gated else 2) * 32 * 64 + (64 + 32) * (not gated),
         "layer norm": 2 * norm,
     }
@@ -152,6 +153,32 @@ def test_a_decoder_of_another_family_is_refused(tmp_path):
     assert problem.kind == "unsupported"
     assert "'gpt2'" in problem.problem
     assert "bert, distilbert, roberta" in problem.expected
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"model_type": "llama"}, "a token sees only those before it"),
+        ({"model_type": "t5", "is_encoder_decoder": True}, "one half alone"),
+        ({"model_type": "new", "auto_map": {"AutoModel": "modeling.NewModel"}}, "such code is never run"),
+        ({"model_type": "deberta-v2", "conv_kernel_size": 3}, "a convolution after its first block"),
+        ({"model_type": "deberta-v2", "relative_attention": True, "pos_att_type": "c2p"}, "both products"),
+        ({"model_type": "albert", "inner_group_num": 2}, "groups of several blocks"),
+    ],
+)
+def test_why_a_model_is_refused_and_what_works_instead(values, reason):
+    with pytest.raises(ModelError) as caught:
+        support.check_supported_file(values, "some model")
+    assert reason in caught.value.problem
+    assert caught.value.problem.endswith(".")
+    assert caught.value.fix.startswith("Pick")
+
+
+@pytest.mark.parametrize("kinds", ["p2c|c2p", ["p2c", "c2p"]])
+def test_a_deberta_v3_is_read_however_its_file_spells_its_products(kinds):
+    support.check_supported_file(
+        {"model_type": "deberta-v2", "relative_attention": True, "pos_att_type": kinds, "position_buckets": 256}, "v3"
+    )
 
 
 def test_a_bert_that_decodes_is_refused(folder):

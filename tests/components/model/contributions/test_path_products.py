@@ -45,7 +45,10 @@ def test_the_text_s_vector_is_that_of_the_trace_at_every_layer(backend, pooling)
 
 def test_contributions_sum_to_the_way_from_the_reference(backend):
     sentence = sentence_of(backend)
-    products = backend.path_products(sentence, "mask", 2, "mean", steps=40)
+    # Where nothing normalises layer 0, a tiny model's random vectors turn more quickly on the way.
+    products = backend.path_products(
+        sentence, "mask", 2, "mean", steps=40 if backend.structure.layer_zero_steps else 100
+    )
     way = products.vector - products.reference_vector
     assert np.linalg.norm(way) > 0.1
     np.testing.assert_allclose(products.contributions.sum(0), way, atol=0.01 * np.linalg.norm(way))

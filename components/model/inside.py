@@ -195,7 +195,7 @@ def _rotated(vectors: Float32, cosines: Float32, sines: Float32) -> Float32:
     """
     half = vectors.shape[-1] // 2
     turned = np.concatenate([-vectors[..., half:], vectors[..., :half]], axis=-1)
-    return vectors * cosines + turned * sines
+    return np.asarray(vectors * cosines + turned * sines, np.float32)
 
 
 def _terms(score_terms: ScoreTerms, queries: Float32, keys: Float32, device: torch.device) -> dict[str, Float32]:

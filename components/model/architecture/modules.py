@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -109,16 +109,18 @@ class EncoderModules:
 
 
 def block_with_norms_first(
-    query: Projection,
-    key: Projection,
-    value: Projection,
+    projections: Sequence[Projection],
     attention_dense: Any,
     attention_norm: Any,
     feed_forward_dense: Any,
     feed_forward_norm: Any,
     block: Any,
 ) -> BlockModules:
-    """The record of a block whose parts normalise what they read; `block` itself gives its output."""
+    """The record of a block whose parts normalise what they read; `block` itself gives its output.
+
+    `projections` are those of queries, keys and values.
+    """
+    query, key, value = projections
     return BlockModules(
         query,
         key,

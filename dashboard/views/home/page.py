@@ -15,8 +15,8 @@ from dashboard.ui import controls, figures, layer_figures, messages, model_gate,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.model.backend import Backend
-    from components.model.trace import TokenizedSentence
+    from components.model.architecture.structure import Structure
+    from components.model.trace import Pooling, TokenizedSentence
 
 CARDS = 3  # per row: the titles of more would be truncated
 SHOWN_CHARACTERS = 160  # of each sentence
@@ -57,7 +57,7 @@ def _example() -> None:
         _list(sentences, None if are_whole else choice)
         if len(texts) > len(shown):
             st.caption(f"The first {len(shown)} of {len(texts)} sentences.")
-        st.markdown(_explanation(sentences, None if are_whole else choice, backend))
+        st.markdown(_explanation(sentences, None if are_whole else choice, backend.own_pooling, backend.structure))
         messages.hint("sentences" if are_whole else "across")
         st.page_link(navigation.page_of("layers"), label="More on the Layers page", icon=":material/show_chart:")
     if are_whole:
@@ -95,12 +95,17 @@ def _list(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | N
     st.markdown("\n".join(lines))
 
 
-def _explanation(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | None, backend: Backend) -> str:
+def _explanation(
+    sentences: Sequence[TokenizedSentence],
+    choice: word_choice.Choice | None,
+    own_pooling: Pooling,
+    structure: Structure,
+) -> str:
     """What the figure compares, in words."""
     if choice is None:
         return (
             "Each curve compares two whole sentences. The vector of a sentence is here: "
-            f"{wording.POOLINGS_EXPLAINED[backend.own_pooling].lower()}."
+            f"{wording.POOLINGS_EXPLAINED[own_pooling].lower()}."
         )
     if choice.mode == "within":
         return (
@@ -118,7 +123,7 @@ def _explanation(sentences: Sequence[TokenizedSentence], choice: word_choice.Cho
         )
     start = (
         "almost the same: only their positions differ"
-        if backend.structure.has_position_vectors
+        if structure.has_position_vectors
         else "the same, because positions do not enter there"
     )
     return (

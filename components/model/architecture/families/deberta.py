@@ -125,4 +125,4 @@ class _NoBlocks(torch.nn.Module):
     def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor, **_: Any) -> Any:
         from transformers.modeling_outputs import BaseModelOutput
 
-        return BaseModelOutput(last_hidden_state=hidden_states, hidden_states=(hidden_states,))  # type: ignore[arg-type]
+        return BaseModelOutput(last_hidden_state=hidden_states, hidden_states=(hidden_states,))

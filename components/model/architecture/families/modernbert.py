@@ -30,7 +30,7 @@ def modules_of(model: Any) -> EncoderModules:
     kinds = [layer.attention_type for layer in model.layers]
     blocks = tuple(
         block_with_norms_first(
-            *(Projection(layer.attn.Wqkv, part * size, size) for part in range(3)),
+            [Projection(layer.attn.Wqkv, part * size, size) for part in range(3)],
             layer.attn.Wo,
             None if isinstance(layer.attn_norm, torch.nn.Identity) else layer.attn_norm,
             layer.mlp.Wo,

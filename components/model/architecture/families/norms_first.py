@@ -21,7 +21,7 @@ def modules_of(model: Any) -> EncoderModules:
     is_xl = kind == "xlm-roberta-xl"
     blocks = tuple(
         block_with_norms_first(
-            *(whole(getattr(block.attention.self, name)) for name in ("query", "key", "value")),
+            [whole(getattr(block.attention.self, name)) for name in ("query", "key", "value")],
             block.attention.output.dense,
             block.attention.self_attn_layer_norm if is_xl else block.attention.LayerNorm,
             block.output.dense,

@@ -64,7 +64,7 @@ def _euro(model: Any) -> EncoderModules:
     config = model.config
     blocks = tuple(
         block_with_norms_first(
-            *(whole(getattr(layer.self_attn, name)) for name in ("q_proj", "k_proj", "v_proj")),
+            [whole(getattr(layer.self_attn, name)) for name in ("q_proj", "k_proj", "v_proj")],
             layer.self_attn.o_proj,
             layer.input_layernorm,
             layer.mlp.down_proj,

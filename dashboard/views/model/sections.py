@@ -49,7 +49,9 @@ def parameters(backend: Backend) -> None:
     )
     _sizes(backend)  # before the explanations: on the first screen
     figures.reading(
-        f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for each block"
+        f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for "
+        + ("the blocks that share their weights" if backend.structure.shares_blocks else "each block")
+        + (", one for the norm after the last block" if backend.structure.has_final_norm else "")
         + (", and one for the pooler, a dense layer after the last block" if backend.has_pooler else "")
         + ". Colours mark the parts. Hover for exact counts.",
         "How much each part matters: a part with few parameters can have a large effect.",
@@ -216,10 +218,15 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     norms = parts_analysis.part_norms(trace, row)
     lengths = dict(zip(norms.names, norms.values, strict=True))
     normalised = lengths.pop("layer 0")  # often ten times as long: beside it the parts could not be compared
+    missing = wording.how_positions_enter(backend.structure)
+    if missing:
+        st.markdown(f":material/info: {missing}")
     figures.part_bars(
         lengths,
         [token.piece for token in trace.sentences[row].tokens],
-        f"Length of each part, sentence {row + 1}",
+        f"Length of each part, sentence {row + 1}"
+        if len(lengths) > 1
+        else f"Length of the word vectors, sentence {row + 1}",
         key="part_norms",
         code=snippets.part_norms(controls.current_input(backend), row),
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",
@@ -249,9 +256,8 @@ def _sum_of_parts(structure: Structure) -> str:
     steps = {"norm": "normalised to one scale (LayerNorm)", "projection": "projected to another size"}
     text = f"Layer 0 is the sum of {', '.join(parts)} and {last}" if parts else f"Layer 0 is {last} alone"
     text += "".join(f", {steps[step]}" for step in structure.layer_zero_steps) + "."
-    missing = wording.how_positions_enter(structure)
-    if missing:
-        return f"{text} {missing} A word has the same layer 0 wherever it stands."
+    if not structure.has_position_vectors:
+        return f"{text} A word has the same layer 0 wherever it stands."
     return f"{text} If a word occurs twice, only the position vector differs."
 
 

@@ -74,6 +74,7 @@ class BlockModules:
         return {"attention": Place(self.attention_dense), "feed_forward": Place(self.feed_forward_dense)}
 
 
+Pool = Callable[[torch.Tensor], torch.Tensor]  # the last layer [sentence, token, dim] to [sentence, dim]
 # cos and sin of a token's angles, [token, head_dim] each, for every block
 Rotations = list[tuple[torch.Tensor, torch.Tensor]]
 # From queries and keys [head, token, head_dim] of a block: named terms [head, query, key] that are added to their products.
@@ -94,7 +95,7 @@ class EncoderModules:
     rotations: Callable[[int], Rotations] | None = None  # for a number of tokens; only where positions are rotary
     score_terms: ScoreTerms | None = None  # only where they are disentangled
     score_scale: float | None = None  # of the products; None: 1 / sqrt(head_dim)
-    pool: Callable[[torch.Tensor], torch.Tensor] | None = None  # the pooler: the last layer to [sentence, dim]
+    pool: Pool | None = None  # the pooler: the last layer to [sentence, dim]
     first_blocks: Callable[[int], Any] | None = (
         None  # where the encoder cannot simply be given a shorter list of blocks
     )

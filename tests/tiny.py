@@ -13,29 +13,52 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import (
+    AlbertConfig,
+    AlbertModel,
     BertConfig,
     BertForMaskedLM,
     BertModel,
     CamembertConfig,
     CamembertModel,
+    Data2VecTextConfig,
+    Data2VecTextModel,
+    DebertaV2Config,
+    DebertaV2Model,
     DistilBertConfig,
     DistilBertModel,
     ElectraConfig,
     ElectraModel,
+    ErnieConfig,
+    ErnieModel,
+    EuroBertConfig,
+    EuroBertModel,
+    ModernBertConfig,
+    ModernBertModel,
     MPNetConfig,
     MPNetModel,
+    NomicBertConfig,
+    NomicBertModel,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
+    RobertaPreLayerNormConfig,
+    RobertaPreLayerNormModel,
     XLMRobertaConfig,
     XLMRobertaModel,
+    XLMRobertaXLConfig,
+    XLMRobertaXLModel,
 )
 
 WORDS = [
     *("the", "a", "cat", "dog", "bank", "river", "money", "sat", "ran", "walk", "##ing", "##ed", "red", "hat", "on"),
     *("in", "by", ".", ",", "!", "?", "é", "你", "x", "##x", "we", "will", "put"),
 ]
-ARCHITECTURES = ("bert", "distilbert", "roberta", "electra", "mpnet", "multilingual", "xlm-roberta", "camembert")
+LIKE_BERT = ("bert", "distilbert", "roberta", "electra", "mpnet", "multilingual", "xlm-roberta", "camembert")
+OTHERS = (
+    *("data2vec-text", "ernie", "xlm-roberta-xl", "roberta-prelayernorm", "albert", "modernbert"),
+    *("deberta-v2", "nomic_bert", "eurobert"),
+)
+ARCHITECTURES = (*LIKE_BERT, *OTHERS)
 
 
 def wordpiece_tokenizer(lowercase: bool = True) -> PreTrainedTokenizerFast:
@@ -122,11 +145,21 @@ def _between_sentence_marks(tokenizer: Tokenizer, unk_token: str) -> PreTrainedT
     )
 
 
+_LIKE_ROBERTA: dict[str, tuple[Any, Any]] = {
+    "roberta": (RobertaConfig, RobertaModel),
+    "xlm-roberta": (XLMRobertaConfig, XLMRobertaModel),
+    "camembert": (CamembertConfig, CamembertModel),
+    "data2vec-text": (Data2VecTextConfig, Data2VecTextModel),
+    "xlm-roberta-xl": (XLMRobertaXLConfig, XLMRobertaXLModel),
+    "roberta-prelayernorm": (RobertaPreLayerNormConfig, RobertaPreLayerNormModel),
+}
+
+
 def tiny_tokenizer(architecture: str) -> PreTrainedTokenizerFast:
     """The kind of tokenizer that models of this architecture come with."""
-    if architecture == "roberta":
+    if architecture in {"roberta", "data2vec-text", "roberta-prelayernorm"}:
         return byte_level_tokenizer()
-    if architecture in {"xlm-roberta", "camembert"}:
+    if architecture in {"xlm-roberta", "camembert", "xlm-roberta-xl"}:
         return unigram_tokenizer()
     if architecture == "mpnet":
         return mpnet_tokenizer()
@@ -162,19 +195,39 @@ def tiny_model(architecture: str, seed: int = 0) -> tuple[Any, PreTrainedTokeniz
                 initializer_range=0.3,
             )
         )
-    elif architecture in {"roberta", "xlm-roberta", "camembert"}:
-        config_class, model_class = {
-            "roberta": (RobertaConfig, RobertaModel),
-            "xlm-roberta": (XLMRobertaConfig, XLMRobertaModel),
-            "camembert": (CamembertConfig, CamembertModel),
-        }[architecture]
+    elif architecture in _LIKE_ROBERTA:
+        config_class, model_class = _LIKE_ROBERTA[architecture]
         model = model_class(config_class(**{**sizes, "max_position_embeddings": 66, "type_vocab_size": 1}))
     elif architecture == "electra":
         model = ElectraModel(ElectraConfig(**sizes, embedding_size=16))
     elif architecture == "mpnet":
         model = MPNetModel(MPNetConfig(**{**sizes, "max_position_embeddings": 66}))
+    elif architecture == "ernie":
+        model = ErnieModel(ErnieConfig(**sizes, use_task_id=True))
+    elif architecture == "albert":  # two sets of weights for three blocks
+        model = AlbertModel(AlbertConfig(**sizes, embedding_size=16, num_hidden_groups=2, inner_group_num=1))
+    elif architecture == "modernbert":  # a window of two tokens on either side, so that short texts go beyond it
+        ids = {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
+        model = ModernBertModel(ModernBertConfig(**sizes, **ids, local_attention=4, global_attn_every_n_layers=2))
+    elif architecture == "deberta-v2":  # as v3: four distances of their own on either side, then shared ones
+        distances = {
+            "relative_attention": True,
+            "position_buckets": 4,
+            "norm_rel_ebd": "layer_norm",
+            "share_att_key": True,
+        }
+        kinds = {"pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0}
+        model = DebertaV2Model(DebertaV2Config(**sizes, **distances, **kinds))
+    elif architecture == "nomic_bert":
+        model = NomicBertModel(NomicBertConfig(**sizes))
+    elif architecture == "eurobert":  # two heads share their keys
+        ids = {"bos_token_id": 2, "eos_token_id": 3, "mask_token_id": 4}
+        model = EuroBertModel(EuroBertConfig(**sizes, **ids, num_key_value_heads=2))
     else:
         raise ValueError(architecture)
+    for module in model.modules():  # norms that change something, so that none could be left out unnoticed
+        if architecture in OTHERS and "norm" in type(module).__name__.lower() and hasattr(module, "weight"):
+            torch.nn.init.uniform_(module.weight, 0.5, 1.5)
     return model.eval(), tokenizer
 
 

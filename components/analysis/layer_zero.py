@@ -19,7 +19,7 @@ from components.model.trace import Trace
 class PartValues:
     """A number for each part of layer 0."""
 
-    names: tuple[str, ...]  # "word", "position", perhaps "segment", "sum", "layer 0"
+    names: tuple[str, ...]  # those that the model has of "word", "position", "segment", "task"; "sum", "layer 0"
     values: Float64  # [part, token], or [pair, part]
 
 
@@ -28,10 +28,9 @@ def _parts(trace: Trace) -> dict[str, np.ndarray]:
     parts = trace.embedding_parts
     if parts is None:
         raise ValueError("this trace has no embedding parts")
-    named = {"word": parts.word, "position": parts.position}
-    if parts.segment is not None:
-        named["segment"] = parts.segment
-    return {**named, "sum": parts.total, "layer 0": trace.hidden_states[0]}
+    named = parts.named
+    total = {"sum": parts.total} if len(named) > 1 else {}  # of one part, it is that part
+    return {**named, **total, "layer 0": trace.hidden_states[0]}
 
 
 def part_norms(trace: Trace, sentence: int) -> PartValues:

@@ -19,7 +19,10 @@ import torch
 from components.arrays import Float32, Int64, read_only
 from components.errors import InputError, UserError
 from components.jobs import IsCancelled, ReportProgress
-from components.model import architecture, device, inside, loading
+from components.model import device, inside, loading
+from components.model.architecture.parameters import parameter_parts
+from components.model.architecture.record import embedding_parts
+from components.model.architecture.structure import Structure
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
 from components.model.contributions.block_norms import BlockNorms, block_norms
 from components.model.contributions.gradients import gradient_times_input
@@ -78,6 +81,7 @@ class Backend:
         self.loaded = loaded = LoadedModel(spec, revision, model, tokenizer, folder)
         self.spec = loaded.spec
         self.facts: ModelFacts = loaded.facts
+        self.structure: Structure = loaded.structure  # what the architecture has: pages ask it, never the model's name
         self.revision = loaded.revision
         self.encoder = loaded.encoder
         self.device: torch.device = loaded.device
@@ -90,8 +94,8 @@ class Backend:
         self.is_cross_encoder: bool = loaded.is_cross_encoder
         self.own_max_length = loaded.own_max_length
         self.vector_size = loaded.vector_size
-        self.has_pooler = getattr(model, "pooler", None) is not None
-        self.parameter_parts = tuple(architecture.parameter_parts(model))
+        self.has_pooler = loaded.modules.pool is not None
+        self.parameter_parts = tuple(parameter_parts(model))
         self.store = TraceStore() if store is None else store
         self.embedder = Embedder(loaded)
         # The bulk path; what each takes and gives is said there.
@@ -249,7 +253,7 @@ class Backend:
     def block_norms(self) -> BlockNorms:
         """The LayerNorms of every block; shared, read-only."""
         if self._block_norms is None:
-            self._block_norms = block_norms(self.encoder)
+            self._block_norms = block_norms(self.loaded.modules)
         return self._block_norms
 
     def run(
@@ -267,15 +271,13 @@ class Backend:
             # A state that is not finite stays so up to the last layer: each block adds to what it gets.
             if not np.isfinite(hidden[-1]).all():
                 raise loading.not_finite(self.spec.title)
-            parts = architecture.embedding_parts(self.encoder, tensors["input_ids"], tensors.get("token_type_ids"))
+            parts = embedding_parts(
+                self.loaded.modules, self.encoder.config, tensors["input_ids"], tensors.get("token_type_ids")
+            )
             pooled = self._pool(output)
             attentions = stacked(output.attentions) if options.attentions else None
             logits = self._mask_logits(output, ids) if options.mask_logits else None
-            embeddings = EmbeddingParts(
-                numpy_of(parts[0]),
-                numpy_of(parts[1].expand_as(parts[0])),
-                None if parts[2] is None else numpy_of(parts[2]),
-            )
+            embeddings = EmbeddingParts(**{part: numpy_of(vectors) for part, vectors in parts.items()})
         return Trace(
             model=self.spec.key,
             revision=self.revision,
@@ -294,19 +296,20 @@ class Backend:
     def _run_inside(self, text: str, pair: str | None, max_length: int | None, attentions: bool) -> InsideBlocks:
         sentences = self.tokenize([text], [pair], max_length)
         tokens = len(sentences[0])
-        self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, tokens, attentions), 1, tokens)
+        terms = inside.TERMS_OF_SCORES if self.structure.has_disentangled_terms else 0
+        self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, tokens, attentions, terms), 1, tokens)
         tensors = self.loaded.tensors(*self.tokenization.arrays(sentences))
         module = self._module(TraceOptions(attentions=attentions))
         with self.loaded.forward_pass():
             if self._projection is None:
-                self._projection = inside.output_projection(module)
+                self._projection = inside.output_projection(self.loaded.modules, self.facts.heads)
             arrays: Any = inside.run_with_hooks(module, tensors, attentions)
         return InsideBlocks(sentence=sentences[0], projection=self._projection, **arrays)
 
     def _check_size(self, shape: tuple[int, ...], options: TraceOptions) -> None:
         sentences, tokens = shape
         facts = self.facts
-        parts = 3 if facts.segments else 2  # of layer 0: word, position, segment
+        parts = len(self.structure.layer_zero_parts)
         size = 4 * sentences * tokens * facts.hidden_size * (facts.layers + 1 + parts)
         size += 4 * sentences * facts.hidden_size + 40 * sentences * tokens  # pooler; ids and masks
         if options.attentions:
@@ -330,11 +333,11 @@ class Backend:
         return self.loaded.eager() if options.attentions else self.encoder
 
     def _pool(self, output: Any) -> Float32 | None:
-        if not self.has_pooler:
+        if self.loaded.modules.pool is None:
             return None
         pooled = getattr(output, "pooler_output", None)
         if pooled is None:  # the masked-LM model leaves the pooler out
-            pooled = self.encoder.pooler(output.hidden_states[-1])
+            pooled = self.loaded.modules.pool(output.hidden_states[-1])
         return numpy_of(pooled)
 
     def _mask_logits(self, output: Any, ids: np.ndarray) -> MaskLogits:

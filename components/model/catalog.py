@@ -33,7 +33,7 @@ _HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$", re
 class ModelFacts:
     """The sizes of an encoder."""
 
-    architecture: str  # config.model_type: bert, distilbert, roberta, electra, mpnet, ...
+    architecture: str  # config.model_type: bert, distilbert, roberta, modernbert, ...
     layers: int  # encoder blocks, L
     heads: int  # attention heads in each block
     hidden_size: int
@@ -168,6 +168,32 @@ CATALOG: tuple[ModelSpec, ...] = (
         "an MPNet trained for sentence vectors; uses relative positions",
         "Apache-2.0",
         _bert_base(30527, 109_486_464, "mpnet", segments=0),
+    ),
+    ModelSpec(
+        "BAAI/bge-small-en-v1.5",
+        "hub",
+        "BGE small (English)",
+        "a small BERT trained for retrieval; its sentence vector is that of [CLS]",
+        "MIT",
+        ModelFacts("bert", 12, 12, 384, 1536, 512, 30522, 2, 33_360_000),
+    ),
+    ModelSpec(
+        "answerdotai/ModernBERT-base",
+        "hub",
+        "ModernBERT base",
+        "norms first, rotated queries and keys, local attention in two of three blocks; up to 8,192 tokens",
+        "Apache-2.0",
+        ModelFacts("modernbert", 22, 12, 768, 1152, 8192, 50368, 0, 149_014_272),
+        masked_lm=True,
+    ),
+    ModelSpec(
+        "albert/albert-base-v2",
+        "hub",
+        "ALBERT base",
+        "a BERT whose twelve blocks share one set of weights",
+        "Apache-2.0",
+        ModelFacts("albert", 12, 12, 768, 3072, 512, 30000, 2, 11_683_584),
+        masked_lm=True,
     ),
 )
 

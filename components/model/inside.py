@@ -1,21 +1,27 @@
 """Inside each block: what attention and the feed-forward part add to every token's vector, and where it comes from.
 
-Block b of a BERT-family encoder turns layer b into layer b+1 in two steps (Vaswani et al. 2017, section 3.1;
-Devlin et al. 2019):
+Block b turns layer b into layer b+1 in two steps (Vaswani et al. 2017, section 3.1). In BERT (Devlin et al. 2019) and most of
+its relatives a norm follows each:
 
-    after_attention = LayerNorm(layer b + attention_output)
-    layer b+1       = LayerNorm(after_attention + feed_forward_output)
+    after_attention = norm(layer b + attention_output)
+    layer b+1       = norm(after_attention + feed_forward_output)
 
-where attention_output sums the contributions of all keys j in all heads h to query i:
+Where norms come first (`Structure.normalises_first`, as in ModernBERT), each part reads a normalised copy, and what it gives
+is added as it is; the last layer is that sum behind a final norm, if there is one:
+
+    after_attention = layer b + attention_output
+    layer b+1       = after_attention + feed_forward_output
+
+In both, attention_output sums the contributions of all keys j in all heads h to query i:
 
     attention_output[i] = sum_h sum_j attentions[h, i, j] * f_h(x_j) + output bias
     f_h(x) = (x W_V[h] + b_V[h]) W_O[h]
 
-This form and its use are from Kobayashi et al. 2020, "Attention is Not Only a Weight" (section 3): a key
-with a high weight still adds little if the norm of f(x) is small, as it often is for [CLS], [SEP] and
-punctuation. It is exact, and the tests of this module check it for every architecture.
+where x is what attention reads: layer b, or its normalised copy. This form and its use are from Kobayashi et al. 2020,
+"Attention is Not Only a Weight" (section 3): a key with a high weight still adds little if the norm of f(x) is small, as it
+often is for [CLS], [SEP] and punctuation. It is exact, and the tests of this module check it for every architecture.
 
-What it does not show: the residual and the LayerNorms come afterwards, and may undo or outweigh what was added
+What it does not show: the residual and the norms come afterwards, and may undo or outweigh what was added
 (Kobayashi et al. 2021). Norms say how much is added, not what it is used for.
 
 Forward hooks on the library's own modules read all of it in one pass with eager attention. The hooks fire for every
@@ -24,27 +30,27 @@ pass of the shared module, so the caller holds the backend's lock around `run_wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from components.arrays import Float32, arrays_of, read_only
-from components.model.architecture import BlockModules, block_modules
+from components.model.architecture.modules import EncoderModules, Place, Projection, ScoreTerms
+from components.model.architecture.record import modules_of
 from components.model.catalog import ModelFacts
 from components.model.loaded import numpy_of, stacked
 from components.model.trace import TokenizedSentence
 
-# One array of the record for each hooked module: [block, token, dim], and those that are split by head.
-_WHOLE = {
-    "attention_output": "attention_dense",
-    "after_attention": "attention_norm",
-    "feed_forward_output": "feed_forward_dense",
-}
-_BY_HEAD = {"queries": "query", "keys": "key", "values": "value"}
+# The arrays of the record that hooks fill: [block, token, dim], and those that are split by head.
+_WHOLE = ("attention_output", "after_attention", "feed_forward_output")
+_BY_HEAD = ("queries", "keys", "values")
+_TERMS = ("content_to_position", "position_to_content")  # of disentangled attention
+TERMS_OF_SCORES = len(_TERMS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +58,7 @@ class OutputProjection:
     """A model's attention output projections, split by head. All records of a model share one copy."""
 
     weights: Float32  # [block, head, head_dim, dim]: W_O, multiplied from the right
-    bias: Float32  # [block, dim]: belongs to no head and no token
+    bias: Float32  # [block, dim]: belongs to no head and no token; 0 where the model has none
 
     def __post_init__(self) -> None:
         read_only(self.weights)
@@ -64,20 +70,28 @@ class InsideBlocks:
     """One forward pass over one sentence or pair, without padding, recorded inside the blocks.
 
     Block b has index b in every array except hidden_states, which counts layers. All arrays are read-only.
-    attentions = softmax(queries keys^T / sqrt(head_dim)); only MPNet adds a bias for the tokens' distance
-    before the softmax; it is the same in every block and not part of the queries or keys.
+
+    Queries and keys are those that are multiplied with each other: where positions enter by rotation, after it, and where
+    several heads share their keys and values, each of these heads has a copy. attentions = softmax(score_scale * queries
+    keys^T + the terms of disentangled attention, if there are some), for keys that the query may attend to
+    (`Structure.windows`). MPNet adds a bias for the tokens' distance, which is the same in every block and not in the record.
     """
 
     sentence: TokenizedSentence
     hidden_states: Float32  # [layer 0..L, token, dim]
-    attention_output: Float32  # [block, token, dim]: after the output projection, before residual and LayerNorm
-    after_attention: Float32  # [block, token, dim]: LayerNorm(layer b + attention_output)
-    feed_forward_output: Float32  # [block, token, dim]: after its second dense layer, before residual and LayerNorm
+    attention_output: Float32  # [block, token, dim]: after the output projection, before it is added
+    after_attention: Float32  # [block, token, dim]: the token's vector between the two steps
+    feed_forward_output: Float32  # [block, token, dim]: after its last dense layer, before it is added
     queries: Float32  # [block, head, token, head_dim]
     keys: Float32  # [block, head, token, head_dim]
     values: Float32  # [block, head, token, head_dim]: x W_V + b_V
     attentions: Float32 | None  # [block, head, query, key], each row sums to 1; only on request
     projection: OutputProjection  # shared by all records of the model, so not part of nbytes
+    score_scale: float  # what products of queries and keys are multiplied with: 1 / sqrt(head_dim) in most models
+    # Disentangled attention (DeBERTa), with attentions: what the product of a query with the vector of its distance to a key
+    # adds to their score, and the same for a key; [block, head, query, key], already scaled.
+    content_to_position: Float32 | None = None
+    position_to_content: Float32 | None = None
     value_norms: Float32 = field(init=False)  # [block, head, token]: Euclidean norm of value_contributions
 
     def __post_init__(self) -> None:
@@ -98,6 +112,18 @@ class InsideBlocks:
         """Memory the arrays take, in bytes, without the projection."""
         return sum(array.nbytes for array in arrays_of(self))
 
+    def score_parts(self, block: int) -> dict[str, Float32]:
+        """The terms of a block's scores before the softmax, each float32 [head, query, key]: "content to content" is the scaled
+        product of queries and keys; disentangled attention adds "content to position" and "position to content".
+        """
+        products = np.matmul(self.queries[block], self.keys[block].swapaxes(-1, -2)) * np.float32(self.score_scale)
+        terms = {"content to content": products}
+        for name in _TERMS:
+            values: Float32 | None = getattr(self, name)
+            if values is not None:
+                terms[name.replace("_", " ")] = values[block]
+        return terms
+
     def value_contributions(self, block: int) -> Float32:
         """f_h(x_j) of one block, float32 [head, token, dim]: the result for a query that attends to one token only.
 
@@ -110,72 +136,152 @@ class InsideBlocks:
         return read_only(np.matmul(self.values[block], self.projection.weights[block]))
 
 
-def size_in_bytes(facts: ModelFacts, tokens: int, attentions: bool = True) -> int:
-    """The size (nbytes) of the record of a sentence with this many tokens, before anything is computed."""
+def size_in_bytes(facts: ModelFacts, tokens: int, attentions: bool = True, score_terms: int = 0) -> int:
+    """The size (nbytes) of the record of a sentence with this many tokens, before anything is computed.
+
+    `score_terms` is the number of terms of disentangled attention, which are kept with the attentions.
+    """
     vectors = (facts.layers + 1) + (len(_WHOLE) + len(_BY_HEAD)) * facts.layers  # each of the hidden size
-    by_head = (tokens if attentions else 0) + 1  # a row of weights and a norm for each token
+    by_head = (tokens * (1 + score_terms) if attentions else 0) + 1  # rows of weights and terms, a norm for each token
     return 4 * tokens * (vectors * facts.hidden_size + by_head * facts.heads * facts.layers)
 
 
-def output_projection(model: Any) -> OutputProjection:
+def output_projection(modules: EncoderModules, heads: int) -> OutputProjection:
     """Copy an encoder's attention output projections to the CPU (28 MB for BERT base, 3.5 MB for MiniLM)."""
-    denses = [modules.attention_dense for modules in block_modules(model)]
-    heads, dim = int(model.config.num_attention_heads), denses[0].out_features
+    denses = [block.attention_dense for block in modules.blocks]
+    dim = denses[0].out_features
     weights = np.empty((len(denses), heads, denses[0].in_features // heads, dim), dtype=np.float32)
-    bias = np.empty((len(denses), dim), dtype=np.float32)
+    bias = np.zeros((len(denses), dim), dtype=np.float32)
     for block, dense in enumerate(denses):
         # PyTorch stores a weight as [output, input]; the heads follow one another in the input.
         weights[block] = numpy_of(dense.weight).T.reshape(weights.shape[1:])  # [head, head_dim, dim]
-        bias[block] = numpy_of(dense.bias)
+        if dense.bias is not None:
+            bias[block] = numpy_of(dense.bias)
     return OutputProjection(weights, bias)
 
 
-def run_with_hooks(model: Any, tensors: dict[str, torch.Tensor], attentions: bool = True) -> dict[str, Float32 | None]:
-    """One pass over one sentence; the arrays of InsideBlocks by name, `attentions` and `hidden_states` included.
+def run_with_hooks(model: Any, tensors: dict[str, torch.Tensor], attentions: bool = True) -> dict[str, Any]:
+    """One pass over one sentence; the arrays of InsideBlocks by name, `attentions`, `hidden_states` and the scale included.
 
     Hold the lock of the module tree and use inference mode. `model` is an encoder, with eager
     attention if `attentions` are requested. No hook remains, even if the pass fails.
     """
-    tokens = tensors["input_ids"].shape[1]
-    with _hooked(block_modules(model), int(model.config.num_attention_heads), tokens) as arrays:
+    tokens, modules = tensors["input_ids"].shape[1], modules_of(model)
+    with _hooked(modules, int(model.config.num_attention_heads), tokens) as arrays:
         output = model(**tensors, output_hidden_states=True, output_attentions=attentions, return_dict=True)
+    if modules.rotations is not None:
+        rotations = modules.rotations(tokens)
+        for name in ("queries", "keys"):
+            for block, (cosines, sines) in enumerate(rotations):
+                arrays[name][block] = _rotated(arrays[name][block], numpy_of(cosines), numpy_of(sines))
+    terms: dict[str, Float32] = {}
+    if modules.score_terms is not None and attentions:
+        terms = _terms(modules.score_terms, arrays["queries"], arrays["keys"], tensors["input_ids"].device)
+    scale = modules.score_scale
     return {
         **arrays,
+        **terms,
+        "score_scale": arrays["queries"].shape[-1] ** -0.5 if scale is None else scale,
         "hidden_states": stacked([states[0] for states in output.hidden_states]),  # [layer, token, dim]
         # [block, head, query, key]
         "attentions": stacked([weights[0] for weights in output.attentions]) if attentions else None,
     }
 
 
+def _rotated(vectors: Float32, cosines: Float32, sines: Float32) -> Float32:
+    """Queries or keys [head, token, head_dim], turned by each token's angles, [token, head_dim] (Su et al. 2021).
+
+    Dimension d and d + head_dim / 2 are the two coordinates of a point that is rotated.
+    """
+    half = vectors.shape[-1] // 2
+    turned = np.concatenate([-vectors[..., half:], vectors[..., :half]], axis=-1)
+    return np.asarray(vectors * cosines + turned * sines, np.float32)
+
+
+def _terms(score_terms: ScoreTerms, queries: Float32, keys: Float32, device: torch.device) -> dict[str, Float32]:
+    """The terms of disentangled attention, each [block, head, query, key]."""
+    found: dict[str, list[torch.Tensor]] = {}
+    for block in range(len(queries)):
+        both = (torch.from_numpy(array[block]).to(device) for array in (queries, keys))
+        for name, values in score_terms(block, *both).items():
+            found.setdefault(name, []).append(values)
+    return {name: stacked(values) for name, values in found.items()}
+
+
 @contextmanager
-def _hooked(blocks: list[BlockModules], heads: int, tokens: int) -> Iterator[dict[str, Float32]]:
+def _hooked(modules: EncoderModules, heads: int, tokens: int) -> Iterator[dict[str, Float32]]:
     """Arrays that a pass within this context fills; every hook is removed at its end."""
-    arrays: dict[str, Float32] = {}
+    blocks = modules.blocks
+    dim = blocks[0].attention_dense.out_features
+    places = {
+        "attention_output": [Place(block.attention_dense) for block in blocks],
+        "after_attention": [block.after_attention for block in blocks],
+        "feed_forward_output": [Place(block.feed_forward_dense) for block in blocks],
+    }
+    projections = {
+        "queries": [block.query for block in blocks],
+        "keys": [block.key for block in blocks],
+        "values": [block.value for block in blocks],
+    }
+    # NaN, so that an element that no hook wrote can never be mistaken for a result.
+    arrays = {name: np.full((len(blocks), tokens, dim), np.nan, dtype=np.float32) for name in _WHOLE}
+    flat = {  # [block, token, head with keys of its own * head_dim]
+        name: np.full((len(blocks), tokens, parts[0].size), np.nan, dtype=np.float32)
+        for name, parts in projections.items()
+    }
     with ExitStack() as hooks:
-        for name, part in (_WHOLE | _BY_HEAD).items():
-            modules = [getattr(block, part) for block in blocks]
-            dim = modules[0].weight.shape[0]  # the size of the output, for a linear layer and a LayerNorm
-            shape = (heads, tokens, dim // heads) if name in _BY_HEAD else (tokens, dim)
-            # NaN, so that an element that no hook wrote can never be mistaken for a result.
-            arrays[name] = np.full((len(blocks), *shape), np.nan, dtype=np.float32)
-            for target, module in zip(arrays[name], modules, strict=True):
-                by_token = target.swapaxes(0, 1) if name in _BY_HEAD else target  # a view: [token, head, head_dim]
-                hooks.callback(module.register_forward_hook(_writer(by_token)).remove)
+        for name, wanted in places.items():
+            for place, targets in _by_module(wanted, arrays[name]):
+                hook = _writer(targets)
+                if place.end == "input":
+                    removable = place.module.register_forward_pre_hook(partial(_with_input, hook))
+                else:
+                    removable = place.module.register_forward_hook(hook)
+                hooks.callback(removable.remove)
+        for name, parts in projections.items():
+            for projection, targets in _by_module(parts, flat[name]):
+                hook = _writer(targets, projection.rows)
+                hooks.callback(projection.linear.register_forward_hook(hook).remove)
         yield arrays
+    for name, array in flat.items():
+        size = flat["queries"].shape[-1] // heads
+        by_head = array.reshape(len(blocks), tokens, -1, size).swapaxes(
+            1, 2
+        )  # [block, head with own keys, token, head_dim]
+        arrays[name] = np.ascontiguousarray(np.repeat(by_head, heads // by_head.shape[1], axis=1))
 
 
-def _writer(target: Float32) -> Callable[[Any, Any, torch.Tensor], None]:
-    """A forward hook that copies a module's output [1, token, dim] into `target` [token, dim or head, head_dim].
+_Hooked = TypeVar("_Hooked", Place, Projection)
+
+
+def _by_module(wanted: Sequence[_Hooked], targets: Float32) -> Iterator[tuple[_Hooked, list[Float32]]]:
+    """Each distinct module with the targets of the blocks that use it, in the order in which it is called."""
+    groups: dict[int, tuple[_Hooked, list[Float32]]] = {}
+    for item, target in zip(wanted, targets, strict=True):
+        module = item.module if isinstance(item, Place) else item.linear
+        groups.setdefault(id(module), (item, []))[1].append(target)
+    yield from groups.values()
+
+
+def _with_input(hook: Callable[..., None], module: Any, arguments: tuple[torch.Tensor, ...]) -> None:
+    hook(module, None, arguments[0])
+
+
+def _writer(targets: list[Float32], rows: slice = slice(None)) -> Callable[[Any, Any, torch.Tensor], None]:
+    """A forward hook that copies a module's outputs [1, token, dim] into the targets [token, dim], one after another.
 
     Copied at once, because a later step may work in place. If its configuration has chunk_size_feed_forward,
-    a model runs the feed-forward part several times, each time for the next few tokens.
+    a model runs the feed-forward part several times, each time for the next few tokens. Where blocks share a module, it is
+    called once for each. What a module is called for after that (DeBERTa's, for distances) is left out.
     """
-    written = 0
+    tokens, written = len(targets[0]), 0
 
     def write(module: Any, arguments: Any, output: torch.Tensor) -> None:
         nonlocal written
-        count = output.shape[1]
-        target[written : written + count] = numpy_of(output[0]).reshape(count, *target.shape[1:])
-        written += count
+        call, first = divmod(written, tokens)
+        if call < len(targets):
+            count = output.shape[1]
+            targets[call][first : first + count] = numpy_of(output[0, :, rows])
+            written += count
 
     return write

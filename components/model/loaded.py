@@ -22,7 +22,10 @@ import torch
 
 from components import counters
 from components.arrays import Float32, Int64
-from components.model import architecture, loading
+from components.model import loading
+from components.model.architecture.modules import EncoderModules
+from components.model.architecture.record import facts_of, modules_of
+from components.model.architecture.structure import Structure
 from components.model.catalog import ModelFacts, ModelSpec
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
 from components.model.files.sentence_config import SentenceConfig, read_sentence_config
@@ -41,7 +44,8 @@ class LoadedModel:
     all passes run so far. `head` holds the Dense layers that were published after pooling, or is None; `poolings`
     contains "own" only with them. `splade` and `late_interaction` say how a model that was published for weights of pieces,
     or for a vector per token, gives them; None for others, and for those that cannot be applied, for which `not_given` has
-    the reason. `not_applied` says in sentences which published parts are not used, or only in some places.
+    the reason. `not_applied` says in sentences which published parts are not used, or only in some places. `structure` says
+    what kind of encoder it is, and `modules` where its modules are.
     """
 
     def __init__(
@@ -49,7 +53,9 @@ class LoadedModel:
     ) -> None:
         """`folder` holds the published files; None for a model that was created in memory."""
         self.encoder = encoder.eval()
-        self.facts: ModelFacts = architecture.facts_of(encoder.config, encoder)
+        self.facts: ModelFacts = facts_of(encoder.config, encoder)
+        self.modules: EncoderModules = modules_of(encoder)  # of `encoder`; a copy of it needs a record of its own
+        self.structure: Structure = self.modules.structure
         self.spec = replace(spec, facts=self.facts, masked_lm=loading.publishes_masked_lm(encoder.config))
         self.revision = revision
         self.device: torch.device = next(encoder.parameters()).device
@@ -159,7 +165,7 @@ class LoadedModel:
         """The encoder with its scoring head. Raises ModelError if none was published."""
         with self.lock:
             if self._pair_scorer is None:
-                self._pair_scorer = loading.pair_scorer(self.folder, self.encoder, self.spec.title)
+                self._pair_scorer = loading.pair_scorer(self.folder, self.encoder, self.structure, self.spec.title)
             return self._pair_scorer
 
     def next_sentence_head(self) -> torch.nn.Linear:

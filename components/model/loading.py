@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from components.errors import ModelError, first_line
-from components.model import architecture
+from components.model.architecture.structure import Structure
+from components.model.architecture.support import check_supported, check_supported_file
 from components.model.files import hub
 from components.model.files.published import MOST_TOKENIZER_BYTES, read_json
 from components.model.tokenization import check_growth
@@ -29,9 +30,9 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     transformers_logging.set_verbosity_error()
     strict = {"local_files_only": True, "trust_remote_code": False}
     try:
-        architecture.check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name)
+        check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name)
         config = AutoConfig.from_pretrained(folder, **strict)
-        architecture.check_supported(config, name)
+        check_supported(config, name)
         _check_weights(folder, config, name)
         _check_tokenizer(folder)
         tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
@@ -124,16 +125,16 @@ def _twin(model: Any) -> Any:
 
 
 SHORT_ATTENTION = "bert_internals_short"
-_WITH_INTERFACE = {"bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert"}
 
 
-def short_twin(model: Any) -> Any:
+def short_twin(model: Any, structure: Structure) -> Any:
     """The same model, its weights shared, with an attention that is fast for short sentences on a CPU.
 
     It uses plain matrix products, and the softmax in float32: in bfloat16 the softmax takes 4 times as long for rows of
-    about 25 numbers, and the fused attention takes longer still. Architectures with their own attention get the eager one.
+    about 25 numbers, and the fused attention takes longer still. Architectures with their own attention get the eager one,
+    and so do those whose heads share keys.
     """
-    if model.config.model_type not in _WITH_INTERFACE:
+    if structure.has_own_attention_code or structure.heads_per_key > 1:
         return eager_twin(model)
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
@@ -192,7 +193,7 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
     return model.to(next(encoder.parameters()).device).eval()
 
 
-def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
+def pair_scorer(folder: Path | None, encoder: Any, structure: Structure, name: str) -> Any:
     """The encoder with its published scoring head, which turns a pair of texts into a logit for each of its labels.
 
     Only the head is read, from the folder's safetensors or those of an adapter; the encoder's weights are shared. Raises
@@ -200,11 +201,9 @@ def pair_scorer(folder: Path | None, encoder: Any, name: str) -> Any:
     """
     from transformers import AutoModelForSequenceClassification
 
-    head = {} if folder is None else head_weights(folder, name)
+    head = {} if folder is None else head_weights(folder, name, structure.scoring_head)
     last = head.get("classifier.out_proj.weight", head.get("classifier.weight"))  # [output, dim]
-    if last is None or (
-        encoder.config.model_type == "bert" and encoder.pooler is None
-    ):  # BERT's head follows the pooler
+    if last is None or (structure.scores_from_pooler and getattr(encoder, "pooler", None) is None):
         raise _no_score(name, "has no head that scores a pair of texts")
     config = copy.deepcopy(encoder.config)
     published = dict(getattr(encoder.config, "id2label", None) or {})

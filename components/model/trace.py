@@ -101,21 +101,32 @@ class TokenizedSentence:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingParts:
-    """The parts of layer 0: layer 0 = LayerNorm(word + position + segment).
+    """The parts of layer 0. In BERT, layer 0 = LayerNorm(word + position + segment).
 
-    Each array is float32 [sentence, token, dim]. `segment` is None if the architecture has no token
-    types (DistilBert, MPNet). ELECTRA's parts have its own embedding size; a projection follows the sum.
+    Each array is float32 [sentence, token, dim]. A part that the architecture does not have is None (`Structure.
+    layer_zero_parts`): DistilBERT and MPNet have no token types, ModernBERT and DeBERTa no position vectors. What happens to
+    the sum is in `Structure.layer_zero_steps`; where a projection is among it, the parts may have a size of their own.
     """
 
     word: Float32
-    position: Float32
-    segment: Float32 | None
+    position: Float32 | None = None
+    segment: Float32 | None = None
+    task: Float32 | None = None
+
+    @property
+    def named(self) -> dict[str, Float32]:
+        """The parts that exist, by name."""
+        parts = {"word": self.word, "position": self.position, "segment": self.segment, "task": self.task}
+        return {name: part for name, part in parts.items() if part is not None}
 
     @property
     def total(self) -> Float32:
-        """The sum before the LayerNorm, float32 [sentence, token, dim]."""
-        both = self.word + self.position
-        return both if self.segment is None else both + self.segment
+        """Their sum, float32 [sentence, token, dim]."""
+        first, *others = self.named.values()
+        total = first.copy()
+        for part in others:
+            total += part
+        return total
 
 
 @dataclass(frozen=True, eq=False)

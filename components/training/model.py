@@ -26,7 +26,9 @@ import torch
 
 from components.arrays import Float32
 from components.errors import ModelError, first_line
-from components.model import architecture, device
+from components.model import device
+from components.model.architecture.record import max_positions, modules_of
+from components.model.architecture.support import check_supported, check_supported_file
 from components.model.catalog import parse_model
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.files import hub, sources
@@ -65,10 +67,10 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
     folder = files.folder
     strict = {"local_files_only": True, "trust_remote_code": False}
     try:
-        architecture.check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], spec.title)
+        check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], spec.title)
         config = AutoConfig.from_pretrained(folder, **strict)
-        architecture.check_supported(config, spec.title)
-        longest = min(settings.max_length, architecture.max_positions(config))
+        check_supported(config, spec.title)
+        longest = min(settings.max_length, max_positions(config))
         published = _weight_names(folder)
         model = (_encoder if kind == "encoder" else _cross_encoder)(folder, settings, longest)
     except ModelError:
@@ -82,6 +84,10 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
             core.load_state_dict(head_weights(files.adapter, spec.title), strict=False)
     check_finite(core, spec.title)
     new = [name for name, _ in core.named_parameters() if not _is_published(name, published, core.base_model_prefix)]
+    if any(name.startswith(f"{modules_of(core.base_model).blocks_path}.") for name in _of_encoder(new, core)):
+        # The library reads files whose names are not those of the modules (Nomic BERT's): it says itself what it misses.
+        missing = _missing_of_encoder(folder)
+        new = [name for name in new if not _of_encoder([name], core) or _of_encoder([name], core)[0] in missing]
     if kind == "encoder" and any(name.startswith("pooler.") for name in new):
         core.pooler = None  # random and never used: it would be saved as if it meant something
         new = [name for name in new if not name.startswith("pooler.")]
@@ -103,15 +109,40 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
     return model.to(device.choose_device())
 
 
+def _of_encoder(names: Sequence[str], core: Any) -> list[str]:
+    """Those of these parameters of a model that belong to its encoder, by their names within it."""
+    if core.base_model is core:
+        return list(names)
+    prefix = f"{core.base_model_prefix}."
+    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+
+
+def _missing_of_encoder(folder: Path) -> set[str]:
+    """The names of the encoder's parameters for which the files have no value, as the library reads them."""
+    from transformers import AutoModel
+
+    report = AutoModel.from_pretrained(
+        folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, output_loading_info=True
+    )[1]
+    return {str(name) for name in report["missing_keys"]}
+
+
 def _damage(core: Any, settings: TrainingSettings) -> None:
     """Add Gaussian noise to every matrix of the blocks: W' = W + damage * std(W) * N(0, 1), the same for the same seed."""
     random = torch.Generator().manual_seed(settings.seed)  # of its own: what is drawn later stays the same
     with torch.no_grad():
-        for name, module in core.named_modules():
-            if isinstance(module, ADAPTED) and ".layer." in name:
+        blocks = _blocks_of(core)
+        for module in core.modules():
+            if isinstance(module, ADAPTED) and module in blocks:
                 weight = module.weight
                 noise = torch.randn(weight.shape, generator=random, dtype=weight.dtype)
                 weight.add_(settings.damage * weight.std() * noise)
+
+
+def _blocks_of(core: Any) -> set[torch.nn.Module]:
+    """All modules within the blocks of an encoder, or of the encoder of a cross-encoder."""
+    encoder = core.base_model
+    return set(encoder.get_submodule(modules_of(encoder).blocks_path).modules())
 
 
 def _encoder(folder: Path, settings: TrainingSettings, longest: int) -> Any:
@@ -192,13 +223,13 @@ def _add_adapter(core: Any, settings: TrainingSettings, new: set[str]) -> None:
     from peft import LoraConfig
 
     owners = {name.rpartition(".")[0] for name in new}
+    pooler = None if core.base_model is core else getattr(core.base_model, "pooler", None)  # an encoder's is not used
+    adapted = _blocks_of(core) | (set() if pooler is None else set(pooler.modules()))
     targets = [
         name
         for name, module in core.named_modules()
-        if isinstance(module, ADAPTED) and name not in owners and (".layer." in name or name.endswith("pooler.dense"))
+        if isinstance(module, ADAPTED) and name not in owners and module in adapted
     ]
-    if core.base_model is core:  # an encoder: its pooler is not used
-        targets = [name for name in targets if not name.endswith("pooler.dense")]
     core.add_adapter(
         LoraConfig(
             r=settings.adapter_rank,

@@ -1,8 +1,13 @@
-"""How poolings, durations, sizes and counts are written for people."""
+"""How poolings, durations, sizes, counts, and what an encoder is are written for people."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from components.model.trace import POOLING_NAMES
+
+if TYPE_CHECKING:
+    from components.model.architecture.structure import Structure
 
 __all__ = [
     "NUMBERS_EXPLAINED",
@@ -12,8 +17,10 @@ __all__ = [
     "SIMILARITY_NAMES",
     "counted",
     "duration",
+    "how_positions_enter",
     "shortened",
     "size",
+    "structure_in_words",
 ]
 
 POOLINGS_EXPLAINED = {
@@ -58,3 +65,51 @@ INCLUDED_CROSS_ENCODER = (
     "**The included cross-encoder ranks worse than the included model:** over all headlines of the demo corpus, it lowers "
     "Recall@1 from 97 to 90 %."
 )
+
+
+def how_positions_enter(structure: Structure) -> str:
+    """One sentence for a model without position vectors at layer 0; empty for others."""
+    if structure.has_position_vectors:
+        return ""
+    if structure.rotates:
+        return f"{structure.title} has no position vectors: positions enter by rotation in each block."
+    return (
+        f"{structure.title} has no position vectors: in each block, terms for the distance of two tokens are added to their "
+        "attention scores."
+    )
+
+
+def structure_in_words(structure: Structure) -> dict[str, str]:
+    """What an encoder is, by the name of the property."""
+    ways = {
+        "absolute": "a vector for each position, added at layer 0",
+        "relative": "a number for each distance, added to the attention scores",
+        "rotary": "rotation of queries and keys in each block (RoPE)",
+        "disentangled": "vectors for distances, whose products with queries and keys are added to the attention scores",
+    }
+    windows = sorted({window for window in structure.windows if window is not None})
+    local = [block for block, window in enumerate(structure.windows) if window is not None]
+    attention = "each token to all tokens"
+    if windows:
+        attention = (
+            f"in {len(local)} of {len(structure.windows)} blocks only to tokens at most {windows[-1]} positions away, in the "
+            "others to all"
+        )
+    norms = (
+        f"{structure.norm} first: attention and feed-forward read a normalised copy"
+        if structure.normalises_first
+        else f"{structure.norm} after attention and after feed-forward"
+    )
+    sets = len(set(structure.block_weights))
+    return {
+        "Positions": "; ".join(ways[way] for way in structure.positions),
+        "Attention": attention
+        + ("; one matrix for queries, keys and values" if structure.has_fused_projections else ""),
+        "Norms": norms + ("; one more after the last block" if structure.has_final_norm else ""),
+        "Feed-forward": "gated: one projection is multiplied by another"
+        if structure.has_gated_feed_forward
+        else "two dense layers",
+        "Weights of the blocks": f"{counted(sets, 'set')} for {counted(len(structure.block_weights), 'block')}"
+        if structure.shares_blocks
+        else "each block has its own",
+    }

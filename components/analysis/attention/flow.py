@@ -12,7 +12,7 @@ cancel. So can the contributions of several keys: what they add up to may be sho
 
 What they do not show: rollout treats residual and attention as equally strong, and all heads and values as equal,
 so that it becomes more uniform with depth in every model. Norms cover only one block's attention: residual,
-LayerNorm and feed-forward part come after it and can undo it (Kobayashi et al. 2021), and a long vector need
+norms and the feed-forward part come with it or after it and can undo it (Kobayashi et al. 2021), and a long vector need
 not matter for the result. Neither explains a prediction.
 """
 

@@ -1,18 +1,20 @@
 """How much of a score each block and each head adds to the vectors of text A, with text B held fixed.
 
 A token's vector at layer l is a sum: its embedding, and what every head, every feed-forward part and every constant (the
-bias after the heads, the shifts of the LayerNorms) has added to it since (Elhage et al. 2021, "A Mathematical Framework for
+bias after the heads, the shifts of the norms) has added to it since (Elhage et al. 2021, "A Mathematical Framework for
 Transformer Circuits", call it the residual stream). In BERT each addition is followed by a LayerNorm, which scales all that
 was added before. With its denominator held at the value that it has for this token, the LayerNorm is linear, so that the
 sum stays exact (Kobayashi et al. 2021, "Incorporating Residual and Normalization Layers into Analysis of Masked Language
-Models"). Each part's product with the direction of B's vector, divided by the norm of A's, is its share of the cosine.
+Models"). Where norms come first (as in ModernBERT), what is added stays as it is, and only the norm after the last block is
+passed back through; its shift counts as a constant of the last block. Each part's product with the direction of B's vector,
+divided by the norm of A's, is its share of the cosine.
 
-Computed from the end: the direction of B is passed back through each LayerNorm, and at each block the outputs of its heads
+Computed from the end: the direction of B is passed back through each norm, and at each block the outputs of its heads
 are multiplied by it. Pooling is linear, with the maximum taken from the tokens that have it. For the model's own vector the
 split is that of the vectors before its Dense layers.
 
 What it does not show: why a head adds what it adds, since it reads what earlier blocks have added. A block with a small
-share may prepare what a later one adds, and the LayerNorms' denominators depend on all parts. Swap A and B for the other
+share may prepare what a later one adds, and the norms' denominators depend on all parts. Swap A and B for the other
 side.
 """
 
@@ -26,7 +28,7 @@ import numpy as np
 from components.analysis.why.ledger import Term
 from components.analysis.why.token_ledger import HEAD_TERM, cosine_of, pooled_pair, token_weights
 from components.arrays import Float64, arrays_of, cosine, read_only, unit
-from components.model.contributions.block_norms import BlockNorms
+from components.model.contributions.block_norms import BlockNorms, VectorNorm
 from components.model.inside import InsideBlocks
 from components.model.trace import Pooling, Trace
 
@@ -49,7 +51,7 @@ class ResidualSplit:
     embeddings: float  # layer 0
     heads: Float64  # [block, head]
     feed_forward: Float64  # [block]: with its bias
-    constants: Float64  # [block]: the bias after the heads, and the shifts of both LayerNorms
+    constants: Float64  # [block]: the bias after the heads, and the shifts of the norms
     cosine: float  # what they should sum to, computed directly
     terms: tuple[Term, ...] = ()  # of no part of the model
 
@@ -175,14 +177,22 @@ def split_along(
     heads = np.zeros((tokens, layer, n_heads))
     feed_forward, constants = np.zeros((tokens, layer)), np.zeros((tokens, layer))
     back = np.asarray(directions, np.float64)
+    if norms.final is not None and layer == record.n_blocks and layer:
+        before = record.after_attention[-1].astype(np.float64) + record.feed_forward_output[-1]
+        back, shift = _through(norms.final, before, back)
+        constants[:, -1] += shift
     for block in reversed(range(layer)):
-        before = record.after_attention[block].astype(np.float64) + record.feed_forward_output[block]
-        back, shift = _through(norms, block, 1, before, back)
-        constants[:, block] += shift
+        after_attention, after_feed_forward = norms.blocks[block] if norms.blocks else (None, None)
+        if after_feed_forward is not None:
+            before = record.after_attention[block].astype(np.float64) + record.feed_forward_output[block]
+            back, shift = _through(after_feed_forward, before, back)
+            constants[:, block] += shift
         feed_forward[:, block] = np.einsum("td,td->t", back, record.feed_forward_output[block])
-        before = record.hidden_states[block].astype(np.float64) + record.attention_output[block]
-        back, shift = _through(norms, block, 0, before, back)
-        constants[:, block] += shift + back @ record.projection.bias[block]
+        if after_attention is not None:
+            before = record.hidden_states[block].astype(np.float64) + record.attention_output[block]
+            back, shift = _through(after_attention, before, back)
+            constants[:, block] += shift
+        constants[:, block] += back @ record.projection.bias[block]
         mixed = np.matmul(record.attentions[block], record.values[block], dtype=np.float64)  # [head, token, head_dim]
         # The direction in each head's own space: W_O applied backwards.
         asked = np.einsum("hed,td->hte", record.projection.weights[block], back)  # [head, token, head_dim]
@@ -191,12 +201,11 @@ def split_along(
     return embeddings, heads, feed_forward, constants
 
 
-def _through(norms: BlockNorms, block: int, norm: int, before: Float64, after: Float64) -> tuple[Float64, Float64]:
-    """Directions after a LayerNorm [token, dim] as directions before it, and the share of its shift [token].
+def _through(norm: VectorNorm, before: Float64, after: Float64) -> tuple[Float64, Float64]:
+    """Directions after a norm [token, dim] as directions before it, and the share of its shift [token].
 
     `before` is what goes into it. Its denominator is taken as it is.
     """
-    deviation = np.sqrt(before.var(axis=-1) + norms.epsilon[block, norm])  # [token]
-    scaled = after * norms.scale[block, norm]
-    back = (scaled - scaled.mean(axis=-1, keepdims=True)) / deviation[:, None]
-    return back, after @ norms.shift[block, norm]
+    scaled = after * norm.scale
+    centred = scaled - scaled.mean(axis=-1, keepdims=True) if norm.is_centred else scaled
+    return centred / norm.deviation(before)[:, None], after @ norm.shift

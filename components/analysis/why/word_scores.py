@@ -209,6 +209,10 @@ def by_gradient(similarity: PairSimilarity, progress: ReportProgress, is_cancell
     """The gradient of the cosine with respect to each word's input vectors, times these, float64 [word]."""
     if similarity.pooling == "cls" and similarity.layer == 0:
         raise NotApplicable("at layer 0 the vector of [CLS] does not depend on any word")
+    if similarity.backend.structure.ignores_word_lengths:
+        raise NotApplicable(
+            "in this model a norm undoes any scaling of a word vector at once, so that its gradient times itself is always 0"
+        )
     scores = [
         similarity.backend.gradient_times_input(sentence, other, similarity.layer, similarity.pooling)
         for sentence, other in zip(similarity.pair.sentences, similarity.vectors[::-1], strict=True)

@@ -65,7 +65,7 @@ def attention_page(
     `attentions` is float [block, head, query, key] of one sentence or pair, every row summing to 1; `tokens` are
     the pieces along query and key. The neuron view also needs `queries` and `keys`, float [block, head, token, head_dim],
     before the division by the root of head_dim (bertviz divides). Their product is the whole score, except in models with
-    relative positions (MPNet), which add a bias. `second_start` is the position of the first token of sentence B:
+    relative positions (MPNet, DeBERTa), which add to it. `second_start` is the position of the first token of sentence B:
     only with it may `filter` show a part of the attention.
     `blocks` and `heads` (numbers along the first two axes) restrict the data sent; the page keeps their numbers.
     `block` is shown (None: the first one sent), with only `head` or all of its heads. `zoom` enlarges the drawing

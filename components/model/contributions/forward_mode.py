@@ -5,7 +5,7 @@ closed form (Griewank and Walther 2008, "Evaluating Derivatives", chapter 3):
 
     linear in one tensor     f(x)' = f(x')                     a matrix, a mean, a view
     a product                (x y)' = x' y + x y'
-    element by element       f(x)' = f'(x) x'                  GELU, tanh
+    element by element       f(x)' = f'(x) x'                  GELU, SiLU, tanh, a power
     softmax p of x           p' = p (x' - sum(p x'))
     LayerNorm                y' = (x' - mean(x') - y mean(y x')) / deviation,   y = (x - mean) / deviation
 
@@ -160,6 +160,28 @@ def _of_gelu(function: Function, result: torch.Tensor, arguments: Arguments, opt
     return slope * arguments[0].derivatives
 
 
+def _of_silu(function: Function, result: torch.Tensor, arguments: Arguments, options: Any) -> torch.Tensor:
+    share = torch.sigmoid(_still(arguments[0]))
+    slope: torch.Tensor = share + result * (1 - share)
+    return slope * arguments[0].derivatives
+
+
+def _of_tanh(function: Function, result: torch.Tensor, arguments: Arguments, options: Any) -> torch.Tensor:
+    slope: torch.Tensor = 1 - result * result
+    return slope * arguments[0].derivatives
+
+
+def _of_power(function: Function, result: torch.Tensor, arguments: Arguments, options: Any) -> torch.Tensor:
+    moving, exponent = arguments
+    slope: torch.Tensor = exponent * _still(moving) ** (exponent - 1)
+    return slope * moving.derivatives
+
+
+def _of_inverse_root(function: Function, result: torch.Tensor, arguments: Arguments, options: Any) -> torch.Tensor:
+    slope: torch.Tensor = -0.5 * result**3
+    return slope * arguments[0].derivatives
+
+
 def _of_softmax(function: Function, result: torch.Tensor, arguments: Arguments, options: Any) -> torch.Tensor:
     axis = options["dim"] - result.dim() if options["dim"] >= 0 else options["dim"]  # from the end: the same for both
     weighted = arguments[0].derivatives.to(result.dtype) * result
@@ -215,12 +237,18 @@ _Rule = Callable[[Function, torch.Tensor, Arguments, Any], torch.Tensor]
 _LINEAR = (
     *(torch.Tensor.view, torch.Tensor.reshape, torch.Tensor.contiguous, torch.Tensor.expand, torch.Tensor.to),
     *(torch.Tensor.transpose, torch.Tensor.permute, torch.Tensor.__getitem__, torch.Tensor.mean, torch.Tensor.div),
+    *(torch.Tensor.neg, torch.Tensor.__neg__, torch.Tensor.float),
 )
 # Where only the first argument moves. `torch.nn.functional` hands what follows the first over by name.
 _RULES_OF_ONE: dict[Function, _Rule] = {
     **dict.fromkeys(_LINEAR, _of_linear_function),
     functional.dropout: _of_dropout,
     functional.gelu: _of_gelu,
+    functional.silu: _of_silu,
+    torch.tanh: _of_tanh,
+    torch.pow: _of_power,
+    torch.Tensor.pow: _of_power,
+    torch.rsqrt: _of_inverse_root,
     functional.softmax: _of_softmax,
     functional.layer_norm: _of_layer_norm,
 }

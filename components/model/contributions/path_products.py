@@ -36,7 +36,7 @@ from scipy.special import ndtr
 from components.arrays import Float64, arrays_of, read_only
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
-from components.model import architecture
+from components.model.architecture.record import first_blocks, position_ids
 from components.model.contributions.forward_mode import directional_derivatives
 from components.model.loaded import LoadedModel
 from components.model.trace import Pooling, TokenizedSentence
@@ -147,6 +147,7 @@ class _Encode:
 
     def __init__(self, loaded: LoadedModel, run: Callable[[torch.Tensor], torch.Tensor]) -> None:
         self._loaded, self._run = loaded, run
+        self._has_rules = True  # until an operation of the model is found that our forward mode does not know
 
     def __call__(self, words: torch.Tensor) -> Float64:
         """The text's vector, float64 [dim]."""
@@ -172,7 +173,13 @@ class _Encode:
 
         # What has no rule of its own in forward mode needs what inference mode leaves out; no graph is needed.
         with self._loaded.forward_pass(), torch.inference_mode(False), torch.no_grad():
-            return _numpy(directional_derivatives(self._run, place, directions)[:, 0])
+            if self._has_rules:
+                try:
+                    return _numpy(directional_derivatives(self._run, place, directions)[:, 0])
+                except NotImplementedError:  # DeBERTa adds in place
+                    self._has_rules = False
+            along = torch.func.vmap(lambda direction: torch.func.jvp(self._run, (place,), (direction,))[1])
+            return _numpy(along(directions)[:, 0])
 
 
 def steps_of_path(vectors: Float64, steps: int) -> tuple[Float64, Float64]:
@@ -219,11 +226,9 @@ def _encoder(loaded: LoadedModel, sentence: TokenizedSentence, layer: int, pooli
     ids, _, segments = loaded.tokenization.arrays([sentence])
     tensors = loaded.tensors(ids, None, segments)
     ids_on_device = tensors.pop("input_ids")
-    positions = architecture.position_ids(
-        loaded.encoder, ids_on_device
-    )  # of the text, also where the reference is padding
+    positions = position_ids(loaded.encoder.config, ids_on_device)  # of the text, also where the reference is padding
     with loaded.lock:
-        blocks = architecture.first_blocks(loaded.eager(), layer)
+        blocks = first_blocks(loaded.eager(), layer)
     head = loaded.head.on(loaded.device) if pooling == "own" and loaded.head is not None else None
     how = loaded.head.pooling if pooling == "own" and loaded.head is not None else pooling
 

@@ -311,7 +311,7 @@ class Embedder:
         key = (precision, packed, short)
         if key not in self._modules:
             if short:
-                self._modules[key] = loading.short_twin(self._twin(precision, packed, False))
+                self._modules[key] = loading.short_twin(self._twin(precision, packed, False), self.model.structure)
             else:
                 encoder = self.model.encoder
                 encoder = loading.half_copy(encoder) if precision == "bfloat16" else encoder

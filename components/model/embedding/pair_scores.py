@@ -22,6 +22,7 @@ import torch
 from components.arrays import Float32
 from components.errors import ModelError
 from components.jobs import IsCancelled, ReportProgress
+from components.model.architecture.modules import Pool
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK, Precision, Resolved
 from components.model.tokenization import Truncation
@@ -118,14 +119,16 @@ def _logits(embedder: Embedder, precision: Resolved, pairs: Sequence[tuple[list[
     model = embedder.model
     ids, mask, segments = model.tokenization.padded([ids for ids, _ in pairs], [segments for _, segments in pairs])
     with model.forward_pass():
-        scorer = _with_encoder(model.pair_scorer(), embedder.module(precision, ids.shape[1], ids.size))
+        scorer = _with_encoder(
+            model.pair_scorer(), embedder.module(precision, ids.shape[1], ids.size), model.modules.pool
+        )
         # Without padding there is nothing to mask.
         inputs = model.tensors(ids, None if mask.all() else mask, segments)
         logits: Float32 = scorer(**inputs).logits.float().cpu().numpy()
     return logits
 
 
-def _with_encoder(scorer: Any, encoder: torch.nn.Module) -> Any:
+def _with_encoder(scorer: Any, encoder: torch.nn.Module, pool: Pool | None) -> Any:
     """The scorer over another copy of its encoder; its head is the same module, in float32."""
     own = getattr(scorer, scorer.base_model_prefix)
     if encoder is own:
@@ -133,7 +136,7 @@ def _with_encoder(scorer: Any, encoder: torch.nn.Module) -> Any:
     shell = copy.copy(scorer)
     shell._modules = {
         **scorer._modules,
-        scorer.base_model_prefix: _Float32States(encoder, getattr(own, "pooler", None)),
+        scorer.base_model_prefix: _Float32States(encoder, pool),
     }
     return shell
 
@@ -141,13 +144,13 @@ def _with_encoder(scorer: Any, encoder: torch.nn.Module) -> Any:
 class _Float32States(torch.nn.Module):
     """An encoder in any precision whose last hidden state is float32, float32 [pair, token, dim], as its pooled vector is."""
 
-    def __init__(self, encoder: torch.nn.Module, pooler: torch.nn.Module | None) -> None:
+    def __init__(self, encoder: torch.nn.Module, pool: Pool | None) -> None:
         super().__init__()
-        self.encoder, self.pooler = encoder, pooler
+        self.encoder, self.pool = encoder, pool
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         output = self.encoder(*inputs, **options)
         output.last_hidden_state = output.last_hidden_state.float()
-        if self.pooler is not None:
-            output.pooler_output = self.pooler(output.last_hidden_state)
+        if self.pool is not None:
+            output.pooler_output = self.pool(output.last_hidden_state)
         return output

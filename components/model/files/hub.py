@@ -350,7 +350,7 @@ def explained(repo_id: str, kind: RepoKind = MODEL) -> Iterator[None]:
 
 def _check_config(path: Path, repo_id: str) -> None:
     """Refuse a model of another kind before its weights are downloaded."""
-    from components.model.architecture import check_supported_file
+    from components.model.architecture.support import check_supported_file
 
     check_supported_file(json.loads(path.read_text(encoding="utf-8")), repo_id)
 

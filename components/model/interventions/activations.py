@@ -15,7 +15,7 @@ import torch
 
 from components.arrays import Float32, arrays_of, read_only
 from components.model import loading
-from components.model.architecture import block_modules, embedding_module
+from components.model.architecture.modules import Place
 from components.model.loaded import LoadedModel, numpy_of
 from components.model.trace import TokenizedSentence
 
@@ -50,25 +50,27 @@ class Activations:
 
 def activations(model: LoadedModel, sentence: TokenizedSentence) -> Activations:
     """One pass over one text or pair of texts; nothing is replaced. Raises ModelError for states that are not finite."""
-    blocks, heads, tokens = block_modules(model.encoder), model.facts.heads, len(sentence)
+    blocks, heads, tokens = model.modules.blocks, model.facts.heads, len(sentence)
     dim = model.facts.hidden_size
     inner = blocks[0].attention_dense.in_features
     layers = np.full((len(blocks) + 1, tokens, dim), np.nan, np.float32)  # NaN, so that what no hook wrote shows
     parts = {name: np.full((len(blocks), tokens, dim), np.nan, np.float32) for name in ("attention", "feed_forward")}
     mixed = np.full((len(blocks), tokens, inner), np.nan, np.float32)
     inputs = unpadded_inputs(model, sentence)
+    wanted = list(zip(model.modules.layers, layers, strict=True))
+    for block, modules in enumerate(blocks):
+        wanted += [(place, parts[name][block]) for name, place in modules.added.items()]
+        wanted.append((Place(modules.attention_dense, "input"), mixed[block]))
+    targets: dict[tuple[int, str], tuple[Place, list[Float32]]] = {}  # blocks may share their modules
+    for place, target in wanted:
+        targets.setdefault((id(place.module), place.end), (place, []))[1].append(target)
     with model.forward_pass(), ExitStack() as hooks:
-
-        def keep(module: torch.nn.Module, target: Float32) -> None:
-            hooks.callback(module.register_forward_hook(_Reader(target).after).remove)
-
-        keep(embedding_module(model.encoder), layers[0])
-        for block, modules in enumerate(blocks):
-            keep(modules.feed_forward_norm, layers[block + 1])
-            keep(modules.attention_dense, parts["attention"][block])
-            keep(modules.feed_forward_dense, parts["feed_forward"][block])
-            reader = _Reader(mixed[block])
-            hooks.callback(modules.attention_dense.register_forward_pre_hook(reader.before).remove)
+        for place, arrays in targets.values():
+            reader = _Reader(arrays)
+            if place.end == "input":
+                hooks.callback(place.module.register_forward_pre_hook(reader.before).remove)
+            else:
+                hooks.callback(place.module.register_forward_hook(reader.after).remove)
         model.encoder(**inputs)
     if not np.isfinite(layers).all():
         raise loading.not_finite(model.spec.title)
@@ -85,10 +87,14 @@ def unpadded_inputs(model: LoadedModel, sentence: TokenizedSentence, rows: int =
 
 
 class _Reader:
-    """Hooks that copy a module's tensor [1, token, dim] into `target` [token, dim], also where it comes in parts."""
+    """Hooks that copy a module's tensors [1, token, dim] into the targets [token, dim], one after another.
 
-    def __init__(self, target: Float32) -> None:
-        self._target, self._first = target, 0
+    A module that several blocks share is called once for each. With chunk_size_feed_forward in its configuration, a model
+    runs the feed-forward part several times, each time for the next few tokens.
+    """
+
+    def __init__(self, targets: list[Float32]) -> None:
+        self._targets, self._written = targets, 0
 
     def before(self, module: Any, arguments: tuple[torch.Tensor, ...]) -> None:
         self._read(arguments[0])
@@ -97,6 +103,6 @@ class _Reader:
         self._read(output)
 
     def _read(self, tensor: torch.Tensor) -> None:
-        count = tensor.shape[1]
-        self._target[self._first : self._first + count] = numpy_of(tensor[0])
-        self._first += count
+        call, first = divmod(self._written, len(self._targets[0]))
+        self._targets[call][first : first + tensor.shape[1]] = numpy_of(tensor[0])
+        self._written += tensor.shape[1]

@@ -30,7 +30,7 @@ import torch
 from components.arrays import Float32
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import loading
-from components.model.architecture import block_modules, embedding_module
+from components.model.architecture.modules import EncoderModules, Place, numbers_of_uses
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.interventions.activations import Site, unpadded_inputs
 from components.model.loaded import LoadedModel, numpy_of
@@ -119,7 +119,7 @@ def _in_chunks(
             raise Cancelled
         chunk = experiments[start : start + per_pass]
         inputs, changes = unpadded_inputs(model, sentence, len(chunk)), _changes(model, chunk)
-        with model.forward_pass(), _placed(model.encoder, changes, len(sentence)):
+        with model.forward_pass(), _placed(model.modules, changes, len(sentence)):
             results.append(numpy_of(read(inputs)))
         if not np.isfinite(results[-1]).all():
             raise loading.not_finite(model.spec.title)
@@ -174,35 +174,40 @@ def _changes(model: LoadedModel, experiments: Sequence[Experiment]) -> dict[tupl
 
 
 @contextmanager
-def _placed(encoder: Any, changes: dict[tuple[Site, int], _Change], tokens: int) -> Iterator[None]:
+def _placed(modules: EncoderModules, changes: dict[tuple[Site, int], _Change], tokens: int) -> Iterator[None]:
     """Hooks that make these changes in a pass within this context; every hook is removed at its end."""
-    blocks = block_modules(encoder)
     with ExitStack() as hooks:
         for (site, number), change in changes.items():
-            writer = _Writer(change, tokens)
-            if site == "head":
-                handle = blocks[number].attention_dense.register_forward_pre_hook(writer.before)
+            places = _places(modules, site)
+            place = places[number]
+            writer = _Writer(change, tokens, numbers_of_uses([each.module for each in places])[number])
+            if place.end == "input":
+                handle = place.module.register_forward_pre_hook(writer.before)
             else:
-                if site == "layer":
-                    module = blocks[number - 1].feed_forward_norm if number else embedding_module(encoder)
-                else:
-                    module = (
-                        blocks[number].attention_dense if site == "attention" else blocks[number].feed_forward_dense
-                    )
-                handle = module.register_forward_hook(writer.after)
+                handle = place.module.register_forward_hook(writer.after)
             hooks.callback(handle.remove)
         yield
 
 
+def _places(modules: EncoderModules, site: Site) -> list[Place]:
+    """Where the activations of a site are, by layer or by block."""
+    if site == "layer":
+        return list(modules.layers)
+    if site == "head":
+        return [Place(block.attention_dense, "input") for block in modules.blocks]
+    return [block.added[site] for block in modules.blocks]
+
+
 class _Writer:
-    """Hooks that return a module's tensor [row, token, dim] with the changes made.
+    """Hooks that return a module's tensor [row, token, head, dim] with the changes made.
 
     With chunk_size_feed_forward in its configuration a model runs the feed-forward part several times in a pass, each
-    time for the next few tokens: the positions are then counted from the first of them.
+    time for the next few tokens: the positions are then counted from the first of them. Where blocks share a module, it is
+    called once for each, and the changes are made in the call of this number only.
     """
 
-    def __init__(self, change: _Change, tokens: int) -> None:
-        self._change, self._tokens, self._first = change, tokens, 0
+    def __init__(self, change: _Change, tokens: int, call: int) -> None:
+        self._change, self._tokens, self._call, self._seen = change, tokens, call, 0
 
     def before(self, module: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
         return (self._written(arguments[0]), *arguments[1:])
@@ -211,8 +216,11 @@ class _Writer:
         return self._written(output)
 
     def _written(self, tensor: torch.Tensor) -> torch.Tensor:
-        change, first, count = self._change, self._first, tensor.shape[1]
-        self._first = (first + count) % self._tokens
+        change, count = self._change, tensor.shape[1]
+        call, first = divmod(self._seen, self._tokens)
+        self._seen += count
+        if call != self._call:
+            return tensor
         here = (change.positions >= first) & (change.positions < first + count)
         changed = tensor.clone()
         by_head = changed.view(*tensor.shape[:2], change.of_heads, -1)  # [row, token, head, dim]

@@ -34,10 +34,10 @@ FLOW_HELP = (
 FIGURES = {"token": "One token", "all": "All tokens"}
 SPECIAL_HELP = "[CLS] and [SEP] often have so large a share that those of all other tokens look equally small."
 NOT_SHOWN = {
-    "rollout": "Value vectors, feed-forward parts and LayerNorms: rollout uses nothing but the attentions. It becomes more "
+    "rollout": "Value vectors, feed-forward parts and norms: rollout uses nothing but the attentions. It becomes more "
     "even with each block in every model.",
     "norms": "What is left of a contribution: those of several tokens can point in opposite directions and cancel. The effect "
-    "of the residual and the LayerNorm that follow is not included either.",
+    "of the residual and of norms is not included either.",
 }
 
 

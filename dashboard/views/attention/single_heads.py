@@ -51,7 +51,7 @@ HOW_TO = {
     "model": "Each small picture is one head: rows are blocks, columns are heads. Click a picture to enlarge it. Look for "
     "shapes: parallel lines go to the same or neighbouring tokens; many lines into one token often go to [CLS] or [SEP].",
     "neuron": "Point at a token on the left to see its query. The query times each key, dimension by dimension, sums to "
-    "the score. Softmax turns the scaled scores into attention (MPNet also adds a term for the distance). Blue is positive, "
+    "the score. Softmax turns the scaled scores into attention{exceptions}. Blue is positive, "
     "orange is negative. Click − to see all tokens' attention as lines, and + to see the vectors again.",
 }
 
@@ -116,7 +116,24 @@ def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
             st.markdown(f":material/insights: {_opened_pair(model_input)}")
         if view != "model":
             say_pattern(model_input)
-        figures.reading(HOW_TO[view], NOT_SHOWN, stacked=view == "head")
+        how_to = HOW_TO[view].format(exceptions=_exceptions(model_input)) if view == "neuron" else HOW_TO[view]
+        figures.reading(how_to, NOT_SHOWN, stacked=view == "head")
+
+
+def _exceptions(model_input: AttentionInput) -> str:
+    """What else makes attention of queries and keys in this model and block, in brackets; empty if nothing does."""
+    structure = model_input.backend.structure
+    window = structure.windows[model_input.block]
+    parts = []
+    if structure.rotates:
+        parts.append("queries and keys are shown after rotation by their positions")
+    if structure.adds_to_scores:
+        parts.append(
+            f"{structure.title} also adds {'terms' if structure.has_disentangled_terms else 'a term'} for the distance"
+        )
+    if window is not None:
+        parts.append(f"in this block only to tokens at most {window} positions away")
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _range(noun: str, numbers: range) -> str:

@@ -180,8 +180,8 @@ def inside(backend: Backend) -> None:
         message=f"In block {block} {larger} changes the tokens more: on average attention turns their vectors by "
         f"{attention:.0f}°, feed-forward by {feed_forward:.0f}°.",
         read="A token's vector is a direction with a length. Each bar is the angle between the vector before and after one "
-        "step: 0° means that the direction is unchanged, and at 90° the two have nothing in common. A step adds a vector "
-        "to the token's vector and brings the sum to one scale (LayerNorm).",
+        "step: 0° means that the direction is unchanged, and at 90° the two have nothing in common. "
+        + _step_in_words(backend, block),
         not_shown="Which of the two steps matters more for the model's answer.",
     )
     parts = {
@@ -198,11 +198,27 @@ def inside(backend: Backend) -> None:
         key="inside_norms",
         code=snippets.lengths(pair.input(backend), block),
         alt=f"Points: lengths of each token's vector before block {block}, and of what attention and feed-forward add",
-        read="Grey is the token's vector before the block. Attention adds its vector to it, and the sum goes through a "
-        "first LayerNorm. The vector of feed-forward is added to what that LayerNorm gives, and the sum goes through a second "
-        "one. Each grid line is ten times the one below (a logarithmic scale). A length is also called a norm.",
+        read="Grey is the token's vector before the block. "
+        + (
+            "Attention reads a normalised copy and adds its vector to the token's; then feed-forward does the same. "
+            if backend.structure.normalises_first
+            else "Attention adds its vector to it, and the sum goes through a first LayerNorm. The vector of feed-forward is "
+            "added to what that LayerNorm gives, and the sum goes through a second one. "
+        )
+        + "Each grid line is ten times the one below (a logarithmic scale). A length is also called a norm.",
         not_shown="Whether the added vector points along the token's vector or across it: see the figure above.",
     )
+
+
+def _step_in_words(backend: Backend, block: int) -> str:
+    """What a step does to a token's vector."""
+    structure = backend.structure
+    if not structure.normalises_first:
+        return "A step adds a vector to the token's vector and brings the sum to one scale (LayerNorm)."
+    text = f"A step adds a vector to the token's vector. In {structure.title} nothing scales the sum"
+    if structure.has_final_norm and block == len(structure.windows) - 1:
+        return f"{text} but a {structure.norm} after the last block, which belongs to the feed-forward step here."
+    return f"{text} inside the block."
 
 
 def tokens(backend: Backend) -> None:

@@ -15,6 +15,7 @@ from dashboard.ui import controls, figures, layer_figures, messages, model_gate,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from components.model.architecture.structure import Structure
     from components.model.trace import Pooling, TokenizedSentence
 
 CARDS = 3  # per row: the titles of more would be truncated
@@ -56,7 +57,7 @@ def _example() -> None:
         _list(sentences, None if are_whole else choice)
         if len(texts) > len(shown):
             st.caption(f"The first {len(shown)} of {len(texts)} sentences.")
-        st.markdown(_explanation(sentences, None if are_whole else choice, backend.own_pooling))
+        st.markdown(_explanation(sentences, None if are_whole else choice, backend.own_pooling, backend.structure))
         messages.hint("sentences" if are_whole else "across")
         st.page_link(navigation.page_of("layers"), label="More on the Layers page", icon=":material/show_chart:")
     if are_whole:
@@ -95,7 +96,10 @@ def _list(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | N
 
 
 def _explanation(
-    sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | None, own_pooling: Pooling
+    sentences: Sequence[TokenizedSentence],
+    choice: word_choice.Choice | None,
+    own_pooling: Pooling,
+    structure: Structure,
 ) -> str:
     """What the figure compares, in words."""
     if choice is None:
@@ -117,8 +121,13 @@ def _explanation(
             "Each curve compares two of the marked words. At layer 0 they differ because they are different words; then each "
             "block mixes in the words around them."
         )
+    start = (
+        "almost the same: only their positions differ"
+        if structure.has_position_vectors
+        else "the same, because positions do not enter there"
+    )
     return (
-        "At layer 0 the vectors of the marked word are almost the same: only their positions differ. Then each block mixes "
+        f"At layer 0 the vectors of the marked word are {start}. Then each block mixes "
         "in the words around it, and the vectors become different."
     )
 

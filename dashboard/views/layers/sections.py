@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard.ui import controls, layer_figures, messages, word_choice
+from dashboard.ui import controls, layer_figures, messages, word_choice, wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,11 @@ def words(models: Sequence[Backend], view: str) -> None:
         for name in word_choice.missing(choice, sentences, trace):
             st.warning(
                 f"{messages.escape(model.spec.title)} has no token for {messages.escape(name)}, so it has no curve for it."
+            )
+    for model in models:
+        if view == "across" and not model.structure.has_position_vectors:
+            st.caption(
+                f"{wording.how_positions_enter(model.structure)} So at layer 0 a word has one vector everywhere."
             )
     messages.truncations(models, traces)
     layer_figures.compare_words(models, traces, choice, sentences, key="words", scale=scale, place=figure)

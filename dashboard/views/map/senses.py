@@ -113,7 +113,7 @@ def senses(backend: Backend) -> None:
         "the most frequent sense is always guessed.",
         answer=_answer(curve, best, len(labels)),
     )
-    _curve_figure(curve, word, labels, snippets.sense_curve(code))
+    _curve_figure(curve, word, labels, snippets.sense_curve(code), backend.structure.has_position_vectors)
     if source == "demo":
         _all_words(backend, labelled)
 
@@ -195,7 +195,7 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet | No
     return token_set.choose(occurrences, chosen, {"sense": labels})
 
 
-def _curve_figure(curve: SenseCurve, word: str, labels: list[str], code: Snippet) -> None:
+def _curve_figure(curve: SenseCurve, word: str, labels: list[str], code: Snippet, has_position_vectors: bool) -> None:
     layers = len(curve.accuracy)
     majority = np.full(layers, curve.majority, np.float32)
     counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
@@ -216,8 +216,13 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str], code: Snippet
         alt=f"Curves over the layers of how well the senses of {word} separate",
         read=f"Each occurrence of “{messages.escape(word)}” is one vector ({messages.escape(counts)}). The first curve is the "
         "share of occurrences whose nearest other one, by cosine, has the same sense. The silhouette is 1 if the senses are "
-        "well separated and 0 if they overlap. At layer 0 the vectors of one word differ by their positions alone: the "
-        "nearest one says nothing about the sense, and its share can lie below guessing.",
+        "well separated and 0 if they overlap. At layer 0 "
+        + (
+            "the vectors of one word differ by their positions alone"
+            if has_position_vectors
+            else "all vectors of one word are the same"
+        )
+        + ": the nearest one says nothing about the sense, and its share can lie below guessing.",
         not_shown=f"That the model uses these senses. One of {len(labels)} sentences changes the share by "
         f"{100 / len(labels):.0f} points, so small differences between layers mean nothing. People assigned the sense labels.",
         table=lambda: pd.DataFrame(

@@ -25,7 +25,7 @@ VIEWS = {
     "zero": navigation.View(
         "Parts of layer 0",
         "What is a token before the first block?",
-        "Layer 0 is the sum of a word, a position and a token type (segment) vector, normalised.",
+        "Layer 0 is made of a vector for the piece and, in most models, vectors for its position and its token type (segment).",
     ),
     "catalog": navigation.View(
         "All available models",

@@ -16,9 +16,10 @@ from components.model.catalog import CATALOG
 from components.model.files import hub
 from components.snippets import tokens as snippets
 from dashboard import caching
-from dashboard.ui import controls, figures
+from dashboard.ui import controls, figures, wording
 
 if TYPE_CHECKING:
+    from components.model.architecture.structure import Structure
     from components.model.backend import Backend
     from components.model.trace import Trace
     from components.snippets.code import Input
@@ -48,7 +49,9 @@ def parameters(backend: Backend) -> None:
     )
     _sizes(backend)  # before the explanations: on the first screen
     figures.reading(
-        f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for each block"
+        f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for "
+        + ("the blocks that share their weights" if backend.structure.shares_blocks else "each block")
+        + (", one for the norm after the last block" if backend.structure.has_final_norm else "")
         + (", and one for the pooler, a dense layer after the last block" if backend.has_pooler else "")
         + ". Colours mark the parts. Hover for exact counts.",
         "How much each part matters: a part with few parameters can have a large effect.",
@@ -89,7 +92,8 @@ def provenance(backend: Backend) -> None:
         "Source": source,
         "Revision": backend.revision,
         "Licence": backend.spec.licence or "not known here: see the page of the model",
-        "Architecture": backend.facts.architecture,
+        "Architecture": backend.structure.title,
+        **wording.structure_in_words(backend.structure),
         "Masked-LM head": "published with the model" if backend.spec.masked_lm else "none",
         "Pooler": "yes" if backend.has_pooler else "none in this model's weights",
         "Memory of the weights": f"{size:,.0f} MiB in {backend.precision}",
@@ -214,39 +218,66 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     norms = parts_analysis.part_norms(trace, row)
     lengths = dict(zip(norms.names, norms.values, strict=True))
     normalised = lengths.pop("layer 0")  # often ten times as long: beside it the parts could not be compared
+    missing = wording.how_positions_enter(backend.structure)
+    if missing:
+        st.markdown(f":material/info: {missing}")
     figures.part_bars(
         lengths,
         [token.piece for token in trace.sentences[row].tokens],
-        f"Length of each part, sentence {row + 1}",
+        f"Length of each part, sentence {row + 1}"
+        if len(lengths) > 1
+        else f"Length of the word vectors, sentence {row + 1}",
         key="part_norms",
         code=snippets.part_norms(controls.current_input(backend), row),
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",
-        message=_longest_part(lengths, normalised),
-        read="Each group of bars is a token: its parts and their sum, before LayerNorm. A long part has a large effect on the "
-        "direction of the sum.",
-        not_shown="Directions: two long parts can still cancel each other.",
+        message=_longest_part(lengths, normalised, backend.structure),
+        read="Each group of bars is a token: its parts and their sum, as they are added. A long part has a large effect on "
+        "the direction of the sum."
+        if len(lengths) > 1
+        else "Each bar is a token: the length of the vector that its piece is looked up as.",
+        not_shown="Directions: two long parts can still cancel each other."
+        if len(lengths) > 1
+        else "Directions: two words with equally long vectors can have nothing in common.",
     )
-    st.markdown(
-        "Layer 0 is the sum of a **word** vector, a **position** vector"
-        + (" and a **token type (segment)** vector" if trace.embedding_parts.segment is not None else "")
-        + ", normalised to one scale (LayerNorm). If a word occurs twice, only the position vector differs."
-    )
+    st.markdown(_sum_of_parts(backend.structure))
     controls.token_chips(trace.sentences, chosen, "chips_zero", unknown_id=backend.tokenization.unknown_id)
-    _part_cosines(trace, chosen, controls.current_input(backend))
+    _part_cosines(trace, chosen, controls.current_input(backend), backend.structure)
 
 
-def _longest_part(lengths: Mapping[str, np.ndarray], normalised: np.ndarray) -> str:
+def _sum_of_parts(structure: Structure) -> str:
+    """How layer 0 is computed, and why a part is missing, in words."""
+    names = {
+        "word": "a **word** vector",
+        "position": "a **position** vector",
+        "segment": "a **token type (segment)** vector",
+        "task": "a **task** vector (the first task's)",
+    }
+    *parts, last = [names[part] for part in structure.layer_zero_parts]
+    steps = {"norm": "normalised to one scale (LayerNorm)", "projection": "projected to another size"}
+    text = f"Layer 0 is the sum of {', '.join(parts)} and {last}" if parts else f"Layer 0 is {last} alone"
+    text += "".join(f", {steps[step]}" for step in structure.layer_zero_steps) + "."
+    if not structure.has_position_vectors:
+        return f"{text} A word has the same layer 0 wherever it stands."
+    return f"{text} If a word occurs twice, only the position vector differs."
+
+
+def _longest_part(lengths: Mapping[str, np.ndarray], normalised: np.ndarray, structure: Structure) -> str:
     """What the bars say: part to lengths [token], and the lengths of layer 0 [token]."""
     means = sorted(((values.mean(), name) for name, values in lengths.items() if name != "sum"), reverse=True)
     longest, *others = means
-    rest = " and ".join(f"{mean:.1f} ({name})" for mean, name in others)
+    text = f"The word vectors have a length of {longest[0]:.1f} on average."
+    if others:
+        rest = " and ".join(f"{mean:.1f} ({name})" for mean, name in others)
+        text = f"The **{longest[1]}** part is the longest: {longest[0]:.1f} on average, against {rest}."
+    if "norm" not in structure.layer_zero_steps:
+        return f"{text} Nothing normalises them at layer 0."
     return (
-        f"The **{longest[1]}** part is the longest: {longest[0]:.1f} on average, against {rest}. LayerNorm then scales each "
-        f"sum: the vectors of layer 0 have lengths from {normalised.min():.1f} to {normalised.max():.1f}."
+        f"{text} LayerNorm then scales each {'sum' if others else 'one'}: the vectors of layer 0 have lengths from "
+        f"{normalised.min():.1f} to {normalised.max():.1f}."
     )
 
 
-def _part_cosines(trace: Trace, chosen: tuple[int, ...], read: Input) -> None:
+def _part_cosines(trace: Trace, chosen: tuple[int, ...], read: Input, structure: Structure) -> None:
     if len(chosen) < 2:
         st.info("Add a second sentence to compare the parts of a word in two sentences.")
         return
@@ -261,8 +292,13 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...], read: Input) -> None:
         code=snippets.part_cosines(read, chosen, pairs),
         alt="Bars: cosine of each part of layer 0 between the chosen tokens, for pairs of sentences",
         read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "
-        "cosine of the word parts is 1. At the same position layer 0 is identical; at another position the position parts "
-        "differ, so that the cosine of layer 0 is close to 1 but not exactly 1.",
+        "cosine of the word parts is 1. "
+        + (
+            "At the same position layer 0 is identical; at another position the position parts differ, so that the cosine of "
+            "layer 0 is close to 1 but not exactly 1."
+            if structure.has_position_vectors
+            else "So is that of layer 0, which does not depend on the position here."
+        ),
         not_shown="The context: at layer 0 no token has information about other tokens yet."
         + (f" The first {MOST_PAIRS} of {len(all_pairs)} pairs are shown." if len(all_pairs) > len(pairs) else ""),
         table=lambda: pd.DataFrame(

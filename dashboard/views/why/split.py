@@ -79,7 +79,8 @@ def draw(backend: Backend) -> None:
         context.line(score)
     if split_by == "blocks":
         length = controls.length_for(backend)
-        split_figures.blocks(residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length), layer, code)
+        parts = residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length)
+        split_figures.blocks(parts, layer, backend.structure, code)
     elif split_by == "words":
         result = _down_to_words(backend, texts, layer, pooling, reference, steps)
         if result is not None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from components.analysis.why.integrated_jacobians import IntegratedLedger
     from components.analysis.why.ledger import Ledger, Part, Term, TopPair
     from components.analysis.why.residual_split import ResidualSplit
+    from components.model.architecture.structure import Structure
     from components.model.trace import TokenizedSentence
     from components.snippets import why as snippets
     from components.snippets.code import Snippet
@@ -125,7 +126,7 @@ def words_as_typed(
     )
 
 
-def blocks(split: ResidualSplit, layer: int, code: snippets.Split) -> None:
+def blocks(split: ResidualSplit, layer: int, structure: Structure, code: snippets.Split) -> None:
     """What each block and head of the model adds, as a heatmap, and the sum of each block."""
     best, lowest = split.top(2), split.lowest()
     listed = " and ".join(f"{part.name} ({signed(part.contribution, 2)})" for part in best)
@@ -190,11 +191,15 @@ def blocks(split: ResidualSplit, layer: int, code: snippets.Split) -> None:
     figures.reading(
         "A token's vector is its embedding plus all that heads and feed-forward parts have added. Each part's share of the "
         "score is its product with the direction of B's vector. Orange raises the score, blue lowers it. Constants are the "
-        "bias after the heads and the shifts of the LayerNorms, which every token gets.",
+        "bias after the heads and the shifts of the norms, which every token gets.",
         NOT_A_CAUSE
-        + "Each later LayerNorm scales what was added before it; it is taken with the scale that it has for this text, "
-        "though every part has a say in that scale. What a head adds depends on what earlier blocks added. B is held "
-        "fixed: swap A and B for its parts.",
+        + (
+            "What is added stays as it is up to the last layer, where a norm scales it; that norm is taken with the scale "
+            if structure.normalises_first
+            else "Each later LayerNorm scales what was added before it; it is taken with the scale "
+        )
+        + "that it has for this text, though every part has a say in that scale. What a head adds depends on what earlier "
+        "blocks added. B is held fixed: swap A and B for its parts.",
     )
 
 

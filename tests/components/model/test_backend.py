@@ -116,41 +116,66 @@ def test_every_output_equals_plain_transformers(both, pairs, attentions):
     assert [sentence.text for sentence in trace.sentences] == TEXTS
 
 
-def test_which_models_have_a_pooler_and_segments(both):
+WITHOUT_POOLER = {"distilbert", "electra", "modernbert", "deberta-v2", "nomic_bert", "eurobert"}
+WITH_SEGMENTS = {"bert", "electra", "ernie", "albert", "nomic_bert"}
+WITHOUT_POSITIONS = {"modernbert", "deberta-v2", "nomic_bert", "eurobert"}
+
+
+def test_which_models_have_a_pooler_segments_and_position_vectors(both):
     backend, plain = both
     architecture = plain.models[False].config.model_type
-    assert backend.has_pooler == (architecture not in {"distilbert", "electra"})
-    assert (backend.facts.segments > 1) == (architecture in {"bert", "electra"})
+    assert backend.has_pooler == (architecture not in WITHOUT_POOLER)
+    assert (backend.facts.segments > 1) == (architecture in WITH_SEGMENTS)
+    assert backend.structure.has_position_vectors == (architecture not in WITHOUT_POSITIONS)
 
 
-def test_layer_0_is_the_norm_of_the_sum_of_its_parts(both):
+def after_the_sum(model, total):
+    """What each architecture makes of the sum of its parts."""
+    kind = model.config.model_type
+    if kind in {"xlm-roberta-xl", "eurobert"}:
+        return total
+    if kind == "modernbert":
+        return model.embeddings.norm(total)
+    if kind == "deberta-v2" and model.embeddings.embed_proj is not None:
+        total = model.embeddings.embed_proj(total)
+    normed = model.embeddings.LayerNorm(total)
+    if kind == "albert":
+        return model.encoder.embedding_hidden_mapping_in(normed)
+    return model.embeddings_project(normed) if hasattr(model, "embeddings_project") else normed
+
+
+def test_layer_0_is_made_of_the_sum_of_its_parts(both):
     backend, plain = both
-    model = plain.models[False]
     for pairs in (None, PAIRS):
         trace = backend.trace(TEXTS, pairs)
+        assert tuple(trace.embedding_parts.named) == backend.structure.layer_zero_parts
         with torch.inference_mode():
-            layer_0 = model.embeddings.LayerNorm(torch.from_numpy(trace.embedding_parts.total))
-            if hasattr(model, "embeddings_project"):
-                layer_0 = model.embeddings_project(layer_0)
-        assert_close(trace.hidden_states[0], layer_0)
+            layer_0 = after_the_sum(plain.models[False], torch.from_numpy(trace.embedding_parts.total)).numpy()
+        real = trace.attention_mask.astype(bool)  # DeBERTa sets padding to zero
+        assert_close(trace.hidden_states[0][real], layer_0[real])
 
 
 def test_each_part_is_a_row_of_its_table(both):
     backend, plain = both
-    table = plain.models[False].embeddings
+    model = plain.models[False]
     trace = backend.trace(TEXTS, PAIRS)
     parts = trace.embedding_parts
-    np.testing.assert_array_equal(parts.word, table.word_embeddings.weight.detach().numpy()[trace.input_ids])
-    # The same position has the same vector in every sentence, two positions never have.
-    shortest = min(len(sentence) for sentence in trace.sentences)
-    for row in range(1, len(TEXTS)):
-        np.testing.assert_array_equal(parts.position[row, :shortest], parts.position[0, :shortest])
-    assert len(np.unique(parts.position[0, :shortest], axis=0)) == shortest
+    words = model.get_input_embeddings().weight.detach().numpy()
+    np.testing.assert_array_equal(parts.word, words[trace.input_ids])
+    if backend.structure.has_position_vectors:
+        # The same position has the same vector in every sentence, two positions never have.
+        shortest = min(len(sentence) for sentence in trace.sentences)
+        for row in range(1, len(TEXTS)):
+            np.testing.assert_array_equal(parts.position[row, :shortest], parts.position[0, :shortest])
+        assert len(np.unique(parts.position[0, :shortest], axis=0)) == shortest
+    else:
+        assert parts.position is None
     if backend.facts.segments == 0:
         assert parts.segment is None
     else:
         types = np.zeros_like(trace.input_ids) if trace.token_type_ids is None else trace.token_type_ids
-        np.testing.assert_array_equal(parts.segment, table.token_type_embeddings.weight.detach().numpy()[types])
+        rows = model.embeddings.token_type_embeddings.weight.detach().numpy()[types]
+        np.testing.assert_array_equal(parts.segment, rows)
 
 
 def test_padding_does_not_change_a_result(both):
@@ -409,7 +434,7 @@ def test_the_eager_twin_is_the_same_weights_with_another_attention(both):
     assert all(eager[name].data_ptr() == fast[name].data_ptr() for name in fast)
     assert backend.loaded.eager() is not backend.encoder
     assert backend.loaded.eager().config._attn_implementation == "eager"
-    if backend.facts.architecture != "mpnet":  # which has no other kind
+    if not backend.structure.has_own_attention_code:  # else there may be no other kind
         assert backend.encoder.config._attn_implementation == "sdpa"
         assert backend.trace(["the bank"]).attentions is None
 

@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 from transformers import (
+    AlbertConfig,
+    AlbertModel,
     BertConfig,
     BertModel,
     DistilBertConfig,
     DistilBertModel,
     ElectraConfig,
     ElectraModel,
+    ModernBertConfig,
+    ModernBertModel,
     MPNetConfig,
     MPNetModel,
     RobertaConfig,
@@ -21,7 +25,7 @@ from transformers import (
 )
 
 from components.errors import InputError
-from components.model import architecture
+from components.model.architecture.record import facts_of
 from components.model.catalog import CATALOG, ModelSpec, catalog_spec, parse_model
 
 
@@ -48,6 +52,10 @@ def model_of(facts):
             return RobertaModel(RobertaConfig(**offset, type_vocab_size=facts.segments))
         if facts.architecture == "mpnet":
             return MPNetModel(MPNetConfig(**offset))
+        if facts.architecture == "modernbert":
+            return ModernBertModel(ModernBertConfig(**sizes))
+        if facts.architecture == "albert":
+            return AlbertModel(AlbertConfig(**sizes, embedding_size=128, type_vocab_size=facts.segments))
         assert facts.architecture == "distilbert"
         return DistilBertModel(
             DistilBertConfig(
@@ -64,7 +72,7 @@ def model_of(facts):
 @pytest.mark.parametrize("spec", CATALOG, ids=lambda spec: spec.key)
 def test_a_model_built_from_an_entrys_facts_has_exactly_these_facts(spec):
     model = model_of(spec.facts)
-    assert architecture.facts_of(model.config, model) == spec.facts
+    assert facts_of(model.config, model) == spec.facts
 
 
 def test_bert_base_reads_as_published():

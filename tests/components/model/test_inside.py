@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import random
 import threading
 
@@ -13,7 +12,7 @@ import torch
 
 from components.errors import InputError
 from components.model import inside as inside_module
-from components.model.architecture import block_modules
+from components.model.architecture.record import modules_of
 from components.model.backend import Backend, TraceOptions
 from components.model.catalog import ModelSpec
 from components.model.inside import InsideBlocks, size_in_bytes
@@ -54,11 +53,31 @@ def assert_close(ours, theirs, atol=1e-5):
 
 
 def normed(module, array):
-    """A LayerNorm of the model on a float32 array [token, dim], worked out in float64."""
+    """A norm of the model on a float32 array [token, dim], worked out in float64."""
     wide = array.astype(np.float64)
+    scale = module.weight.detach().numpy()
+    if not isinstance(module, torch.nn.LayerNorm):  # RMSNorm
+        return wide / np.sqrt((wide**2).mean(-1, keepdims=True) + module.variance_epsilon) * scale
     centred = wide - wide.mean(-1, keepdims=True)
-    scale, shift = (parameter.detach().numpy() for parameter in (module.weight, module.bias))
+    shift = 0 if module.bias is None else module.bias.detach().numpy()
     return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + module.eps) * scale + shift
+
+
+def rotated(backend, block, vectors):
+    """Vectors [token, head_dim] as points of the complex plane, turned by angles from the configuration."""
+    config, half = backend.encoder.config, vectors.shape[1] // 2
+    settings = config.rope_parameters
+    settings = settings[config.layer_types[block]] if hasattr(config, "layer_types") else settings
+    speeds = settings["rope_theta"] ** (-np.arange(half) / half)
+    turned = (vectors[:, :half] + 1j * vectors[:, half:]) * np.exp(1j * np.arange(len(vectors))[:, None] * speeds)
+    return np.concatenate([turned.real, turned.imag], axis=1)
+
+
+def read_by_attention(backend, record, block):
+    """What a block's attention reads [token, dim]: its input, or a normalised copy."""
+    norm = backend.loaded.modules.blocks[block].attention_norm
+    states = record.hidden_states[block]
+    return normed(norm, states) if backend.structure.normalises_first and norm is not None else states
 
 
 def arrays_of(record):
@@ -84,55 +103,74 @@ def test_shapes(backend, record):
     facts, tokens = backend.facts, len(record.sentence)
     vectors = (facts.layers, tokens, facts.hidden_size)
     by_head = (facts.layers, facts.heads, tokens, facts.hidden_size // facts.heads)
+    terms = ("content_to_position", "position_to_content") if "disentangled" in backend.structure.positions else ()
     assert {name: array.shape for name, array in arrays_of(record).items()} == {
         "hidden_states": (facts.layers + 1, tokens, facts.hidden_size),
         **dict.fromkeys(("attention_output", "after_attention", "feed_forward_output"), vectors),
         **dict.fromkeys(("queries", "keys", "values"), by_head),
-        "attentions": (facts.layers, facts.heads, tokens, tokens),
+        **dict.fromkeys(("attentions", *terms), (facts.layers, facts.heads, tokens, tokens)),
         "value_norms": by_head[:3],
         "weights": (facts.layers, facts.heads, by_head[3], facts.hidden_size),
         "bias": (facts.layers, facts.hidden_size),
     }
     assert all(array.dtype == np.float32 and np.isfinite(array).all() for array in arrays_of(record).values())
     assert record.n_blocks == facts.layers
-    assert record.nbytes == size_in_bytes(facts, tokens)
+    assert record.nbytes == size_in_bytes(facts, tokens, score_terms=len(terms))
 
 
 def test_attention_is_added_to_the_blocks_input_and_normed(backend, record):
-    for block, modules in enumerate(block_modules(backend.encoder)):
+    for block, modules in enumerate(backend.loaded.modules.blocks):
         total = record.hidden_states[block] + record.attention_output[block]
-        assert_close(record.after_attention[block], normed(modules.attention_norm, total))
+        expected = total if backend.structure.normalises_first else normed(modules.attention_norm, total)
+        assert_close(record.after_attention[block], expected)
 
 
 def test_the_feed_forward_part_is_added_to_that_and_gives_the_next_layer(backend, record):
-    for block, modules in enumerate(block_modules(backend.encoder)):
+    final = backend.loaded.modules.final_norm
+    for block, modules in enumerate(backend.loaded.modules.blocks):
         total = record.after_attention[block] + record.feed_forward_output[block]
-        assert_close(record.hidden_states[block + 1], normed(modules.feed_forward_norm, total))
+        if not backend.structure.normalises_first:
+            total = normed(modules.feed_forward_norm, total)
+        if final is not None and block == record.n_blocks - 1:
+            total = normed(final, total)
+        assert_close(record.hidden_states[block + 1], total)
 
 
 def test_queries_and_keys_give_the_attentions(backend, record):
-    tokens, head_dim = record.queries.shape[2:]
-    scores = record.queries.astype(np.float64) @ record.keys.swapaxes(-1, -2).astype(np.float64) / math.sqrt(head_dim)
-    if backend.facts.architecture == "mpnet":  # the only one with a bias by distance
-        with torch.inference_mode():
-            scores += backend.encoder.encoder.compute_position_bias(torch.zeros(1, tokens, 1)).numpy()
-    exponentials = np.exp(scores - scores.max(-1, keepdims=True))
-    assert_close(record.attentions, exponentials / exponentials.sum(-1, keepdims=True))
+    tokens = record.queries.shape[2]
+    distances = np.abs(np.subtract.outer(np.arange(tokens), np.arange(tokens)))
+    for block, window in enumerate(backend.structure.windows):
+        parts = record.score_parts(block)
+        assert len(parts) == (3 if "disentangled" in backend.structure.positions else 1)
+        scores = sum(part.astype(np.float64) for part in parts.values())
+        if "relative" in backend.structure.positions:  # a bias by distance, which is not in the record
+            with torch.inference_mode():
+                scores += backend.encoder.encoder.compute_position_bias(torch.zeros(1, tokens, 1)).numpy()[0]
+        if window is not None:
+            scores = np.where(distances <= window, scores, -np.inf)
+        exponentials = np.exp(scores - scores.max(-1, keepdims=True))
+        assert_close(record.attentions[block], exponentials / exponentials.sum(-1, keepdims=True))
 
 
-def test_the_heads_are_the_projections_of_the_blocks_input(backend, record):
+def test_the_heads_are_the_projections_of_what_attention_reads(backend, record):
     """With the weights cut up by head here once more, by hand."""
     heads, head_dim = record.values.shape[1], record.values.shape[3]
-    for block, modules in enumerate(block_modules(backend.encoder)):
-        for array, dense in (
+    for block, modules in enumerate(backend.loaded.modules.blocks):
+        states = read_by_attention(backend, record, block)
+        for array, part in (
             (record.queries, modules.query),
             (record.keys, modules.key),
             (record.values, modules.value),
         ):
-            weight, bias = dense.weight.detach().numpy(), dense.bias.detach().numpy()
+            weight = part.linear.weight.detach().numpy()[part.first : part.first + part.size]
+            bias = 0 if part.linear.bias is None else part.linear.bias.detach().numpy()[part.first :]
             for head in range(heads):
-                rows = slice(head * head_dim, (head + 1) * head_dim)
-                assert_close(array[block, head], record.hidden_states[block] @ weight[rows].T + bias[rows])
+                start = head // (heads * head_dim // part.size) * head_dim  # heads may share their keys
+                rows = slice(start, start + head_dim)
+                expected = states @ weight[rows].T + (bias if isinstance(bias, int) else bias[rows])
+                if backend.structure.rotates and array is not record.values:
+                    expected = rotated(backend, block, expected)
+                assert_close(array[block, head], expected)
 
 
 def test_attention_weights_times_transformed_values_is_the_attention_output(record):
@@ -169,7 +207,7 @@ def test_it_is_the_pass_that_a_trace_shows(backend, case):
 
 def test_no_array_can_be_written(record):
     arrays = [*arrays_of(record).values(), record.value_contributions(0)]
-    assert len(arrays) == 12
+    assert len(arrays) >= 12
     for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
             array.fill(0)
@@ -211,7 +249,7 @@ def test_models_share_a_store_without_mixing_up(tiny_folder, tmp_path):
 def test_the_projection_is_copied_once_for_all_records(tiny_bert):
     first, second = tiny_bert.inside("the cat"), tiny_bert.inside("a dog")
     assert first.projection is second.projection
-    weight = block_modules(tiny_bert.encoder)[0].attention_dense.weight
+    weight = modules_of(tiny_bert.encoder).blocks[0].attention_dense.weight
     assert not np.shares_memory(first.projection.weights, weight.detach().numpy())
 
 
@@ -276,6 +314,11 @@ def test_no_hook_stays(backend):
     assert not any(hook.__module__.startswith("components") for hooks in before for hook in hooks.values())
 
 
+def module_of(block, part):
+    found = getattr(block, part)
+    return found if isinstance(found, torch.nn.Module) else found.linear
+
+
 @pytest.mark.parametrize("part", ["query", "feed_forward_dense"])
 @pytest.mark.parametrize("problem", [RuntimeError, KeyboardInterrupt])
 def test_no_hook_stays_after_a_pass_that_failed(tiny_bert, monkeypatch, part, problem):
@@ -287,7 +330,7 @@ def test_no_hook_stays_after_a_pass_that_failed(tiny_bert, monkeypatch, part, pr
         raise problem("no memory")
 
     with monkeypatch.context() as patch:
-        patch.setattr(getattr(block_modules(tiny_bert.loaded.eager())[-1], part), "forward", fail)
+        patch.setattr(module_of(modules_of(tiny_bert.loaded.eager()).blocks[-1], part), "forward", fail)
         with pytest.raises(problem, match="no memory"):
             tiny_bert.inside("a dog")
     assert hooks_of(tiny_bert.loaded.eager()) == before
@@ -300,7 +343,7 @@ def test_no_hook_stays_after_a_pass_that_failed(tiny_bert, monkeypatch, part, pr
 def test_no_hook_stays_when_one_cannot_be_placed_or_fails(tiny_bert, monkeypatch):
     tiny_bert.inside("the cat")
     before = hooks_of(tiny_bert.loaded.eager())
-    last = block_modules(tiny_bert.loaded.eager())[-1].value
+    last = modules_of(tiny_bert.loaded.eager()).blocks[-1].value.linear
 
     def fail(*_):
         raise RuntimeError("no hook")
@@ -311,7 +354,7 @@ def test_no_hook_stays_when_one_cannot_be_placed_or_fails(tiny_bert, monkeypatch
             tiny_bert.inside("a dog")
     assert hooks_of(tiny_bert.loaded.eager()) == before
     with monkeypatch.context() as patch:
-        patch.setattr(inside_module, "_writer", lambda _: fail)
+        patch.setattr(inside_module, "_writer", lambda *_: fail)
         with pytest.raises(RuntimeError, match="no hook"):
             tiny_bert.inside("a dog")
     assert hooks_of(tiny_bert.loaded.eager()) == before
@@ -334,13 +377,14 @@ def test_a_model_that_takes_the_feed_forward_part_in_pieces(name):
 
 def test_a_place_no_hook_wrote_to_is_not_a_number(tiny_bert, monkeypatch):
     """So that a module another version of transformers goes around could never show as a result."""
-    monkeypatch.setattr(inside_module, "_writer", lambda _: lambda *_: None)
+    monkeypatch.setattr(inside_module, "_writer", lambda *_: lambda *_: None)
     assert np.isnan(tiny_bert.inside("the cat").queries).all()
 
 
 def test_a_text_beyond_the_models_maximum_is_cut_there(backend):
     text = " ".join(["the cat sat on a bank"] * 12)
     record = backend.inside(text, max_length=min(64, backend.facts.max_positions))
+    test_queries_and_keys_give_the_attentions(backend, record)  # at all distances
     assert len(record.sentence) == 64
     (cut,) = record.sentence.dropped
     assert text[: cut.start] + cut.text == text

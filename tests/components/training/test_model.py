@@ -13,7 +13,7 @@ from components.errors import ModelError
 from components.model.backend import Backend
 from components.training import model as models
 from components.training.settings import TrainingSettings
-from tests.tiny import ARCHITECTURES
+from tests.tiny import ARCHITECTURES, LIKE_BERT
 
 TEXTS = ["the cat sat on the bank", "a red hat", "we will put money in the bank . " * 30]
 
@@ -49,8 +49,13 @@ def test_an_adapter_is_merged_into_every_architecture(architecture, tiny_folder,
     trained, total = models.count_parameters(model)
     blocks = [name for name, parameter in model.named_parameters() if parameter.requires_grad]
     assert 0 < trained < total
-    assert all(".lora_" in name and ".layer." in name for name in blocks)
-    assert len(blocks) == base.facts.layers * 6 * 2  # query, key, value, output, two of feed-forward; A and B
+    path = base.loaded.modules.blocks_path
+    assert all(".lora_" in name and f".{path}." in name for name in blocks)
+    # A and B of query, key, value, output, two of feed-forward; of fewer if some are one matrix, or blocks share theirs.
+    linears = [part for part in base.encoder.get_submodule(path).modules() if isinstance(part, torch.nn.Linear)]
+    assert len(blocks) == len(linears) * 2
+    if architecture in LIKE_BERT:
+        assert len(linears) == base.facts.layers * 6
     disturb(model)
     changed = encode(model)
     assert np.abs(changed - untouched).max() > 0.01

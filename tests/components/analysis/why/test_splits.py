@@ -97,7 +97,8 @@ def test_a_layer_or_pooling_that_does_not_exist(backend):
 
 def test_the_words_as_typed_sum_to_the_cosine(backend):
     first, second = backend.tokenize([A, B])
-    result = split_to_words(backend, first, second, 3, "mean", steps=30)
+    # Where norms come first, a tiny model's random vectors turn more quickly on the way.
+    result = split_to_words(backend, first, second, 3, "mean", steps=100 if backend.structure.normalises_first else 30)
     split = result.ledger
     assert split.cosine == pytest.approx(plain_cosine(backend, 3, "mean"), abs=1e-5)
     assert split.contributions.sum() + sum(term.value for term in split.terms) + split.left_over == pytest.approx(

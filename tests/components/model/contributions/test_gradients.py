@@ -52,7 +52,10 @@ def test_the_scores_are_those_of_plain_torch(model, pooling, layer):
     (sentence,) = backend.tokenize([TEXT])
     scores = backend.gradient_times_input(sentence, other, layer, pooling)
     assert scores.dtype == np.float32
-    assert np.abs(expected).max() > 1e-6
+    if backend.structure.ignores_word_lengths:  # 0 but for the epsilon of the norm
+        assert np.abs(expected).max() < 1e-3
+    else:
+        assert np.abs(expected).max() > 1e-6
     np.testing.assert_allclose(scores, expected, atol=2e-6, rtol=2e-4)
 
 

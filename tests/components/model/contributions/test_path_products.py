@@ -11,7 +11,7 @@ import torch
 from components.analysis.pooling import pool
 from components.errors import InputError
 from components.jobs import Cancelled
-from components.model import architecture
+from components.model.architecture.record import position_ids
 from components.model.backend import Backend
 from components.model.contributions.path_products import MOST_TOKENS, REFERENCES, SIGHTINGS, steps_of_path
 from components.model.store import TraceStore
@@ -45,7 +45,10 @@ def test_the_text_s_vector_is_that_of_the_trace_at_every_layer(backend, pooling)
 
 def test_contributions_sum_to_the_way_from_the_reference(backend):
     sentence = sentence_of(backend)
-    products = backend.path_products(sentence, "mask", 2, "mean", steps=40)
+    # Where nothing normalises layer 0, a tiny model's random vectors turn more quickly on the way.
+    products = backend.path_products(
+        sentence, "mask", 2, "mean", steps=40 if backend.structure.layer_zero_steps else 100
+    )
     way = products.vector - products.reference_vector
     assert np.linalg.norm(way) > 0.1
     np.testing.assert_allclose(products.contributions.sum(0), way, atol=0.01 * np.linalg.norm(way))
@@ -62,7 +65,7 @@ def test_they_are_the_jacobians_of_plain_torch_integrated(backend):
     own, start = table[ids], table[ids].clone()
     replaced = [token.position for token in sentence.tokens if not token.special]
     start[0, replaced] = table[backend.tokenization.mask_id]
-    positions = architecture.position_ids(model, ids)
+    positions = position_ids(model.config, ids)
 
     def vector(words):
         output = model(inputs_embeds=words, position_ids=positions, output_hidden_states=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 
@@ -12,8 +11,8 @@ import torch
 from transformers import BertModel, GPT2Config, GPT2Model
 
 from components.errors import ModelError
-from components.model import architecture
-from components.model.architecture import ParameterPart, parameter_parts
+from components.model.architecture import record, support
+from components.model.architecture.parameters import ParameterPart, parameter_parts
 from components.model.backend import Backend
 from tests import tiny
 
@@ -29,27 +28,30 @@ def counts(model):
 
 def test_parts_sum_to_all_parameters(model):
     parts = parameter_parts(model)
-    assert sum(part.count for part in parts) == architecture.facts_of(model.config, model).parameters
+    assert sum(part.count for part in parts) == record.facts_of(model.config, model).parameters
     assert sum(part.count for part in parts) == sum(parameter.numel() for parameter in model.parameters())
     assert len({(part.group, part.part) for part in parts}) == len(parts)
 
 
 def test_blocks_are_alike_and_in_order(model):
-    parts = parameter_parts(model)
+    parts, structure = parameter_parts(model), record.modules_of(model).structure
     groups = list(dict.fromkeys(part.group for part in parts if part.group.startswith("Block")))
-    assert groups == ["Block 0", "Block 1", "Block 2"]
+    assert groups == (["Blocks 0 to 1", "Block 2"] if structure.shares_blocks else ["Block 0", "Block 1", "Block 2"])
     assert parts[0].group == "Embeddings"
-
-    def block(number):
-        return [(part.part, part.count) for part in parts if part.group == f"Block {number}"]
-
-    assert block(0) == block(1) == block(2)
-    # Four square matrices with biases; two matrices to 64 and back; two norms of scale and shift.
-    assert dict(block(0)) == {
-        "attention": 4 * (32 * 32 + 32),
-        "feed-forward": 32 * 64 + 64 + 64 * 32 + 32,
-        "layer norm": 2 * (32 + 32),
+    blocks = [{part.part: part.count for part in parts if part.group == group} for group in groups]
+    # Four square matrices, of which two are smaller if heads share keys; two matrices to 64 and back, or a third one as a
+    # gate; two norms.
+    gated = structure.has_gated_feed_forward
+    biases = structure.has_projection_biases
+    norm = 32 if structure.architecture in {"modernbert", "eurobert"} else 32 + 32  # these have no shift
+    expected = {
+        "attention": 2 * (32 * 32 + 32 * biases) + 2 * (32 * 32 // structure.heads_per_key + 32 * biases),
+        "feed-forward": (3 if gated else 2) * 32 * 64 + (64 + 32) * (not gated),
+        "layer norm": 2 * norm,
     }
+    assert blocks[-1] == blocks[1] == expected
+    without_first_norm = record.modules_of(model).blocks[0].attention_norm is None
+    assert blocks[0] == expected | ({"layer norm": norm} if without_first_norm else {})
 
 
 def test_the_parts_of_the_embedded_model(embedded):
@@ -75,8 +77,10 @@ def test_parts_that_only_some_architectures_have():
 
 def test_the_longest_input_is_read_off_the_position_table(model):
     """64 tokens fit and 65 do not, whatever rows the table keeps for padding."""
-    longest = architecture.max_positions(model.config)
+    longest = record.max_positions(model.config)
     assert longest == 64
+    if not record.modules_of(model).structure.has_position_vectors:
+        return  # the configuration says what the model was trained for; nothing else limits it
     ids = torch.full((1, longest + 1), 5)
     with torch.inference_mode():
         assert model(input_ids=ids[:, :longest]).last_hidden_state.shape == (1, 64, 32)
@@ -85,38 +89,43 @@ def test_the_longest_input_is_read_off_the_position_table(model):
 
 
 def test_position_ids_are_those_the_model_reads(model):
-    """Checked by swapping rows of the position table, which must move exactly the vectors of these positions."""
+    """By the table's own rows, and by layer 0, which the parts add up to."""
     padding = model.config.pad_token_id
     ids = torch.tensor([[5, 6, 7, 8, 9], [5, 6, 7, padding, padding]])
-    rows = architecture.position_ids(model, ids)
-    table = model.embeddings.position_embeddings.weight
+    modules, rows = record.modules_of(model), record.position_ids(model.config, ids)
     with torch.inference_mode():
-        word, position, segment = architecture.embedding_parts(model, ids, None)
-        np.testing.assert_array_equal(position.expand_as(word), table[rows.expand_as(ids)])
-        total = word + position + (0 if segment is None else segment)
-        projected = model.embeddings.LayerNorm(total)
-        if hasattr(model, "embeddings_project"):
-            projected = model.embeddings_project(projected)
+        parts = record.embedding_parts(modules, model.config, ids, None)
+        assert tuple(parts) == modules.structure.layer_zero_parts
+        if "position" in parts:
+            table = model.embeddings.position_embeddings.weight
+            np.testing.assert_array_equal(parts["position"], table[rows.expand_as(ids)])
+        state = sum(parts.values())
+        for step in modules.layer_zero_steps:
+            state = step(state)
         mask = (ids != padding).long()
         layer_0 = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states[0]
-    np.testing.assert_allclose(projected, layer_0, atol=1e-6, rtol=0)
+    real = mask.bool()  # DeBERTa sets padding to zero
+    np.testing.assert_allclose(state[real], layer_0[real], atol=1e-6, rtol=0)
 
 
-def test_the_modules_of_a_block_are_where_the_table_says(model):
-    """Each is a part of its own of its block; between them they hold all of a block but the first dense layer."""
-    blocks = architecture.block_modules(model)
-    assert len(blocks) == 3
+def test_the_modules_of_a_block_are_where_the_record_says(model):
+    """Each is a part of its own block; between them they hold all of a block but the first dense layers."""
+    modules = record.modules_of(model)
+    assert len(modules.blocks) == 3
     names = {id(module): name for name, module in model.named_modules()}
-    for number, block in enumerate(blocks):
-        modules = [getattr(block, field.name) for field in dataclasses.fields(block)]
-        assert len({id(module) for module in modules}) == 7
-        for module, shape in zip(modules, [(32, 32)] * 4 + [(32,), (32, 64), (32,)], strict=True):
-            assert isinstance(module, torch.nn.Linear if len(shape) == 2 else torch.nn.LayerNorm)
-            assert tuple(module.weight.shape) == shape
-            assert f"layer.{number}." in names[id(module)]
-        held = sum(parameter.numel() for module in modules for parameter in module.parameters())
-        whole = sum(part.count for part in parameter_parts(model) if part.group == f"Block {number}")
-        assert whole - held == 32 * 64 + 64
+    paths = {number: f"{modules.blocks_path}.{number}." for number in modules.structure.block_weights}
+    for number, block in zip(modules.structure.block_weights, modules.blocks, strict=True):
+        for projection in (block.query, block.key, block.value):
+            assert projection.weight.shape == (projection.size, 32)
+            assert names[id(projection.linear)].startswith(paths[number])
+        fused = block.query.linear is block.key.linear is block.value.linear
+        assert fused == modules.structure.has_fused_projections
+        assert fused == (block.key.first > 0)
+        assert (block.query.bias is not None) == modules.structure.has_projection_biases
+        for module in (block.attention_dense, block.feed_forward_dense, block.feed_forward_norm):
+            assert names[id(module)].startswith(paths[number])
+        assert (block.attention_dense.out_features, block.feed_forward_dense.out_features) == (32, 32)
+        assert tuple(block.feed_forward_norm.weight.shape) == (32,)
 
 
 def refusal(folder):
@@ -144,6 +153,32 @@ def test_a_decoder_of_another_family_is_refused(tmp_path):
     assert problem.kind == "unsupported"
     assert "'gpt2'" in problem.problem
     assert "bert, distilbert, roberta" in problem.expected
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"model_type": "llama"}, "a token sees only those before it"),
+        ({"model_type": "t5", "is_encoder_decoder": True}, "one half alone"),
+        ({"model_type": "new", "auto_map": {"AutoModel": "modeling.NewModel"}}, "such code is never run"),
+        ({"model_type": "deberta-v2", "conv_kernel_size": 3}, "a convolution after its first block"),
+        ({"model_type": "deberta-v2", "relative_attention": True, "pos_att_type": "c2p"}, "both products"),
+        ({"model_type": "albert", "inner_group_num": 2}, "groups of several blocks"),
+    ],
+)
+def test_why_a_model_is_refused_and_what_works_instead(values, reason):
+    with pytest.raises(ModelError) as caught:
+        support.check_supported_file(values, "some model")
+    assert reason in caught.value.problem
+    assert caught.value.problem.endswith(".")
+    assert caught.value.fix.startswith("Pick")
+
+
+@pytest.mark.parametrize("kinds", ["p2c|c2p", ["p2c", "c2p"]])
+def test_a_deberta_v3_is_read_however_its_file_spells_its_products(kinds):
+    support.check_supported_file(
+        {"model_type": "deberta-v2", "relative_attention": True, "pos_att_type": kinds, "position_buckets": 256}, "v3"
+    )
 
 
 def test_a_bert_that_decodes_is_refused(folder):
@@ -188,4 +223,4 @@ def test_a_configuration_that_names_no_type_is_refused(folder):
 
 def test_every_supported_type_has_a_tiny_model():
     """So that "supported" is what the tests of this folder cover."""
-    assert {tiny.tiny_model(name)[0].config.model_type for name in tiny.ARCHITECTURES} == set(architecture.SUPPORTED)
+    assert {tiny.tiny_model(name)[0].config.model_type for name in tiny.ARCHITECTURES} == set(support.SUPPORTED)

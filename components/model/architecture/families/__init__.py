@@ -1,0 +1,1 @@
+"""One module a family of encoders: where its modules are, and what it is."""

@@ -1,0 +1,100 @@
+"""Nomic BERT and EuroBERT: encoders whose positions enter by rotation, with gated feed-forward parts.
+
+Nomic BERT (Nussbaum et al. 2024) is a BERT otherwise: token types at layer 0, norms after each part. EuroBERT (Boizard et al.
+2025) is built like Llama: norms come first and are RMSNorms, layer 0 is the word vectors as they are, several heads may share
+their keys and values, and a norm follows the last block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from components.model.architecture.families.bert import Names, block_with_norms_after, tables_of
+from components.model.architecture.modules import EncoderModules, Place, Rotations, block_with_norms_first, whole
+from components.model.architecture.structure import Structure
+
+TITLES = {"nomic_bert": "Nomic BERT", "eurobert": "EuroBERT"}
+_NAMES = Names(
+    *("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"),
+    *("post_attention_layernorm", "mlp.down_proj", "post_mlp_layernorm"),
+)
+
+
+def modules_of(model: Any) -> EncoderModules:
+    """The record of such an encoder."""
+    return _euro(model) if model.config.model_type == "eurobert" else _nomic(model)
+
+
+def _rotations(model: Any, table: torch.nn.Embedding, tokens: int) -> Rotations:
+    """The same angles for every block."""
+    device = table.weight.device
+    cosines, sines = model.rotary_emb(torch.zeros(1, device=device), torch.arange(tokens, device=device)[None])
+    return [(cosines[0], sines[0])] * len(model.layers)
+
+
+def _nomic(model: Any) -> EncoderModules:
+    blocks = tuple(block_with_norms_after(layer, _NAMES) for layer in model.layers)
+    tables = tables_of(model.embeddings)
+    return EncoderModules(
+        Structure(
+            "nomic_bert",
+            TITLES["nomic_bert"],
+            ("rotary",),
+            tuple(tables),
+            ("norm",),
+            has_projection_biases=False,
+            has_gated_feed_forward=True,
+            windows=(None,) * len(blocks),
+            block_weights=tuple(range(len(blocks))),
+            scores_from_pooler=True,
+        ),
+        blocks,
+        "layers",
+        Place(model.embeddings),
+        tables,
+        (model.embeddings.LayerNorm,),
+        rotations=lambda tokens: _rotations(model, model.embeddings.word_embeddings, tokens),
+        pool=model.pooler,
+    )
+
+
+def _euro(model: Any) -> EncoderModules:
+    config = model.config
+    blocks = tuple(
+        block_with_norms_first(
+            [whole(getattr(layer.self_attn, name)) for name in ("q_proj", "k_proj", "v_proj")],
+            layer.self_attn.o_proj,
+            layer.input_layernorm,
+            layer.mlp.down_proj,
+            layer.post_attention_layernorm,
+            layer,
+        )
+        for layer in model.layers
+    )
+    return EncoderModules(
+        Structure(
+            "eurobert",
+            TITLES["eurobert"],
+            ("rotary",),
+            ("word",),
+            (),
+            normalises_first=True,
+            norm="RMSNorm",
+            has_final_norm=True,
+            has_projection_biases=bool(config.attention_bias),
+            has_gated_feed_forward=True,
+            windows=(None,) * len(blocks),
+            block_weights=tuple(range(len(blocks))),
+            heads_per_key=int(config.num_attention_heads) // int(config.num_key_value_heads),
+            scoring_head=("dense.", "classifier."),
+        ),
+        blocks,
+        "layers",
+        Place(model.embed_tokens),
+        {"word": model.embed_tokens},
+        (),
+        final_norm=model.norm,
+        rotations=lambda tokens: _rotations(model, model.embed_tokens, tokens),
+    )

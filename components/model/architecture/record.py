@@ -1,0 +1,108 @@
+"""From a loaded encoder to its record, and what follows from it: sizes, positions, the parts of layer 0, shorter encoders."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from components.model.architecture.families import albert, bert, deberta, modernbert, norms_first, rotary
+from components.model.architecture.modules import EncoderModules
+from components.model.catalog import ModelFacts
+
+_FAMILIES: dict[str, Callable[[Any], EncoderModules]] = {
+    kind: family.modules_of
+    for family in (bert, norms_first, albert, modernbert, deberta, rotary)
+    for kind in family.TITLES
+}
+# These count positions from padding_idx + 1, so the first rows of the table belong to no token.
+_OFFSET_POSITIONS = {
+    *("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "xlm-roberta-xl", "roberta-prelayernorm"),
+}
+
+
+def modules_of(model: Any) -> EncoderModules:
+    """The record of an encoder: what it is, and where its modules are. A copy of the model needs a record of its own."""
+    return _FAMILIES[model.config.model_type](model)
+
+
+def max_positions(config: Any) -> int:
+    """The longest input in tokens: the rows of the position table minus those that belong to padding."""
+    rows = int(config.max_position_embeddings)
+    return rows - (int(config.pad_token_id) + 1) if config.model_type in _OFFSET_POSITIONS else rows
+
+
+def facts_of(config: Any, model: torch.nn.Module) -> ModelFacts:
+    """The sizes of a model, read from its configuration and its parameters."""
+    modules = modules_of(model)
+    segments = modules.tables.get("segment")
+    return ModelFacts(
+        architecture=config.model_type,
+        layers=len(modules.blocks),
+        heads=int(config.num_attention_heads),
+        hidden_size=int(config.hidden_size),
+        feed_forward_size=int(config.hidden_dim if config.model_type == "distilbert" else config.intermediate_size),
+        max_positions=max_positions(config),
+        vocabulary_size=int(config.vocab_size),
+        segments=0 if segments is None else int(segments.num_embeddings),
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+    )
+
+
+def first_blocks(model: Any, count: int) -> Any:
+    """An encoder that ends after its first `count` blocks, without a pooler; it shares all weights with `model`.
+
+    Its last hidden state is layer `count`: a norm after the last block is only left where all blocks are.
+    """
+    modules = modules_of(model)
+    if modules.first_blocks is not None:
+        return modules.first_blocks(count)
+    shortened = replaced(model, modules.blocks_path, lambda blocks: torch.nn.ModuleList(list(blocks)[:count]))
+    if modules.final_norm is not None and count < len(modules.blocks):
+        path = next(name for name, module in model.named_modules() if module is modules.final_norm)
+        shortened = replaced(shortened, path, lambda _: torch.nn.Identity())
+    return without_pooler(shortened)
+
+
+def replaced(model: Any, path: str, change: Callable[[Any], Any]) -> Any:
+    """A model in which the module at a path is another one; all that is not on the path is shared."""
+    name, _, rest = path.partition(".")
+    result = copy.copy(model)
+    result._modules = dict(model._modules)
+    child = model._modules[name]
+    result._modules[name] = replaced(child, rest, change) if rest else change(child)
+    return result
+
+
+def without_pooler(model: Any) -> Any:
+    """A copy that shares everything but its list of modules, without its pooler, if it has one."""
+    result = copy.copy(model)
+    result._modules = dict(model._modules)
+    if "pooler" in result._modules:
+        result._modules["pooler"] = None
+    return result
+
+
+def embedding_parts(
+    modules: EncoderModules, config: Any, input_ids: torch.Tensor, token_type_ids: torch.Tensor | None
+) -> dict[str, torch.Tensor]:
+    """The vectors whose sum layer 0 is computed from, by the name of the part, each [sentence, token, dim].
+
+    Layer 0 is what `modules.layer_zero_steps` make of their sum, one after another; a test checks this for every
+    architecture.
+    """
+    rows = {"word": input_ids, "position": position_ids(config, input_ids)}
+    rows["segment"] = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
+    rows["task"] = torch.zeros_like(input_ids)  # the first task, as the library does
+    return {part: table(rows[part].expand_as(input_ids)) for part, table in modules.tables.items()}
+
+
+def position_ids(config: Any, input_ids: torch.Tensor) -> torch.Tensor:
+    """The number of each token's position, int64 [sentence or 1, token]: the row of the position table, if there is one."""
+    if config.model_type in _OFFSET_POSITIONS:
+        padding = int(config.pad_token_id)
+        real = (input_ids != padding).long()
+        return torch.cumsum(real, dim=1) * real + padding
+    return torch.arange(input_ids.shape[1], device=input_ids.device)[None, :]

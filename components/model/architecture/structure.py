@@ -1,0 +1,78 @@
+"""What an encoder is, in plain values: what it has, and in which order it computes.
+
+Pages and analyses ask it for capabilities (`has_position_vectors`, `normalises_first`), never for the name of a model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+# How a model knows the order of its tokens. "absolute": a vector for each position, added at layer 0. "relative": a number
+# for each distance, added to the scores of attention (MPNet). "rotary": queries and keys are rotated by an angle that grows
+# with the position (Su et al. 2021). "disentangled": a vector for each distance, whose products with queries and keys are
+# added to the scores (He et al. 2021, DeBERTa).
+Positions = Literal["absolute", "relative", "rotary", "disentangled"]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The properties of an encoder. Blocks count from 0."""
+
+    architecture: str  # config.model_type
+    title: str  # what people call it: "BERT", "ModernBERT"
+    positions: tuple[Positions, ...]
+    layer_zero_parts: tuple[str, ...]  # what layer 0 is summed from, of "word", "position", "segment", "task"
+    layer_zero_steps: tuple[str, ...]  # what happens to that sum, of "norm", "projection", in this order
+    normalises_first: bool = False  # each part of a block normalises its input, and its output is added as it is
+    norm: Literal["LayerNorm", "RMSNorm"] = "LayerNorm"  # the second neither subtracts the mean nor adds a shift
+    has_final_norm: bool = False  # a norm after the last block: the last layer is its output
+    has_fused_projections: bool = False  # one matrix gives queries, keys and values
+    has_projection_biases: bool = True  # the matrices of attention add a constant
+    has_gated_feed_forward: bool = False  # one matrix's output is multiplied by another's
+    windows: tuple[int | None, ...] = ()  # by block: the furthest distance at which tokens attend; None: any
+    block_weights: tuple[int, ...] = ()  # by block: the number of the weights that it uses
+    heads_per_key: int = 1  # how many heads share their keys and values
+    has_own_attention_code: bool = False  # it takes no attention function from outside, only those of the library
+    scores_from_pooler: bool = False  # the head of its cross-encoders reads the pooler's output
+    scoring_head: tuple[str, ...] = ("classifier.", "pre_classifier.")  # how the names of that head's weights begin
+
+    @property
+    def has_position_vectors(self) -> bool:
+        """Whether a vector for each position is added at layer 0."""
+        return "position" in self.layer_zero_parts
+
+    @property
+    def has_segment_vectors(self) -> bool:
+        """Whether a vector for each token type is added at layer 0."""
+        return "segment" in self.layer_zero_parts
+
+    @property
+    def ignores_word_lengths(self) -> bool:
+        """Whether a norm undoes any scaling of a word vector at once: then the gradient along the vector itself is 0."""
+        return self.layer_zero_parts == ("word",) and "norm" in self.layer_zero_steps
+
+    @property
+    def adds_to_scores(self) -> bool:
+        """Whether attention is more than the softmax of queries times keys: a term for the tokens' distance is added."""
+        return "relative" in self.positions or "disentangled" in self.positions
+
+    @property
+    def has_disentangled_terms(self) -> bool:
+        """Whether products with the vectors of distances are added to the scores (DeBERTa)."""
+        return "disentangled" in self.positions
+
+    @property
+    def rotates(self) -> bool:
+        """Whether positions enter by rotating queries and keys."""
+        return "rotary" in self.positions
+
+    @property
+    def shares_blocks(self) -> bool:
+        """Whether several blocks use the same weights."""
+        return len(set(self.block_weights)) < len(self.block_weights)
+
+    @property
+    def has_local_attention(self) -> bool:
+        """Whether in some blocks tokens attend only to those near them."""
+        return any(window is not None for window in self.windows)

@@ -1,0 +1,84 @@
+"""Which models can be read, and why others cannot."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from components.errors import ModelError
+from components.model.architecture.families import albert, bert, deberta, modernbert, norms_first, rotary
+
+TITLES = {
+    kind: title
+    for family in (bert, norms_first, albert, modernbert, deberta, rotary)
+    for kind, title in family.TITLES.items()
+}
+SUPPORTED = tuple(TITLES)
+MOST_LAYERS = 1_000  # the modules of a model are created before its weights are read
+
+
+# What people may try, by the beginning of the type, and why it cannot be read.
+_DECODERS = ("gpt", "llama", "mistral", "qwen", "gemma", "phi", "opt", "bloom", "falcon", "olmo", "modernbert-decoder")
+_ENCODER_DECODERS = ("t5", "mt5", "umt5", "bart", "mbart", "marian", "pegasus", "m2m_100", "encoder-decoder")
+
+
+def check_supported(config: Any, name: str) -> None:
+    """Raise ModelError unless the configuration belongs to a supported encoder."""
+    kind = config.model_type
+    if kind not in SUPPORTED or getattr(config, "is_decoder", False):
+        raise ModelError(
+            "unsupported",
+            f"{name} is a {kind!r} model{_why_not(config)}.",
+            f"The dashboard reads encoders of the BERT family: {', '.join(SUPPORTED)}.",
+            "Pick a model from the list, or another encoder, such as answerdotai/ModernBERT-base or BAAI/bge-small-en-v1.5.",
+        )
+    for name_of_layers in ("num_hidden_layers", "n_layers"):  # DistilBERT's files have the second
+        layers = getattr(config, name_of_layers, 1)
+        if type(layers) is not int or not 1 <= layers <= MOST_LAYERS:
+            raise ModelError(
+                "unsupported",
+                f"{name} has {str(layers)[:40]} layers according to its config.json ({name_of_layers}).",
+                f"An encoder can have 1 to {MOST_LAYERS:,} blocks.",
+                "Correct config.json, or pick another model.",
+            )
+    positions = getattr(config, "position_embedding_type", "absolute") or "absolute"
+    if positions != "absolute" and kind not in rotary.TITLES:
+        raise ModelError(
+            "unsupported",
+            f"{name} uses {positions!r} positions.",
+            "Absolute position embeddings are needed in this architecture, because layer 0 is split into its parts.",
+            "Pick another model.",
+        )
+    part = ""
+    if kind == "albert" and getattr(config, "inner_group_num", 1) != 1:
+        part = "groups of several blocks (inner_group_num)"
+    if kind == "deberta-v2":
+        part = deberta.unsupported(config)
+    if part:
+        raise ModelError(
+            "unsupported",
+            f"{name} has {part}.",
+            "What happens inside it can only be shown without that.",
+            "Pick another model, such as DeBERTa v3 base." if kind == "deberta-v2" else "Pick another model.",
+        )
+
+
+def _why_not(config: Any) -> str:
+    """The reason why a type cannot be read, as the end of a sentence; empty if there is nothing to add."""
+    kind = str(config.model_type)
+    if getattr(config, "is_encoder_decoder", False) or kind in _ENCODER_DECODERS:
+        return ", an encoder with a decoder, of which one half alone would mean little"
+    if getattr(config, "is_decoder", False) or kind.startswith(_DECODERS):
+        return ", a decoder, in which a token sees only those before it"
+    if getattr(config, "auto_map", None):
+        return ", which needs code from its repository, and such code is never run"
+    return ""
+
+
+def check_supported_file(values: dict[str, Any], name: str) -> None:
+    """`check_supported` on the plain values of a config.json, before transformers reads it or the weights are fetched.
+
+    For a type that it does not know, or that needs its own code, transformers only says that the file is invalid.
+    """
+    if "model_type" in values:
+        check_supported(SimpleNamespace(**values), name)

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, expect, sync_playwright
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser import chromium
@@ -202,10 +203,17 @@ class Stage:
             page.set_viewport_size({"width": width, "height": height})
             page.wait_for_timeout(200)  # a page that is drawn otherwise for a phone runs again
             settle(page)
-        with self.sockets[kind].expect_event("framereceived", is_last_of_a_run, timeout=60_000):
-            page.evaluate(
-                "(path) => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }", path
-            )
+        run = RunOfHistory()
+        socket = self.sockets[kind]
+        socket.on("framesent", run.sent)
+        try:
+            with socket.expect_event("framereceived", run.is_over, timeout=60_000):
+                page.evaluate(
+                    "(path) => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }",
+                    path,
+                )
+        finally:
+            socket.remove_listener("framesent", run.sent)
         wanted = view_of(path)
         page.wait_for_url(lambda url: view_of(url) == wanted)
         settle(page)
@@ -237,12 +245,24 @@ def view_of(url: str) -> tuple[str, list[str] | None]:
     return parts.path, parse_qs(parts.query).get("view")
 
 
-def is_last_of_a_run(frame: bytes | str) -> bool:
-    """Whether a message from the server says that a whole page has run to its end."""
-    if isinstance(frame, str):
-        return False
-    message = ForwardMsg.FromString(frame)
-    return message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY and message.HasField("script_finished")
+@dataclass
+class RunOfHistory:
+    """Follows the messages between browser and server until the run that Back or Forward asked for is over."""
+
+    is_asked: bool = False
+    is_begun: bool = False
+
+    def sent(self, frame: bytes | str) -> None:
+        if isinstance(frame, bytes):
+            self.is_asked |= BackMsg.FromString(frame).rerun_script.is_history_navigation
+
+    def is_over(self, frame: bytes | str) -> bool:
+        if isinstance(frame, str):
+            return False
+        message = ForwardMsg.FromString(frame)
+        self.is_begun |= self.is_asked and message.HasField("new_session")
+        is_end = message.HasField("script_finished") and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
+        return self.is_begun and is_end
 
 
 Visit = Callable[..., Page]

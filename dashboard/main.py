@@ -20,7 +20,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 from components.model.catalog import spec_of  # noqa: E402
 from components.operator_settings import LOGIN  # noqa: E402
 from dashboard import access, caching, navigation, ready_made, state  # noqa: E402
-from dashboard.corpora import current  # noqa: E402
 from dashboard.jobs import listing, warm_up  # noqa: E402
 from dashboard.lessons import panel, steps  # noqa: E402
 from dashboard.sharing import panel as session_panel  # noqa: E402
@@ -64,7 +63,7 @@ def main() -> None:
     listing.expect()
     jobs_slot = sidebar.draw(key)
     panel.draw(key)
-    page_header.draw(key, current.in_use(), partial(session_panel.draw, key))
+    page_header.draw(key, partial(session_panel.draw, key))
     messages.notices()
     page.run()
     listing.draw(jobs_slot)  # last: by now the page has started its jobs

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from dashboard import state
+from dashboard.corpora import current
 from dashboard.jobs import progress
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, model_gate, page_header
@@ -92,6 +93,7 @@ def show(
             st.title(views[view].question, anchor=False)
             intro = views[view].intro
             st.caption(intro if isinstance(intro, str) else intro())
+        page_header.begin_view(page, current.in_use())
         refused = st.empty()
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
         # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.

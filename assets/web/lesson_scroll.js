@@ -46,6 +46,7 @@ function canScroll(part) {
 // A person who scrolls, presses a key or touches the page has it as they want it from then on.
 function showResult(selector) {
   const number = ++follows;
+  if (!matchMedia(NARROW).matches) return;
   const until = performance.now() + RESULT_WAIT;
   const taken = new AbortController();
   for (const type of ["wheel", "touchstart", "pointerdown", "keydown"]) {
@@ -59,7 +60,7 @@ function showResult(selector) {
     if (isOver) taken.abort();
     if (taken.signal.aborted) return;
     const main = document.querySelector(".stMain");
-    const result = main && matchMedia(NARROW).matches && !isBusy(main) ? firstResult(main, selector) : null;
+    const result = main && !isBusy(main) ? firstResult(main, selector) : null;
     if (result) calm = bringAbove(main, panel, result) ? 0 : calm + 1;
     setTimeout(look, LOOK);
   };

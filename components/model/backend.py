@@ -179,15 +179,22 @@ class Backend:
         return self.store.get(key, lambda: self.run(texts, pairs, options))
 
     def inside(
-        self, text: str, pair: str | None = None, max_length: int | None = None, attentions: bool = True
+        self,
+        text: str,
+        pair: str | None = None,
+        max_length: int | None = None,
+        attentions: bool = True,
+        score_terms: bool = False,
     ) -> InsideBlocks:
         """What happens inside each block for one sentence or pair: one pass, kept in the store like a trace.
 
-        Without `attentions` the pass takes the fast path. Raises InputError under the same conditions as `trace`.
+        Without `attentions` the pass takes the fast path. `score_terms`: also the terms of disentangled attention, where the
+        model has them; each is as large as the attentions. Raises InputError under the same conditions as `trace`.
         """
         check_texts([text], [pair])
-        key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length, attentions)
-        return self.store.get(key, lambda: self._run_inside(text, pair, max_length, attentions))
+        terms = score_terms and self.structure.has_disentangled_terms
+        key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length, attentions, terms)
+        return self.store.get(key, lambda: self._run_inside(text, pair, max_length, attentions, terms))
 
     def tokenize(
         self,
@@ -251,7 +258,7 @@ class Backend:
         return read_only(weights.view())
 
     def block_norms(self) -> BlockNorms:
-        """The LayerNorms of every block; shared, read-only."""
+        """The norms that follow the parts of every block, none where norms come first, and the final one; shared, read-only."""
         if self._block_norms is None:
             self._block_norms = block_norms(self.loaded.modules)
         return self._block_norms
@@ -293,17 +300,19 @@ class Backend:
             head=self.loaded.head,
         )
 
-    def _run_inside(self, text: str, pair: str | None, max_length: int | None, attentions: bool) -> InsideBlocks:
+    def _run_inside(
+        self, text: str, pair: str | None, max_length: int | None, attentions: bool, terms: bool
+    ) -> InsideBlocks:
         sentences = self.tokenize([text], [pair], max_length)
         tokens = len(sentences[0])
-        terms = inside.TERMS_OF_SCORES if self.structure.has_disentangled_terms else 0
-        self._refuse_beyond_the_store(inside.size_in_bytes(self.facts, tokens, attentions, terms), 1, tokens)
+        size = inside.size_in_bytes(self.facts, tokens, attentions, inside.TERMS_OF_SCORES if terms else 0)
+        self._refuse_beyond_the_store(size, 1, tokens)
         tensors = self.loaded.tensors(*self.tokenization.arrays(sentences))
         module = self._module(TraceOptions(attentions=attentions))
         with self.loaded.forward_pass():
             if self._projection is None:
                 self._projection = inside.output_projection(self.loaded.modules, self.facts.heads)
-            arrays: Any = inside.run_with_hooks(module, tensors, attentions)
+            arrays: Any = inside.run_with_hooks(module, tensors, attentions, terms)
         return InsideBlocks(sentence=sentences[0], projection=self._projection, **arrays)
 
     def _check_size(self, shape: tuple[int, ...], options: TraceOptions) -> None:

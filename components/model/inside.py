@@ -88,7 +88,7 @@ class InsideBlocks:
     attentions: Float32 | None  # [block, head, query, key], each row sums to 1; only on request
     projection: OutputProjection  # shared by all records of the model, so not part of nbytes
     score_scale: float  # what products of queries and keys are multiplied with: 1 / sqrt(head_dim) in most models
-    # Disentangled attention (DeBERTa), with attentions: what the product of a query with the vector of its distance to a key
+    # Disentangled attention (DeBERTa), on request: what the product of a query with the vector of its distance to a key
     # adds to their score, and the same for a key; [block, head, query, key], already scaled.
     content_to_position: Float32 | None = None
     position_to_content: Float32 | None = None
@@ -139,10 +139,10 @@ class InsideBlocks:
 def size_in_bytes(facts: ModelFacts, tokens: int, attentions: bool = True, score_terms: int = 0) -> int:
     """The size (nbytes) of the record of a sentence with this many tokens, before anything is computed.
 
-    `score_terms` is the number of terms of disentangled attention, which are kept with the attentions.
+    `score_terms` is the number of terms of disentangled attention that are kept.
     """
     vectors = (facts.layers + 1) + (len(_WHOLE) + len(_BY_HEAD)) * facts.layers  # each of the hidden size
-    by_head = (tokens * (1 + score_terms) if attentions else 0) + 1  # rows of weights and terms, a norm for each token
+    by_head = tokens * (attentions + score_terms) + 1  # rows of weights and terms, a norm for each token
     return 4 * tokens * (vectors * facts.hidden_size + by_head * facts.heads * facts.layers)
 
 
@@ -160,7 +160,9 @@ def output_projection(modules: EncoderModules, heads: int) -> OutputProjection:
     return OutputProjection(weights, bias)
 
 
-def run_with_hooks(model: Any, tensors: dict[str, torch.Tensor], attentions: bool = True) -> dict[str, Any]:
+def run_with_hooks(
+    model: Any, tensors: dict[str, torch.Tensor], attentions: bool = True, score_terms: bool = False
+) -> dict[str, Any]:
     """One pass over one sentence; the arrays of InsideBlocks by name, `attentions`, `hidden_states` and the scale included.
 
     Hold the lock of the module tree and use inference mode. `model` is an encoder, with eager
@@ -175,7 +177,7 @@ def run_with_hooks(model: Any, tensors: dict[str, torch.Tensor], attentions: boo
             for block, (cosines, sines) in enumerate(rotations):
                 arrays[name][block] = _rotated(arrays[name][block], numpy_of(cosines), numpy_of(sines))
     terms: dict[str, Float32] = {}
-    if modules.score_terms is not None and attentions:
+    if modules.score_terms is not None and score_terms:
         terms = _terms(modules.score_terms, arrays["queries"], arrays["keys"], tensors["input_ids"].device)
     scale = modules.score_scale
     return {

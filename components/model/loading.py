@@ -164,8 +164,14 @@ def _short_attention(
 
 
 def half_copy(model: Any) -> Any:
-    """The same model in bfloat16, with its own weights of half the size."""
-    return copy.deepcopy(model).to(torch.bfloat16)
+    """The same model in bfloat16, with its own weights of half the size.
+
+    Its buffers stay as they are: the speeds of rotation, rounded, would give other angles for tokens far from the first.
+    """
+    half = copy.deepcopy(model)
+    for parameter in half.parameters():
+        parameter.data = parameter.data.to(torch.bfloat16)
+    return half
 
 
 def publishes_masked_lm(config: Any) -> bool:

@@ -153,7 +153,7 @@ class Trace:
     token_type_ids: Int64 | None  # [sentence, token], None if the architecture has no segments
     hidden_states: Float32  # [layer, sentence, token, dim]
     attentions: Float32 | None = None  # [block, sentence, head, query, key], only on request
-    embedding_parts: EmbeddingParts | None = None  # None if layer 0 is composed differently
+    embedding_parts: EmbeddingParts | None = None  # in every trace of a model
     pooler_output: Float32 | None = None  # [sentence, dim], None if there is no pooler
     mask_logits: MaskLogits | None = None  # only on request
     head: SentenceHead | None = None  # shared by all traces of the model, so not part of nbytes

@@ -104,7 +104,8 @@ class SpladeRun:
 class LoadedRun:
     """A run of a person's file of the name `file`."""
 
-    name: str
+    title: str  # on the page, where it may stand beside a run of the same name
+    name: str  # in the file
     file: str
 
 
@@ -200,11 +201,11 @@ def _runs(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
             ranker = f"SpladeRanker({backend}, {index})"
             body.append(f"runs[{code.literal(other.name)}] = {collection.by_ranker(ranker)}")
     for file in dict.fromkeys(run.file for run in runs if isinstance(run, LoadedRun)):
-        names = [run.name for run in runs if isinstance(run, LoadedRun) and run.file == file]
+        names = {run.title: run.name for run in runs if isinstance(run, LoadedRun) and run.file == file}
         body += [
-            *code.file(file, f"Loaded ({', '.join(names)}) from"),
+            *code.file(file, f"Loaded ({', '.join(names.values())}) from"),
             "of_file = {run.name: run.ranks for run in read_runs(file.read_bytes(), file.name)}",
-            f"runs |= {{name: of_file[name] for name in {code.literal(names)}}}",
+            f"runs |= {{title: of_file[name] for title, name in {code.literal(names)}.items()}}",
         ]
     setup = (*(code.model(backend, name) for name, backend in models.items()), *collection.statements)
     return Snippet(setup, tuple(body))

@@ -83,6 +83,14 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
         if kind == "cross-encoder":
             core.load_state_dict(head_weights(files.adapter, spec.title), strict=False)
     check_finite(core, spec.title)
+    record = modules_of(core.base_model)
+    if kind == "cross-encoder" and record.structure.scores_from_pooler and record.pool is None:
+        raise ModelError(
+            "unsupported",
+            f"{spec.title} has no pooler here, which its scores would be computed from.",
+            "A cross-encoder of this architecture could be trained, but not be loaded again.",
+            "Train a sentence encoder, or pick another model.",
+        )
     new = [name for name, _ in core.named_parameters() if not _is_published(name, published, core.base_model_prefix)]
     if any(name.startswith(f"{modules_of(core.base_model).blocks_path}.") for name in _of_encoder(new, core)):
         # The library reads files whose names are not those of the modules (Nomic BERT's): it says itself what it misses.

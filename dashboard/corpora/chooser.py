@@ -56,7 +56,11 @@ def choose() -> Corpus | None:
     if source_kind == "demo":
         if state.get("corpus"):
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"**{messages.escape(current.corpus().name)}** is in use.", width="content")
+                st.markdown(
+                    f"**{messages.escape(current.corpus().name)}** is in use. Whoever has a link of yours can search it too, "
+                    "as long as this server keeps it.",
+                    width="content",
+                )
                 if st.button("Use the demo corpus", key="use_demo"):
                     _use(None)
         return None

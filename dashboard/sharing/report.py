@@ -46,13 +46,14 @@ class Report:
     names: dict[str, dict[str, str]] = field(default_factory=dict)  # setting to values, each with its text on the page
     # By a key, so that what is drawn again in its place, or every few seconds, stands in it once.
     parts: dict[str, tuple[Part, Callable[[], pd.DataFrame] | None]] = field(default_factory=dict)
+    numbers: dict[str, Fact] = field(default_factory=dict)  # layer, block or head that nobody has chosen, by setting
 
     @property
     def facts(self) -> tuple[str, ...]:
         """The models, sentences and settings in the page's words, a line each."""
         return tuple(
             f"{fact.name}: {', '.join(self.names.get(fact.setting, {}).get(value, value) for value in fact.values)}"
-            for fact in self.stated
+            for fact in (*self.stated, *self.numbers.values())
         )
 
 
@@ -78,6 +79,7 @@ def begin_view(page: str, title: str) -> None:
     if (report := st.session_state.get(_COLLECTED)) is not None:
         report.title, report.stated = title, _facts_of(page)
         report.parts.clear()
+        report.numbers.clear()
 
 
 def add(key: str, part: Part, table: Callable[[], pd.DataFrame] | None = None) -> None:
@@ -95,6 +97,13 @@ def name_values(setting: str, names: Mapping[Any, str]) -> None:
     """Say what the page calls the values of a setting: its control has them."""
     if (report := st.session_state.get(_COLLECTED)) is not None:
         report.names[setting] = {str(value): str(text).removeprefix("Compare: ") for value, text in names.items()}
+
+
+def state_number(setting: str, value: int) -> None:
+    """Say which layer, block or head is drawn where nobody has chosen one."""
+    if (report := st.session_state.get(_COLLECTED)) is not None:
+        label = next(each.label for each in settings.SETTINGS if each.name == setting)
+        report.numbers[setting] = Fact(_sentence_case(label), (str(value),))
 
 
 def _facts_of(page: str) -> tuple[Fact, ...]:

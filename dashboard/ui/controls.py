@@ -109,6 +109,8 @@ def bind(
         arguments["options"] = list(options)
     chosen, original = state.get(setting), state.default(setting)
     value = default if chosen is None else to_widget(chosen)
+    if chosen is None and isinstance(value, int):
+        report.state_number(setting, value)
     if value is not None and not _is_offered(value, arguments):
         value = to_widget(original) if default is None else default
         replacement = None if original is None else from_widget(value)

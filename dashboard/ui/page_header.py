@@ -21,8 +21,8 @@ _SLOT = "_data_line"  # the session's place for the name of what a page measures
 _DRAWN_FOR = "_header_drawn_for"  # session key: the page, and whether its open view draws other sentences
 
 
-def draw(page: str, corpus: Corpus, draw_session: Callable[[], None]) -> None:
-    """Draw the line; `corpus` is the session's, which a page uses unless it calls `measures`.
+def draw(page: str, draw_session: Callable[[], None]) -> None:
+    """Draw the line; a page of data names them by `begin_view` and `measures`.
 
     `draw_session` draws the button beside the link that saves and opens sessions.
     """
@@ -35,8 +35,10 @@ def draw(page: str, corpus: Corpus, draw_session: Callable[[], None]) -> None:
             _line()
         elif state.is_used("sentences", page):
             sentence_bar.draw(page)
+        elif _is_of_data(page):
+            _line()
         else:
-            _corpus(page, corpus)
+            st.space("stretch")
         can_carry = has_room and state.size_of([*items, *carried]) <= state.ADDRESS_LIMIT
         browser.tools(
             "page_tools",
@@ -73,15 +75,22 @@ def _has_other_sentences(page: str) -> bool:
     return bool(setting) and state.get(setting) in views
 
 
-def _corpus(page: str, corpus: Corpus) -> None:
-    """Which corpus a page searches or evaluates, or what it trains on; an empty space on a page that uses none."""
-    has_own_data = state.is_used("training_data", page)
-    if not (state.is_used("corpus", page) or has_own_data):
-        st.space("stretch")
-        return
-    _line()
-    if not has_own_data:  # its view names it
+def begin_view(page: str, corpus: Corpus) -> None:
+    """Name the session's corpus in the line, if the page uses it; the view that follows may name something else.
+
+    Called in every run of a view, also where it names something itself: a view that is drawn again without the rest of the
+    page may write only to places outside it that it wrote to when the whole page was drawn, though it was another view then.
+    """
+    if _has_other_sentences(page) or (_is_of_data(page) and not state.is_used("corpus", page)):
+        st.session_state[_SLOT].empty()
+    elif _is_of_data(page):
         measures_corpus(corpus)
+
+
+def _is_of_data(page: str) -> bool:
+    """Whether the line names a corpus, or what a page trains on."""
+    uses = state.is_used
+    return not uses("sentences", page) and (uses("corpus", page) or uses("training_data", page))
 
 
 def _line() -> None:

@@ -1,4 +1,4 @@
-"""How poolings, durations, sizes, counts, and what an encoder is are written for people."""
+"""The words for poolings, durations, sizes and counts, and for what an encoder is."""
 
 from __future__ import annotations
 
@@ -92,9 +92,10 @@ def structure_in_words(structure: Structure) -> dict[str, str]:
     attention = "each token to all tokens"
     if windows:
         attention = (
-            f"in {len(local)} of {len(structure.windows)} blocks only to tokens at most {windows[-1]} positions away, in the "
-            "others to all"
+            f"in {len(local)} of {len(structure.windows)} blocks only to tokens at most {windows[-1]} positions away"
         )
+        if len(local) < len(structure.windows):
+            attention += ", in the others to all"
     norms = (
         f"{structure.norm} first: attention and feed-forward read a normalised copy"
         if structure.normalises_first

@@ -295,7 +295,11 @@ def look(stage: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
     yield stage
     if getattr(request.node, "failed_call", False):
         stage.photograph(request.node.name)
-    stage.watch.check()
+    try:
+        stage.watch.check()
+    finally:
+        stage.watch.outside.clear()
+        stage.watch.console.clear()
 
 
 @pytest.hookimpl(wrapper=True)

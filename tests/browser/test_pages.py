@@ -136,8 +136,28 @@ def test_markup_in_sentences_is_inert_on_every_page(look: Stage) -> None:
     for path in ("/tokens", "/tokens?view=tensors", "/tokens?view=decoding", "/model?view=zero", "/layers"):
         join = "&" if "?" in path else "?"
         page = look.at(f"{path}{join}s={quote(nasty)}&s={quote('the img tag')}")
+        expect(page.locator(".st-key-sentence_bar summary")).to_contain_text("<img src=x")
         assert page.evaluate("window.pwned") is None
         assert page.locator(".stMain img[src=x]").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "tab"),
+    [
+        ("/pairs", "Learnt from [CLS]"),
+        ("/training?view=objective", "Data"),
+        ("/why?view=clinic", "A failed search"),
+        ("/evaluate?view=kinds", "Graded relevance"),
+    ],
+)
+def test_a_view_that_names_its_data_opens_by_its_tab(visit: Visit, path: str, tab: str) -> None:
+    """Drawn without the rest of the page, a view may only write where the page wrote when it was opened."""
+    page = visit(path)
+    page.get_by_role("radio", name=tab, exact=True).click()
+    expect(page.get_by_role("radio", name=tab, exact=True)).to_be_checked()
+    settle(page)
+    expect(page.get_by_text("Something went wrong")).to_have_count(0)
+    expect(page.locator(".st-key-corpus_line")).not_to_be_empty()
 
 
 def test_the_vector_and_parameter_bars_are_drawn(visit: Visit) -> None:

@@ -92,6 +92,19 @@ def test_a_phone_shows_whole_sentences(visit: Visit) -> None:
     assert box["x"] + box["width"] <= 390
 
 
+def test_a_tick_of_a_blind_comparison_stays_with_its_query(visit: Visit) -> None:
+    page = visit("/search?q=volcano+erupted&vs=bm25&blind=1&class=a-browser")
+    left = page.locator(".st-key-blind_list_0 [data-testid=stCheckbox]")
+    left.nth(1).locator("label").click()
+    expect(page.get_by_text("hits ticked on 1 query.")).to_be_visible()
+    page.get_by_text("election results announced", exact=True).click()
+    page.wait_for_url("**q=election*")
+    settle(page)
+    page.wait_for_timeout(5_000)  # two looks at the votes of others, which send what the browser knows of the boxes
+    expect(page.get_by_text("hits ticked on 1 query.")).to_be_visible()
+    assert [box.is_checked() for box in left.locator("input").all()].count(True) == 0
+
+
 def test_markup_in_a_corpus_is_text(visit: Visit, tmp_path) -> None:
     path = tmp_path / "nasty.txt"
     path.write_text("<img src=x onerror=\"document.title='broken'\"> volcano\n</script><b>volcano</b>\nplain volcano\n")

@@ -43,11 +43,6 @@ class Structure:
         return "position" in self.layer_zero_parts
 
     @property
-    def has_segment_vectors(self) -> bool:
-        """Whether a vector for each token type is added at layer 0."""
-        return "segment" in self.layer_zero_parts
-
-    @property
     def ignores_word_lengths(self) -> bool:
         """Whether a norm undoes any scaling of a word vector at once: then the gradient along the vector itself is 0."""
         return self.layer_zero_parts == ("word",) and "norm" in self.layer_zero_steps
@@ -71,8 +66,3 @@ class Structure:
     def shares_blocks(self) -> bool:
         """Whether several blocks use the same weights."""
         return len(set(self.block_weights)) < len(self.block_weights)
-
-    @property
-    def has_local_attention(self) -> bool:
-        """Whether in some blocks tokens attend only to those near them."""
-        return any(window is not None for window in self.windows)

@@ -17,6 +17,9 @@ SUPPORTED = tuple(TITLES)
 MOST_LAYERS = 1_000  # the modules of a model are created before its weights are read
 
 
+# Their positions enter in the blocks; what their files say of position embeddings has no effect.
+_WITHOUT_A_TABLE = {*rotary.TITLES, *modernbert.TITLES}
+
 # What people may try, by the beginning of the type, and why it cannot be read.
 _DECODERS = ("gpt", "llama", "mistral", "qwen", "gemma", "phi", "opt", "bloom", "falcon", "olmo", "modernbert-decoder")
 _ENCODER_DECODERS = ("t5", "mt5", "umt5", "bart", "mbart", "marian", "pegasus", "m2m_100", "encoder-decoder")
@@ -28,7 +31,7 @@ def check_supported(config: Any, name: str) -> None:
     if kind not in SUPPORTED or getattr(config, "is_decoder", False):
         raise ModelError(
             "unsupported",
-            f"{name} is a {kind!r} model{_why_not(config)}.",
+            f"{name} is a {str(kind)[:40]!r} model{_why_not(config)}.",
             f"The dashboard reads encoders of the BERT family: {', '.join(SUPPORTED)}.",
             "Pick a model from the list, or another encoder, such as answerdotai/ModernBERT-base or BAAI/bge-small-en-v1.5.",
         )
@@ -42,7 +45,7 @@ def check_supported(config: Any, name: str) -> None:
                 "Correct config.json, or pick another model.",
             )
     positions = getattr(config, "position_embedding_type", "absolute") or "absolute"
-    if positions != "absolute" and kind not in rotary.TITLES:
+    if positions != "absolute" and kind not in _WITHOUT_A_TABLE:
         raise ModelError(
             "unsupported",
             f"{name} uses {positions!r} positions.",
@@ -52,8 +55,12 @@ def check_supported(config: Any, name: str) -> None:
     part = ""
     if kind == "albert" and getattr(config, "inner_group_num", 1) != 1:
         part = "groups of several blocks (inner_group_num)"
+    elif kind == "albert" and getattr(config, "num_hidden_groups", 1) > getattr(config, "num_hidden_layers", 12):
+        part = "more groups of weights than blocks (num_hidden_groups)"
     if kind == "deberta-v2":
         part = deberta.unsupported(config)
+    if kind == "nomic_bert":
+        part = rotary.unsupported(config)
     if part:
         raise ModelError(
             "unsupported",

@@ -76,7 +76,11 @@ def compare(backend: Backend) -> None:
         run_table.exports(runs, table)
     code = request.code_of((entry.code, entry.short) for entry in entries if entry.live)
     of_files = run_table.files_of_loaded()
-    code += [snippets.LoadedRun(entry.run.name, of_files.get(entry.run.key, "")) for entry in entries if not entry.live]
+    code += [
+        snippets.LoadedRun(entry.title, entry.run.name, of_files.get(entry.run.key, ""))
+        for entry in entries
+        if not entry.live
+    ]
     kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
     if kind == "similarities":
         with contextlib.suppress(NoResult):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dashboard import navigation
-from dashboard.corpora import current
 from dashboard.jobs import progress
 from dashboard.jobs.evaluation import NoResult
-from dashboard.ui import messages, page_header
+from dashboard.ui import messages
 from dashboard.views.evaluate import choices, compare, graded, grid, kinds, lab, sts
 
 if TYPE_CHECKING:
@@ -60,16 +59,9 @@ DRAW = {
     "lab": lab.lab,
     "pairs": choices.data,
 }
-OWN_DATA = {
-    "kinds",
-    "graded",
-    "similarity",
-}  # views that measure other data than the session's corpus, and name it themselves
 
 
 def _view(backend: Backend, view: str) -> None:
-    if view not in OWN_DATA:
-        page_header.measures_corpus(current.in_use())
     if view != "pairs":
         messages.cross_encoder_note([backend])
     try:

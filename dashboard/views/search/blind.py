@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -37,6 +39,7 @@ RANKED_BY = (
 ALONE = "Only your own votes count. With a class code (“Class”), the votes of all who enter the same code are counted together."
 WHO_SEES = "All who enter this class code see each other's queries and how many voted which way, without names."
 Comparison = tuple[object, ...]
+_TICKS, _TICK_NUMBER = "_blind_ticks", "_blind_tick_number"  # session keys
 FEWEST_QUERIES = 5  # for the interval of a difference
 
 
@@ -65,6 +68,7 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
     own = caching.blind_votes().marked_by(comparison, query, caching.visitor())
     is_over = caching.blind_votes().is_revealed(comparison, query, caching.visitor())
     mark = _marker(comparison, query, (lists[0], lists[1]))
+    ticks = _Ticks.of((comparison, query, caching.visitor()))
     for number, (column, rows) in enumerate(zip(st.columns(2), lists if is_first_left else lists[::-1], strict=True)):
         with column.container(gap="xsmall", key=f"blind_list_{number}"):
             title = messages.escape((titles if is_first_left else titles[::-1])[number])
@@ -74,10 +78,13 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
                 if is_over:  # as text to read: a disabled box would be grey
                     st.markdown(f":material/{'check_box' if row in own else 'check_box_outline_blank'}: {text}")
                     continue
-                key = f"blind_hit_{number}_{rank}"
-                st.session_state[key] = row in own  # a hit that stands in both lists is ticked in both
                 # Without scores and marked words, which would give the ranking away.
-                controls.checked(st.checkbox, text, key=key, on_choice=partial(mark, row))
+                controls.checked(
+                    partial(st.checkbox, value=row in own),
+                    text,
+                    key=f"blind_hit_{number}_{rank}_{ticks.name_of(number, row)}",
+                    on_choice=partial(_ticked_in, ticks, mark, number, row),
+                )
 
 
 def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
@@ -92,6 +99,37 @@ def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
 def _text(corpus: Corpus, row: int) -> str:
     """A sentence in one line, cut if it is very long; nothing in it acts as markup."""
     return messages.escape(wording.shortened(corpus.texts[row], SHOWN_CHARACTERS))
+
+
+@dataclass
+class _Ticks:
+    """The boxes of one query, with names that no other box has had: a browser sends what it last knew of a name.
+
+    A hit can stand in both lists. Ticked in one, it gets a new box in the other, which begins with the tick.
+    """
+
+    of_query: tuple[object, ...]
+    name: str
+    turns: Counter[tuple[int, int]] = field(
+        default_factory=Counter
+    )  # by list and sentence: how often its box was replaced
+
+    @classmethod
+    def of(cls, query: tuple[object, ...]) -> _Ticks:
+        """The session's boxes of a query: new ones if it was another query's before."""
+        kept: _Ticks | None = st.session_state.get(_TICKS)
+        if kept is None or kept.of_query != query:
+            st.session_state[_TICK_NUMBER] = st.session_state.get(_TICK_NUMBER, 0) + 1
+            kept = st.session_state[_TICKS] = cls(query, str(st.session_state[_TICK_NUMBER]))
+        return kept
+
+    def name_of(self, number: int, row: int) -> str:
+        return f"{self.name}_{self.turns[number, row]}"
+
+
+def _ticked_in(ticks: _Ticks, mark: Callable[[int, bool], None], number: int, row: int, is_good: bool) -> None:
+    mark(row, is_good)
+    ticks.turns[1 - number, row] += 1
 
 
 def _marker(

@@ -39,7 +39,7 @@ def backend(request, embedded, tiny_folder):
 
 @pytest.fixture(params=CASES, ids=NAMES)
 def record(request, backend):
-    return backend.inside(*request.param)
+    return backend.inside(*request.param, score_terms=True)
 
 
 @pytest.fixture
@@ -383,7 +383,7 @@ def test_a_place_no_hook_wrote_to_is_not_a_number(tiny_bert, monkeypatch):
 
 def test_a_text_beyond_the_models_maximum_is_cut_there(backend):
     text = " ".join(["the cat sat on a bank"] * 12)
-    record = backend.inside(text, max_length=min(64, backend.facts.max_positions))
+    record = backend.inside(text, max_length=min(64, backend.facts.max_positions), score_terms=True)
     test_queries_and_keys_give_the_attentions(backend, record)  # at all distances
     assert len(record.sentence) == 64
     (cut,) = record.sentence.dropped

@@ -55,6 +55,14 @@ def test_it_has_the_figures_that_the_page_shows(open_page: Open, page: str, addr
     )  # not twice
 
 
+def test_it_names_the_block_and_head_that_nobody_has_chosen(open_page: Open) -> None:
+    facts = collected(open_page("attention", view="matrix")).facts
+    assert {"Block: 0", "Head: 2"} <= set(facts)
+    chosen = collected(open_page("attention", view="matrix", l="3", h="1")).facts
+    assert {"Block: 3", "Head: 1"} <= set(chosen)
+    assert "Block: 0" not in chosen
+
+
 def test_it_names_the_model_the_sentences_and_the_settings(open_page: Open) -> None:
     app = open_page("layers", view="sentences", pool="max", s=["A <b>bank</b>.", "The river."])
     found = collected(app)
@@ -74,7 +82,7 @@ def test_a_table_that_cannot_be_made_costs_only_itself() -> None:
     def fails() -> Any:
         raise KeyError("gone")
 
-    found = report.Report("Title", (), {"one": (report.Part(message="It **falls**."), fails)})
+    found = report.Report("Title", parts={"one": (report.Part(message="It **falls**."), fails)})
     assert "It <strong>falls</strong>." in report.to_bytes(found).decode()
 
 

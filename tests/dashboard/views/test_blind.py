@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Checkbox
 
 from components.model.catalog import EMBEDDED_KEY
 from components.retrieval.search.blind_votes import is_first_left
@@ -33,6 +34,11 @@ def lists(app: AppTest) -> list[list[str]]:
                 found.append([])
             found[-1].append(text)
     return found
+
+
+def box(app: AppTest, number: int, rank: int) -> Checkbox:
+    """The box of a hit: the list's number, and the hit's rank from 1."""
+    return next(each for each in app.checkbox if each.key and each.key.startswith(f"blind_hit_{number}_{rank}_"))
 
 
 def hits(app: AppTest) -> list[list[str]]:
@@ -138,10 +144,10 @@ def test_ticked_hits_are_counted_for_both_lists(open_page: Open, monkeypatch: py
     left, right = lists(app)
     assert len(left) == len(right)
     in_both = next(text for text in left if text in right)
-    app.checkbox(key=f"blind_hit_0_{left.index(in_both) + 1}").check().run()
-    assert app.checkbox(key=f"blind_hit_1_{right.index(in_both) + 1}").value
+    box(app, 0, left.index(in_both) + 1).check().run()
+    assert box(app, 1, right.index(in_both) + 1).value
     only_left = next(text for text in left if text not in right)
-    app.checkbox(key=f"blind_hit_0_{left.index(only_left) + 1}").check().run()
+    box(app, 0, left.index(only_left) + 1).check().run()
     assert "hits ticked on 1 query." in texts(app)
     app.toggle(key="blind_revealed").set_value(True).run()
     first, second = (2, 1) if is_first_left_here(QUERY) else (1, 2)
@@ -149,8 +155,8 @@ def test_ticked_hits_are_counted_for_both_lists(open_page: Open, monkeypatch: py
         f"People ticked **{100 * first / len(left):.0f} %** of the hits of {TITLES[0]} and "
         f"**{100 * second / len(left):.0f} %** of those of {TITLES[1]}"
     ) in texts(app)
-    app.checkbox(key=f"blind_hit_1_{right.index(in_both) + 1}").uncheck().run()
-    assert not app.checkbox(key=f"blind_hit_0_{left.index(in_both) + 1}").value
+    box(app, 1, right.index(in_both) + 1).uncheck().run()
+    assert not box(app, 0, left.index(in_both) + 1).value
     (comparison,) = caching.blind_votes()._comparisons
     for number in range(4):
         caching.blind_votes().mark(comparison, f"query {number}", "zoe", {1}, ((1, 2), (3, 4)))
@@ -161,11 +167,25 @@ def test_ticked_hits_are_counted_for_both_lists(open_page: Open, monkeypatch: py
 def test_two_ticks_that_arrive_at_once_both_count(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caching, "person", lambda: "ann")
     app = opened(open_page)
-    app.checkbox(key="blind_hit_0_1").check()
-    app.checkbox(key="blind_hit_0_2").check()
+    box(app, 0, 1).check()
+    box(app, 0, 2).check()
     app.run()
-    assert app.checkbox(key="blind_hit_0_1").value
-    assert app.checkbox(key="blind_hit_0_2").value
+    assert box(app, 0, 1).value
+    assert box(app, 0, 2).value
+
+
+def test_the_boxes_of_another_query_are_other_boxes(open_page: Open) -> None:
+    """A browser sends what it last knew of a box of the same name: a tick that nobody made on the next query."""
+    app = opened(open_page)
+    box(app, 0, 1).check().run()
+    before = {each.key for each in app.checkbox}
+    app.text_input(key="w_query").set_value("election results announced").run()
+    app = settled(app)
+    after = {each.key for each in app.checkbox if each.key and each.key.startswith("blind_hit_")}
+    assert after
+    assert not after & before
+    assert not any(each.value for each in app.checkbox if each.key in after)
+    assert "hits ticked on 1 query." in texts(app)
 
 
 def test_a_vote_can_be_taken_back(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:

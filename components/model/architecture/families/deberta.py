@@ -32,8 +32,8 @@ def unsupported(config: Any) -> str:
     if getattr(config, "conv_kernel_size", 0):
         return "a convolution after its first block (conv_kernel_size)"
     kinds = getattr(config, "pos_att_type", None) or ()
-    kinds = kinds.split("|") if isinstance(kinds, str) else kinds
-    if not getattr(config, "relative_attention", False) or {"c2p", "p2c"} != set(kinds):
+    kinds = kinds.split("|") if isinstance(kinds, str) else kinds if isinstance(kinds, list | tuple) else ()
+    if not getattr(config, "relative_attention", False) or sorted(map(str, kinds)) != ["c2p", "p2c"]:
         return "attention without both products of content and position (relative_attention, pos_att_type)"
     return ""
 

@@ -22,6 +22,28 @@ _NAMES = Names(
 )
 
 
+# How the files of Nomic's own code name what transformers reads by other names, or cannot compute at all.
+_OTHER_NAMES = (
+    "n_layer",
+    "n_embd",
+    "n_head",
+    "n_inner",
+    "n_positions",
+    "rotary_emb_base",
+    "qkv_proj_bias",
+    "num_experts",
+)
+
+
+def unsupported(config: Any) -> str:
+    """What of a Nomic BERT cannot be read here, as the end of "it has ..."; empty if all can.
+
+    The library would load sizes of its own instead of those under other names, without a word.
+    """
+    names = [name for name in _OTHER_NAMES if getattr(config, name, None)]
+    return f"a config.json for code of its own ({', '.join(names)})" if names else ""
+
+
 def modules_of(model: Any) -> EncoderModules:
     """The record of such an encoder."""
     return _euro(model) if model.config.model_type == "eurobert" else _nomic(model)

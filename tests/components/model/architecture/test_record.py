@@ -181,6 +181,26 @@ def test_a_deberta_v3_is_read_however_its_file_spells_its_products(kinds):
     )
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"model_type": "nomic_bert", "n_layer": 12, "n_embd": 768, "rotary_emb_base": 1_000},
+        {"model_type": "nomic_bert", "num_hidden_layers": 12, "num_experts": 8},
+        {"model_type": "albert", "num_hidden_layers": 2, "num_hidden_groups": 4},
+        {"model_type": "deberta-v2", "relative_attention": True, "pos_att_type": 5},
+    ],
+)
+def test_a_file_that_the_library_would_read_otherwise_is_refused(values):
+    with pytest.raises(ModelError) as caught:
+        support.check_supported_file(values, "some model")
+    assert caught.value.kind == "unsupported"
+    assert "some model has" in caught.value.problem
+
+
+def test_a_modernbert_that_says_it_has_no_position_vectors_is_read():
+    support.check_supported_file({"model_type": "modernbert", "position_embedding_type": "sans_pos"}, "Ettin")
+
+
 def test_a_bert_that_decodes_is_refused(folder):
     assert refusal(with_config(folder, is_decoder=True)).kind == "unsupported"
 

@@ -16,6 +16,7 @@ from components.model.backend import Backend
 from components.model.embedding import embedder as embedding
 from components.model.embedding import packing
 from components.model.files.sentence_config import read_sentence_config
+from components.model.loading import half_copy
 from components.model.trace import POOLINGS
 from components.retrieval.evaluation.second_stage import max_sim_candidate_scores
 from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
@@ -78,6 +79,18 @@ def test_bfloat16_keeps_directions(embedded):
     rough = embedded.embed(TEXTS, options=embedded.embed_options((0, 3, 6), POOLINGS, precision="bfloat16"))
     assert cosines(exact, rough).mean(axis=-1).min() > 0.999
     assert {parameter.dtype for parameter in embedded.encoder.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("architecture", ["modernbert", "nomic_bert", "eurobert"])
+def test_rotation_keeps_its_angles_in_bfloat16(tiny_folder, architecture):
+    model = Backend.load(str(tiny_folder(architecture)), device_name="cpu").encoder
+    half = dict(half_copy(model).named_buffers())
+    speeds = {name: buffer for name, buffer in model.named_buffers() if name.endswith("inv_freq")}
+    assert speeds
+    for name, buffer in speeds.items():
+        assert half[name].dtype == torch.float32
+        torch.testing.assert_close(half[name], buffer)
+    assert {parameter.dtype for parameter in half_copy(model).parameters()} == {torch.bfloat16}
 
 
 def test_order_and_batches_do_not_matter(embedded):

@@ -100,7 +100,8 @@ def bind(
     widget; give bounds by name.
     """
     key = key or f"w_{setting}"
-    if restored := state.restorations(setting):
+    restored = state.restorations(setting)
+    if restored:
         key = f"{key}_{restored}"
     if isinstance(options, Mapping):
         arguments["format_func"] = options.__getitem__
@@ -121,6 +122,8 @@ def bind(
             state.refuse(setting, replacement, f"{label} {describe(chosen)} is not available here. {reason}".strip())
 
     def changed() -> None:
+        if state.restorations(setting) != restored:
+            return  # Back has set it since, in a run that was interrupted: the browser sends what it has still on display
         sent = st.session_state[key]
         sent = tuple(dict.fromkeys(sent)) if isinstance(sent, list) else sent
         chosen = state.get(setting)

@@ -185,7 +185,10 @@ def new_page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterato
 
 @dataclass
 class Stage:
-    """Open pages of one browser, by what they are for, which go from view to view as Back and Forward do."""
+    """Open pages of one browser, by size and colours, which go from view to view as Back and Forward do.
+
+    Their size stays: a page that is resized runs again, and Streamlit forgets Back where another run is asked for at once.
+    """
 
     context: BrowserContext
     server: Server
@@ -199,10 +202,6 @@ class Stage:
         if kind not in self.pages:
             self._open(kind, width, height, dark, projector)
         page = self.pages[kind]
-        if page.viewport_size != {"width": width, "height": height}:
-            page.set_viewport_size({"width": width, "height": height})
-            page.wait_for_timeout(200)  # a page that is drawn otherwise for a phone runs again
-            settle(page)
         run = RunOfHistory()
         socket = self.sockets[kind]
         socket.on("framesent", run.sent)

@@ -35,6 +35,7 @@ def fits(page: Page) -> bool:
 
 def test_a_run_is_drawn_with_the_values_that_it_recorded(visit: Visit, recorded: RunFolder) -> None:
     page = visit(f"/training?view=run&run={recorded.name}")
+    figure(page, 3)  # all are drawn
     loss = figure(page, 0)
     assert "Loss" in loss["title"]
     assert loss["lines"] == 3

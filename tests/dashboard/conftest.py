@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
@@ -20,6 +21,12 @@ from tests.places import ROOT
 APP = str(ROOT / "dashboard" / "main.py")
 
 Open = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _settings_of_the_project() -> None:
+    """Streamlit reads its settings from the folder in which it is first asked for one, and some tests go to another."""
+    st.get_option("server.address")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis import pair_scales
+from components.charts import theme
 from components.charts.stand_alone.page import Part
 from components.errors import InputError, ModelError
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
@@ -262,9 +263,9 @@ def _scores(labels: Sequence[str], logits: np.ndarray) -> str:
     (_, scale) = pair_scales.scales_for(len(labels))
     values = pair_scales.on_scale(logits[None], scale)[0]
     if len(labels) == 1:
-        return f"score: logit **{logits[0]:.2f}**, {scale} **{values[0]:.2f}**"
+        return f"score: logit **{theme.number(logits[0], 2)}**, {scale} **{values[0]:.2f}**"
     return " · ".join(
-        f"{messages.escape(label)}: logit {logit:.2f}, {scale} **{value:.2f}**"
+        f"{messages.escape(label)}: logit {theme.number(logit, 2)}, {scale} **{value:.2f}**"
         for label, logit, value in zip(labels, logits, values, strict=True)
     )
 
@@ -297,7 +298,7 @@ def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
         st.markdown(f":material/insights: Most probable label, {', '.join(likely)}.")
         return
     difference = float(relevant[0] - other[0])
-    text = f":material/insights: Relevant **{relevant[0]:.2f}**, other **{other[0]:.2f}**: "
+    text = f":material/insights: Relevant **{theme.number(relevant[0], 2)}**, other **{theme.number(other[0], 2)}**: "
     if abs(difference) < SAME_SCORE:
         st.markdown(f"{text}**both documents get the same score**, to two decimals. It does not say which is relevant.")
         return

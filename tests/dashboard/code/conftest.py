@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 
 from components.analysis.similarity import baseline
 from components.model.backend import Backend
@@ -35,7 +34,6 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The key of a small corpus in addresses; its file is where the code of a person's own corpus reads it."""
     file = tmp_path / "your-file.csv"
     file.write_text(CORPUS, encoding="utf-8")
-    st.get_option("server.address")  # Streamlit reads its settings from the folder in which it is first asked for one
     monkeypatch.chdir(tmp_path)
     uploaded = read_corpus(file, "your-file.csv", "sentence")
     caching.corpora().put(current.key_of(uploaded), uploaded)

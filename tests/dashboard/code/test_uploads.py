@@ -115,7 +115,7 @@ def test_saved_runs(open_page: Open, run: Run, corpus: str) -> None:
     traces = {trace["name"]: trace["y"] for trace in figure(app, "compare_curves")["data"]}
     assert len(values) == len(traces) == 2
     (own,) = [shown for name, shown in traces.items() if name.startswith("Last year's")]
-    same(values["Last year's"], own, 1e-4)
+    same(values["Last year's (loaded)"], own, 1e-4)
 
 
 @pytest.mark.parametrize("columns", ["row,anchor,positive,place", "row,one,two,three"])

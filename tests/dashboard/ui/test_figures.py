@@ -42,11 +42,13 @@ def drawn_figure(title: str) -> None:
     import plotly.graph_objects as go
 
     from components.charts import theme
+    from components.snippets.code import NoCode
     from dashboard.ui import figures
 
     chart = theme.finish(go.Figure(go.Scatter(x=[0, 1], y=[1, 2])), title, 300)
     table = pd.DataFrame({"y": [1, 2]})
-    figures.figure(chart, key="some", alt="A line", table=lambda: table, message="It **rises**.", code=None)
+    code = NoCode("It is only an example.")
+    figures.figure(chart, key="some", alt="A line", table=lambda: table, message="It **rises**.", code=code)
 
 
 def test_a_figures_files_are_offered_where_its_data_are() -> None:

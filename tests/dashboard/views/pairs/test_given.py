@@ -62,16 +62,22 @@ def test_both_pairs_are_shown_as_transformers_tokenizes_them(open_page: Open, em
         assert [tint for _, _, tint in row] == sides
 
 
+def in_print(value: float) -> str:
+    """Two decimals, and the minus sign of print."""
+    return f"{value:.2f}".replace("-", "−")
+
+
 def test_the_scores_are_those_of_score_pairs(open_page: Open, scorer: Backend) -> None:
     app = open_page("pairs")
     query, *documents = DEFAULT_TRIPLE
     logits = scorer.score_pairs([query] * 2, documents)
     shown = texts(app)
     for logit in logits:
-        assert f"logit **{logit:.2f}**, sigmoid **{1 / (1 + np.exp(-logit)):.2f}**" in shown
+        assert f"logit **{in_print(logit)}**, sigmoid **{1 / (1 + np.exp(-logit)):.2f}**" in shown
     relevant, other = logits
     assert (
-        f"Relevant **{relevant:.2f}**, other **{other:.2f}**: the **relevant document** gets the higher score" in shown
+        f"Relevant **{in_print(relevant)}**, other **{in_print(other)}**: the **relevant document** gets the higher score"
+        in shown
     )
     assert "was trained to score how similar two sentences are" in shown
 
@@ -121,7 +127,7 @@ def test_truncation_removes_from_the_chosen_side(open_page: Open, scorer: Backen
             assert [piece for piece, _, _ in row] == [token.piece for token in expected.tokens]
             assert len(row) == 14
         logits = scorer.pair_logits([query] * 2, documents, max_length=14, truncation=cut)[:, 0]
-        assert all(f"logit **{logit:.2f}**" in texts(app) for logit in logits)
+        assert all(f"logit **{in_print(logit)}**" in texts(app) for logit in logits)
         table = plain_table(app)
         assert list(table["from the query"]) == ["3: way home?", "3: way home?", "nothing", "nothing"]
         assert all(text.split(":")[0].isdigit() for text in table["from the document"])

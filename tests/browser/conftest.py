@@ -200,8 +200,10 @@ class Stage:
         """The page of this kind, drawn at a path. An address with a value sets all others to their defaults."""
         kind = f"{width}x{height}{' dark' if dark else ''}{' projector' if projector else ''}"
         if kind not in self.pages:
-            self._open(kind, width, height, dark, projector)
+            self._open(kind, width, height, dark)
         page = self.pages[kind]
+        if projector:  # it stands in the address
+            path = f"{path}{'&' if '?' in path else '?'}proj=1"
         run = RunOfHistory()
         socket = self.sockets[kind]
         socket.on("framesent", run.sent)
@@ -224,7 +226,7 @@ class Stage:
         for kind, page in self.pages.items():
             page.screenshot(path=FAILURES / f"{name}-{kind}.png", full_page=True)
 
-    def _open(self, kind: str, width: int, height: int, dark: bool, projector: bool) -> None:
+    def _open(self, kind: str, width: int, height: int, dark: bool) -> None:
         page = self.pages[kind] = self.context.new_page()
         self.watch.attach(page)
         page.set_viewport_size({"width": width, "height": height})
@@ -233,9 +235,6 @@ class Stage:
             page.goto(f"{self.server.url}/about")
         self.sockets[kind] = socket.value
         settle(page)
-        if projector:
-            page.get_by_role("button", name="Projector").click()
-            expect(page.get_by_role("button", name="Leave")).to_be_visible()
 
 
 def view_of(url: str) -> tuple[str, list[str] | None]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import serious_findings
 from tests.browser.conftest import LOOK_EVERY, Server, Stage, settle
@@ -122,6 +122,7 @@ def test_the_first_figure_begins_on_a_phones_first_screen(look: Stage, path: str
 def test_the_first_figure_is_whole_for_a_projector_in_the_dark(look: Stage, path: str) -> None:
     page = look.at(path, 1920, 1080, dark=True, projector=True)
     drawn = first_figure(page, VIEWS[path])
+    expect(page.get_by_role("button", name="Leave")).to_be_visible()
     if not path.startswith(LISTS):
         assert drawn["bottom"] <= 1080
     assert serious_findings(page) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from dashboard.navigation import PATH
 from tests import tiny
-from tests.dashboard.conftest import Open, figures, texts
+from tests.dashboard.conftest import Open, figures, settled, texts
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
 # The views that look inside a model; the other pages open with what they show first.
@@ -44,9 +45,14 @@ def test_every_page_opens(open_page: Open, tiny_folder: Callable[[str], Path], f
 @pytest.mark.parametrize("family", tiny.OTHERS)
 @pytest.mark.parametrize("split", ["blocks", "words"])
 def test_the_splits_add_up(open_page: Open, tiny_folder: Callable[[str], Path], family: str, split: str) -> None:
-    app = open_page("why", m=str(tiny_folder(family)), s=TEXTS, view="split", by=split)
+    app = settled(open_page("why", m=str(tiny_folder(family)), s=TEXTS, view="split", by=split, steps="100"))
     assert not app.exception
     assert [item.value for item in app.error] == []
+    said = re.search(r"(?:to within|but for) [−+]?([0-9.]+[0-9])", texts(app))
+    assert said is not None, texts(app)
+    assert (
+        float(said[1]) <= {"blocks": 1e-5, "words": 0.02}[split]  # random weights need more steps than real ones
+    )  # words: the default number of steps, random weights
 
 
 NO_POSITIONS = {

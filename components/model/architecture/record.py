@@ -8,14 +8,12 @@ from typing import Any
 
 import torch
 
-from components.model.architecture.families import albert, bert, deberta, modernbert, norms_first, rotary
 from components.model.architecture.modules import EncoderModules
+from components.model.architecture.support import FAMILIES
 from components.model.catalog import ModelFacts
 
 _FAMILIES: dict[str, Callable[[Any], EncoderModules]] = {
-    kind: family.modules_of
-    for family in (bert, norms_first, albert, modernbert, deberta, rotary)
-    for kind in family.TITLES
+    kind: family.modules_of for family in FAMILIES for kind in family.TITLES
 }
 # These count positions from padding_idx + 1, so the first rows of the table belong to no token.
 _OFFSET_POSITIONS = {

@@ -8,11 +8,8 @@ from typing import Any
 from components.errors import ModelError
 from components.model.architecture.families import albert, bert, deberta, modernbert, norms_first, rotary
 
-TITLES = {
-    kind: title
-    for family in (bert, norms_first, albert, modernbert, deberta, rotary)
-    for kind, title in family.TITLES.items()
-}
+FAMILIES = (bert, norms_first, albert, modernbert, deberta, rotary)
+TITLES = {kind: title for family in FAMILIES for kind, title in family.TITLES.items()}
 SUPPORTED = tuple(TITLES)
 MOST_LAYERS = 1_000  # the modules of a model are created before its weights are read
 

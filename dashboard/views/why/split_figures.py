@@ -194,11 +194,16 @@ def blocks(split: ResidualSplit, layer: int, structure: Structure, code: snippet
         "bias after the heads and the shifts of the norms, which every token gets.",
         NOT_A_CAUSE
         + (
-            "What is added stays as it is up to the last layer, where a norm scales it; that norm is taken with the scale "
-            if structure.normalises_first
-            else "Each later LayerNorm scales what was added before it; it is taken with the scale "
+            ""  # what is added stays as it is up to this layer
+            if structure.normalises_first and not (structure.has_final_norm and layer == len(structure.block_weights))
+            else (
+                "The norm after the last block scales all that was added; it is taken with the scale "
+                if structure.normalises_first
+                else "Each later LayerNorm scales what was added before it; it is taken with the scale "
+            )
+            + "that it has for this text, though every part has a say in that scale. "
         )
-        + "that it has for this text, though every part has a say in that scale. What a head adds depends on what earlier "
+        + "What a head adds depends on what earlier "
         "blocks added. B is held fixed: swap A and B for its parts.",
     )
 

@@ -71,6 +71,74 @@ def test_all_layers_and_poolings_against_sentence_transformers(embedded: Any, te
     assert cost <= 1.25
 
 
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "ModernBERT": ("ModernBert", {"local_attention": 128, "global_attn_every_n_layers": 3}),
+    "Nomic BERT": ("NomicBert", {}),
+    "EuroBERT": ("EuroBert", {"num_key_value_heads": 12}),
+    "DeBERTa v3": (
+        "DebertaV2",
+        {
+            "relative_attention": True,
+            "position_buckets": 256,
+            "norm_rel_ebd": "layer_norm",
+            "share_att_key": True,
+            "pos_att_type": ["p2c", "c2p"],
+            "position_biased_input": False,
+            "type_vocab_size": 0,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_newer_families_are_at_least_as_fast_as_sentence_transformers(
+    family: str, embedded_folder: Path, texts: list[str], tmp_path: Path
+) -> None:
+    """Models with random weights, as large as the included one, with its tokenizer."""
+    import transformers
+    from sentence_transformers import SentenceTransformer
+
+    from components.model.backend import Backend
+
+    name, more = FAMILIES[family]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(embedded_folder)
+    sizes = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
+    ids = {
+        "pad_token_id": tokenizer.pad_token_id,
+        "bos_token_id": tokenizer.cls_token_id,
+        "cls_token_id": tokenizer.cls_token_id,
+        "eos_token_id": tokenizer.sep_token_id,
+        "sep_token_id": tokenizer.sep_token_id,
+    }
+    config = getattr(transformers, f"{name}Config")(**sizes, **ids, vocab_size=len(tokenizer), **more)
+    getattr(transformers, f"{name}Model")(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    reference, ours, some = SentenceTransformer(str(tmp_path), device="cpu"), Backend.load(str(tmp_path)), texts[:400]
+    reference.max_seq_length = 256
+    last = ours.embed_options(precision=ours.embedder.best_precision(), max_length=256)
+    exact = ours.embed_options(precision="float32", max_length=256)
+    actions = {
+        "ours": partial(ours.embed, some, options=last),
+        "exact": partial(ours.embed, some, options=exact),
+        "theirs": partial(reference.encode, some),
+    }
+    for warm in (partial(ours.embed, some[:128], options=last), partial(ours.embed, some[:128], options=exact)):
+        warm()
+    reference.encode(some[:64])
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for _ in range(3):
+        for name, action in actions.items():
+            times[name].append(seconds(action))
+    speed = {name: len(some) / statistics.median(taken) for name, taken in times.items()}
+    ratios = {name: speed[name] / speed["theirs"] for name in ("ours", "exact")}
+    report(
+        f"{family}: {last.precision} {speed['ours']:.0f}/s, float32 {speed['exact']:.0f}/s, sentence-transformers "
+        f"{speed['theirs']:.0f}/s: {ratios['ours']:.2f} and {ratios['exact']:.2f} times"
+    )
+    assert ratios["ours"] >= 1
+    assert ratios["exact"] >= 0.9
+
+
 def test_bfloat16_finds_the_same_neighbours(embedded: Any, texts: list[str]) -> None:
     exact = embedded.embed(texts, options=embedded.embed_options(range(7), POOLINGS, precision="float32"))
     rough = embedded.embed(texts, options=embedded.embed_options(range(7), POOLINGS, precision="bfloat16"))

@@ -358,6 +358,18 @@ CATALOG: tuple[ModelSpec, ...] = (
         year=2021,
         megabytes=91,
     ),
+    ModelSpec(
+        "minishlab/potion-base-8M",
+        "hub",
+        "potion base 8M",
+        "one vector for each piece and no blocks: a text's vector is the mean; distilled from BGE base by model2vec",
+        "MIT",
+        ModelFacts("static", 0, 0, 256, 0, 32_768, 29528, 0, 7_559_168),
+        group="static",
+        year=2024,
+        megabytes=30,
+        pooling="mean",
+    ),
 )
 
 _BY_KEY = {spec.key: spec for spec in CATALOG}

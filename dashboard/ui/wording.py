@@ -99,6 +99,11 @@ def how_positions_enter(structure: Structure) -> str:
 
 def structure_in_words(structure: Structure) -> dict[str, str]:
     """What an encoder is, by the name of the property."""
+    if not structure.has_blocks:
+        return {
+            "Positions": "none: the order of the tokens changes nothing",
+            "Blocks": "none: a token has the same vector in every text",
+        }
     ways = {
         "absolute": "a vector for each position, added at layer 0",
         "relative": "a number for each distance, added to the attention scores",

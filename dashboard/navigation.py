@@ -80,7 +80,9 @@ class View(NamedTuple):
     question: str  # the page's title while this view is open
     intro: str | Callable[[], str]  # one line on what the first figure shows; a function if it depends on settings
     needs: Offer | None = None  # what it shows of a model; None: what its page does
-    without_blocks: tuple[str, str] | None = None  # question and line for a model that has no blocks, where they differ
+    without_blocks: tuple[str, str] | None = (
+        None  # question and line for a model whose blocks are not shown, where they differ
+    )
 
 
 def show(
@@ -129,7 +131,7 @@ def show(
         figures.begin()
         main = loaded[0] if isinstance(loaded, list) else loaded
         question = views[view].question
-        if views[view].without_blocks is not None and not main.structure.has_blocks:
+        if views[view].without_blocks is not None and main.structure.why_not("blocks"):
             question, said = views[view].without_blocks
             title.title(question, anchor=False)
             line.caption(said)

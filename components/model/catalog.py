@@ -370,6 +370,24 @@ CATALOG: tuple[ModelSpec, ...] = (
         megabytes=30,
         pooling="mean",
     ),
+    ModelSpec(
+        "Qwen/Qwen3-Embedding-0.6B",
+        "hub",
+        "Qwen3 Embedding 0.6B",
+        "a decoder trained for text vectors in over 100 languages; for Search and Evaluate only",
+        "Apache-2.0",
+        ModelFacts("qwen3", 28, 16, 1024, 3072, 32_768, 151669, 0, 595_776_512),
+        group="decoder",
+        year=2025,
+        megabytes=1_191,
+        pooling="last token",
+        prompts=(
+            (
+                "query",
+                "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+            ),
+        ),
+    ),
 )
 
 _BY_KEY = {spec.key: spec for spec in CATALOG}

@@ -31,6 +31,7 @@ POOLINGS_EXPLAINED = {
     "cls": "[CLS], the first token",
     "max": "Maximum in each dimension",
     "own": "The model's own vector",
+    "last": "The last token",
 }
 SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
 SIMILARITY_HELP = (

@@ -18,7 +18,7 @@ VIEWS = {
         "An encoder is a table of word vectors and a stack of blocks that all have the same structure.",
         without_blocks=(
             "What is inside the model?",
-            "A table of vectors, one for each piece of the vocabulary, and no blocks.",
+            "A table of word vectors and, unless the model is static, a stack of blocks.",
         ),
     ),
     "vectors": navigation.View(

@@ -131,8 +131,9 @@ def show(
         figures.begin()
         main = loaded[0] if isinstance(loaded, list) else loaded
         question = views[view].question
-        if views[view].without_blocks is not None and main.structure.why_not("blocks"):
-            question, said = views[view].without_blocks
+        instead = views[view].without_blocks
+        if instead is not None and main.structure.why_not("blocks"):
+            question, said = instead
             title.title(question, anchor=False)
             line.caption(said)
             report.begin_view(page, question)

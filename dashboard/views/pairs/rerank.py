@@ -216,7 +216,9 @@ def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) ->
     table = _table(orders)
     with left:
         figures.figure(
-            charts.rank_changes(reranked.before, _kinds(orders), texts, first=first, second=second),
+            charts.rank_changes(
+                reranked.before, _kinds(orders), texts, first=first, second=second, scale=controls.scale()
+            ),
             key="rank_changes",
             code=orders.code,
             alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",

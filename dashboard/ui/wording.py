@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from components.model.catalog import GROUPS
 from components.model.trace import POOLING_NAMES
 
 if TYPE_CHECKING:
     from components.model.architecture.structure import Structure
+    from components.model.catalog import ModelSpec
 
 __all__ = [
     "NUMBERS_EXPLAINED",
@@ -18,6 +20,7 @@ __all__ = [
     "counted",
     "duration",
     "how_positions_enter",
+    "model_in_words",
     "shortened",
     "size",
     "structure_in_words",
@@ -28,6 +31,7 @@ POOLINGS_EXPLAINED = {
     "cls": "[CLS], the first token",
     "max": "Maximum in each dimension",
     "own": "The model's own vector",
+    "last": "The last token",
 }
 SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
 SIMILARITY_HELP = (
@@ -61,6 +65,28 @@ def shortened(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[:most].rstrip()}…"
 
 
+NBSP = "\u00a0"
+NBSP_DOT = f"{NBSP}· "
+
+
+def model_in_words(spec: ModelSpec, where: str, is_short: bool = False) -> str:
+    """What a model of the catalog is: "sentence encoder · 33 M parameters · MIT · 133 MB download".
+
+    `where` says where its files are; a download gets its size. A licence that is not known is left out. `is_short`: for a
+    list, without the words that explain the two numbers, and with lines that end after a dot.
+    """
+    parts = [] if spec.group is None else [GROUPS[spec.group]]
+    if spec.facts is not None:
+        millions = f"{round(spec.facts.parameters / 1e6):,}"
+        parts.append(f"{millions}{NBSP}M" if is_short else f"{millions} M parameters")
+    if spec.licence is not None:
+        parts.append(spec.licence.partition(";")[0])
+    if where == "download" and spec.megabytes is not None:
+        megabytes = size(1e6 * spec.megabytes)
+        where = megabytes.replace(" ", NBSP) if is_short else f"{megabytes} download"
+    return (NBSP_DOT if is_short else " · ").join([*parts, where])
+
+
 INCLUDED_CROSS_ENCODER = (
     "**The included cross-encoder ranks worse than the included model:** over all headlines of the demo corpus, it lowers "
     "Recall@1 from 97 to 90 %."
@@ -81,6 +107,11 @@ def how_positions_enter(structure: Structure) -> str:
 
 def structure_in_words(structure: Structure) -> dict[str, str]:
     """What an encoder is, by the name of the property."""
+    if not structure.has_blocks:
+        return {
+            "Positions": "none: the order of the tokens changes nothing",
+            "Blocks": "none: a token has the same vector in every text",
+        }
     ways = {
         "absolute": "a vector for each position, added at layer 0",
         "relative": "a number for each distance, added to the attention scores",

@@ -12,7 +12,7 @@ import streamlit as st
 
 from components.analysis import layer_zero as parts_analysis
 from components.charts import bars
-from components.model.catalog import CATALOG
+from components.model.catalog import CATALOG, GROUPS
 from components.model.files import hub
 from components.snippets import tokens as snippets
 from dashboard import caching
@@ -49,7 +49,9 @@ def parameters(backend: Backend) -> None:
     )
     _sizes(backend)  # before the explanations: on the first screen
     figures.reading(
-        f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for "
+        "The only part is the table of vectors. Hover for the exact count."
+        if not backend.structure.has_blocks
+        else f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for "
         + ("the blocks that share their weights" if backend.structure.shares_blocks else "each block")
         + (", one for the norm after the last block" if backend.structure.has_final_norm else "")
         + (", and one for the pooler, a dense layer after the last block" if backend.has_pooler else "")
@@ -112,13 +114,16 @@ def catalog() -> None:
             [
                 {
                     "model": spec.title,
+                    "kind": GROUPS[spec.group] if spec.group else "",
+                    "year": spec.year,
                     "what it is": spec.note,
                     "files": "included"
                     if spec.source == "embedded"
                     else "cached"
                     if is_cached[spec.key]
-                    else "download",
+                    else f"download, {wording.size(1e6 * (spec.megabytes or 0))}",
                     "parameters": f"{facts.parameters:,}",
+                    "sentence vector": spec.pooling or "none of its own",
                     "licence": spec.licence or "see its page",
                 }
                 for spec, facts in models
@@ -127,7 +132,7 @@ def catalog() -> None:
     )
     st.caption(
         "“included” comes with the dashboard, “cached” is stored on this machine, “download” comes from the hub when you "
-        "choose it. Choose a model in the sidebar."
+        "choose it. Choose a model in the sidebar. Sizes of downloads are approximate."
     )
     figures.plain_table(
         pd.DataFrame(

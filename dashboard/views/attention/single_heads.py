@@ -147,7 +147,7 @@ def _sent(model_input: AttentionInput, view: View) -> tuple[int, int] | None:
     Fewer if that would be too large; None if not even one head fits.
     """
     n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape
-    head_dim = model_input.backend.facts.hidden_size // n_heads
+    head_dim = model_input.backend.head_size
 
     def fits(blocks: int, heads: int) -> bool:
         return views.estimate_bytes(blocks, heads, n_tokens, view, head_dim) <= views.MAX_BYTES

@@ -328,7 +328,8 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS, words="kind of vocabulary search"),
     replace(_choice("other_tokenizer", "with", ("bytes", "characters", "model"), TOKENS), default=None),
     # Model
-    _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
+    _choice("model_view", "view", ("facts", "vectors", "zero", "inner", "catalog"), MODEL),
+    _number("inner_block", "fb", 0, 1_000, MODEL, words="block"),
     _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *MAP, *SEARCH, *EVALUATE, *WHY)),
     # Layers
     _layers_view(),
@@ -361,7 +362,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice(
         "attention_view",
         "view",
-        ("head", "model", "neuron", "matrix", "glance", "patterns", "flow", "mask"),
+        ("head", "model", "neuron", "scores", "matrix", "glance", "patterns", "flow", "mask"),
         ATTENTION,
     ),
     # None: the head with the clearest pattern
@@ -382,6 +383,9 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("flow_figure", "ff", ("token", "all"), ATTENTION, words="figure"),
     _choice("flow_heads", "fh", ("together", "one"), ATTENTION, words="heads"),
     _number("masked", "mp", None, 100_000, ATTENTION, words="masked token"),
+    _number("score_query", "sq", None, 100_000, ATTENTION, words="query"),
+    _number("score_key", "sk", None, 100_000, ATTENTION, words="key of the curve"),
+    _choice("long_cells", "cell", ("max", "mean"), ATTENTION, words="value of a cell"),
     _flag("flow_special", "fs", False, ATTENTION, words="special tokens"),
     _flag("mask_word", "mw", False, ATTENTION, words="whole word"),
     # Map

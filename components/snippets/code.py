@@ -89,6 +89,10 @@ HOMES = {
         "components.arrays": ("cosine",),
         "components.analysis.attention.flow": ("rollout", "summed_norms", "weighted_norms"),
         "components.analysis.attention.head_patterns": ("score_heads",),
+        "components.analysis.attention.overview": ("attention_overview", "attention_row"),
+        "components.analysis.attention.rotation": ("angles", "score_by_distance"),
+        "components.analysis.attention.scores": ("head_scores",),
+        "components.analysis.inner_dimensions": ("closed_share", "strongest"),
         "components.analysis.attention.weights": (
             "combine",
             "merge_words",
@@ -271,10 +275,11 @@ class Input:
         """The statement that only splits the texts into tokens."""
         return "sentences = " + call("backend.tokenize", "texts", pairs=self._seconds, max_length=self.max_length)
 
-    def inside(self) -> str:
+    def inside(self, score_terms: bool = False) -> str:
         """The statement of a pass over the first text, with what happens inside each block."""
         pair = None if self.pairs is None else self.pairs[0]
-        return "inside = " + call("backend.inside", "texts[0]", pair=pair, max_length=self.max_length)
+        options = {"pair": pair, "max_length": self.max_length, "score_terms": score_terms or None}
+        return "inside = " + call("backend.inside", "texts[0]", **options)
 
     def snippet(self, *body: str) -> Snippet:
         """A snippet whose setup is this input."""

@@ -61,3 +61,37 @@ def part_cosines(read: Input, positions: Sequence[int], pairs: Sequence[tuple[in
         "values = cosines.values",
         "print(cosines.names, values)  # [part, pair of sentences]",
     )
+
+
+def _feed_forward(read: Input, sentence: int) -> str:
+    return "inner = " + code.call("backend.feed_forward", f"texts[{sentence}]", max_length=read.max_length)
+
+
+def inner_dimensions(read: Input, sentence: int, block: int, position: int) -> Snippet:
+    """The activations of one token's inner dimensions in a block, or their gates, and the share that is nearly closed."""
+    return read.snippet(
+        _feed_forward(read, sentence),
+        f"values = inner.activations[{block}, {position}]  # [block, token, inner]",
+        "counts, edges = np.histogram(values, bins=60)",
+        "print(closed_share(values), counts, edges)",
+    )
+
+
+def strongest_dimensions(read: Input, sentence: int, block: int, position: int, count: int) -> Snippet:
+    """The inner dimensions that give most for one token in a block."""
+    return read.snippet(
+        _feed_forward(read, sentence),
+        f"products = inner.products({block})[{position}]  # [inner]",
+        f"dimensions = list(strongest(products, {count}))",
+        "values = products[dimensions]",
+        "print(dimensions, values)",
+    )
+
+
+def closed_shares(read: Input, sentence: int) -> Snippet:
+    """The share of nearly closed inner dimensions by block and token."""
+    return read.snippet(
+        _feed_forward(read, sentence),
+        "values = 100 * closed_share(inner.activations)",
+        "print(values)  # [block, token], in per cent",
+    )

@@ -21,6 +21,7 @@ __all__ = [
     "shortened",
     "size",
     "structure_in_words",
+    "window_of",
 ]
 
 POOLINGS_EXPLAINED = {
@@ -77,6 +78,21 @@ def how_positions_enter(structure: Structure) -> str:
         f"{structure.title} has no position vectors: in each block, terms for the distance of two tokens are added to their "
         "attention scores."
     )
+
+
+def window_of(structure: Structure, block: int, tokens: int) -> str:
+    """What a block of local attention sees of a text, and which blocks see all; empty for a model without such blocks."""
+    window, windows = structure.windows[block], structure.windows
+    if all(item is None for item in windows):
+        return ""
+    see_all = [number for number, item in enumerate(windows) if item is None]
+    others = f"Global blocks: {', '.join(map(str, see_all))}." if see_all else "No block sees all tokens."
+    if window is None:
+        return f"Block {block} is global: each token sees all others. {others}"
+    text = f"Block {block} is local: each token sees {counted(window, 'token')} on either side."
+    if tokens - 1 <= window:
+        text += f" This text has only {counted(tokens, 'token')}, so that the window hides nothing here."
+    return f"{text} {others}"
 
 
 def structure_in_words(structure: Structure) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dashboard import navigation
 from dashboard.ui import controls, messages
-from dashboard.views.model import sections
+from dashboard.views.model import inner_dimensions, sections
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -27,6 +27,11 @@ VIEWS = {
         "What is a token before the first block?",
         "Layer 0 is made of a vector for the piece and, in most models, vectors for its position and its token type (segment).",
     ),
+    "inner": navigation.View(
+        "Feed-forward",
+        "Which inner dimensions answer to a token?",
+        "A block's feed-forward part widens a token's vector to many inner dimensions, of which only some take part.",
+    ),
     "catalog": navigation.View(
         "All available models",
         "Which models can this dashboard open?",
@@ -44,6 +49,11 @@ def _view(backend: Backend, view: str) -> None:
         sections.catalog()
         return
     if messages.no_sentences():
+        return
+    if view == "inner":
+        sentences = controls.current_tokens(backend)
+        inner_dimensions.feed_forward(backend, sentences)
+        messages.truncation(sentences)
         return
     trace = controls.current_trace(backend)
     if view == "vectors":

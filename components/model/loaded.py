@@ -28,7 +28,7 @@ from components.model.architecture.record import facts_of, modules_of
 from components.model.architecture.structure import Structure
 from components.model.catalog import ModelFacts, ModelSpec
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
-from components.model.files.sentence_config import SentenceConfig, read_sentence_config
+from components.model.files.sentence_config import SentenceConfig, read_sentence_config, with_prompts
 from components.model.head import DenseHead, HeadNotApplied, read_head
 from components.model.not_applied import is_cross_encoder, not_applied
 from components.model.tokenization import Tokenization
@@ -63,7 +63,7 @@ class LoadedModel:
         rows = int(encoder.get_input_embeddings().num_embeddings)
         self._waiting: deque[None] = deque()  # one for each thread that waits for its pass
         self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1, rows)
-        self.sentence_config: SentenceConfig = read_sentence_config(folder)
+        self.sentence_config: SentenceConfig = with_prompts(read_sentence_config(folder), spec.prompts)
         head_problem: str | None = None
         try:
             self.head: DenseHead | None = read_head(folder, self.sentence_config.modules, self.facts.hidden_size)

@@ -43,6 +43,7 @@ VIEWS = {
         "Pooling lab",
         "What do other ways of pooling change?",
         "How tokens become one vector (columns), and what is done to it then (rows): which finds most correct answers?",
+        "blocks",
     ),
     "pairs": navigation.View(
         "Data",

@@ -15,11 +15,13 @@ VIEWS = {
         "Through the layers",
         "How does each block move the tokens?",
         "Each token is a point. Play shows the map of one layer after the other.",
+        "blocks",
     ),
     "senses": navigation.View(
         "Word senses",
         "Does the model separate the senses of a word?",
         senses.intro,
+        "blocks",
     ),
 }
 DRAW = {"ends": pictures.ends, "through": pictures.through, "senses": senses.senses}

@@ -21,11 +21,13 @@ VIEWS = {
         "Outputs and vectors",
         "What does the model return for your sentences?",
         "One vector per token and layer. Later pages compare these vectors.",
+        "tokens",
     ),
     "zero": navigation.View(
         "Parts of layer 0",
         "What is a token before the first block?",
         "Layer 0 is made of a vector for the piece and, in most models, vectors for its position and its token type (segment).",
+        "blocks",
     ),
     "inner": navigation.View(
         "Feed-forward",

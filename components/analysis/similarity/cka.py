@@ -59,7 +59,9 @@ class LayerCKA:
 
     matrix: Float64  # [layer_a, layer_b], 0..1; NaN for a layer whose vectors are all equal
     chance: Float64  # [layer_a, layer_b]: the mean value with tokens matched at random
-    debiased: Float64  # [layer_a, layer_b], at most 1: its mean for unrelated vectors is near 0; NaN with too few tokens
+    debiased: (
+        Float64  # [layer_a, layer_b], at most 1: its mean for unrelated vectors is near 0; NaN with too few tokens
+    )
     tokens: int  # rows compared
 
     @property
@@ -146,9 +148,7 @@ def _debiased(a: Float64, b: Float64, cross: Float64, norms_a: Float64, norms_b:
         _unbiased(norms**2, (lengths**2).sum(axis=1), lengths.sum(axis=1) ** 2, n)
         for norms, lengths in ((norms_a, lengths_a), (norms_b, lengths_b))
     )
-    both = _unbiased(
-        cross, lengths_a @ lengths_b.T, lengths_a.sum(axis=1)[:, None] * lengths_b.sum(axis=1)[None, :], n
-    )
+    both = _unbiased(cross, lengths_a @ lengths_b.T, lengths_a.sum(axis=1)[:, None] * lengths_b.sum(axis=1)[None, :], n)
     # With very few tokens the estimate of a layer with itself may be 0 or less: then there is no value.
     scale = np.sqrt(np.where(own_a > 0, own_a, np.nan))[:, None] * np.sqrt(np.where(own_b > 0, own_b, np.nan))[None, :]
     return np.asarray(both / scale)

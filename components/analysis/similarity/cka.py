@@ -22,8 +22,8 @@ the Same Things?"):
     HSIC1(K, L) = [<K0, L0> + sum(K0) sum(L0) / ((n - 1)(n - 2)) - 2 (K0 1).(L0 1) / (n - 2)] / (n (n - 3)),
 
 with K0 and L0 being K and L with zeros on the diagonal; debiased CKA is HSIC1(K, L) / sqrt(HSIC1(K, K) HSIC1(L, L)). For
-unrelated vectors its mean is near 0 whatever n is, so that values may be a little below 0. Since X and Y are centred, every row of K
-sums to 0, and with k and l being the diagonals of K and L (the squared lengths of the vectors)
+unrelated vectors its mean is near 0 whatever n is, so that values may be a little below 0. Since X and Y are centred,
+every row of K sums to 0, and with k and l being the diagonals of K and L (the squared lengths of the vectors)
 
     <K0, L0> = <K, L> - k.l,   K0 1 = -k,   sum(K0) = -tr K,
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -47,10 +47,7 @@ def test_all_pairs_of_tokens(trace: Trace, states: list[torch.Tensor]) -> None:
 
 
 def test_steps(trace: Trace, states: list[torch.Tensor]) -> None:
-    expected = [
-        float(cosine_similarity(before[1:-1], after[1:-1], dim=1).mean())
-        for before, after in zip(states[:-1], states[1:], strict=True)
-    ]
+    expected = [float(cosine_similarity(before[1:-1], after[1:-1], dim=1).mean()) for before, after in pairwise(states)]
     found = depth.steps(trace, 0)
     assert np.isnan(found[0])
     np.testing.assert_allclose(found[1:], expected, atol=1e-5)

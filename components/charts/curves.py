@@ -92,7 +92,7 @@ def depth_curves(
         )
     figure = go.Figure(traces)
     figure.layout.xaxis = {
-        "title": {"text": "relative depth (0 = embeddings, 1 = last layer)"},
+        "title": {"text": "relative depth (1 = last layer)"},
         "range": (-0.03, 1.03),
         "dtick": 0.25,
         "zeroline": False,

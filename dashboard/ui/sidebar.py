@@ -42,7 +42,8 @@ def draw(page: str) -> Any:
     return jobs_slot
 
 
-def _label(key: str) -> str:
+def model_label(key: str) -> str:
+    """What the picker calls a model, with where it comes from."""
     if key == _NONE:
         return "None"
     if key.startswith(RUN_PREFIX):
@@ -58,7 +59,7 @@ def _label(key: str) -> str:
 def _models(page: str) -> None:
     free, files = access.free_models_allowed(), access.server_files_allowed()
     folder = " or the path of a folder" if files else ""
-    trained = _trained()
+    trained = trained_models()
     for name, label, none, help_text in (
         ("model", "Model", [], "The encoder that all pages examine."),
         ("model2", "Second model", [_NONE], "A second model to compare with the first."),
@@ -71,8 +72,8 @@ def _models(page: str) -> None:
         st.session_state[widget] = chosen
         st.selectbox(
             label,
-            list(dict.fromkeys([*none, *_offered(name), *trained, chosen])),
-            format_func=_label,
+            list(dict.fromkeys([*none, *offered_models(name), *trained, chosen])),
+            format_func=model_label,
             key=widget,
             on_change=_choose_model,
             args=(name,),
@@ -86,12 +87,12 @@ def _models(page: str) -> None:
             st.error(messages.escape(problem))
 
 
-def _offered(name: str) -> list[str]:
+def offered_models(name: str) -> list[str]:
     """The keys of the catalog's models for a setting: all, or for a cross-encoder those with a head for pairs."""
     return [spec.key for spec in CATALOG if spec.cross_encoder or name != "cross_encoder"]
 
 
-def _trained() -> list[str]:
+def trained_models() -> list[str]:
     """The models that were trained here, the newest first; none where the folder of runs cannot be used."""
     with suppress(UserError):
         return [RUN_PREFIX + run.name for run in runs.list_runs() if run.has_model]

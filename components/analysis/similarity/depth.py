@@ -41,7 +41,7 @@ def token_pairs(trace: Trace, sentence: int) -> Float64:
     return np.asarray((total - itself) / (count * (count - 1)))
 
 
-def steps(trace: Trace, sentence: int) -> Float64:
+def layer_steps(trace: Trace, sentence: int) -> Float64:
     """The mean cosine of a sentence's tokens with themselves one layer before, float64 [layer]; NaN at layer 0.
 
     Special tokens are left out. A low value means that the block before this layer turns the tokens far.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dashboard import navigation
 from dashboard.ui import controls, messages
-from dashboard.views.model import sections
+from dashboard.views.model import compare, sections
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -27,6 +27,12 @@ VIEWS = {
         "What is a token before the first block?",
         "Layer 0 is made of a vector for the piece and, in most models, vectors for its position and its token type (segment).",
     ),
+    "compare": navigation.View(
+        "Compare models",
+        "How do models differ?",
+        "The same sentence in two to four models: depth is the layer divided by the number of layers, so that all of them go "
+        "from 0 to 1.",
+    ),
     "catalog": navigation.View(
         "All available models",
         "Which models can this dashboard open?",
@@ -42,6 +48,9 @@ def _view(backend: Backend, view: str) -> None:
         return
     if view == "catalog":
         sections.catalog()
+        return
+    if view == "compare":
+        compare.draw(backend)
         return
     if messages.no_sentences():
         return

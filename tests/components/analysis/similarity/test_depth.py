@@ -46,9 +46,9 @@ def test_all_pairs_of_tokens(trace: Trace, states: list[torch.Tensor]) -> None:
     np.testing.assert_allclose(depth.token_pairs(trace, 0), expected, atol=1e-5)
 
 
-def test_steps(trace: Trace, states: list[torch.Tensor]) -> None:
+def test_layer_steps(trace: Trace, states: list[torch.Tensor]) -> None:
     expected = [float(cosine_similarity(before[1:-1], after[1:-1], dim=1).mean()) for before, after in pairwise(states)]
-    found = depth.steps(trace, 0)
+    found = depth.layer_steps(trace, 0)
     assert np.isnan(found[0])
     np.testing.assert_allclose(found[1:], expected, atol=1e-5)
 
@@ -84,7 +84,7 @@ def test_two_sentences(trace: Trace) -> None:
 
 def test_one_token_has_no_pairs_and_a_truncated_word_no_curve(embedded: Backend, trace: Trace) -> None:
     assert np.isnan(depth.token_pairs(trace, 2)).all()
-    assert np.isfinite(depth.steps(trace, 2)[1:]).all()
+    assert np.isfinite(depth.layer_steps(trace, 2)[1:]).all()
     short = embedded.trace(TEXTS[:1], max_length=5)  # [CLS] we put money [SEP]
     spans = typed_words(TEXTS[0])
     assert np.isfinite(depth.two_words(short, 0, [spans[0], spans[2]])).all()

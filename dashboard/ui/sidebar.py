@@ -42,8 +42,7 @@ def draw(page: str) -> Any:
     return jobs_slot
 
 
-def model_label(key: str) -> str:
-    """What the picker calls a model, with where it comes from."""
+def _label(key: str) -> str:
     if key == _NONE:
         return "None"
     if key.startswith(RUN_PREFIX):
@@ -72,8 +71,8 @@ def _models(page: str) -> None:
         st.session_state[widget] = chosen
         st.selectbox(
             label,
-            list(dict.fromkeys([*none, *offered_models(name), *trained, chosen])),
-            format_func=model_label,
+            list(dict.fromkeys([*none, *_offered(name), *trained, chosen])),
+            format_func=_label,
             key=widget,
             on_change=_choose_model,
             args=(name,),
@@ -87,7 +86,7 @@ def _models(page: str) -> None:
             st.error(messages.escape(problem))
 
 
-def offered_models(name: str) -> list[str]:
+def _offered(name: str) -> list[str]:
     """The keys of the catalog's models for a setting: all, or for a cross-encoder those with a head for pairs."""
     return [spec.key for spec in CATALOG if spec.cross_encoder or name != "cross_encoder"]
 

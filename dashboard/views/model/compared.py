@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY
+from components.model.catalog import CATALOG, EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, spec_of
+from components.model.files import hub
 from dashboard import state
 from dashboard.settings import MOST_COMPARED
 from dashboard.ui import controls, model_gate, sidebar
@@ -21,7 +22,7 @@ def choose() -> tuple[str, ...]:
     """Draw the choice of the models beside the session's own, and return their keys."""
     own = state.get("model")
     chosen = state.get("compared_models") or ()
-    offered = [*sidebar.offered_models("model"), *sidebar.trained_models(), state.get("model2"), *chosen]
+    offered = [*(spec.key for spec in CATALOG), *sidebar.trained_models(), state.get("model2"), *chosen]
     keys = [key for key in dict.fromkeys(offered) if key and key != own]
 
     def without_own(models: Any) -> tuple[str, ...]:
@@ -31,7 +32,7 @@ def choose() -> tuple[str, ...]:
         "compared_models",
         st.multiselect,
         "Compared with",
-        options={key: sidebar.model_label(key) for key in keys},
+        options={key: _label(key) for key in keys},
         default=default(),
         to_widget=without_own,
         max_selections=MOST_COMPARED - 1,
@@ -40,6 +41,13 @@ def choose() -> tuple[str, ...]:
         "the second model of another page; then it is offered here too.",
     )
     return tuple(found)
+
+
+def _label(key: str) -> str:
+    """A model's title, with a word where it would first be downloaded."""
+    spec = spec_of(key)
+    is_download = spec.source == "hub" and hub.cached_folder(key) is None
+    return f"{spec.title} · download" if is_download else spec.title
 
 
 def default() -> tuple[str, ...]:

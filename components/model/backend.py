@@ -206,10 +206,18 @@ class Backend:
         """The tokens of a set of sentences, without a forward pass. Raises InputError as `Tokenization.tokenize` does."""
         check_texts(texts, pairs)
         seconds = pairs if pairs is not None else [None] * len(texts)
-        return tuple(
+        sentences = tuple(
             self.tokenization.tokenize(text, pair, max_length, truncation)
             for text, pair in zip(texts, seconds, strict=True)
         )
+        for number, sentence in enumerate(sentences, start=1):
+            if not len(sentence):  # possible where no special tokens are added
+                raise InputError(
+                    f"Sentence {number} has no token in {self.spec.title}.",
+                    "This model adds no special tokens, and its tokenizer drops every character of the sentence.",
+                    "Type a word, or remove the line.",
+                )
+        return sentences
 
     def next_sentence_probabilities(self, texts: Sequence[str], followers: Sequence[str]) -> Float32:
         """The probability that each of the `followers` follows the text of the same number, float32 [pair].
@@ -267,6 +275,7 @@ class Backend:
         self, texts: Sequence[str], pairs: Sequence[str | None] | None = None, options: TraceOptions = TraceOptions()
     ) -> Trace:
         """The forward pass itself, neither searched for nor kept in the store."""
+        self.loaded.need("blocks" if options.attentions else "tokens")
         sentences = self.tokenize(texts, pairs, options.max_length)
         ids, mask, segments = self.tokenization.arrays(sentences)
         self._check_size(ids.shape, options)
@@ -303,6 +312,7 @@ class Backend:
     def _run_inside(
         self, text: str, pair: str | None, max_length: int | None, attentions: bool, terms: bool
     ) -> InsideBlocks:
+        self.loaded.need("blocks")
         sentences = self.tokenize([text], [pair], max_length)
         tokens = len(sentences[0])
         size = inside.size_in_bytes(self.facts, tokens, attentions, inside.TERMS_OF_SCORES if terms else 0)

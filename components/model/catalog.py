@@ -1,7 +1,7 @@
 """The models on offer, with the facts known about each before it is downloaded.
 
 The facts come from the published config.json files; a test builds every architecture from its facts
-(without weights) and counts the parameters.
+(without weights) and counts the parameters. Download sizes are those of the published weights, rounded.
 """
 
 from __future__ import annotations
@@ -26,6 +26,16 @@ EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d
 RUN_PREFIX = "run:"  # a model trained here: "run:NAME" is the result of the training run NAME
 RUN_START = ":start"  # "run:NAME:start" is what the run started from, saved where the run itself made it
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}", re.ASCII)
+# What a model is for, in the order of the picker.
+GROUPS = {
+    "classic": "classic encoder",
+    "modern": "modern encoder",
+    "sentence": "sentence encoder",
+    "pairs": "cross-encoder",
+    "static": "static vectors",
+    "decoder": "decoder",
+}
+Group = Literal["classic", "modern", "sentence", "pairs", "static", "decoder"]
 _HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?$", re.ASCII)
 
 
@@ -56,12 +66,19 @@ class ModelSpec:
     facts: ModelFacts | None = None  # None until it is loaded
     masked_lm: bool = False  # the published weights include a masked-LM head
     cross_encoder: bool = False  # the published weights include a head that scores a pair of texts
+    group: Group | None = None  # None: not in the catalog
+    year: int | None = None  # of publication
+    megabytes: int | None = None  # of the published weights, which are downloaded once
+    pooling: str | None = None  # as published, for people; None: published without a sentence vector
+    max_length: int | None = None  # tokens of a text, as published with the pooling; None: all positions
+    prompts: tuple[tuple[str, str], ...] = ()  # role and text put in front, where the model's own files have none
 
 
 def _bert_base(vocabulary: int, parameters: int, architecture: str = "bert", segments: int = 2) -> ModelFacts:
     return ModelFacts(architecture, 12, 12, 768, 3072, 512, vocabulary, segments, parameters)
 
 
+_SMALL = ModelFacts("bert", 12, 12, 384, 1536, 512, 30522, 2, 33_360_000)
 _MINILM_L6 = ModelFacts("bert", 6, 12, 384, 1536, 512, 30522, 2, 22_713_216)
 
 CATALOG: tuple[ModelSpec, ...] = (
@@ -72,6 +89,11 @@ CATALOG: tuple[ModelSpec, ...] = (
         "a small BERT trained for sentence vectors; included with the dashboard",
         "Apache-2.0",
         _MINILM_L6,
+        group="sentence",
+        year=2021,
+        megabytes=91,
+        pooling="mean",
+        max_length=256,
     ),
     ModelSpec(
         EMBEDDED_CROSS_ENCODER_KEY,
@@ -81,6 +103,9 @@ CATALOG: tuple[ModelSpec, ...] = (
         "Apache-2.0; the adapter's training data (STS-B) CC BY-SA 4.0",
         _MINILM_L6,
         cross_encoder=True,
+        group="pairs",
+        year=2026,
+        megabytes=1,
     ),
     ModelSpec(
         "google-bert/bert-base-uncased",
@@ -90,6 +115,9 @@ CATALOG: tuple[ModelSpec, ...] = (
         "Apache-2.0",
         _bert_base(30522, 109_482_240),
         masked_lm=True,
+        group="classic",
+        year=2018,
+        megabytes=440,
     ),
     ModelSpec(
         "distilbert/distilbert-base-uncased",
@@ -99,48 +127,9 @@ CATALOG: tuple[ModelSpec, ...] = (
         "Apache-2.0",
         ModelFacts("distilbert", 6, 12, 768, 3072, 512, 30522, 0, 66_362_880),
         masked_lm=True,
-    ),
-    ModelSpec(
-        "sentence-transformers/msmarco-bert-base-dot-v5",
-        "hub",
-        "MS MARCO BERT base (dot)",
-        "BERT trained to find passages that answer a question",
-        None,
-        _bert_base(30522, 109_482_240),
-    ),
-    ModelSpec(
-        "sentence-transformers/all-MiniLM-L6-v2",
-        "hub",
-        "all-MiniLM-L6-v2 (hub)",
-        "the same model as the included one, from the hub",
-        "Apache-2.0",
-        _MINILM_L6,
-    ),
-    ModelSpec(
-        "cross-encoder/qnli-electra-base",
-        "hub",
-        "QNLI ELECTRA base",
-        "a cross-encoder: does this passage answer this question?",
-        "Apache-2.0",
-        _bert_base(30522, 108_891_648, "electra"),
-        cross_encoder=True,
-    ),
-    ModelSpec(
-        "cross-encoder/ms-marco-MiniLM-L6-v2",
-        "hub",
-        "MS MARCO MiniLM L6",
-        "a small cross-encoder for ranking passages",
-        "Apache-2.0",
-        _MINILM_L6,
-        cross_encoder=True,
-    ),
-    ModelSpec(
-        "dmis-lab/biobert-v1.1",
-        "hub",
-        "BioBERT 1.1",
-        "BERT trained further on biomedical papers; upper and lower case",
-        None,
-        _bert_base(28996, 108_310_272),
+        group="classic",
+        year=2019,
+        megabytes=268,
     ),
     ModelSpec(
         "FacebookAI/roberta-base",
@@ -151,40 +140,9 @@ CATALOG: tuple[ModelSpec, ...] = (
         # 514 rows of positions, of which the first two belong to padding: 512 tokens fit.
         _bert_base(50265, 124_645_632, "roberta", segments=1),
         masked_lm=True,
-    ),
-    ModelSpec(
-        "google-bert/bert-base-multilingual-cased",
-        "hub",
-        "Multilingual BERT",
-        "one BERT for 104 languages; upper and lower case",
-        "Apache-2.0",
-        _bert_base(119547, 177_853_440),
-        masked_lm=True,
-    ),
-    ModelSpec(
-        "sentence-transformers/all-mpnet-base-v2",
-        "hub",
-        "all-mpnet-base-v2",
-        "an MPNet trained for sentence vectors; uses relative positions",
-        "Apache-2.0",
-        _bert_base(30527, 109_486_464, "mpnet", segments=0),
-    ),
-    ModelSpec(
-        "BAAI/bge-small-en-v1.5",
-        "hub",
-        "BGE small (English)",
-        "a small BERT trained for retrieval; its sentence vector is that of [CLS]",
-        "MIT",
-        ModelFacts("bert", 12, 12, 384, 1536, 512, 30522, 2, 33_360_000),
-    ),
-    ModelSpec(
-        "answerdotai/ModernBERT-base",
-        "hub",
-        "ModernBERT base",
-        "norms first, rotated queries and keys, local attention in two of three blocks; up to 8,192 tokens",
-        "Apache-2.0",
-        ModelFacts("modernbert", 22, 12, 768, 1152, 8192, 50368, 0, 149_014_272),
-        masked_lm=True,
+        group="classic",
+        year=2019,
+        megabytes=499,
     ),
     ModelSpec(
         "albert/albert-base-v2",
@@ -194,6 +152,211 @@ CATALOG: tuple[ModelSpec, ...] = (
         "Apache-2.0",
         ModelFacts("albert", 12, 12, 768, 3072, 512, 30000, 2, 11_683_584),
         masked_lm=True,
+        group="classic",
+        year=2019,
+        megabytes=47,
+    ),
+    ModelSpec(
+        "google-bert/bert-base-multilingual-cased",
+        "hub",
+        "Multilingual BERT",
+        "one BERT for 104 languages; upper and lower case",
+        "Apache-2.0",
+        _bert_base(119547, 177_853_440),
+        masked_lm=True,
+        group="classic",
+        year=2018,
+        megabytes=714,
+    ),
+    ModelSpec(
+        "dmis-lab/biobert-v1.1",
+        "hub",
+        "BioBERT 1.1",
+        "BERT trained further on biomedical papers; upper and lower case",
+        None,
+        _bert_base(28996, 108_310_272),
+        group="classic",
+        year=2019,
+        megabytes=433,
+    ),
+    ModelSpec(
+        "microsoft/deberta-v3-base",
+        "hub",
+        "DeBERTa v3 base",
+        "vectors for distances in each block; trained to detect replaced tokens",
+        "MIT",
+        ModelFacts("deberta-v2", 12, 12, 768, 3072, 512, 128100, 0, 183_831_552),
+        group="modern",
+        year=2021,
+        megabytes=371,
+    ),
+    ModelSpec(
+        "answerdotai/ModernBERT-base",
+        "hub",
+        "ModernBERT base",
+        "norms first, rotated queries and keys, local attention in two of three blocks; up to 8,192 tokens",
+        "Apache-2.0",
+        ModelFacts("modernbert", 22, 12, 768, 1152, 8192, 50368, 0, 149_014_272),
+        masked_lm=True,
+        group="modern",
+        year=2024,
+        megabytes=599,
+    ),
+    ModelSpec(
+        "EuroBERT/EuroBERT-210m",
+        "hub",
+        "EuroBERT 210M",
+        "an encoder for 15 languages, built like Llama: rotated queries and keys, RMSNorm; up to 8,192 tokens",
+        "Apache-2.0",
+        ModelFacts("eurobert", 12, 12, 768, 3072, 8192, 128256, 0, 211_766_016),
+        masked_lm=True,
+        group="modern",
+        year=2025,
+        megabytes=850,
+    ),
+    ModelSpec(
+        "sentence-transformers/all-MiniLM-L6-v2",
+        "hub",
+        "all-MiniLM-L6-v2 (hub)",
+        "the same model as the included one, from the hub",
+        "Apache-2.0",
+        _MINILM_L6,
+        group="sentence",
+        year=2021,
+        megabytes=91,
+        pooling="mean",
+        max_length=256,
+    ),
+    ModelSpec(
+        "sentence-transformers/all-mpnet-base-v2",
+        "hub",
+        "all-mpnet-base-v2",
+        "an MPNet trained for sentence vectors; uses relative positions",
+        "Apache-2.0",
+        _bert_base(30527, 109_486_464, "mpnet", segments=0),
+        group="sentence",
+        year=2021,
+        megabytes=438,
+        pooling="mean",
+        max_length=384,
+    ),
+    ModelSpec(
+        "sentence-transformers/all-distilroberta-v1",
+        "hub",
+        "all-distilroberta-v1",
+        "a RoBERTa with half as many blocks, trained for sentence vectors",
+        "Apache-2.0",
+        ModelFacts("roberta", 6, 12, 768, 3072, 512, 50265, 1, 82_118_400),
+        group="sentence",
+        year=2021,
+        megabytes=329,
+        pooling="mean",
+        max_length=512,
+    ),
+    ModelSpec(
+        "sentence-transformers/msmarco-bert-base-dot-v5",
+        "hub",
+        "MS MARCO BERT base (dot)",
+        "BERT trained to find passages that answer a question",
+        None,
+        _bert_base(30522, 109_482_240),
+        group="sentence",
+        year=2021,
+        megabytes=438,
+        pooling="mean",
+        max_length=512,
+    ),
+    ModelSpec(
+        "BAAI/bge-small-en-v1.5",
+        "hub",
+        "BGE small (English)",
+        "a small BERT trained for retrieval; its sentence vector is that of [CLS]",
+        "MIT",
+        _SMALL,
+        group="sentence",
+        year=2023,
+        megabytes=133,
+        pooling="[CLS]",
+        max_length=512,
+        prompts=(("query", "Represent this sentence for searching relevant passages: "),),
+    ),
+    ModelSpec(
+        "intfloat/e5-small-v2",
+        "hub",
+        "E5 small v2",
+        "a small BERT trained for retrieval; reads “query: ” or “passage: ” before each text",
+        "MIT",
+        _SMALL,
+        group="sentence",
+        year=2023,
+        megabytes=133,
+        pooling="mean",
+        max_length=512,
+        prompts=(("query", "query: "), ("document", "passage: ")),
+    ),
+    ModelSpec(
+        "thenlper/gte-small",
+        "hub",
+        "GTE small",
+        "a small BERT trained for sentence vectors on many kinds of text",
+        "MIT",
+        _SMALL,
+        group="sentence",
+        year=2023,
+        megabytes=67,
+        pooling="mean",
+        max_length=512,
+    ),
+    ModelSpec(
+        "nomic-ai/nomic-embed-text-v1.5",
+        "hub",
+        "Nomic Embed 1.5",
+        "a BERT with rotated queries and keys, trained for retrieval; reads “search_query: ” or “search_document: ” first",
+        "Apache-2.0",
+        ModelFacts("nomic_bert", 12, 12, 768, 3072, 2048, 30528, 2, 136_731_648),
+        group="sentence",
+        year=2024,
+        megabytes=547,
+        pooling="mean",
+        max_length=2048,
+        prompts=(("query", "search_query: "), ("document", "search_document: ")),
+    ),
+    ModelSpec(
+        "sentence-transformers/LaBSE",
+        "hub",
+        "LaBSE",
+        "a BERT for 109 languages that gives translations similar vectors; a Dense layer after pooling",
+        "Apache-2.0",
+        _bert_base(501153, 470_926_848),
+        group="sentence",
+        year=2020,
+        megabytes=1_884,
+        pooling="[CLS], then a Dense layer",
+        max_length=256,
+    ),
+    ModelSpec(
+        "cross-encoder/qnli-electra-base",
+        "hub",
+        "QNLI ELECTRA base",
+        "a cross-encoder: does this passage answer this question?",
+        "Apache-2.0",
+        _bert_base(30522, 108_891_648, "electra"),
+        cross_encoder=True,
+        group="pairs",
+        year=2021,
+        megabytes=438,
+    ),
+    ModelSpec(
+        "cross-encoder/ms-marco-MiniLM-L6-v2",
+        "hub",
+        "MS MARCO MiniLM L6",
+        "a small cross-encoder for ranking passages",
+        "Apache-2.0",
+        _MINILM_L6,
+        cross_encoder=True,
+        group="pairs",
+        year=2021,
+        megabytes=91,
     ),
 )
 

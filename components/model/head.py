@@ -24,6 +24,7 @@ import torch
 
 from components.arrays import Float32
 from components.model.files.published import PublishedModule, is_inside
+from components.model.files.static_files import MODULE
 from components.model.trace import POOLINGS, Pooling
 
 # By the name of the class in the configuration: no class is looked up by a name from a file.
@@ -84,12 +85,13 @@ def read_head(folder: Path | None, modules: Sequence[PublishedModule], hidden_si
     Only safetensors are read. Raises HeadNotApplied with the reason if there is a head that cannot be applied.
     """
     kinds = [module.kind for module in modules]
-    pooling_index = kinds.index("Pooling") if "Pooling" in kinds else len(kinds)
+    is_static = kinds[:1] == [MODULE]  # which pools by itself
+    pooling_index = 0 if is_static else kinds.index("Pooling") if "Pooling" in kinds else len(kinds)
     if folder is None or "Dense" not in kinds[pooling_index:]:
         return None  # a Dense layer before pooling, or without it, works on tokens: see components.model.not_applied
     if "Dense" in kinds[:pooling_index]:
         raise HeadNotApplied("it needs the result of a Dense layer before pooling, which is not applied here")
-    modes = modules[pooling_index].pooling_modes
+    modes = ("mean",) if is_static else modules[pooling_index].pooling_modes
     if len(modes) > 1 or modes[0] not in POOLINGS:
         raise HeadNotApplied("it needs a pooling that is not applied here")
     others = {*kinds[1:pooling_index], *kinds[pooling_index + 1 :]} - {"Dense", "Normalize", *_UNCHANGED}

@@ -22,17 +22,18 @@ import torch
 
 from components import counters
 from components.arrays import Float32, Int64
+from components.errors import ModelError
 from components.model import loading
 from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
-from components.model.architecture.structure import Structure
+from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
-from components.model.files.sentence_config import SentenceConfig, read_sentence_config
+from components.model.files.sentence_config import SentenceConfig, read_sentence_config, with_prompts
 from components.model.head import DenseHead, HeadNotApplied, read_head
 from components.model.not_applied import is_cross_encoder, not_applied
 from components.model.tokenization import Tokenization
-from components.model.trace import EVERY_POOLING, POOLINGS, Pooling
+from components.model.trace import POOLINGS, Pooling
 
 HANDOVER_SECONDS = 0.0005  # enough for a thread that waits to take the lock
 
@@ -63,13 +64,15 @@ class LoadedModel:
         rows = int(encoder.get_input_embeddings().num_embeddings)
         self._waiting: deque[None] = deque()  # one for each thread that waits for its pass
         self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1, rows)
-        self.sentence_config: SentenceConfig = read_sentence_config(folder)
+        self.sentence_config: SentenceConfig = with_prompts(read_sentence_config(folder), spec.prompts)
         head_problem: str | None = None
         try:
             self.head: DenseHead | None = read_head(folder, self.sentence_config.modules, self.facts.hidden_size)
         except HeadNotApplied as problem:
             self.head, head_problem = None, str(problem)
-        self.poolings: tuple[Pooling, ...] = POOLINGS if self.head is None else EVERY_POOLING
+        # Without blocks no token collects the others, as [CLS] does, and the mean is all that such a model was made for.
+        plain: tuple[Pooling, ...] = POOLINGS if self.structure.has_blocks else ("mean",)
+        self.poolings: tuple[Pooling, ...] = plain if self.head is None else (*plain, "own")
         self.own_pooling: Pooling = (self.sentence_config.pooling or "mean") if self.head is None else "own"
         published_as = self.sentence_config.published_as
         names = tuple(map(str, getattr(encoder.config, "architectures", None) or ()))
@@ -101,6 +104,19 @@ class LoadedModel:
         self._masked_lm: Any = None
         self._pair_scorer: Any = None
         self._next_sentence: torch.nn.Linear | None = None
+
+    def need(self, offer: Offer) -> None:
+        """Raise ModelError unless the model has what is to be computed: blocks, or vectors of tokens."""
+        reason = self.structure.why_not(offer)
+        if reason:
+            raise ModelError(
+                "unsupported",
+                f"{self.spec.title} {reason}.",
+                "This is computed only for encoders with blocks."
+                if offer == "blocks"
+                else "This is computed only from the vectors of tokens.",
+                "Pick an encoder, such as the included one.",
+            )
 
     def check_pass(self) -> None:
         """Run one short text, which is not counted. Raises ModelError if the vectors are not finite; else as torch does."""

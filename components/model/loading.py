@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from components.errors import ModelError, first_line
+from components.model.architecture.families.static import StaticEncoder
 from components.model.architecture.structure import Structure
 from components.model.architecture.support import check_supported, check_supported_file
-from components.model.files import hub
+from components.model.files import hub, static_files
 from components.model.files.published import MOST_TOKENIZER_BYTES, read_json
 from components.model.tokenization import check_growth
 
@@ -29,6 +30,9 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
     strict = {"local_files_only": True, "trust_remote_code": False}
+    static = static_files.static_folder(folder)
+    if static is not None:
+        return _static(static, name)
     try:
         check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name)
         config = AutoConfig.from_pretrained(folder, **strict)
@@ -55,6 +59,19 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
             "Every part of the encoder needs its weights.",
             "Download or save the model again, or pick another one.",
         )
+    check_finite(model, name)
+    return model, tokenizer
+
+
+def _static(folder: Path, name: str) -> tuple[Any, Any]:
+    """A static model as an encoder without blocks, and its tokenizer. Raises ModelError."""
+    try:
+        _check_tokenizer(folder)
+        model, tokenizer = StaticEncoder(static_files.read_table(folder, name)), static_files.read_tokenizer(folder)
+    except ModelError:
+        raise
+    except Exception as problem:  # the library's own exceptions have no type
+        raise unusable(name, problem) from problem
     check_finite(model, name)
     return model, tokenizer
 

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.model.files.published import PublishedModule
+from components.model.files.static_files import MODULE
 from components.model.trace import POOLINGS
 
 _APPLIED = {
     "Transformer",
+    MODULE,
     "BERT",
     "RoBERTa",
     "DistilBERT",
@@ -129,7 +131,7 @@ def is_late_interaction(modules: Sequence[PublishedModule], architectures: Seque
         or any("ColBERT" in name for name in architectures)
         or any(module.library == "pylate" for module in modules)
         or bool(_LATE_INTERACTION & set(kinds))
-        or ("Dense" in kinds and "Pooling" not in kinds)
+        or ("Dense" in kinds and "Pooling" not in kinds and MODULE not in kinds)
     )
 
 

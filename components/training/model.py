@@ -32,6 +32,7 @@ from components.model.architecture.support import check_supported, check_support
 from components.model.catalog import parse_model
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.files import hub, sources
+from components.model.files.static_files import static_folder
 from components.model.loading import check_finite, head_weights, unusable
 from components.model.loading import merge_adapter as merge_published
 from components.training.run_folder import WatchToken
@@ -66,6 +67,13 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
     files = sources.find_files(spec)
     folder = files.folder
     strict = {"local_files_only": True, "trust_remote_code": False}
+    if static_folder(folder) is not None:
+        raise ModelError(
+            "unsupported",
+            f"{spec.title} has no blocks: it is a table with one vector for each piece of its vocabulary.",
+            "Only encoders with blocks are trained here.",
+            "Pick an encoder, such as the included one.",
+        )
     try:
         check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], spec.title)
         config = AutoConfig.from_pretrained(folder, **strict)

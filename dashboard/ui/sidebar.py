@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from components.errors import UserError
-from components.model.catalog import CATALOG, RUN_PREFIX, catalog_spec, run_title
+from components.model.catalog import CATALOG, GROUPS, RUN_PREFIX, catalog_spec, run_title
 from components.model.files import hub
 from components.training import runs
 from dashboard import access, caching, settings, state
-from dashboard.ui import controls, messages, sentence_bar
+from dashboard.ui import controls, messages, sentence_bar, wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.model.catalog import ModelSpec
 
 _NONE = "(none)"
 _USED = {  # models that only some views of a page use
@@ -48,11 +49,22 @@ def _label(key: str) -> str:
     if key.startswith(RUN_PREFIX):
         return f"{run_title(key.removeprefix(RUN_PREFIX))} · trained here"
     spec = catalog_spec(key)
-    if spec is None:
-        return key
+    # The whole in the label, because typing searches the labels.
+    return key if spec is None else f"{spec.title} · {wording.model_in_words(spec, _where(spec))}"
+
+
+def _where(spec: ModelSpec) -> str:
+    """Where the files of a model of the catalog are."""
     if spec.source == "embedded":
-        return f"{spec.title} · included"
-    return f"{spec.title} · {'download' if hub.cached_folder(spec.key) is None else 'cached'}"
+        return "included"
+    return "download" if hub.cached_folder(spec.key) is None else "cached"
+
+
+def _facts(key: str) -> None:
+    """A line on the chosen model: the picker has no room for its whole label."""
+    spec = catalog_spec(key)
+    if spec is not None:
+        st.caption(messages.escape(wording.model_in_words(spec, _where(spec))))
 
 
 def _models(page: str) -> None:
@@ -77,8 +89,10 @@ def _models(page: str) -> None:
             on_change=_choose_model,
             args=(name,),
             accept_new_options=free,
-            help=help_text + (f" You can also type a Hugging Face hub id{folder}." if free else ""),
+            help=f"{help_text} Type to search by name, kind, size or licence."
+            + (f" You can also type a Hugging Face hub id{folder}." if free else ""),
         )
+        _facts(chosen)
         if note := _USED.get((name, page)):
             st.caption(note)
         problem = st.session_state.pop(f"_{name}_problem", None)
@@ -87,8 +101,14 @@ def _models(page: str) -> None:
 
 
 def _offered(name: str) -> list[str]:
-    """The keys of the catalog's models for a setting: all, or for a cross-encoder those with a head for pairs."""
-    return [spec.key for spec in CATALOG if spec.cross_encoder or name != "cross_encoder"]
+    """The keys of the catalog's models for a setting: all, or for a cross-encoder those with a head for pairs.
+
+    The included ones come first, then one group after the other.
+    """
+    order = list(GROUPS)
+    offered = [spec for spec in CATALOG if spec.cross_encoder or name != "cross_encoder"]
+    offered.sort(key=lambda spec: -1 if spec.source == "embedded" or spec.group is None else order.index(spec.group))
+    return [spec.key for spec in offered]
 
 
 def trained_models() -> list[str]:

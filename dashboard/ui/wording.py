@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from components.model.catalog import GROUPS
 from components.model.trace import POOLING_NAMES
 
 if TYPE_CHECKING:
     from components.model.architecture.structure import Structure
+    from components.model.catalog import ModelSpec
 
 __all__ = [
     "NUMBERS_EXPLAINED",
@@ -19,6 +21,7 @@ __all__ = [
     "duration",
     "how_positions_enter",
     "millions",
+    "model_in_words",
     "shortened",
     "size",
     "structure_in_words",
@@ -65,6 +68,21 @@ def shortened(text: str, most: int) -> str:
     """The beginning of a text in one line, at most `most` characters and an ellipsis."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[:most].rstrip()}…"
+
+
+def model_in_words(spec: ModelSpec, where: str) -> str:
+    """What a model of the catalog is, in short: "sentence encoder · 33 M parameters · MIT · 133 MB download".
+
+    `where` says where its files are; a download gets its size. A licence that is not known is left out.
+    """
+    parts = [] if spec.group is None else [GROUPS[spec.group]]
+    if spec.facts is not None:
+        parts.append(f"{round(spec.facts.parameters / 1e6):,} M parameters")
+    if spec.licence is not None:
+        parts.append(spec.licence.partition(";")[0])
+    is_download = where == "download" and spec.megabytes is not None
+    parts.append(f"{size(1e6 * (spec.megabytes or 0))} download" if is_download else where)
+    return " · ".join(parts)
 
 
 INCLUDED_CROSS_ENCODER = (

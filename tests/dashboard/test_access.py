@@ -197,7 +197,9 @@ def test_pages_of_a_server_for_others_offer_no_files(configured, open_page: Open
     configured(PUBLIC)
     app = open_page("search", view="corpus")
     assert "File on this machine" not in app.segmented_control(key="corpus_way").options
-    assert app.selectbox(key="w_model").help == "The encoder that all pages examine."
+    assert app.selectbox(key="w_model").help == (
+        "The encoder that all pages examine. Type to search by name, kind, size or licence."
+    )
     app = open_page("evaluate", view="graded")
     assert "Folder on this machine" not in app.segmented_control(key="w_graded_source").options
 

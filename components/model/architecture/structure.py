@@ -13,6 +13,8 @@ from typing import Literal
 # with the position (Su et al. 2021). "disentangled": a vector for each distance, whose products with queries and keys are
 # added to the scores (He et al. 2021, DeBERTa).
 Positions = Literal["absolute", "relative", "rotary", "disentangled"]
+# What of a model can be looked at: what its blocks do, the vectors of single tokens, those of whole texts.
+Offer = Literal["blocks", "tokens", "texts"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,22 @@ class Structure:
     has_own_attention_code: bool = False  # it takes no attention function from outside, only those of the library
     scores_from_pooler: bool = False  # the head of its cross-encoders reads the pooler's output
     scoring_head: tuple[str, ...] = ("classifier.", "pre_classifier.")  # how the names of that head's weights begin
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether there is anything after layer 0; not so for static vectors."""
+        return bool(self.block_weights)
+
+    @property
+    def offered(self) -> tuple[Offer, ...]:
+        """What of the model the pages can show."""
+        return ("blocks", "tokens", "texts") if self.has_blocks else ("tokens", "texts")
+
+    def why_not(self, offer: Offer) -> str:
+        """Why this cannot be shown, as the end of "the model ..."; empty if it can."""
+        if offer in self.offered:
+            return ""
+        return "has no blocks: it is a table with one vector for each piece of its vocabulary"
 
     @property
     def has_position_vectors(self) -> bool:

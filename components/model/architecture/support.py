@@ -7,6 +7,7 @@ from typing import Any
 
 from components.errors import ModelError
 from components.model.architecture.families import albert, bert, deberta, modernbert, norms_first, rotary
+from components.model.files.static_files import MODEL2VEC
 
 FAMILIES = (bert, norms_first, albert, modernbert, deberta, rotary)
 TITLES = {kind: title for family in FAMILIES for kind, title in family.TITLES.items()}
@@ -29,7 +30,7 @@ def check_supported(config: Any, name: str) -> None:
         raise ModelError(
             "unsupported",
             f"{name} is a {str(kind)[:40]!r} model{_why_not(config)}.",
-            f"The dashboard reads encoders of the BERT family: {', '.join(SUPPORTED)}.",
+            f"The dashboard reads encoders of the BERT family ({', '.join(SUPPORTED)}) and static vectors ({MODEL2VEC}).",
             "Pick a model from the list, or another encoder, such as answerdotai/ModernBERT-base or BAAI/bge-small-en-v1.5.",
         )
     for name_of_layers in ("num_hidden_layers", "n_layers"):  # DistilBERT's files have the second
@@ -84,5 +85,5 @@ def check_supported_file(values: dict[str, Any], name: str) -> None:
 
     For a type that it does not know, or that needs its own code, transformers only says that the file is invalid.
     """
-    if "model_type" in values:
+    if "model_type" in values and values["model_type"] != MODEL2VEC:
         check_supported(SimpleNamespace(**values), name)

@@ -32,8 +32,9 @@ def gradient_times_input(
 
     The text's vector is pooled at `layer`, and `other` is a vector of the same pooling, longer only if it ends in zeros.
     One forward and one backward pass, of this text alone. Raises ValueError for a layer that the model does not have,
-    or a pooling that it does not offer.
+    or a pooling that it does not offer, ModelError for a model without blocks.
     """
+    model.need("blocks")
     if not 0 <= layer <= model.facts.layers:
         raise ValueError(f"layer {layer} is not within 0..{model.facts.layers}")
     if pooling not in model.poolings:

@@ -210,7 +210,8 @@ def steps_of_path(vectors: Float64, steps: int) -> tuple[Float64, Float64]:
 
 
 def _encoder(loaded: LoadedModel, sentence: TokenizedSentence, layer: int, pooling: Pooling) -> _Encode:
-    """f for a text at a layer. Raises InputError for what does not exist, and for a text that is too long."""
+    """f for a text at a layer. Raises InputError for what does not exist, and for a text that is too long, ModelError."""
+    loaded.need("blocks")
     if not 0 <= layer <= loaded.facts.layers or pooling not in loaded.poolings:
         raise InputError(
             f"Layer {layer} with pooling {str(pooling)[:20]!r} is not available.",

@@ -203,7 +203,7 @@ class Embedder:
         while start < len(order):
             # The budget is read again for each batch, because it shrinks when memory runs out.
             budget = self._token_budget if token_budget is None else token_budget
-            count = max(1, budget // int(ordered[start]))
+            count = max(1, budget // max(1, int(ordered[start])))  # a text may have no token where none are special
             last = ordered[start : start + count][-1]
             if last != ordered[start]:
                 # The positions within the batch where sentences get shorter.
@@ -248,7 +248,7 @@ class Embedder:
     ) -> Float32:
         """Pooled vectors of one batch, float32 [layer, pooling, sentence, dim]; `weights` [vocabulary] for its means."""
         model = self.model
-        width = max(map(len, ids))
+        width = max(1, *map(len, ids))
         padded = np.full((len(ids), width), model.tokenization.pad_id, np.int64)
         for row, sentence in enumerate(ids):
             padded[row, : len(sentence)] = sentence
@@ -269,7 +269,7 @@ class Embedder:
             layers = (
                 [output.last_hidden_state] if only_last else [output.hidden_states[layer] for layer in options.layers]
             )
-            share = keep.float() / lengths[:, None]  # [sentence, token]
+            share = keep.float() / lengths.clamp(min=1)[:, None]  # [sentence, token]; no token: the mean is 0
             if weights is not None:
                 share = weighted_shares(share, weights[tokens])
             return self._pooled(layers, options.poolings, keep, lengths, share).cpu().numpy()
@@ -301,6 +301,8 @@ class Embedder:
 
         For the bulk path only, under the model's lock.
         """
+        if not self.model.structure.has_blocks:  # a table: nothing to multiply
+            return self.model.encoder
         on_cpu = self.model.device.type == "cpu"
         # A query uses the model's own weights in float32, so that it needs no second copy of them.
         packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._measured()[precision][1]
@@ -330,6 +332,8 @@ class Embedder:
 
     def best_precision(self) -> Resolved:
         """bfloat16 if it is clearly faster in a short trial of the model itself, else float32; measured once."""
+        if not self.model.structure.has_blocks:
+            return "float32"
         device = self.model.device
         if device.type == "cuda":
             return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"

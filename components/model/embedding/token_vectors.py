@@ -75,6 +75,7 @@ def token_vectors(
     if there is no such token, Cancelled once `is_cancelled()` is true.
     """
     model = embedder.model
+    model.need("tokens")
     chosen_layers = embedder.options(layers if layers is not None else range(model.facts.layers + 1)).layers
     candidates: Sequence[tuple[int, int]] = (
         _CorpusTokens.of(model, texts, is_cancelled) if word is None else _occurrences(model, texts, word, is_cancelled)
@@ -117,6 +118,7 @@ def own_token_vectors(
     `progress(done, total)` counts texts. Raises InputError for an impossible layer or length, Cancelled.
     """
     model = embedder.model
+    model.need("tokens")
     options = embedder.options(
         None if layer is None else [layer], max_length=max_length, precision="float32", role=role
     )

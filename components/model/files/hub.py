@@ -36,6 +36,7 @@ from components.model.files.published import (
     read_modules,
 )
 from components.model.files.slow_hub import TooSlow, limited
+from components.model.files.static_files import is_complete, static_folder
 
 PROBE_SECONDS = 2.5
 PROBE_KEPT_SECONDS = 30.0
@@ -44,7 +45,13 @@ LIST_SECONDS = 60.0  # in total, to list a repository's files
 PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model")  # and WEIGHT_FILE
 WEIGHT_FILE = re.compile(r"[\w.-]+\.safetensors", re.ASCII)
 # The files of a sentence encoder's further modules: 1_Pooling/config.json, 2_Dense/model.safetensors, ...
-MODULE_FILE = re.compile(r"[1-9][0-9]?_[A-Za-z]\w*/(config\.json|model\.safetensors)", re.ASCII)
+MODULE_FILE = re.compile(
+    r"[1-9][0-9]?_[A-Za-z]\w*/(config\.json|model\.safetensors)|0_StaticEmbedding/(model\.safetensors|tokenizer\.json)",
+    re.ASCII,
+)
+STATIC_WEIGHTS = (
+    "0_StaticEmbedding/model.safetensors"  # of a static model that has no weights beside its list of modules
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,13 +172,18 @@ def cached_folder(repo_id: str) -> Path | None:
 
     try:
         config = try_to_load_from_cache(repo_id, "config.json", cache_dir=cache_dir())
+        if not isinstance(config, str):  # a static model may have none
+            config = try_to_load_from_cache(repo_id, "modules.json", cache_dir=cache_dir())
     except errors.HFValidationError:  # no repository can have this name; a download explains this
         return None
     if not isinstance(config, str):
         return None
     folder = Path(config).parent
+    static = static_folder(folder)
+    if static is not None:
+        return folder if is_complete(static) else None
     with suppress(ModelError):  # weights that are not read: a download explains this too
-        if has_weights(folder) and has_tokenizer(folder):
+        if (folder / "config.json").is_file() and has_weights(folder) and has_tokenizer(folder):
             return folder
     return None
 
@@ -233,6 +245,15 @@ def no_safetensors(name: str) -> ModelError:
     )
 
 
+def no_static_files(name: str) -> ModelError:
+    return ModelError(
+        "no_safetensors",
+        f"{name} lacks the table or the tokenizer of a static model.",
+        "A static model has model.safetensors and tokenizer.json; other formats can run code when they are read.",
+        "Download or save the model again, or pick another one.",
+    )
+
+
 def download(
     repo_id: str,
     revision: str | None = None,
@@ -257,7 +278,7 @@ def download(
             or WEIGHT_FILE.fullmatch(name)
             or ("/" not in name and any(fnmatch(name, pattern) for pattern in PATTERNS))
         ]
-        if not any(map(WEIGHT_FILE.fullmatch, names)):
+        if STATIC_WEIGHTS not in names and not any(map(WEIGHT_FILE.fullmatch, names)):
             raise no_safetensors(repo_id)
         for name in names:
             check_size(name.rpartition("/")[2], sizes[name], f"{name} of {repo_id}")
@@ -271,6 +292,8 @@ def download(
             if name == "config.json":
                 folder = path.parent
                 _check_config(path, repo_id)
+            elif name == "modules.json" and static_folder(path.parent) is not None:
+                folder = path.parent
             elif name == WEIGHT_INDEX:
                 weight_parts(path.parent)
     if folder is None:

@@ -17,7 +17,7 @@ from components.errors import ModelError
 
 MOST_JSON_BYTES = 8 << 20  # read in a second whatever is in it; configurations have some thousand bytes
 MOST_TOKENIZER_BYTES = 64 << 20  # of a file of the tokenizer; those of 250,000 pieces have 20 MB
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model")
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 WEIGHT_INDEX = "model.safetensors.index.json"
 _LISTS = {"modules.json", "special_tokens_map.json", "added_tokens.json", WEIGHT_INDEX}  # besides the configurations
 # The modes of Pooling, in the order in which sentence-transformers joins several of them.

@@ -6,8 +6,8 @@ BERT has none of them; the default is then mean pooling over the model's whole l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -49,6 +49,13 @@ def read_sentence_config(folder: Path | None) -> SentenceConfig:
         modules=modules,
         published_as=str(published.get("model_type", "")),
     )
+
+
+def with_prompts(published: SentenceConfig, prompts: Sequence[tuple[str, str]]) -> SentenceConfig:
+    """The settings with these prompts (role, text), which a model's authors only describe, unless its files have some."""
+    if any(published.prompts.values()) or not prompts:
+        return published
+    return replace(published, prompts=MappingProxyType(dict(prompts)))
 
 
 def prompt_for(published: SentenceConfig, role: Role | None) -> str:

@@ -24,6 +24,7 @@ from components.model.catalog import (
 )
 from components.model.files import hub
 from components.model.files.published import MOST_TOKENIZER_BYTES, check_file, is_inside, read_json, read_modules
+from components.model.files.static_files import is_complete, static_folder
 
 # The adapter that makes the included cross-encoder out of the included encoder, in peft's two files, and its record.
 CROSS_ENCODER = ASSETS / "cross_encoder"
@@ -153,6 +154,11 @@ def _readable(folder: Path) -> Iterator[None]:
 def _checked_folder(folder: Path) -> ModelFiles:
     for path in _files(folder):
         check_file(path, str(path))
+    static = static_folder(folder)
+    if static is not None:
+        if not is_complete(static):
+            raise hub.no_static_files(str(folder))
+        return ModelFiles(folder, _fingerprint(folder))
     if not (folder / "config.json").is_file() or not hub.has_tokenizer(folder):
         raise ModelError(
             "unsupported",

@@ -50,6 +50,7 @@ class Activations:
 
 def activations(model: LoadedModel, sentence: TokenizedSentence) -> Activations:
     """One pass over one text or pair of texts; nothing is replaced. Raises ModelError for states that are not finite."""
+    model.need("blocks")
     blocks, heads, tokens = model.modules.blocks, model.facts.heads, len(sentence)
     dim = model.facts.hidden_size
     inner = blocks[0].attention_dense.in_features

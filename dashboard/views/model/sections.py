@@ -12,7 +12,7 @@ import streamlit as st
 
 from components.analysis import layer_zero as parts_analysis
 from components.charts import bars
-from components.model.catalog import CATALOG
+from components.model.catalog import CATALOG, GROUPS
 from components.model.files import hub
 from components.snippets import tokens as snippets
 from dashboard import caching
@@ -112,13 +112,16 @@ def catalog() -> None:
             [
                 {
                     "model": spec.title,
+                    "kind": GROUPS[spec.group] if spec.group else "",
+                    "year": spec.year,
                     "what it is": spec.note,
                     "files": "included"
                     if spec.source == "embedded"
                     else "cached"
                     if is_cached[spec.key]
-                    else "download",
+                    else f"download, {wording.size(1e6 * (spec.megabytes or 0))}",
                     "parameters": f"{facts.parameters:,}",
+                    "sentence vector": spec.pooling or "none of its own",
                     "licence": spec.licence or "see its page",
                 }
                 for spec, facts in models
@@ -127,7 +130,7 @@ def catalog() -> None:
     )
     st.caption(
         "“included” comes with the dashboard, “cached” is stored on this machine, “download” comes from the hub when you "
-        "choose it. Choose a model in the sidebar."
+        "choose it. Choose a model in the sidebar. Sizes of downloads are approximate."
     )
     figures.plain_table(
         pd.DataFrame(

@@ -12,21 +12,28 @@ from transformers import (
     AlbertModel,
     BertConfig,
     BertModel,
+    DebertaV2Config,
+    DebertaV2Model,
     DistilBertConfig,
     DistilBertModel,
     ElectraConfig,
     ElectraModel,
+    EuroBertConfig,
+    EuroBertModel,
     ModernBertConfig,
     ModernBertModel,
     MPNetConfig,
     MPNetModel,
+    NomicBertConfig,
+    NomicBertModel,
     RobertaConfig,
     RobertaModel,
 )
 
 from components.errors import InputError
 from components.model.architecture.record import facts_of
-from components.model.catalog import CATALOG, ModelSpec, catalog_spec, parse_model
+from components.model.catalog import CATALOG, GROUPS, ModelSpec, catalog_spec, parse_model
+from components.model.files.sentence_config import SentenceConfig, prompt_for, with_prompts
 
 
 def model_of(facts):
@@ -54,6 +61,14 @@ def model_of(facts):
             return MPNetModel(MPNetConfig(**offset))
         if facts.architecture == "modernbert":
             return ModernBertModel(ModernBertConfig(**sizes))
+        if facts.architecture == "deberta-v2":
+            distances = {"relative_attention": True, "position_buckets": 256, "norm_rel_ebd": "layer_norm"}
+            kinds = {"share_att_key": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False}
+            return DebertaV2Model(DebertaV2Config(**sizes, **distances, **kinds, type_vocab_size=facts.segments))
+        if facts.architecture == "nomic_bert":
+            return NomicBertModel(NomicBertConfig(**sizes, type_vocab_size=facts.segments))
+        if facts.architecture == "eurobert":
+            return EuroBertModel(EuroBertConfig(**sizes))
         if facts.architecture == "albert":
             return AlbertModel(AlbertConfig(**sizes, embedding_size=128, type_vocab_size=facts.segments))
         assert facts.architecture == "distilbert"
@@ -179,3 +194,27 @@ def test_text_that_is_no_models_name(text, tmp_path, monkeypatch):
     assert len(caught.value.problem) < 300
     assert caught.value.problem.isprintable()
     assert "hub" in caught.value.expected + caught.value.fix
+
+
+def test_every_entry_says_what_the_picker_shows():
+    for spec in CATALOG:
+        assert spec.group in GROUPS, spec.key
+        assert spec.cross_encoder == (spec.group == "pairs"), spec.key
+        assert (spec.pooling is None) == (spec.group in {"classic", "modern", "pairs"}), spec.key
+        assert spec.year is not None, spec.key
+        assert spec.megabytes is not None, spec.key
+        # Published in float32 or in half of it, some with a head that is not counted here, or as an adapter alone.
+        weights = spec.megabytes * 1e6 / spec.facts.parameters
+        assert 1.9 < weights < 4.5 or spec.key == "embedded-cross-encoder", (spec.key, weights)
+
+
+def test_prompts_of_the_catalog_are_used_where_the_files_have_none():
+    e5 = catalog_spec("intfloat/e5-small-v2").prompts
+    described = with_prompts(SentenceConfig(prompts={"query": "", "document": ""}), e5)
+    assert (prompt_for(described, "query"), prompt_for(described, "document")) == ("query: ", "passage: ")
+    assert prompt_for(described, None) == ""
+    bge = with_prompts(SentenceConfig(), catalog_spec("BAAI/bge-small-en-v1.5").prompts)
+    assert prompt_for(bge, "query").startswith("Represent this sentence")
+    assert prompt_for(bge, "document") == ""
+    own = with_prompts(SentenceConfig(prompts={"query": "ask: "}), e5)
+    assert (prompt_for(own, "query"), prompt_for(own, "document")) == ("ask: ", "")

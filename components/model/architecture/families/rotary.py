@@ -22,25 +22,48 @@ _NAMES = Names(
 )
 
 
-# How the files of Nomic's own code name what transformers reads by other names, or cannot compute at all.
-_OTHER_NAMES = (
-    "n_layer",
-    "n_embd",
-    "n_head",
-    "n_inner",
-    "n_positions",
-    "rotary_emb_base",
-    "qkv_proj_bias",
-    "num_experts",
-)
+# How the files of Nomic's own code name what transformers reads by other names, and the library's own values, which it takes
+# where its names are missing: those of Nomic Embed 1.5.
+_OTHER_NAMES: dict[str, tuple[str, float]] = {
+    "n_layer": ("num_hidden_layers", 12),
+    "n_embd": ("hidden_size", 768),
+    "n_head": ("num_attention_heads", 12),
+    "n_inner": ("intermediate_size", 3072),
+}
+_ROTATION_BASE = 1000.0
+# What such files may ask for, and the only value that the library computes.
+_ONLY: dict[str, object] = {
+    "activation_function": "swiglu",
+    "rotary_emb_fraction": 1,
+    "rotary_emb_interleaved": False,
+    "rotary_emb_scale_base": None,
+    "rotary_scaling_factor": None,
+    "prenorm": False,
+    "parallel_block": False,
+    "causal": False,
+    "use_rms_norm": False,
+    "qkv_proj_bias": False,
+    "mlp_fc1_bias": False,
+    "mlp_fc2_bias": False,
+    "num_experts": 0,
+}
 
 
 def unsupported(config: Any) -> str:
     """What of a Nomic BERT cannot be read here, as the end of "it has ..."; empty if all can.
 
-    The library would load sizes of its own instead of those under other names, without a word.
+    Sizes under the names of Nomic's own code must be those that the library takes: it would load others without a word.
     """
-    names = [name for name in _OTHER_NAMES if getattr(config, name, None)]
+    names = [
+        name
+        for name, (own, default) in _OTHER_NAMES.items()
+        if getattr(config, name, None) not in (None, getattr(config, own, default))
+    ]
+    rotation = getattr(config, "rope_parameters", None) or {}
+    base = rotation.get("rope_theta", _ROTATION_BASE) if isinstance(rotation, dict) else _ROTATION_BASE
+    if getattr(config, "rotary_emb_base", None) not in (None, base):
+        names.append("rotary_emb_base")
+    names += [name for name, value in _ONLY.items() if getattr(config, name, None) not in (None, value)]
     return f"a config.json for code of its own ({', '.join(names)})" if names else ""
 
 

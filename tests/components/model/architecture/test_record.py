@@ -199,7 +199,9 @@ def test_a_deberta_v3_is_read_however_its_file_spells_its_products(kinds):
 @pytest.mark.parametrize(
     "values",
     [
-        {"model_type": "nomic_bert", "n_layer": 12, "n_embd": 768, "rotary_emb_base": 1_000},
+        {"model_type": "nomic_bert", "n_layer": 24, "n_embd": 768, "rotary_emb_base": 1_000},
+        {"model_type": "nomic_bert", "n_layer": 12, "n_embd": 768, "rotary_emb_base": 10_000},
+        {"model_type": "nomic_bert", "n_layer": 12, "n_embd": 768, "activation_function": "gelu"},
         {"model_type": "nomic_bert", "num_hidden_layers": 12, "num_experts": 8},
         {"model_type": "albert", "num_hidden_layers": 2, "num_hidden_groups": 4},
         {"model_type": "deberta-v2", "relative_attention": True, "pos_att_type": 5},
@@ -259,3 +261,19 @@ def test_a_configuration_that_names_no_type_is_refused(folder):
 def test_every_supported_type_has_a_tiny_model():
     """So that "supported" is what the tests of this folder cover."""
     assert {tiny.tiny_model(name)[0].config.model_type for name in tiny.ARCHITECTURES} == set(support.SUPPORTED)
+
+
+def test_nomic_bert_with_the_names_of_its_own_code(tmp_path):
+    """Where both kinds of names say the same, the model is read, as its library computes it, and no code of its own."""
+    folder = tiny.save_tiny(tmp_path, "nomic_bert")
+    expected = Backend.load(str(folder), device_name="cpu").trace(["the cat sat"]).hidden_states
+    path = folder / "config.json"
+    published = json.loads(path.read_text())
+    published |= {"n_layer": 3, "n_embd": 32, "n_head": 4, "n_inner": 64, "n_positions": 8192, "rotary_emb_base": 1000}
+    published |= {"activation_function": "swiglu", "rotary_emb_fraction": 1.0, "qkv_proj_bias": False, "prenorm": False}
+    published |= {"auto_map": {"AutoModel": "nomic-ai/nomic-bert-2048--modeling_hf_nomic_bert.NomicBertModel"}}
+    path.write_text(json.dumps(published))
+    backend = Backend.load(str(folder), device_name="cpu")
+    assert np.array_equal(backend.trace(["the cat sat"]).hidden_states, expected)
+    assert backend.facts.layers == 3
+    assert support.check_supported_file({"model_type": "nomic_bert", "n_layer": 12, "n_head": 12}, "x") is None

@@ -1,0 +1,93 @@
+"""Static models: one vector for each piece of the vocabulary, and nothing else. Their files, and what is read from them.
+
+Two libraries publish them. model2vec (Tulkens and van Dongen 2024) writes model_type "model2vec" into config.json, and the
+tensor `embeddings`, which may be shorter than the vocabulary (`mapping` then has the row of each piece) and may have a factor
+for each piece (`weights`). sentence-transformers lists a StaticEmbedding in modules.json, whose folder holds the tensor
+`embedding.weight`, or those of model2vec. A text's vector is the mean of its pieces' vectors, without special tokens; that is
+what sentence-transformers computes from both. (model2vec's own library leaves pieces out that are not in the vocabulary.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from components.errors import ModelError, first_line
+from components.model.files.published import is_inside, read_json, read_modules
+
+MODEL2VEC = "model2vec"  # config.model_type
+MODULE = "StaticEmbedding"  # sentence-transformers' class
+WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+NO_LIMIT = 1_000_000_000  # of the tokenizer; the model's own is MOST_TOKENS
+MOST_TOKENS = 32_768  # of a text: such a model has no limit of its own, but memory has one
+
+
+@dataclass(frozen=True, eq=False)
+class StaticTokenizer:
+    """A tokenizer file with the names that Tokenization asks for. It adds no special tokens."""
+
+    backend_tokenizer: Any
+    unk_token: str | None
+    unk_token_id: int | None
+    pad_token_id: int | None = None
+    mask_token_id: int | None = None
+    model_max_length: int = NO_LIMIT
+    model_input_names: tuple[str, ...] = ("input_ids", "attention_mask")
+
+
+def static_folder(folder: Path) -> Path | None:
+    """Where the table and the tokenizer of a static model are: its folder, or one in it; None for a model of another kind."""
+    config = read_json(folder / "config.json")
+    if isinstance(config, dict) and config.get("model_type") == MODEL2VEC:
+        return folder
+    modules = read_modules(folder)
+    if modules and modules[0].kind == MODULE and is_inside(modules[0].path):
+        return folder / modules[0].path
+    return None
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a static model's folder has its files."""
+    return (folder / WEIGHTS).is_file() and (folder / TOKENIZER).is_file()
+
+
+def read_table(folder: Path, name: str) -> torch.Tensor:
+    """The vector of each piece, by its id, float32 [piece, dim]. Raises ModelError for files that are damaged."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        tensors = load_file(folder / WEIGHTS)
+        if "embedding.weight" in tensors:
+            table = tensors["embedding.weight"].float()
+        else:
+            table = tensors["embeddings"].float()
+            if "mapping" in tensors:
+                table = table[tensors["mapping"].long()]
+            if "weights" in tensors:
+                table = table * tensors["weights"].float()[:, None]
+        if table.dim() != 2 or not table.numel():
+            raise ValueError("a table with a row for each piece was expected")
+    except (OSError, SafetensorError, KeyError, ValueError, IndexError, RuntimeError) as problem:
+        raise ModelError(
+            "damaged",
+            f"{name} has no table of vectors that can be read: {first_line(problem)}.",
+            "A static model has a tensor “embeddings” or “embedding.weight”, with a vector for each piece.",
+            "Download or save the model again, or pick another one.",
+        ) from problem
+    return table.contiguous()
+
+
+def read_tokenizer(folder: Path) -> StaticTokenizer:
+    """The tokenizer of a static model. Exceptions of the library are passed on."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+    tokenizer.post_processor = None  # it would add special tokens, which the mean does not contain
+    unknown = getattr(tokenizer.model, "unk_token", None)
+    if unknown is None and getattr(tokenizer.model, "unk_id", None) is not None:  # a number in a Unigram model
+        unknown = tokenizer.id_to_token(tokenizer.model.unk_id)
+    return StaticTokenizer(tokenizer, unknown, None if unknown is None else tokenizer.token_to_id(unknown))

@@ -100,29 +100,36 @@ def draw(main: Backend) -> None:
         curve = _choose(kind, sentences)
     models = compared.named(main, keys)
     traces = _traces(models)
-    models = {name: models[name] for name in traces}
     if not keys:
         st.info("Choose a model to compare with, above.")
+    readers = {name: models[name] for name in traces}
     if curve is not None:
-        _curves(curve, models, traces)
-    messages.truncations(list(models.values()), list(traces.values()))
-    _pieces(models, traces, 0 if curve is None else curve.of.sentence)
+        _curves(curve, readers, traces)
+    messages.truncations(list(readers.values()), list(traces.values()))
+    if readers:
+        _pieces(readers, traces, 0 if curve is None else curve.of.sentence)
     compare_parts.draw(models)
     compare_measured.draw(models)
 
 
 def _traces(models: Mapping[str, Backend]) -> dict[str, Trace]:
-    """The sentences in each model. Why one cannot read them is drawn; raises what was wrong if none can."""
+    """The sentences in each model that gives vectors of tokens; why one does not is drawn.
+
+    Raises what was wrong if no model can read the sentences.
+    """
     traces, problems = {}, {}
     for name, model in models.items():
+        if reason := model.structure.why_not("tokens"):
+            st.caption(f"**{messages.escape(name)}** is left out of the curves and the pieces: it {reason}.")
+            continue
         try:
             traces[name] = controls.current_trace(model)
         except UserError as problem:
             problems[name] = problem
-    if not traces:
+    if problems and not traces:
         raise next(iter(problems.values()))
     for name, problem in problems.items():
-        st.markdown(f"**{messages.escape(name)}** is left out:")
+        st.markdown(f"**{messages.escape(name)}** is left out of the curves and the pieces:")
         messages.explain(problem, "reading the sentences")
     return traces
 
@@ -209,6 +216,8 @@ def _curves(curve: _Curve, models: Mapping[str, Backend], traces: Mapping[str, T
     """The figure of one line for each model over relative depth."""
     kind = curve.of.kind
     values = {name: curve.values(model, traces[name]) for name, model in models.items()}
+    if not values:
+        return
     without = [messages.escape(name) for name, line in values.items() if np.isnan(line).all()]
     known = {name: line for name, line in values.items() if not np.isnan(line).all()}
     if without:

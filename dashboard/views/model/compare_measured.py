@@ -35,15 +35,15 @@ MANY_LAYERS = 13  # of one model: with more, the cells have no numbers
 
 def draw(models: Mapping[str, Backend]) -> None:
     """Recall@1 and speed of each model, then CKA of two of them; each as soon as it is there."""
-    pairs = caching.pair_sets().get(f" {pair_runs.QUERY_COLUMN}", _demo_pairs)
+    pairs = demo_pairs()
     st.subheader("How well and how fast each model retrieves", anchor=False)
-    messages.cross_encoder_note(list(models.values()))
     place = st.container()
     ready = _indexes(models, pairs)
     with place:
         speeds = _speeds(models) if len(ready) == len(models) else {}
         if ready:
             _retrieval({name: models[name] for name in ready}, ready, speeds, pairs)
+            messages.cross_encoder_note(list(models.values()))
     st.subheader("How alike the layers of two models are", anchor=False)
     if len(models) < 2:
         st.caption("Choose a second model to compare its layers with these.")
@@ -51,8 +51,10 @@ def draw(models: Mapping[str, Backend]) -> None:
     _layers(models, ready, pairs)
 
 
-def _demo_pairs() -> Pairs:
-    return pair_runs.pairs_of_corpus(current.demo())
+def demo_pairs() -> Pairs:
+    """The headlines of the demo corpus with their sentences, the same that Evaluate begins with."""
+    key = f" {pair_runs.QUERY_COLUMN}"  # no corpus was chosen
+    return caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(current.demo()))
 
 
 def _indexes(models: Mapping[str, Backend], pairs: Pairs) -> dict[str, PairIndexes]:
@@ -90,7 +92,7 @@ def _retrieval(
     for name, model in models.items():
         layer, pooling, ranks = model.facts.layers, model.own_pooling, ready[name].ranks
         estimate = metrics.interval(metrics.recall(ranks.of(layer, pooling), 1))
-        by_layer[name] = np.array([100 * metrics.recall(ranks.of(row, pooling), 1).mean() for row in range(layer + 1)])
+        by_layer[name] = np.array([100 * metrics.recall(ranks.of(row, pooling), 1).mean() for row in ranks.layers])
         measured = speeds.get(name)
         lines.append(
             {

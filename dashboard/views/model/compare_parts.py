@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 def draw(models: Mapping[str, Backend]) -> None:
     """Bars of the parameters, then a table of the models' properties."""
-    st.subheader("Where the parameters are", anchor=False)
     totals = {name: totals_by_part(model.parameter_parts) for name, model in models.items()}
     figures.figure(
-        bars.models_by_part(list(totals), list(totals.values()), "Parameters by part"),
+        bars.models_by_part(list(totals), list(totals.values()), "Where the parameters are"),
         key="compare_parameters",
         code=snippets.parameters_of(models),
         alt=f"Bars of the parameters of {len(models)} models, by part",
@@ -60,15 +59,21 @@ def _properties(models: Mapping[str, Backend]) -> pd.DataFrame:
     columns = {}
     for name, model in models.items():
         facts = model.facts
-        columns[name] = {
-            "Architecture": model.structure.title,
-            "Blocks": f"{facts.layers}",
+        of_blocks = {
             "Attention heads": f"{facts.heads} in each block",
             "Width": f"{facts.hidden_size:,}, in the feed-forward part {facts.feed_forward_size:,}",
+            **wording.structure_in_words(model.structure),
+        }
+        columns[name] = {
+            "Published": "not known" if model.spec.year is None else str(model.spec.year),
+            "Architecture": model.structure.title,
+            "Blocks": f"{facts.layers}",
             "Longest input": wording.counted(facts.max_positions, "token"),
             "Vocabulary": wording.counted(facts.vocabulary_size, "piece"),
-            **wording.structure_in_words(model.structure),
+            **(of_blocks if model.structure.has_blocks else {"Width": f"{facts.hidden_size:,}"}),
             "Sentence vector": wording.POOLINGS_EXPLAINED[model.own_pooling],
         }
-    frame = pd.DataFrame(columns)
+    frame = pd.DataFrame(columns, index=list(dict.fromkeys(row for rows in columns.values() for row in rows))).fillna(
+        "–"
+    )
     return frame.rename_axis("property").reset_index()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -19,6 +19,8 @@ _PART_COLOURS = {
     "layer norm": theme.GREY,
     "relative positions": theme.SKY,
     "pooler": theme.PURPLE,
+    "embeddings": theme.BLUE,
+    "norms": theme.GREY,
     "before the block": theme.GREY,
     "added by attention": theme.ORANGE,
     "added by feed-forward": theme.VERMILION,
@@ -53,6 +55,28 @@ def parameter_bars(groups: Sequence[str], parts: Sequence[str], counts: Sequence
     figure.update_yaxes(title="part of the model", categoryorder="array", categoryarray=order[::-1], showgrid=False)
     figure.update_xaxes(title="parameters", tickformat="~s")
     return theme.finish(figure, title, 170 + 26 * len(order))
+
+
+def models_by_part(models: Sequence[str], parts: Sequence[Mapping[str, int]], title: str) -> go.Figure:
+    """The parameters of some models, one bar each from top to bottom, by part (colours); `parts` [model] are counts."""
+    names = [theme.plain(model, 34) for model in models]
+    figure = go.Figure()
+    for part in dict.fromkeys(name for counts in parts for name in counts):
+        rows = [row for row, counts in enumerate(parts) if counts.get(part)]
+        figure.add_bar(
+            y=[names[row] for row in rows],
+            x=[parts[row][part] for row in rows],
+            name=part,
+            orientation="h",
+            marker_color=_PART_COLOURS.get(part, theme.OLIVE),
+            customdata=[100 * parts[row][part] / sum(parts[row].values()) for row in rows],
+            hovertemplate=f"%{{y}}, {part}<br>%{{x:,}} parameters (%{{customdata:.1f}} % of the model)<extra></extra>",
+        )
+    figure.update_layout(barmode="stack", bargap=0.3)
+    theme.legend_below(figure, shown=True)
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], showgrid=False)
+    figure.update_xaxes(title="parameters", tickformat="~s")
+    return theme.finish(figure, title, 180 + 44 * len(models))
 
 
 MANY_TOKENS = 64

@@ -98,7 +98,6 @@ class Backend:
         self.own_max_length = loaded.own_max_length
         self.vector_size = loaded.vector_size
         self.has_pooler = loaded.modules.pool is not None
-        self.head_size = loaded.modules.blocks[0].attention_dense.in_features // self.facts.heads
         self.parameter_parts = tuple(parameter_parts(model))
         self.store = TraceStore() if store is None else store
         self.embedder = Embedder(loaded)
@@ -131,6 +130,11 @@ class Backend:
         self.multi_vector_pieces = partial(multi_vector_pieces, self.embedder)
         self._projection: OutputProjection | None = None
         self._block_norms: BlockNorms | None = None
+
+    @property
+    def head_size(self) -> int:
+        """How many numbers a head's query, key or value has, in a model with blocks."""
+        return int(self.loaded.modules.blocks[0].attention_dense.in_features) // self.facts.heads
 
     @property
     def forward_passes(self) -> int:

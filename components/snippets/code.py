@@ -115,7 +115,9 @@ HOMES = {
         "components.analysis.similarity.calibration": ("of_vectors",),
         "components.analysis.similarity.cka": ("layer_cka",),
         "components.analysis.similarity.cosines": ("centred", "cosine_matrix", "pair_curves", "turn"),
+        "components.analysis.similarity.depth": ("layer_steps", "token_pairs", "two_vectors", "two_words"),
         "components.analysis.similarity.sentences": ("sentence_similarity",),
+        "components.model.architecture.parameters": ("totals_by_part",),
         "components.model.backend": ("Backend",),
         "components.retrieval.corpora.corpus": ("read_corpus",),
         "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences"),
@@ -236,6 +238,12 @@ def model(backend: Backend, name: str = "backend") -> str:
     """The statement that loads a model."""
     about = f"{backend.spec.title}, revision {backend.revision.rpartition(':')[2][:REVISION]}"
     return f"{name} = {call('Backend.load', literal(backend.spec.key))}  {remark(about)}"
+
+
+def models(backends: Sequence[Backend]) -> tuple[tuple[str, ...], list[str]]:
+    """The statements that load several models, and their names: backend, backend_2, ..."""
+    names = ["backend", *(f"backend_{number}" for number in range(2, len(backends) + 1))]
+    return tuple(model(backend, name) for name, backend in zip(names, backends, strict=True)), names
 
 
 def texts(of: Sequence[str], name: str = "texts") -> str:

@@ -294,6 +294,32 @@ def precision_by_recall(collection: Collection, runs: Sequence[AnyRun]) -> Snipp
     )
 
 
+def recall_by_layer(collection: Collection, models: Sequence[VectorRun]) -> Snippet:
+    """Recall@1 at each of the layers 0..L of some models, each with one pooling; L is the `layer` of its run."""
+    loaded, names = code.models([run.backend for run in models])
+    body = ["values = {}"]
+    for run, name in zip(models, names, strict=True):
+        layers = list(range(run.layer + 1))
+        body += _ranked_by_vectors(name, layers, [run.pooling], run.max_length, collection.rank)
+        cell = f"ranks[layer, {code.literal(run.pooling)}]"
+        body.append(
+            f"values[{code.literal(run.name)}] = [100 * recall({cell}, 1).mean() for layer in range({len(layers)})]"
+        )
+    return Snippet((*loaded, *collection.statements), (*body, "print(values)  # per cent, [layer] each"))
+
+
+def layers_alike(collection: Collection, models: Sequence[tuple[Backend, int | None]]) -> Snippet:
+    """The similarity (CKA) of all layers of one model with those of another, over the documents; with the models' lengths."""
+    loaded, names = code.models([backend for backend, _ in models])
+    vectors = []
+    for (backend, length), name in zip(models, names, strict=True):
+        options = _embed_options(name, range(backend.facts.layers + 1), ["mean"], length, "document")
+        vectors.append(f"{name}.embed(documents, options={options})[:, 0]")
+    body = (f"first = {vectors[0]}  # [layer, sentence, dim]", f"second = {vectors[1]}")
+    shown = ("compared = layer_cka(first, second)", "values = compared.debiased", "print(values)  # [layer, layer]")
+    return Snippet((*loaded, *collection.statements), (*body, *shown))
+
+
 def by_similarity(collection: Collection, runs: Sequence[VectorRun]) -> Snippet:
     """Recall@1 of some layers and poolings by cosine and by dot product, and how much longer the first hits are."""
     models, body = [], ["values = {}"]

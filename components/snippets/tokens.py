@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from components.snippets import code
@@ -31,6 +31,27 @@ def parameters(backend: Backend) -> Snippet:
             "print([(part.group, part.part) for part in backend.parameter_parts], values)",
         ),
     )
+
+
+def parameters_of(models: Mapping[str, Backend]) -> Snippet:
+    """The number of parameters of some models by kind of part, by the names that the figure gives them."""
+    loaded, names = code.models(list(models.values()))
+    values = (
+        f"values[{code.literal(title)}] = totals_by_part({name}.parameter_parts)"
+        for title, name in zip(models, names, strict=True)
+    )
+    return Snippet(loaded, ("values = {}", *values, "print(values)"))
+
+
+def pieces_of(reads: Mapping[str, Input], sentence: int) -> Snippet:
+    """The pieces of one of the texts by some models' tokenizers; all of them read the same texts."""
+    loaded, names = code.models([read.backend for read in reads.values()])
+    text = next(iter(reads.values())).texts[sentence]
+    body = ["values = {}"]
+    for (title, read), name in zip(reads.items(), names, strict=True):
+        tokenized = code.call(f"{name}.tokenize", "[text]", max_length=read.max_length)
+        body.append(f"values[{code.literal(title)}] = [token.piece for token in {tokenized}[0].tokens]")
+    return Snippet((*loaded, f"text = {code.literal(text)}"), (*body, "print(values)"))
 
 
 def vector(read: Input, sentence: int, position: int, layer: int) -> Snippet:

@@ -20,6 +20,7 @@ __all__ = [
     "counted",
     "duration",
     "how_positions_enter",
+    "millions",
     "model_in_words",
     "shortened",
     "size",
@@ -52,6 +53,11 @@ def duration(seconds: float) -> str:
 def size(count: float) -> str:
     """Bytes in words: "3 MB", "1.20 GB"."""
     return f"{max(1, round(count / 1e6)):,} MB" if count < 0.5e9 else f"{count / 1e9:.2f} GB"
+
+
+def millions(count: int) -> str:
+    """A large number in words: "22.7 million"; a smaller one as it is: "41,248"."""
+    return f"{count / 1e6:,.1f} million" if count >= 1e6 else f"{count:,}"
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

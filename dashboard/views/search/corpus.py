@@ -30,7 +30,11 @@ def corpus(backend: Backend) -> None:
     if state.get("corpus") and unused is None:  # in the place of "Use this corpus", so that nothing below it moves
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
-                "Search this corpus", key="search_it", type="primary", on_click=state.put, args=("search_view", "results")
+                "Search this corpus",
+                key="search_it",
+                type="primary",
+                on_click=state.put,
+                args=("search_view", "results"),
             )
             st.caption(f"Below: **{messages.escape(searched.name)}**, which is in use.", width="content")
     lengths = embedding.token_counts(backend, searched, "corpus")

@@ -31,10 +31,17 @@ _PART_COLOURS = {
 }
 
 
-def parameter_bars(groups: Sequence[str], parts: Sequence[str], counts: Sequence[int], title: str) -> go.Figure:
+def parameter_bars(
+    groups: Sequence[str],
+    parts: Sequence[str],
+    counts: Sequence[int],
+    title: str,
+    uses: Mapping[str, int] | None = None,
+) -> go.Figure:
     """Parameters by group (one bar each, from top to bottom) and part (colours).
 
-    `groups`, `parts` and `counts` are aligned: one row for each part of a group.
+    `groups`, `parts` and `counts` are aligned: one row for each part of a group. Of groups whose parameters are used several
+    times, by their number of `uses`, hatched bars show the further uses: what as many groups of their own would add.
     """
     order = list(dict.fromkeys(groups))
     total = sum(counts)
@@ -49,6 +56,24 @@ def parameter_bars(groups: Sequence[str], parts: Sequence[str], counts: Sequence
             marker_color=_PART_COLOURS.get(part, theme.OLIVE),
             customdata=[100 * counts[i] / total for i in rows],
             hovertemplate=f"%{{y}}, {part}<br>%{{x:,}} parameters (%{{customdata:.1f}} %)<extra></extra>",
+        )
+    again = {name: number - 1 for name, number in (uses or {}).items() if number > 1}
+    if again:
+        figure.add_bar(
+            y=list(again),
+            x=[
+                number * sum(count for group, count in zip(groups, counts, strict=True) if group == name)
+                for name, number in again.items()
+            ],
+            name="the same again (not stored)",
+            orientation="h",
+            marker={
+                "color": "rgba(133,139,149,0.15)",
+                "pattern": {"shape": "/", "fgcolor": theme.GREY, "size": 8, "solidity": 0.2},
+                "line": {"color": theme.GREY, "width": 1},
+            },
+            customdata=list(again.values()),
+            hovertemplate="%{y}: used %{customdata} times more<br>own blocks would add %{x:,} parameters<extra></extra>",
         )
     figure.update_layout(barmode="stack", bargap=0.25)
     theme.legend_below(figure)

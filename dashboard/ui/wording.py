@@ -21,6 +21,7 @@ __all__ = [
     "duration",
     "how_positions_enter",
     "millions",
+    "missing_parts",
     "model_in_words",
     "shortened",
     "size",
@@ -102,6 +103,17 @@ def how_positions_enter(structure: Structure) -> str:
         f"{structure.title} has no position vectors: in each block, terms for the distance of two tokens are added to their "
         "attention scores."
     )
+
+
+def missing_parts(structure: Structure) -> str:
+    """Why a model has no position or segment vectors at layer 0; empty where it has both."""
+    positions = how_positions_enter(structure)
+    if "segment" in structure.layer_zero_parts:
+        return positions
+    told_apart = "the two texts of a pair are told apart by the separator between them alone."
+    if not positions:
+        return f"{structure.title} has no vectors for token types (segments): {told_apart}"
+    return f"{positions} It has none for token types (segments) either: {told_apart}"
 
 
 def window_of(structure: Structure, block: int, tokens: int) -> str:

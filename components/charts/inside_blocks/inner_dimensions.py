@@ -20,7 +20,7 @@ def activation_histogram(activations: np.ndarray, limit: float, title: str, *, v
     """
     counts, edges = np.histogram(activations, bins=BINS)
     figure = go.Figure()
-    figure.add_vrect(x0=-limit, x1=limit, fillcolor=theme.ORANGE, opacity=0.3, line_width=0)
+    figure.add_vrect(x0=-limit, x1=limit, fillcolor=theme.ORANGE, opacity=0.3, line_width=0, layer="below")
     figure.add_bar(
         x=(edges[:-1] + edges[1:]) / 2,
         y=counts,
@@ -69,8 +69,11 @@ def strongest_bars(
     return theme.finish(figure, title, 340)
 
 
-def closed_by_block(shares: np.ndarray, token: int, label: str, title: str) -> go.Figure:
-    """The share of nearly closed inner dimensions by block, shares [block, token], 0..1: one token's, and the mean of all."""
+def closed_by_block(shares: np.ndarray, token: int, label: str, title: str, quantity: str) -> go.Figure:
+    """Shares [block, token], 0..1, of inner dimensions near 0 by block: one token's, and the mean of all.
+
+    `quantity` names the axis.
+    """
     blocks = list(range(len(shares)))
     figure = go.Figure()
     for name, row, index in (
@@ -88,5 +91,5 @@ def closed_by_block(shares: np.ndarray, token: int, label: str, title: str) -> g
         )
     theme.legend_below(figure, shown=True)
     figure.update_xaxes(title="block", tickmode="linear", dtick=1 if len(blocks) <= 14 else 2)
-    figure.update_yaxes(title="nearly closed (%)", rangemode="tozero")
+    figure.update_yaxes(title=f"{theme.plain(quantity)} (%)", rangemode="tozero")
     return theme.finish(figure, title, 340)

@@ -35,6 +35,13 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
     controls.token_chips(sentences, chosen, "chips_inner", rows=[row], unknown_id=backend.tokenization.unknown_id)
     with figure:
         _distribution(backend, record, row, block, chosen[row])
+    gated = backend.structure.has_gated_feed_forward
+    figures.reading(
+        f"{_computed(backend.structure)} The bars count the dimensions by "
+        f"{'their gate' if gated else 'what the function gives'}, on a logarithmic axis; the orange band holds those "
+        f"{'that are nearly closed' if gated else 'near 0'}.",
+        "What a dimension stands for. The border of the band is a convention, and the share depends on it.",
+    )
     _strongest(backend, record, row, block, chosen[row])
     _by_block(backend, record, row, block, chosen[row])
 
@@ -55,12 +62,9 @@ def _distribution(backend: Backend, record: FeedForward, row: int, block: int, t
         key="inner_distribution",
         code=snippets.inner_dimensions(controls.current_input(backend), row, block, token),
         alt=f"Histogram of the {len(activations)} {'gates' if gated else 'activations'} of {piece} in block {block}",
-        message=f"**{100 * share:.0f} %** of the {len(activations):,} {'gates' if gated else 'inner dimensions'} are nearly "
-        f"closed for “{messages.escape(piece)}”: at most {100 * analysis.NEARLY_CLOSED:.0f} % of its largest "
-        f"({theme.number(float(np.abs(activations).max()), 2)}) away from 0.",
-        read=f"{_computed(structure)} The bars count the dimensions by {'their gate' if gated else 'what the function gives'}; "
-        "the orange band holds those that are nearly closed. The count has a logarithmic axis.",
-        not_shown="What a dimension stands for. Nearly closed is a convention: the share depends on where the border is.",
+        message=f"For “{messages.escape(piece)}”, **{100 * share:.0f} %** of the {len(activations):,} "
+        f"{'gates are nearly closed' if gated else 'inner dimensions give nearly nothing'}: at most "
+        f"{100 * analysis.NEARLY_CLOSED:.0f} % of the largest ({theme.number(float(np.abs(activations).max()), 2)}).",
         table=lambda: pd.DataFrame(
             {"dimension": np.arange(len(activations)), "gate" if gated else "activation": activations.round(5)}
             | ({} if record.values is None else {"value": record.values[block, token].round(5)})
@@ -120,17 +124,18 @@ def _strongest(backend: Backend, record: FeedForward, row: int, block: int, toke
 def _by_block(backend: Backend, record: FeedForward, row: int, block: int, token: int) -> None:
     shares = analysis.closed_share(record.activations)  # [block, token]
     piece = record.sentence.tokens[token].piece
-    kind = "gates" if backend.structure.has_gated_feed_forward else "inner dimensions"
+    gated = backend.structure.has_gated_feed_forward
+    kind = "Nearly closed gates" if gated else "Inner dimensions near 0"
     means = shares.mean(axis=1)
     most = int(means.argmax())
     figures.figure(
-        charts.closed_by_block(shares, token, piece, f"Nearly closed {kind} by block"),
+        charts.closed_by_block(shares, token, piece, f"{kind} by block", kind),
         key="inner_closed",
         code=snippets.closed_shares(controls.current_input(backend), row),
-        alt=f"Curves: share of nearly closed {kind} by block, for {piece} and for all tokens",
-        message=f"On average over this sentence's tokens, block {most} closes most ({100 * means[most]:.0f} %).",
-        read="Each point is a block. The more dimensions are closed, the fewer take part in what the block adds to this token.",
-        not_shown="Whether the open ones matter for the model's answer.",
+        alt=f"Curves: {kind.lower()} by block, for {piece} and for all tokens",
+        message=f"On average over this sentence's tokens, block {most} has most ({100 * means[most]:.0f} %).",
+        read="Each point is a block. The more dimensions are near 0, the fewer take part in what the block adds to a token.",
+        not_shown="Whether those that take part matter for the model's answer.",
         table=lambda: pd.DataFrame(
             (100 * shares).round(2), columns=[f"{item.position} {item.piece}" for item in record.sentence.tokens]
         ).assign(block=range(len(shares))),

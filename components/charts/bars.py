@@ -79,7 +79,8 @@ def parameter_bars(
     theme.legend_below(figure)
     figure.update_yaxes(title="part of the model", categoryorder="array", categoryarray=order[::-1], showgrid=False)
     figure.update_xaxes(title="parameters", tickformat="~s")
-    return theme.finish(figure, title, 170 + 26 * len(order))
+    # The legend of a phone has a line for each part: few bars need room too.
+    return theme.finish(figure, title, max(330, 170 + 26 * len(order)) + (90 if again else 0))
 
 
 def models_by_part(models: Sequence[str], parts: Sequence[Mapping[str, int]], title: str) -> go.Figure:

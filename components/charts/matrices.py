@@ -213,6 +213,14 @@ def shrink(values: np.ndarray, factor: int) -> np.ndarray:
     )
 
 
+def mean_cells(values: np.ndarray, factor: int) -> np.ndarray:
+    """[row, column] with fewer cells: each is the mean of `factor` x `factor` cells, the last ones of those that remain."""
+    starts = [np.arange(0, size, factor) for size in values.shape]
+    counts = [np.diff(np.append(start, size)) for start, size in zip(starts, values.shape, strict=True)]
+    sums = np.add.reduceat(np.add.reduceat(values, starts[0], axis=0), starts[1], axis=1)
+    return np.asarray(sums / (counts[0][:, None] * counts[1]))
+
+
 def key_bars(
     values: np.ndarray,
     labels: Sequence[str],

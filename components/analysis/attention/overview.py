@@ -13,12 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from components.analysis.attention.scores import softmax
 from components.arrays import Float32, Float64
 from components.jobs import IsCancelled
 
 Reduction = Literal["max", "mean"]
-MOST_BYTES = 32 << 20  # of the rows that are in memory at once, in float64
+MOST_BYTES = 32 << 20  # of the rows that are in memory at once
 
 
 def attention_overview(
@@ -36,30 +35,45 @@ def attention_overview(
     """
     tokens = len(queries)
     cells = -(-tokens // factor)
-    starts = np.arange(0, tokens, factor)
     result = np.full((cells, cells), np.nan)
-    rows = max(1, MOST_BYTES // (8 * tokens) // factor) * factor  # whole cells
+    rows = max(1, MOST_BYTES // (4 * tokens) // factor) * factor  # whole cells
     for first in range(0, tokens, rows):
         if is_cancelled():
             break
-        shares = _rows(queries, keys, scale, window, first, min(first + rows, tokens))  # [row, key]
-        within = np.arange(0, len(shares), factor)
+        end = min(first + rows, tokens)
+        # Of a local block only the cells that its window reaches: elsewhere attention is 0.
+        begin, stop = 0, tokens
+        if window is not None:
+            begin = max(0, first - window) // factor * factor
+            stop = min(tokens, -(-(end + window) // factor) * factor)
+        shares = _rows(queries, keys, scale, window, first, end, begin, stop)  # [row, key]
+        starts, within = np.arange(0, stop - begin, factor), np.arange(0, end - first, factor)
         if how == "max":
             reduced = np.maximum.reduceat(np.maximum.reduceat(shares, starts, axis=1), within, axis=0)
         else:
-            sizes = np.diff(np.append(starts, tokens)) * np.diff(np.append(within, len(shares)))[:, None]
-            reduced = np.add.reduceat(np.add.reduceat(shares, starts, axis=1), within, axis=0) / sizes
-        result[first // factor : first // factor + len(reduced)] = reduced
+            sums = np.add.reduceat(np.add.reduceat(shares, starts, axis=1), within, axis=0, dtype=np.float64)
+            sizes = [np.diff(np.append(starts, stop - begin)), np.diff(np.append(within, end - first))]  # of cells
+            reduced = sums / (sizes[0] * sizes[1][:, None])
+        where = slice(first // factor, first // factor + len(reduced))
+        result[where] = 0
+        result[where, begin // factor : begin // factor + reduced.shape[1]] = reduced
     return result
 
 
-def attention_row(queries: Float32, keys: Float32, scale: float, window: int | None, query: int) -> Float64:
+def attention_row(queries: Float32, keys: Float32, scale: float, window: int | None, query: int) -> Float32:
     """The exact attention of one query to all keys, [key]."""
-    return np.asarray(_rows(queries, keys, scale, window, query, query + 1)[0])
+    return _rows(queries, keys, scale, window, query, query + 1, 0, len(keys))[0]
 
 
-def _rows(queries: Float32, keys: Float32, scale: float, window: int | None, first: int, end: int) -> Float64:
-    scores = (queries[first:end] @ keys.T).astype(np.float64) * scale  # [row, key]
-    positions = np.arange(len(keys))
-    distances = np.abs(np.arange(first, end)[:, None] - positions)
-    return softmax(scores, distances <= (len(keys) if window is None else window))
+def _rows(
+    queries: Float32, keys: Float32, scale: float, window: int | None, first: int, end: int, begin: int, stop: int
+) -> Float32:
+    """The attention of queries first..end-1 to keys begin..stop-1, which are all that they may attend to."""
+    scores = (queries[first:end] @ keys[begin:stop].T) * np.float32(scale)  # [row, key]
+    if window is not None:
+        distances = np.abs(np.arange(first, end)[:, None] - np.arange(begin, stop))
+        scores[distances > window] = -np.inf
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=-1, keepdims=True)
+    return np.asarray(scores, np.float32)

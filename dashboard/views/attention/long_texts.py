@@ -46,7 +46,8 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
         f"**{tokens:,} tokens are too many for all heads at once:** their attentions would take "
         f"{_size(backend.attention_bytes(tokens))}, and this server keeps at most {_size(backend.store.limit)}. So one head "
         f"is computed at a time, from the queries and keys of its block, and drawn in cells of {factor} × {factor} tokens. "
-        "For the other views use a shorter text, or lower the maximum length under “More settings”.",
+        "The pass ends at this block, so that later blocks take longer. For the other views use a shorter text, or lower the "
+        "maximum length under “More settings”.",
         icon=":material/unfold_more:",
     )
     length = controls.length_for(backend)

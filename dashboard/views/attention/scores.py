@@ -100,6 +100,7 @@ def _bars(model_input: AttentionInput, scored: HeadScores, block: int, head: int
         ),
         alt=f"{title}: bars by key, above the attention that they become",
         message=message,
+        message_below=True,
         read=_read(model_input, scored),
         not_shown=NOT_SHOWN,
         table=lambda: pd.DataFrame(

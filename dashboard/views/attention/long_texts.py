@@ -111,7 +111,7 @@ def _draw(
         for first in range(0, tokens, factor)
     ]
     windowed = vectors.window is not None and vectors.window < tokens - 1
-    borders = matrices.coarse_borders(len(found), vectors.window / factor) if windowed else []
+    borders = matrices.coarse_borders(len(found), (vectors.window + 0.5) / factor) if windowed else []
     title = f"Block {block}, head {head}: {tokens:,} × {tokens:,} tokens"
     shown = np.sqrt(found)
     figures.matrix(

@@ -75,6 +75,19 @@ def test_parameter_bars_count_everything_once_in_order() -> None:
     assert dict(zip(norm.y, norm.x, strict=True)) == {"Embeddings": 1, "Block 0": 2}
 
 
+def test_blocks_that_are_used_again_are_hatched_and_not_counted() -> None:
+    groups, parts, counts = (
+        ["Embeddings", "Blocks 0 to 2", "Blocks 0 to 2"],
+        ["word", "attention", "layer norm"],
+        [10, 5, 2],
+    )
+    figure = parameter_bars(groups, parts, counts, "Title", {"Blocks 0 to 2": 3})
+    *stored, again = figure.data
+    assert sum(sum(bar.x) for bar in stored) == 17
+    assert (list(again.y), list(again.x), list(again.customdata)) == (["Blocks 0 to 2"], [2 * 7], [2])
+    assert len(parameter_bars(groups, parts, counts, "Title", {"Blocks 0 to 2": 1}).data) == len(stored)
+
+
 def test_the_parts_of_each_model_are_shares_of_that_model() -> None:
     figure = models_by_part(["<i>A</i>", "B"], [{"embeddings": 30, "attention": 10}, {"embeddings": 50}], "Title")
     assert list(figure.layout.yaxis.categoryarray) == ["B", "&lt;i&gt;A&lt;/i&gt;"]  # drawn from the bottom up

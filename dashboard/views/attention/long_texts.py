@@ -36,18 +36,18 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
     with row:
         block = controls.stepped("block", "Block", 0, facts.layers - 1, 0, BLOCK_HELP)
         head = controls.stepped("head", "Head", 0, facts.heads - 1, 0)
-        how = cast(
-            "Reduction",
-            controls.choice(
-                "long_cells", "A cell shows", HOW, "The largest attention among the cell's tokens, or the mean of them."
-            ),
-        )
+        with controls.options():
+            how = cast(
+                "Reduction",
+                controls.choice(
+                    "long_cells", "A cell shows", HOW, "The largest attention among the cell's tokens, or their mean."
+                ),
+            )
     st.info(
         f"**{tokens:,} tokens are too many for all heads at once:** their attentions would take "
-        f"{_size(backend.attention_bytes(tokens))}, and this server keeps at most {_size(backend.store.limit)}. So one head "
-        f"is computed at a time, from the queries and keys of its block, and drawn in cells of {factor} × {factor} tokens. "
-        "The pass ends at this block, so that later blocks take longer. For the other views use a shorter text, or lower the "
-        "maximum length under “More settings”.",
+        f"{_size(backend.attention_bytes(tokens))}, and this server keeps at most {_size(backend.store.limit)}. One head at "
+        f"a time is shown, in cells of {factor} × {factor} tokens; later blocks take longer. The other views need a shorter "
+        "text, or a lower maximum length under “More settings”.",
         icon=":material/unfold_more:",
     )
     length = controls.length_for(backend)
@@ -110,8 +110,8 @@ def _draw(
         f"{first}" if factor == 1 else f"{first}–{min(first + factor, tokens) - 1}"
         for first in range(0, tokens, factor)
     ]
-    windowed = vectors.window is not None and vectors.window < tokens - 1
-    borders = matrices.coarse_borders(len(found), (vectors.window + 0.5) / factor) if windowed else []
+    window = tokens if vectors.window is None else vectors.window
+    borders = matrices.coarse_borders(len(found), (window + 0.5) / factor) if window < tokens - 1 else []
     title = f"Block {block}, head {head}: {tokens:,} × {tokens:,} tokens"
     shown = np.sqrt(found)
     figures.matrix(
@@ -130,7 +130,7 @@ def _draw(
         borders=borders,
         read=f"Rows are queries, columns are keys; a cell holds {factor} × {factor} tokens and shows the "
         f"{'largest' if how == 'max' else 'mean'} of their attentions. The square root makes small values visible."
-        + (" Between the orange lines lies the window of this block." if windowed else ""),
+        + (" Between the orange lines lies the window of this block." if borders else ""),
         not_shown="Which of a cell's tokens gets the attention: see the figure below for one query.",
     )
 
@@ -152,7 +152,8 @@ def _row(pair: Pair, backend: Backend, vectors: QueriesAndKeys, head: int) -> No
         )
     )
     row = attention_row(vectors.queries[head], vectors.keys[head], vectors.score_scale, vectors.window, query)
-    keys = np.sort(np.argsort(-row, kind="stable")[:MOST_KEYS])
+    strongest = np.argsort(-row, kind="stable")[:MOST_KEYS]
+    keys = np.sort(strongest[row[strongest] > 0])  # beyond a window there is none
     pieces = [token.piece for token in tokens]
     labels = matrices.axis_labels(pieces, keys.tolist())
     most = int(row.argmax())

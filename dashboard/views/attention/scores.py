@@ -227,7 +227,7 @@ def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, hea
             ),
             key="rotation_distance",
             code=snippets.score_by_distance(
-                model_input.pair.input(model_input.backend), block, head, query, key, offsets
+                model_input.pair.input(model_input.backend), block, head, query, key, offsets.tolist()
             ),
             alt="Curve: the score of one query and one key if the key stood at other distances from the query",
             table=lambda: pd.DataFrame({"key minus query": offsets, "score": found.round(5)}),

@@ -278,13 +278,8 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
     )
     query, key = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
     window = None if words else _window(model_input, chosen[0])
-    borders = (
-        []
-        if window is None
-        else matrices.window_borders(
-            *([int(positions[place]) for place in places] for places in (part.queries, part.keys)), window
-        )
-    )
+    queries, keys = ([int(positions[place]) for place in places] for places in (part.queries, part.keys))
+    borders = [] if window is None else matrices.window_borders(queries, keys, window)
     figures.matrix(
         shares,
         rows,

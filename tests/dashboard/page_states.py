@@ -51,7 +51,7 @@ STATES: dict[str, dict[str, Any]] = {
     "attention head": {**PAIR, "block": 4, "head": 3, "texts_filter": "ab", "special_tokens": "hidden"},
     "attention model": {**PAIR, "chosen_blocks": (0, 2), "chosen_heads": (3, 4)},
     "attention neuron": {**PAIR, "block": 2, "head": 7},
-    "attention scores": {**PAIR, "block": 2, "head": 7, "score_query": 3},
+    "attention scores": {**PAIR, "block": 2, "head": 7, "score_query": 3, "score_key": 2, "long_cells": "mean"},
     "attention matrix": {**PAIR, "block": 4, "head": 3, "queries": (1, 4), "merge_words": True, "combination": "max",
                          "chosen_heads": (3, 4)},
     "attention glance": {**PAIR, "merge_words": True, "special_tokens": "renormalised"},

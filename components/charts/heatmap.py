@@ -32,11 +32,13 @@ def similarity_heatmap(
     value: str = "cosine",
     clickable: bool = False,
     chosen: tuple[int, int] | None = None,
+    colour_bar: bool = True,
 ) -> go.Figure:
     """A square matrix of similarities [n, n] with the same labels on both sides; NaN stays empty, the diagonal is grey.
 
     Rows show number and label, columns only the number. Numbers (1, 2, ..., or `numbers`) keep equal labels
     apart. `limits` fixes the colour scale, `value` names the quantity: a "cosine" or a "percentile" (0 to 100).
+    Without `colour_bar`, the page draws one for several figures.
     `clickable` cells can be clicked, and dragging moves the matrix; the cell `chosen` [row, column] gets a frame, and so
     does its mirror image.
     """
@@ -62,6 +64,7 @@ def similarity_heatmap(
             limits,
             text=written(np.where(itself, np.nan, matrix), value) if show_values else None,
             texttemplate="%{text}" if show_values else None,
+            showscale=colour_bar,
             hoverinfo="skip",
             xgap=1,
             ygap=1,
@@ -91,8 +94,15 @@ def similarity_heatmap(
     if chosen is not None:
         frame(figure, *chosen)
         frame(figure, *chosen[::-1])
-    figure.update_yaxes(title="sentence", autorange="reversed", showgrid=False)
-    figure.update_xaxes(title="sentence (number)", showgrid=False, type="category", tickangle=0)
+    # In two lines, so that the cells have room beside them on a phone.
+    lines = [
+        "<br>".join(
+            map(theme.plain, textwrap.wrap(f"{name.split('  ')[0]}  {label}", 16, max_lines=2, placeholder=" …"))
+        )
+        for name, label in zip(names, labels, strict=True)
+    ]
+    figure.update_yaxes(autorange="reversed", showgrid=False, tickmode="array", tickvals=names, ticktext=lines)
+    figure.update_xaxes(title="number of the sentence", showgrid=False, type="category", tickangle=0)
     return theme.finish(figure, title, min(900, 150 + 34 * len(names)))
 
 

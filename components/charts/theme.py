@@ -93,7 +93,8 @@ def heatmap(
     """A matrix [row, column] as coloured cells; `value` names the quantity, `limits` fixes the colours, NaN stays empty."""
     low, high = limits_of(matrix, limits)
     # Plotly writes 0.0002 as "200μ".
-    bar = {"title": {"text": value, "side": "right"}, "thickness": 14, "exponentformat": "none"}
+    name = {"text": value, "side": "right", "font": {"size": FONT_SIZE}}
+    bar = {"title": name, "thickness": 14, "exponentformat": "none"}
     colours = {"colorscale": SEQUENTIAL, "colorbar": bar}
     return go.Heatmap(z=np.asarray(matrix, np.float32), x=x, y=y, zmin=low, zmax=high, **colours | options)
 
@@ -152,6 +153,10 @@ def enlarge(figure: go.Figure, scale: float) -> go.Figure:
     layout.height = round(layout.height * (1 + (scale - 1) / 2))
     layout.margin.t = round(layout.margin.t * scale)
     _set_type_sizes(figure, scale)
+    layout.legend.font.size = FONT_SIZE * scale
+    for trace in figure.data:
+        if isinstance(trace, go.Heatmap) and trace.colorbar.title.font.size:
+            trace.colorbar.title.font.size = FONT_SIZE * scale
     return figure
 
 

@@ -55,12 +55,14 @@ def strong_lines(before: Int64, kinds: Sequence[Kind]) -> tuple[int, ...]:
     return tuple(sorted(strong))
 
 
-def rank_changes(before: Int64, kinds: Sequence[Kind], texts: Sequence[str], *, first: str, second: str) -> go.Figure:
+def rank_changes(
+    before: Int64, kinds: Sequence[Kind], texts: Sequence[str], *, first: str, second: str, scale: float = 1.0
+) -> go.Figure:
     """One line per candidate, from its rank in the first stage (left) to its rank in the second (right).
 
     Candidates are in the second stage's order: `before` [candidate] are their first ranks, from 1. `first` and `second`
-    name the stages, above the lines in place of a title. The correct answers are drawn last, above the other lines. Lines
-    that are not among the `strong_lines` are faint.
+    name the stages, above the lines in place of a title, and `scale` enlarges the candidates' texts. The correct answers
+    are drawn last, above the other lines. Lines that are not among the `strong_lines` are faint.
     """
     count = len(before)
     figure = go.Figure()
@@ -85,7 +87,7 @@ def rank_changes(before: Int64, kinds: Sequence[Kind], texts: Sequence[str], *, 
             text=["", f" {theme.plain(texts[number], _SHOWN_CHARACTERS)}" if is_strong else ""],
             textposition="middle right",
             cliponaxis=False,  # the text of the first and the last rank is higher than the room beyond them
-            textfont={"size": theme.FONT_SIZE * 0.85} | ({"color": colour} if kind == "correct" else {}),
+            textfont={"size": theme.FONT_SIZE * 0.85 * scale} | ({"color": colour} if kind == "correct" else {}),
             hovertemplate=f"{theme.wrapped(texts[number][:300])}<br>{theme.plain(first)}: rank {before[number]}<br>"
             f"{theme.plain(second)}: rank {rank}<extra></extra>",
             name=name,

@@ -252,7 +252,7 @@ def data(backend: Backend) -> None:
     if column is not None:
         _column_choice(corpus, column)
     pairs = current_pairs()
-    st.markdown("**The first pairs**")
+    figures.note("**The first pairs**")
     table = pd.DataFrame({"query": pairs.queries.texts[:8], "correct answer": pairs.documents.texts[:8]})
     figures.whole_texts(table, key="first_pairs")
     about(pairs, advice="")

@@ -67,7 +67,7 @@ def grid(backend: Backend) -> None:
         "against it (at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). The best cell here will "
         "usually do a little worse on new queries.",
     )
-    st.markdown(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % intervals")
+    figures.note(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % intervals")
     figures.plain_table(_measures_table(ranks.of(layer, pooling)))
     published.pairs()
 

@@ -256,7 +256,7 @@ def _one_run(
         not_shown="What a single cosine means: 0.5 is not “half similar”. Spearman's correlation compares only the order.",
         table=lambda: _errors(pairs, predicted, len(people), unit),
     )
-    st.markdown(
+    figures.note(
         "**The largest errors**: pairs whose rank among all pairs differs most from their rank by people's scores"
     )
     table = _errors(pairs, predicted, LARGEST, unit)

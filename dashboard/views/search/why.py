@@ -40,7 +40,7 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
         with st.container(
             horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False, key="why_head"
         ):
-            st.subheader(f"Why is number {row} a hit?", anchor=False)
+            figures.subheader(f"Why is number {row} a hit?")
             st.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
         if of_splade is not None:
             splade.explanation(of_splade, request, row)

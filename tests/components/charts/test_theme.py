@@ -6,6 +6,7 @@ import itertools
 import re
 import tomllib
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 
@@ -131,3 +132,11 @@ def test_numbers_are_written_as_in_print() -> None:
         "0.000",
     ]
     assert [theme.number(value, 2) for value in (0.25, -1.5)] == ["0.25", "−1.50"]
+
+
+def test_legend_and_colour_bar_grow_with_the_other_type() -> None:
+    figure = go.Figure(theme.heatmap(np.eye(2), ["a", "b"], ["a", "b"], "cosine", None))
+    assert theme.finish(figure, "t", 300).data[0].colorbar.title.font.size == theme.FONT_SIZE
+    enlarged = theme.enlarge(figure, 1.5)
+    assert enlarged.layout.legend.font.size == 1.5 * theme.FONT_SIZE
+    assert enlarged.data[0].colorbar.title.font.size == 1.5 * theme.FONT_SIZE

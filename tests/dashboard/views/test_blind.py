@@ -239,6 +239,19 @@ def test_other_candidates_are_another_comparison(open_page: Open, monkeypatch: p
     assert len(caching.blind_votes()._comparisons) == 2
 
 
+def test_a_change_of_settings_after_a_vote_is_said_until_there_is_a_vote_on_them(open_page: Open) -> None:
+    app = opened(open_page)
+    assert "a new count begins" not in texts(app)
+    settled(app.button(key="blind_left").click().run())
+    assert "a new count begins" not in texts(app)
+    app.session_state["pooling"] = "max"
+    settled(app.run())
+    assert "a new count begins" in texts(app)
+    assert "0 votes on 0 queries" in texts(app)
+    settled(app.button(key="blind_left").click().run())
+    assert "a new count begins" not in texts(app)
+
+
 def test_beside_an_open_lesson_the_class_can_be_entered_in_both_places(open_page: Open) -> None:
     app = settled(open_page("search", q=QUERY, vs="bm25", blind="1", lesson="two-banks"))
     assert not app.exception

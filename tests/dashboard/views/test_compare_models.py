@@ -33,7 +33,7 @@ FAMILIES = ("bert", "modernbert", "albert")
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_pairs() -> Iterator[None]:
-    """The first forty pairs of the demo in place of all, and a cache of the file's own for them."""
+    """The first forty pairs of the demo in place of all."""
     demo = current.demo()
     columns = list(zip(demo.texts, demo.columns["compressed"], strict=True))[:40]
     rows = "\n".join(json.dumps({"sentence": text, "compressed": query}) for text, query in columns)
@@ -208,6 +208,22 @@ def test_models_are_chosen_and_left_out(open_page: Open, folders: list[str]) -> 
     assert app.query_params["with"] in ("", [""])
     assert "Choose a model to compare with" in texts(app)
     assert len(figure(app, "compare_depth")["data"]) == 1
+
+
+def test_four_families_beside_each_other(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
+    app = compared(
+        open_page,
+        [str(tiny_folder(family).resolve()) for family in ("deberta-v2", "nomic_bert", "eurobert", "roberta")],
+    )
+    assert not app.exception
+    assert [item.value for item in app.error] == []
+    assert [len(line) for line in lines(app, "compare_depth")] == [4] * 4
+    assert all(np.isfinite(line).all() for line in lines(app, "compare_depth"))
+    assert app.selectbox(key="w_cka_pair").options[-1].startswith("tiny-eurobert")
+    counts = [chart for chart in app.get("plotly_chart") if chart.proto.id.endswith("-compare_recall")]
+    assert len(counts) == 1
+    positions = plain_table(app, 0).set_index("property").loc["Positions"].tolist()
+    assert [text.split()[0] for text in positions] == ["vectors", "rotation", "rotation", "a"]
 
 
 def test_static_vectors_have_one_layer(open_page: Open, folders: list[str], tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence, Trace
 
-CURVES: dict[DepthCurve, str] = {
+CURVES: dict[str, str] = {
     "tokens": "Tokens of one sentence",
     "words": "Two words",
     "sentences": "Two sentences",
@@ -128,9 +128,9 @@ def _traces(models: Mapping[str, Backend]) -> dict[str, Trace]:
             problems[name] = problem
     if problems and not traces:
         raise next(iter(problems.values()))
-    for name, problem in problems.items():
+    for name, refused in problems.items():
         st.markdown(f"**{messages.escape(name)}** is left out of the curves and the pieces:")
-        messages.explain(problem, "reading the sentences")
+        messages.explain(refused, "reading the sentences")
     return traces
 
 
@@ -230,7 +230,7 @@ def _curves(curve: _Curve, models: Mapping[str, Backend], traces: Mapping[str, T
             list(known.values()),
             list(known),
             curve.title,
-            y_title="% of unrelated pairs that are less similar" if curve.percentiles else QUANTITIES[kind],
+            y_title="% of unrelated pairs below" if curve.percentiles else QUANTITIES[kind],
             decimals=1 if curve.percentiles else 3,
             y_range=(-3.0, 103.0) if curve.percentiles else curves.shared_range(*known.values()),
         ),

@@ -25,11 +25,12 @@ from dashboard.ui.wording import POOLING_NAMES
 if TYPE_CHECKING:
     from components.analysis.similarity.cka import LayerCKA
     from components.model.backend import Backend
+    from components.model.embedding.options import Resolved
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.index.folder import VectorIndex
     from dashboard.jobs.evaluation import PairIndexes
 
-PRECISION = "float32"
+PRECISION: Resolved = "float32"
 MANY_LAYERS = 13  # of one model: with more, the cells have no numbers
 
 
@@ -149,7 +150,7 @@ def _retrieval(
 def _about_speed(models: Mapping[str, Backend], speeds: Mapping[str, tuple[float, bool]]) -> None:
     text = (
         "Sentences per second: how many sentences of about 20 tokens each model turned into vectors, in float32, one model "
-        "after another. It was measured on this machine just now; on another machine, or beside other work, it is different."
+        "after another. Measured on this machine at one moment: on another one, or beside other work, it is different."
     )
     if len(speeds) < len(models):
         text = "The sentences per second are measured once the vectors of all models are there."
@@ -169,7 +170,7 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], pai
     chosen = "0-1"
     if len(offered) > 1:
         labels = {key: f"{first} and {second}" for key, (first, second) in offered.items()}
-        chosen = controls.pick("cka_pair", "Models", labels, describe=lambda _: "of models")
+        chosen = controls.pick("cka_pair", "Models", labels, describe=lambda _: "of models", width=420)
     first, second = offered[chosen]
     if first not in ready or second not in ready:
         st.caption("It is computed once the vectors of both models are there.")
@@ -179,7 +180,7 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], pai
             ("layers alike", *(ready[name].documents.folder.name for name in (first, second))),
             f"Comparing the layers of {first} and {second}",
             lambda report_progress, is_cancelled: cka.layer_cka(
-                *(_vectors(ready[name].documents) for name in (first, second))
+                _vectors(ready[first].documents), _vectors(ready[second].documents)
             ),
             "compare_cka",
             short=True,

@@ -173,7 +173,8 @@ def test_a_model_that_cannot_be_loaded_is_named_and_the_others_go_on(open_page: 
     missing = "google-bert/bert-base-uncased"
     app = compared(open_page, [folders[0], missing, folders[1]])
     assert not app.exception
-    assert "BERT base could not be loaded: the other models are compared" in texts(app)
+    assert "**BERT base could not be loaded:** the others are compared." in texts(app)
+    assert "is not on this machine" in texts(app)
     assert len(figure(app, "compare_depth")["data"]) == 2
     app = settled(app.button(key=f"leave_{missing}").click().run())
     assert setting(app, "compared_models") == (folders[1],)

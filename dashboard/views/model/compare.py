@@ -19,7 +19,7 @@ from components.snippets import layers as layer_snippets
 from components.snippets import tokens as token_snippets
 from components.snippets.layers import DepthCurve, OfOneSentence
 from components.typed_words import typed_words
-from dashboard import caching, ready_made
+from dashboard import caching, ready_made, state
 from dashboard.ui import browser, controls, figures, messages, wording
 from dashboard.views.model import compare_measured, compare_parts, compared
 
@@ -148,12 +148,11 @@ def _choose(kind: DepthCurve, sentences: Sequence[TokenizedSentence]) -> _Curve 
         title = f"Sentences {row + 1} and {other + 1} at each depth"
         return _Curve(OfOneSentence(kind, row, other=other), title, percentiles)
     if kind == "words":
-        words = st.container(horizontal=True, vertical_alignment="bottom", width="content")
+        chosen = state.get("sentence") or 0  # read before its control is drawn, which stands behind the words
+        spans = _two_words(sentences, chosen if chosen < len(texts) else 0)
         with controls.options():
             row = controls.sentence(sentences)
             percentiles = controls.percentiles()
-        with words:
-            spans = _two_words(sentences, row)
         if not spans:
             st.info("This sentence has fewer than two words: choose another curve.")
             return None
@@ -193,7 +192,6 @@ def _two_words(sentences: Sequence[TokenizedSentence], row: int) -> tuple[tuple[
                 default=default,
                 describe=lambda number: str(number + 1),
                 offers=f"The sentence has {len(spans)} words.",
-                width=150,
             )
         )
     return tuple(spans[int(number)] for number in chosen)

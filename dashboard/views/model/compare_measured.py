@@ -39,9 +39,11 @@ def draw(models: Mapping[str, Backend]) -> None:
     pairs = demo_pairs()
     st.subheader("How well and how fast each model retrieves", anchor=False)
     place = st.container()
+    before = _shown_jobs()
     ready = _indexes(models, pairs)
+    is_waiting = bool(_shown_jobs() - before)
     with place:
-        speeds = _speeds(models) if len(ready) == len(models) else {}
+        speeds = {} if is_waiting else _speeds({name: models[name] for name in ready})
         if ready:
             _retrieval({name: models[name] for name in ready}, ready, speeds, pairs)
             messages.cross_encoder_note(list(models.values()))
@@ -56,6 +58,11 @@ def demo_pairs() -> Pairs:
     """The headlines of the demo corpus with their sentences, the same that Evaluate begins with."""
     key = f" {pair_runs.QUERY_COLUMN}"  # no corpus was chosen
     return caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(current.demo()))
+
+
+def _shown_jobs() -> set[int]:
+    """The numbers of the jobs whose progress the page shows so far."""
+    return set(st.session_state.get(progress.IN_PAGE, ()))
 
 
 def _indexes(models: Mapping[str, Backend], pairs: Pairs) -> dict[str, PairIndexes]:
@@ -153,7 +160,7 @@ def _about_speed(models: Mapping[str, Backend], speeds: Mapping[str, tuple[float
         "after another. Measured on this machine at one moment: on another one, or beside other work, it is different."
     )
     if len(speeds) < len(models):
-        text = "The sentences per second are measured once the vectors of all models are there."
+        text = "The sentences per second are measured once the models' vectors are there, one model after another."
     if any(not was_alone for _, was_alone in speeds.values()):
         text += " * measured beside other work: it will be measured again as soon as no other job runs."
     st.caption(text)

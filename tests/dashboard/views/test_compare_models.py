@@ -17,13 +17,17 @@ from components.analysis.similarity.cka import layer_cka
 from components.arrays import cosine
 from components.model.backend import Backend
 from components.retrieval.corpora.corpus import read_corpus
-from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
 from components.typed_words import typed_words
 from dashboard import caching, settings
 from dashboard.corpora import current
+from dashboard.jobs import evaluation
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.jobs.evaluation import NoResult, PairIndexes
+from dashboard.sharing import report
 from dashboard.ui import model_gate
 from dashboard.views.model import compare_measured
-from tests.dashboard.code.shown import figure, same, z
+from tests.dashboard.code.shown import codes, figure, same, z
 from tests.dashboard.conftest import Open, plain_table, setting, settled, texts
 from tests.static_models import save_model2vec
 
@@ -211,6 +215,31 @@ def test_models_are_chosen_and_left_out(open_page: Open, folders: list[str]) -> 
     assert len(figure(app, "compare_depth")["data"]) == 1
 
 
+def test_the_sessions_own_model_is_not_compared_with_itself(open_page: Open, folders: list[str]) -> None:
+    app = compared(open_page, [folders[0], folders[0], folders[1]])
+    assert [trace["name"] for trace in figure(app, "compare_depth")["data"]] == [Path(key).name for key in folders[:2]]
+    assert app.multiselect(key="w_compared_models").value == [folders[1]]
+
+
+def test_where_one_model_cannot_be_measured_the_others_are(
+    open_page: Open, folders: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair_indexes = evaluation.pair_indexes
+
+    def refused(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes:
+        if request.backend.spec.key == folders[1]:
+            raise NoResult
+        return pair_indexes(request, pairs, where)
+
+    monkeypatch.setattr(evaluation, "pair_indexes", refused)
+    app = compared(open_page, folders)
+    names = [Path(folder).name for folder in (folders[0], folders[2])]
+    table = plain_table(app, 1)
+    assert table["model"].tolist() == names
+    assert all(table["sentences per second"])
+    assert "It is computed once the vectors of both models are there." in texts(app)
+
+
 def test_four_families_beside_each_other(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
     app = compared(
         open_page,
@@ -239,3 +268,19 @@ def test_static_vectors_have_one_layer(open_page: Open, folders: list[str], tmp_
 
 def test_as_many_models_stay_in_memory_as_are_compared() -> None:
     assert caching.MODELS_KEPT >= settings.MOST_COMPARED
+
+
+def test_the_report_and_the_notebook_have_all_of_it(open_page: Open, folders: list[str]) -> None:
+    app = compared(open_page, folders[:2], cv="words")
+    app.session_state["session_panel_0"] = True
+    app = settled(app.run())
+    found = setting(app, "_report")
+    names = [Path(folder).name for folder in folders]
+    assert f"Compared models: {names[1]}" in found.facts
+    assert "Curve: Two words" in found.facts
+    text = report.to_bytes(found).decode()
+    for said in ("compare_depth", "compare_parameters", "compare_recall", "compare_cka"):
+        assert any(key.startswith(said) for key in found.parts)
+    assert "95 % interval" in text
+    assert "LayerNorm first" in text
+    assert {key for key in codes(app)} >= {"compare_depth", "compare_pieces", "compare_parameters", "compare_recall"}

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
+from components.model.catalog import EMBEDDED_KEY
 from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import progress
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, model_gate, page_header
+
+if TYPE_CHECKING:
+    from components.model.architecture.structure import Offer
+    from components.model.backend import Backend
 
 # key (also the address), title, icon, the question the page answers
 PATH: tuple[tuple[str, str, str, str], ...] = (
@@ -31,6 +36,25 @@ PATH: tuple[tuple[str, str, str, str], ...] = (
     ("training", "Training", ":material/model_training:", "What does fine-tuning change?"),
     ("about", "About", ":material/info:", ""),
 )
+# What each page, and each view that differs from its page, shows of a model. What a model lacks is not drawn, and said.
+NEEDS: dict[str, Offer] = {
+    "tokens": "tokens",
+    "model": "texts",
+    "layers": "blocks",
+    "heatmaps": "blocks",
+    "attention": "blocks",
+    "map": "tokens",
+    "search": "texts",
+    "evaluate": "texts",
+    "pairs": "blocks",
+    "why": "blocks",
+    "training": "blocks",
+}
+SHOWN = {  # what the pages and views that need it are about
+    "blocks": "This page shows what the blocks of an encoder do to the vectors of tokens.",
+    "tokens": "This page shows the vectors of single tokens.",
+    "texts": "This page shows the vectors of whole texts.",
+}
 NOT_STEPS = {"home", "lessons", "about"}  # pages that are no step on the way from text to use
 
 
@@ -55,6 +79,10 @@ class View(NamedTuple):
     label: str  # in the choice of views
     question: str  # the page's title while this view is open
     intro: str | Callable[[], str]  # one line on what the first figure shows; a function if it depends on settings
+    needs: Offer | None = None  # what it shows of a model; None: what its page does
+    without_blocks: tuple[str, str] | None = (
+        None  # question and line for a model whose blocks are not shown, where they differ
+    )
 
 
 def show(
@@ -90,9 +118,10 @@ def show(
             st.rerun()  # the whole page: the line above, which is not drawn with the fragment, shows other sentences
         report.begin_view(page, views[view].question)
         with header:
-            st.title(views[view].question, anchor=False)
+            title, line = st.empty(), st.empty()
+            title.title(views[view].question, anchor=False)
             intro = views[view].intro
-            st.caption(intro if isinstance(intro, str) else intro())
+            line.caption(intro if isinstance(intro, str) else intro())
         page_header.begin_view(page, current.in_use())
         refused = st.empty()
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
@@ -100,9 +129,18 @@ def show(
         is_new = st.session_state.get("_view") != (page, view)
         st.session_state["_view"] = (page, view)
         figures.begin()
+        main = loaded[0] if isinstance(loaded, list) else loaded
+        question = views[view].question
+        instead = views[view].without_blocks
+        if instead is not None and main.structure.why_not("blocks"):
+            question, said = instead
+            title.title(question, anchor=False)
+            line.caption(said)
+            report.begin_view(page, question)
         with st.empty().container() if is_new else st.container():
-            messages.guarded(partial(draw, loaded, view), doing)
-        figures.notebook(views[view].question, page)
+            if is_offered(main, views[view].needs or NEEDS[page]):
+                messages.guarded(partial(draw, loaded, view), doing)
+        figures.notebook(question, page)
         controls.refuse_unavailable(page, loaded)
         with refused:
             messages.notices(page)
@@ -114,6 +152,29 @@ def show(
     if foot is not None:
         foot()
     next_step(page)
+
+
+def is_offered(backend: Backend, needed: Offer) -> bool:
+    """Whether a model has what a page or view shows; if not, the reason is drawn, and what works instead."""
+    reason = backend.structure.why_not(needed)
+    if not reason:
+        return True
+    st.info(f"**{messages.escape(backend.spec.title)} {reason}.** {SHOWN[needed]}", icon=":material/block:")
+    st.markdown("These pages work with it:")
+    offered = backend.structure.offered
+    with st.container(horizontal=True, gap="small"):
+        for key, title, icon, _ in PATH:
+            if key in NEEDS and key != "model" and NEEDS[key] in offered:
+                st.page_link(page_of(key), label=title, icon=icon)
+    if state.get("model") == backend.spec.key:
+        st.button(
+            "Use the included model",
+            key="use_included",
+            type="primary",
+            on_click=state.put,
+            args=("model", EMBEDDED_KEY),
+        )
+    return False
 
 
 def next_step(page: str) -> None:

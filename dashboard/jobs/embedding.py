@@ -60,7 +60,7 @@ class EmbedRequest:
         """How documents are embedded: at every layer and pooling of the model where none are given."""
         backend = self.backend
         return backend.embed_options(
-            range(backend.facts.layers + 1) if layers is None else layers,
+            backend.text_layers if layers is None else layers,
             backend.poolings if poolings is None else poolings,
             self.max_length,
             "float32" if self.exact else "auto",
@@ -75,9 +75,7 @@ class EmbedRequest:
     def pair_options(self) -> EmbedOptions:
         """How texts that are neither queries nor documents are embedded, at every layer and pooling."""
         backend = self.backend
-        return backend.embed_options(
-            range(backend.facts.layers + 1), backend.poolings, self.max_length, precision="float32"
-        )
+        return backend.embed_options(backend.text_layers, backend.poolings, self.max_length, precision="float32")
 
     def key(self, corpus: Texts) -> tuple[str, str, bool]:
         """Names the session's choice of layers and poolings for a corpus."""
@@ -194,7 +192,7 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
             f"**{messages.escape(corpus.name)} has {count:,} sentences.** Choose which layers and poolings of "
             f"{messages.escape(backend.spec.title)} to embed. This is done once; the vectors are kept on disk."
         )
-        all_layers, last = range(backend.facts.layers + 1), backend.facts.layers
+        all_layers, last = backend.text_layers, backend.facts.layers
         # A measurement compares layers and poolings: all of them where they fit, since the time is nearly the same.
         all_bytes = needed_bytes(count, backend.vector_size(backend.poolings), request.pair_options(), "float32")
         is_whole = request.exact and all_bytes <= FLOAT32_BYTES

@@ -139,15 +139,25 @@ def to_bytes(report: Report) -> bytes:
 
 
 def _without_repeated(parts: Iterable[Part]) -> list[Part]:
-    """The parts without tables that stand among them before: a page can draw one, and have it again in its data."""
-    kept, seen = [], set()
+    """The parts without tables that stand among them before: a page can draw one, and have it again in its data.
+
+    A title below which nothing stands is left out, too.
+    """
+    kept: list[Part] = []
+    seen = set()
     for part in parts:
         content = "" if part.table is None else part.table.to_csv()
-        if content and replace(part, table=None) == Part() and content in seen:
+        if content and replace(part, table=None, title="") == Part() and content in seen:
             continue
         seen.add(content)
+        if part.title and kept and _is_title(kept[-1]):
+            kept.pop()
         kept.append(part)
-    return kept
+    return kept[:-1] if kept and _is_title(kept[-1]) else kept
+
+
+def _is_title(part: Part) -> bool:
+    return bool(part.title) and part.table is None and replace(part, title="") == Part()
 
 
 def _made(table: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:

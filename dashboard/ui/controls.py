@@ -36,7 +36,8 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
     ):
         for name in names:
             value = state.get(name)
-            if state.is_used(name, page) and value is not None and value > most:
+            # Without blocks the page is not drawn (`navigation.NEEDS`): its settings wait for another model.
+            if state.is_used(name, page) and value is not None and value > most >= 0:
                 message = f"{label} {value} is not available in this model. Choose from 0 to {most}."
                 state.refuse(name, state.default(name), message)
 

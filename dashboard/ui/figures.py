@@ -159,6 +159,18 @@ def matrix(
     )
 
 
+def subheader(text: str) -> None:
+    """Draw the title of a section; a report has it too."""
+    report.add(f"subheader {text}", stand_alone.Part(title=text))
+    st.subheader(text, anchor=False)
+
+
+def note(markdown: str) -> None:
+    """Draw a line of text, or a heading in bold type above a table; a report has it too."""
+    report.add(f"note {markdown}", stand_alone.Part(message=markdown))
+    st.markdown(markdown)
+
+
 def markup(drawn: str, key: str) -> None:
     """Draw HTML, in which the texts of people are escaped; a report has it too."""
     report.add(key, stand_alone.Part(markup=drawn))
@@ -231,7 +243,7 @@ def data(
     `draw_files` draws further files of a figure beside the CSV.
     """
     if draw_files is None:  # the table of a list or of texts, not of a figure
-        report.add(key, stand_alone.Part(), table)
+        report.add(key, stand_alone.Part(title=title), table)
     label = "Data of this figure" if isinstance(code, NoCode) else "Data and code of this figure"
     panel = st.expander(label, icon=":material/table:", key=f"data_{key}", on_change="rerun")
     if not isinstance(code, NoCode):

@@ -79,7 +79,12 @@ def cross_encoder() -> Backend | None:
 def chosen_models() -> list[Backend]:
     """The main model, and the second one if it is chosen and available."""
     main, second = main_model(), second_model()
-    return [main] if second is None else [main, second]
+    if second is None:
+        return [main]
+    reason = second.structure.why_not("blocks")
+    if reason and not main.structure.why_not("blocks"):
+        st.info(f"**{escape(second.spec.title)}** is not compared here: it {reason}.")
+    return [main] if reason else [main, second]
 
 
 def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> list[Backend]:

@@ -32,6 +32,7 @@ POOLINGS_EXPLAINED = {
     "cls": "[CLS], the first token",
     "max": "Maximum in each dimension",
     "own": "The model's own vector",
+    "last": "The last token",
 }
 SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
 SIMILARITY_HELP = (
@@ -105,6 +106,11 @@ def how_positions_enter(structure: Structure) -> str:
 
 def structure_in_words(structure: Structure) -> dict[str, str]:
     """What an encoder is, by the name of the property."""
+    if not structure.has_blocks:
+        return {
+            "Positions": "none: the order of the tokens changes nothing",
+            "Blocks": "none: a token has the same vector in every text",
+        }
     ways = {
         "absolute": "a vector for each position, added at layer 0",
         "relative": "a number for each distance, added to the attention scores",

@@ -30,6 +30,7 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1b2230; background: #fff; }
 body { max-width: 72rem; margin: 1.5rem auto; padding: 0 1rem; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .3rem; } h2 { font-size: 1.05rem; margin: 1.2rem 0 .2rem; }
+h2.part { font-size: 1.25rem; } section:has(> h2.part:only-child) { margin: 0; }
 p { margin: .4rem 0; } section { margin: 0 0 2rem; } .texts { display: grid; grid-template-columns: 1fr 1fr; gap: 1.5rem; }
 .facts, footer { color: #5b6472; font-size: .9rem; } footer { border-top: 1px solid #ccd; margin-top: 1.5rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
@@ -67,6 +68,7 @@ class Part:
     chips: Sequence[Mapping[str, Any]] = ()  # rows of tokens, as assets/web/chips.js takes them
     markup: str = ""  # HTML, in which the texts of people are escaped
     frame: Frame | None = None
+    title: str = ""  # plain text, drawn above the rest
 
 
 def page(title: str, parts: Sequence[Part], footer: str, facts: Sequence[str] = (), heading: bool = True) -> str:
@@ -92,8 +94,10 @@ def title_of(figure: go.Figure) -> str:
 
 def _section(part: Part) -> str:
     below = f'<div class="texts">{_text("How to read this", part.read)}{_text("What it does not show", part.not_shown)}</div>'
+    title = f'<h2 class="part">{html.escape(part.title)}</h2>' if part.title else ""
     return (
-        f"<section>{to_html(part.message) if part.message else ''}{_figure(part)}{_frame(part.frame)}{part.markup}"
+        f"<section>{title}"
+        f"{to_html(part.message) if part.message else ''}{_figure(part)}{_frame(part.frame)}{part.markup}"
         f"{chips.rows(part.chips) if part.chips else ''}"
         f"{below if part.read or part.not_shown else ''}{_table(part)}</section>"
     )

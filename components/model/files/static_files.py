@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from components.errors import ModelError, first_line
 from components.model.files.published import is_inside, read_json, read_modules
+
+if TYPE_CHECKING:
+    import torch
 
 MODEL2VEC = "model2vec"  # config.model_type
 MODULE = "StaticEmbedding"  # sentence-transformers' class

@@ -42,7 +42,7 @@ FRAME_HEIGHT = 560  # pixels of a bertviz view at most, unless that makes its ty
 MOST_IN_REPORT = 3 << 20  # characters of a bertviz view
 NOT_SHOWN = (
     "How much of another token's vector is added: that also depends on the value vectors (see Flow). Attention is not "
-    "explanation; see the note at the foot of this page."
+    "explanation; see the note below."
 )
 HOW_TO = {
     "head": "Lines go from a token (left, the query) to the tokens that it attends to (right, the keys). A strong line "

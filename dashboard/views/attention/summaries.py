@@ -295,7 +295,7 @@ def _attention_change(model_input: AttentionInput, masked: Trace, code: Callable
 def caveat() -> None:
     """The note that attention is not explanation, with sources on both sides."""
     with st.container(border=True):
-        st.markdown(
+        figures.note(
             ":material/balance: **Attention is not explanation.** High attention does not mean that a token mattered for the "
             "result: different attentions can give the same answer ([Jain and Wallace 2019](https://aclanthology.org/"
             "N19-1357/)), and heads often attend to [SEP] when nothing else fits ([Clark et al. 2019]"

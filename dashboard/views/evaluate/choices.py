@@ -252,7 +252,7 @@ def data(backend: Backend) -> None:
     if column is not None:
         _column_choice(corpus, column)
     pairs = current_pairs()
-    st.markdown("**The first pairs**")
+    figures.note("**The first pairs**")
     table = pd.DataFrame({"query": pairs.queries.texts[:8], "correct answer": pairs.documents.texts[:8]})
     figures.whole_texts(table, key="first_pairs")
     about(pairs, advice="")
@@ -297,7 +297,7 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
     names = {
         code: name_of(code, titles)
         for key, request in models.items()
-        for code in vector_codes(key, range(request.backend.facts.layers + 1), request.backend.poolings)
+        for code in vector_codes(key, request.backend.text_layers, request.backend.poolings)
     } | TITLES
     names |= {
         code: name_of(code, titles)
@@ -346,6 +346,9 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
 
 def _is_offered(kind: Kind, first: str, models: Mapping[str, EmbedRequest]) -> bool:
     """Whether the hits of a run by vectors can be re-ranked in this way: the second model only if it was trained for it."""
+    if kind == "ms":
+        code = parsed(first)
+        return code is not None and not models[code.model].backend.structure.why_not("tokens")
     if kind != "mx":
         return True
     return first.startswith("m.") and "m2" in models and models["m2"].backend.late_interaction is not None

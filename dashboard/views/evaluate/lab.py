@@ -344,7 +344,7 @@ def _clicked(key: str) -> None:
 
 
 def _few_dimensions(work: Lab, cells: tuple[LabCell, ...], layer: int, seed: int, most_pairs: int | None) -> None:
-    st.subheader("How few numbers are enough?", anchor=False)
+    figures.subheader("How few numbers are enough?")
     fewest = pooling_lab.SWEEP[0]
     if min(work.backend.facts.hidden_size, len(work.pairs) - 1) < fewest:
         st.info(f"The curves begin at {fewest} dimensions, for which at least {fewest + 1} pairs are needed.")

@@ -18,6 +18,10 @@ VIEWS = {
         "Layers and poolings",
         "Which layer and pooling retrieve best?",
         "Share of queries whose correct answer each layer and pooling ranks first.",
+        without_blocks=(
+            "How well does the model retrieve?",
+            "Share of queries whose correct answer is among the first k.",
+        ),
     ),
     "compare": navigation.View(
         "Compare runs",
@@ -43,6 +47,7 @@ VIEWS = {
         "Pooling lab",
         "What do other ways of pooling change?",
         "How tokens become one vector (columns), and what is done to it then (rows): which finds most correct answers?",
+        "blocks",
     ),
     "pairs": navigation.View(
         "Data",

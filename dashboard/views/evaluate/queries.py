@@ -60,7 +60,7 @@ def queries(
     """The queries by the runs that answer them, and the opened one; `code` are the runs for the code of the table."""
     if not entries:
         return
-    st.subheader("Where the runs fail", anchor=False)
+    figures.subheader("Where the runs fail")
     left, right = st.columns([3, 2])
     ranks = np.stack([entry.run.ranks for entry in entries])  # [run, query]
     with right:

@@ -10,16 +10,22 @@ VIEWS = {
         "Two layers",
         "How do blocks rearrange the tokens?",
         "Each point is a token; neighbours are usually similar in the model. Left and right are two layers.",
+        without_blocks=(
+            "Which tokens have similar vectors?",
+            "Each point is a token; neighbours are usually similar in the model, which has only layer 0.",
+        ),
     ),
     "through": navigation.View(
         "Through the layers",
         "How does each block move the tokens?",
         "Each token is a point. Play shows the map of one layer after the other.",
+        "blocks",
     ),
     "senses": navigation.View(
         "Word senses",
         "Does the model separate the senses of a word?",
         senses.intro,
+        "blocks",
     ),
 }
 DRAW = {"ends": pictures.ends, "through": pictures.through, "senses": senses.senses}

@@ -12,7 +12,7 @@ import streamlit as st
 from components.charts import scatter, theme
 from components.function_words import FUNCTION_WORDS
 from components.snippets import maps as snippets
-from dashboard.ui import controls, figures
+from dashboard.ui import controls, figures, messages
 from dashboard.views.map import choices, labels, selection, webgl
 from dashboard.views.map.choices import METHOD_NAMES
 
@@ -62,34 +62,43 @@ def ends(backend: Backend) -> None:
         return
     last = backend.facts.layers
     options = choices.options(len(token_set), place)
-    with place.main:
-        with st.container(width=round(FIRST_WIDTH * controls.scale())):
-            first_layer = controls.number("map_first", "First layer", 0, last, 0)
-        with st.container(width=round(SECOND_WIDTH * controls.scale())):
-            second_layer = controls.layer(last, "Second layer")
-    with place.panel:
-        joint = controls.switch("map_joint", "One map of both", "Places the vectors of both layers in one map.")
-    by = choices.colours(token_set, place, layer_allowed=True, is_joint=joint)
+    first_layer = second_layer = 0
+    joint = False
+    if backend.structure.has_blocks:
+        with place.main:
+            with st.container(width=round(FIRST_WIDTH * controls.scale())):
+                first_layer = controls.number("map_first", "First layer", 0, last, 0)
+            with st.container(width=round(SECOND_WIDTH * controls.scale())):
+                second_layer = controls.layer(last, "Second layer")
+        with place.panel:
+            joint = controls.switch("map_joint", "One map of both", "Places the vectors of both layers in one map.")
+    by = choices.colours(token_set, place, layer_allowed=backend.structure.has_blocks, is_joint=joint)
     rows = selection.find(token_set, place.main)
     options, renderer = _drawable(options, len(token_set) * (2 if joint else 1))
     if renderer is None:
         return
-    layers = (first_layer, second_layer)
-    figure_slot, drawn = choices.drawing(token_set, options, [layers] if joint else layers)
+    both = (first_layer, second_layer)
+    layers = both if backend.structure.has_blocks else (0,)
+    figure_slot, drawn = choices.drawing(token_set, options, [both] if joint else layers)
     if drawn is None:
         return
     drawing, options = drawn
     if joint:
         with figure_slot:
-            joint_code = snippets.joint(choices.code_of_tokens(backend), options, *layers)
-            _joint(token_set, drawing.maps[layers], layers, by, rows, options, renderer, joint_code)
+            joint_code = snippets.joint(choices.code_of_tokens(backend), options, *both)
+            _joint(token_set, drawing.maps[both], both, by, rows, options, renderer, joint_code)
     else:
-        for number, (column, layer) in enumerate(zip(figure_slot.columns(2), layers, strict=True)):
+        for number, (column, layer) in enumerate(zip(figure_slot.columns(len(layers)), layers, strict=True)):
             with column:
                 code = snippets.layers(choices.code_of_tokens(backend), options, [layer])
                 _one(token_set, drawing.maps[layer], layer, number, by, rows, options, renderer, code)
     labels.thin()
     choices.about(backend, token_set)
+    if not backend.structure.has_blocks:
+        st.caption(
+            f"{messages.escape(backend.spec.title)} has only layer 0, so there is one map. A piece has the same vector in "
+            "every sentence; UMAP, t-SNE and PaCMAP may still draw its occurrences side by side."
+        )
     figures.reading(*how_to_read(options))
     selection.selection(token_set, rows, list(dict.fromkeys(layers)))
 
@@ -148,7 +157,7 @@ def through(backend: Backend) -> None:
     )
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
     selection.selection(token_set, rows, [layer])
-    st.subheader("How trustworthy each layer's map is", anchor=False)
+    figures.subheader("How trustworthy each layer's map is")
     st.dataframe(
         pd.DataFrame(
             {

@@ -68,7 +68,7 @@ def find(token_set: TokenSet, place: DeltaGenerator) -> tuple[int, ...]:
 
 def selection(token_set: TokenSet, rows: tuple[int, ...], layers: list[int]) -> None:
     """The selected tokens in their sentences, and the true neighbours of a single one."""
-    st.subheader("Selected tokens", anchor=False)
+    figures.subheader("Selected tokens")
     if not rows:
         st.caption("Click a point, or use the lasso of a figure's toolbar, to list tokens here.")
         return

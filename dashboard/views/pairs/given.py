@@ -310,7 +310,7 @@ def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
 
 def _removed(scorer: Backend, query: str, documents: Sequence[str], length: int, longest: int) -> None:
     """What both strategies remove from each side at this length."""
-    st.subheader("What truncation removes", anchor=False)
+    figures.subheader("What truncation removes")
     if longest <= length:
         st.caption(
             f"Nothing: the longer pair has {counted(longest, 'token')}, special tokens included. Move “At most”, under "
@@ -340,7 +340,7 @@ def _removed(scorer: Backend, query: str, documents: Sequence[str], length: int,
 
 def _next_sentence(backend: Backend, query: str, documents: Sequence[str]) -> None:
     """The probability that each document follows the query, by the main model's head for next-sentence prediction."""
-    st.subheader("Does B follow A? Next-sentence prediction", anchor=False)
+    figures.subheader("Does B follow A? Next-sentence prediction")
     try:
         probabilities = caching.next_sentence_probabilities(backend, (query,) * len(documents), tuple(documents))
     except ModelError as problem:

@@ -293,7 +293,7 @@ def _ranking_figure(
 def _what_is_learnt(graded: GradedSet, main: Source, candidates: Candidates, reading: Reading, choice: Choice) -> None:
     """What is learnt and from what, in four sentences, and the weights themselves."""
     pairs, split, ranking = candidates.pairs, candidates.split, main.learnt.ranking
-    st.subheader("What is learnt, and from what", anchor=False)
+    figures.subheader("What is learnt, and from what")
     vector = "[CLS] vector" if choice.pooling == "cls" else "mean vector"
     count = len(ranking.coefficients)
     if reading == "together":
@@ -355,7 +355,7 @@ def _rankings(rankers: Sequence[Ranker]) -> pd.DataFrame:
 
 
 def _ranking_table(rankers: Sequence[Ranker], measure: str) -> None:
-    st.subheader("All rankings and measures", anchor=False)
+    figures.subheader("All rankings and measures")
     standings = _standings(rankers, measure)
     lead = f"lead in {measure}"
     table = _rankings(rankers)
@@ -407,7 +407,7 @@ def _precision_figure(ranking: LearntRanking, code: Compared) -> None:
 
 def _reports(ranking: LearntRanking) -> None:
     """The classification of single pairs: accuracy beside that of one answer for all, then each class."""
-    st.subheader("Is a single pair relevant?", anchor=False)
+    figures.subheader("Is a single pair relevant?")
     test = ranking.reports["test"]
     more = 100 * (test.majority - test.accuracy)
     difference = f"{abs(more):.1f} points {'more' if more > 0 else 'less'}"
@@ -476,7 +476,7 @@ def _one_digit(value: object) -> str:
 
 def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str, code: Compared) -> None:
     """Which layer's vectors carry most: the regression trained once for each layer, on request."""
-    st.subheader("Which layer carries most?", anchor=False)
+    figures.subheader("Which layer carries most?")
     vectors = main.vectors
     key = (*main.key, "layers", replace(choice, layer=0))
     asked_for = st.session_state.setdefault("_learnt_layers", set())

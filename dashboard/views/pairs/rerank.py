@@ -264,7 +264,7 @@ def _table(orders: _TwoOrders) -> pd.DataFrame:
 
 
 def _times(orders: _TwoOrders) -> None:
-    st.subheader("Time of each stage", anchor=False)
+    figures.subheader("Time of each stage")
     found, scored, count = orders.found, orders.scored, len(orders.reranked.rows)
     columns = st.columns(3)
     columns[0].metric("Embedding the query", _milliseconds(found.embed_seconds))
@@ -285,7 +285,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _cost_curve(backend: Backend) -> None:
-    st.subheader("Why not compare all texts with a cross-encoder?", anchor=False)
+    figures.subheader("Why not compare all texts with a cross-encoder?")
     scorer = model_gate.cross_encoder()
     costs = None if scorer is None else reranking.pass_costs(backend, scorer, "rerank")
     if scorer is None or costs is None:

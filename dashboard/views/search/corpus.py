@@ -27,6 +27,16 @@ def corpus(backend: Backend) -> None:
     """The choice of a corpus, and what it contains."""
     unused = chooser.choose()
     searched = unused or current.corpus()
+    if state.get("corpus") and unused is None:  # in the place of "Use this corpus", so that nothing below it moves
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                "Search this corpus",
+                key="search_it",
+                type="primary",
+                on_click=state.put,
+                args=("search_view", "results"),
+            )
+            st.caption(f"Below: **{messages.escape(searched.name)}**, which is in use.", width="content")
     lengths = embedding.token_counts(backend, searched, "corpus")
     if lengths is None:
         return
@@ -46,15 +56,13 @@ def corpus(backend: Backend) -> None:
             alt=f"Histogram of the sentences' lengths in tokens, median {np.median(lengths):.0f}",
             table=lambda: pd.DataFrame({"number": range(len(lengths)), "tokens": lengths}),
         )
-    if state.get("corpus") and unused is None:
-        st.button("Search this corpus", key="search_it", on_click=state.put, args=("search_view", "results"))
     _report(searched)
     figures.reading(
         f"Tokens of {messages.escape(backend.spec.title)}, special tokens included. Sentences longer than {limit} tokens "
         "are truncated when the corpus is embedded.",
         "Which words are lost when a sentence is truncated.",
     )
-    st.markdown("**The first sentences**")
+    figures.note("**The first sentences**")
     texts = {"text": list(searched.texts[:8])}
     columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
     figures.whole_texts(pd.DataFrame(texts | columns), key="corpus_examples")

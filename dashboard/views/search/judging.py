@@ -41,7 +41,7 @@ def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest
     table = pd.DataFrame(rows)
     with st.container(border=True):
         count = table["query"].nunique()
-        st.markdown(f"**Precision of {count} judged {'query' if count == 1 else 'queries'}**")
+        figures.note(f"**Precision of {count} judged {'query' if count == 1 else 'queries'}**")
         means = table.groupby("ranking", sort=False).agg({"query": "size", "P@5": "mean", "P@10": "mean"})
         shown = means.reset_index().rename(columns={"query": "queries"})
         figures.plain_table(shown.assign(**{name: shown[name].map("{:.2f}".format) for name in ("P@5", "P@10")}))

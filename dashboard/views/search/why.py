@@ -40,7 +40,7 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
         with st.container(
             horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False, key="why_head"
         ):
-            st.subheader(f"Why is number {row} a hit?", anchor=False)
+            figures.subheader(f"Why is number {row} a hit?")
             st.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
         if of_splade is not None:
             splade.explanation(of_splade, request, row)
@@ -53,6 +53,12 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
         if trained is not None:
             _trained_matrix(trained, query, text)
         _links(request, row, text)
+        reason = backend.structure.why_not("tokens")
+        if reason:
+            shared = words.common(words.shared_words(query, text), text)
+            st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
+            st.info(f"Single tokens are not compared: **{messages.escape(backend.spec.title)}** {reason}.")
+            return
         matches = token_matches.of_texts(backend, query, text, request.layer, request.max_length)
         if matches is None:
             return

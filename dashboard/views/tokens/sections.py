@@ -246,7 +246,7 @@ def _lost_words(lost: token_analysis.Losses) -> list[str]:
 
 def special_tokens(backend: Backend) -> None:
     """This tokenizer's special tokens and their roles."""
-    st.subheader("Special tokens", anchor=False)
+    figures.subheader("Special tokens")
     figures.plain_table(
         pd.DataFrame(
             [

@@ -337,7 +337,7 @@ def _agreement(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
 def _largest(pairs: ScoredPairs, cosines: Cosines) -> None:
     """The pairs whose cosine changed most."""
     order = np.argsort(-np.abs(cosines.tuned - cosines.base), kind="stable")[:QUERIES_SHOWN]
-    st.markdown("**Pairs whose cosine changed most**")
+    figures.note("**Pairs whose cosine changed most**")
     figures.plain_table(
         pd.DataFrame(
             [
@@ -428,7 +428,7 @@ def _queries(run: RunFolder, pairs: Pairs, moved: before_after.QueryChanges, sou
         (columns[1], "Lost most", moved.lost),
     ):
         with column:
-            st.markdown(f"**{title}**")
+            figures.note(f"**{title}**")
             if not changes:
                 st.caption("None.")
             for item in changes:

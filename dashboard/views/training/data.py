@@ -72,7 +72,7 @@ def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64] | None:
 def _first_row(rows: TrainingData) -> None:
     """One row as it is: what the model gets to read."""
     frame = _frame(rows.take([0]))
-    st.markdown("**The first row**")
+    figures.note("**The first row**")
     # Long texts scroll: what follows is not pushed off the screen.
     with st.container(height=LONG_ROW if max(map(len, frame.iloc[0])) > LONG_TEXT else "content", border=False):
         figures.plain_table(frame)
@@ -196,7 +196,7 @@ def _examples(backend: Backend, plan: Plan) -> None:
     wrong = plans.NEGATIVES_NAMES[settings.negatives].lower()
     has_wrong = "wrong answer" in table.columns or "does not belong" in set(table.get("label", ()))
     own = plan.data.kind in {"triplets", "labelled", "scored"}
-    st.markdown(
+    figures.note(
         f"**What {OBJECTIVES[key].name.lower()} sees**: {len(table)} of its rows"
         + (f", with wrong answers ({wrong})" if has_wrong and not own else "")
     )
@@ -245,5 +245,5 @@ def _rows(plan: Plan) -> None:
     count = min(ROWS_SHOWN, len(rows))
     frame = _frame(rows.take(np.arange(count)))
     frame["part"] = part[:count]
-    st.markdown(f"**The first {count} of {counted(len(rows), 'row')}**")
+    figures.note(f"**The first {count} of {counted(len(rows), 'row')}**")
     figures.whole_texts(frame, "training_rows")

@@ -57,7 +57,7 @@ def draw(run: RunFolder, *, follows: bool, is_over: Callable[[], bool]) -> None:
     steps = run.watch_steps()
     if len(steps) < 2 and not follows:
         return
-    st.subheader("Under the microscope", anchor=False)
+    figures.subheader("Under the microscope")
     step = None
     if len(steps) > 1:
         kept = (run.record() or {}).get("best_step")

@@ -307,7 +307,7 @@ def _use(model: str) -> None:
 
 def _all(listed: list[RunFolder], shown: RunFolder) -> None:
     """All runs, with what can be done with each."""
-    st.subheader("All runs", anchor=False)
+    figures.subheader("All runs")
     is_allowed = access.training_allowed()
     for item in listed[:LISTED]:
         _one(item, item == shown, is_allowed)

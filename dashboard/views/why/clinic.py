@@ -331,7 +331,7 @@ def _one_pair(measured: Measured, kind: str, layer: int, pooling: Pooling) -> No
     pairs, values = measured.pairs, measured.at(layer, pooling)
     rows = pairs.rows_of(kind)
     order = np.argsort(-values[rows], kind="stable").tolist()  # places among the kind's pairs, the most similar first
-    st.subheader("One pair", anchor=False)
+    figures.subheader("One pair")
     place = int(
         controls.bind(
             "clinic_pair",

@@ -81,7 +81,7 @@ def line(score: float, found: Calibration | None = None) -> None:
         pairs = "unrelated pairs" if state.get("context_source") == "sample" else "pairs of the corpus"
         share = found.standing(score).share
         place = f", above {'all' if share == 1 else calibration.percentile(share) + ' of'} {pairs}"
-    st.markdown(f":material/straighten: The cosine is **{theme.number(score, 2)}**{place}.")
+    figures.note(f":material/straighten: The cosine is **{theme.number(score, 2)}**{place}.")
 
 
 def _with_interval(found: Calibration, score: float) -> str:
@@ -112,7 +112,7 @@ def figure(
 ) -> None:
     """Draw the score among the other pairs, and its percentile at every layer and pooling."""
     score = score_of(trace, rows, layer, pooling)
-    st.subheader("How high is this score?", anchor=False)
+    figures.subheader("How high is this score?")
     st.markdown(_with_interval(found, score))
     left, right = st.columns([3, 2], gap="medium")
     things = f"pairs of {SOURCES[state.get('context_source')]}"

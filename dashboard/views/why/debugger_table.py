@@ -30,7 +30,7 @@ MOST_CHARACTERS = 300  # of a query there; it is whole at the top
 
 def failed_queries(searched: Searched, found: Failures, order: str, opened: int | None) -> None:
     """Draw the causes of all failed queries, and the queries of a chosen cause; `opened` is the row of the one above."""
-    st.subheader("All failed queries, by cause", anchor=False)
+    figures.subheader("All failed queries, by cause")
     hubs = failures.occurrences(searched, "hubness_of_all")
     both = None if hubs is None else failures.causes_of(searched, found, hubs)
     if both is None:

@@ -131,7 +131,7 @@ def draw(case: Case) -> None:
 
 def _both_texts(case: Case) -> None:
     """The two texts in numbers, by other rankings, and how often each is found."""
-    st.subheader(f"{case.name.capitalize()} and rival, compared", anchor=False)
+    figures.subheader(f"{case.name.capitalize()} and rival, compared")
     said, sides = st.empty(), st.empty()
     rows = rivals.rows_of_words(case.searched, case.query, case.placed)
     rivals.side_by_side(sides, rows, case.name)

@@ -277,7 +277,7 @@ def _scores(comparison: MethodComparison, place: str, code: Snippet) -> None:
     message = _agreement(comparison)
     if len(shown) < len(words):
         message += f" Shown are the {MOST_ROWS} of {len(words)} words with the largest scores; the table has all."
-    st.subheader("What each method says about each word", anchor=False)
+    figures.subheader("What each method says about each word")
     figures.figure(
         heatmap.word_scores(
             values[shown],
@@ -314,7 +314,7 @@ def _agreement(comparison: MethodComparison) -> str:
 
 
 def _areas(comparison: MethodComparison) -> None:
-    st.subheader("How each method fares in the test", anchor=False)
+    figures.subheader("How each method fares in the test")
     from_both = state.get("deletion_from") == "both"
     names = [*comparison.by_area, RANDOM]
     names.sort(key=lambda name: comparison.first[name].area)

@@ -212,7 +212,7 @@ def _sentence(edit: Edit) -> str:
 
 def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness | None:
     """How often both texts are found, beside all others; None until it is counted."""
-    st.subheader("Is the rival found by many queries?", anchor=False)
+    figures.subheader("Is the rival found by many queries?")
     found = failures.occurrences(searched)
     if found is None:
         return None

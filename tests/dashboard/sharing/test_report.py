@@ -169,6 +169,35 @@ def test_a_table_that_stands_on_the_page_and_in_its_data_is_in_it_once() -> None
     assert re.findall(r"<td>(\d+)</td>", text) == ["5", "6", "5", "6"]  # the second has words of its own
 
 
+def test_tables_stand_below_the_titles_of_the_page_and_no_title_stands_alone() -> None:
+    def drawing() -> None:
+        import pandas as pd
+
+        from dashboard.sharing import report
+        from dashboard.ui import figures
+
+        report.collect("pairs")
+        figures.subheader("Nothing follows")
+        figures.subheader("Numbers <all>")
+        figures.note("**Of the first row**")
+        figures.plain_table(pd.DataFrame({"row": [5]}))
+        report.add("of data", report.Part(title="In a panel"), lambda: pd.DataFrame({"row": [6]}))
+        figures.subheader("Nothing follows this either")
+
+    app = AppTest.from_function(drawing).run()
+    assert not app.exception
+    text = report.to_bytes(setting(app, "_report")).decode().split("<body>")[1]
+    assert "Nothing" not in text
+    found = re.findall(r'<h2 class="part">([^<]*)</h2>|<strong>([^<]*)</strong>|<td>(\d+)</td>', text)
+    assert ["".join(each) for each in found] == ["Numbers &lt;all&gt;", "Of the first row", "5", "In a panel", "6"]
+
+
+def test_the_hits_of_a_search_have_their_title(open_page: Open) -> None:
+    app = settled(open_page("search", q="volcano"))
+    body = report.to_bytes(collected(app)).decode().split("<body>")[1]
+    assert re.search(r'<h2 class="part">Hits: [^<]+</h2>', body)
+
+
 def test_a_comparison_has_the_name_that_the_page_gives_it(open_page: Open) -> None:
     app = settled(open_page("search", q="volcano", vs="bm25"))
     assert "Comparison: BM25" in collected(app).facts

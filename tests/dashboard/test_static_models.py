@@ -1,0 +1,102 @@
+"""Every page with a static model: it opens, or says why it has nothing to show and which pages work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests import static_models
+from tests.dashboard.conftest import Open, figures, settled, texts
+
+TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
+WORK = {
+    "tokens": ("pieces", "tensors", "decoding", "vocabulary", "compare"),
+    "model": ("facts", "vectors", "catalog"),
+    "map": ("ends",),
+    "search": ("results", "queries", "pairs", "corpus"),
+    "evaluate": ("grid", "compare", "kinds", "graded", "similarity", "pairs"),
+}
+REFUSED = {
+    "home": ("",),
+    "model": ("zero",),
+    "layers": ("across", "sentences"),
+    "heatmaps": ("blocks", "inside"),
+    "attention": ("head", "matrix"),
+    "map": ("through", "senses"),
+    "evaluate": ("lab",),
+    "pairs": ("given", "learnt"),
+    "why": ("split", "experiments", "clinic"),
+    "training": ("data", "run"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return static_models.save_model2vec(tmp_path_factory.mktemp("static") / "tiny-static")
+
+
+def _show(app: AppTest, page: str, view: str) -> AppTest:
+    if view:
+        app.session_state[f"{page}_view"] = view
+    if page != "home":
+        app.switch_page(f"views/{page}/page.py").run()
+    app = settled(app)
+    assert not app.exception, (page, view, app.exception)
+    assert [item.value for item in app.error] == [], (page, view)
+    return app
+
+
+def test_views_that_work(open_page: Open, folder: Path) -> None:
+    app, drawn = open_page("home", m=str(folder), s=TEXTS, q="money in the bank"), set()
+    for page, views in WORK.items():
+        for view in views:
+            _show(app, page, view)
+            assert "has no blocks" not in texts(app), (page, view)
+            assert app.session_state["model"] == str(folder)
+            if figures(app):
+                drawn.add((page, view))
+    assert drawn >= {("map", "ends"), ("search", "results"), ("evaluate", "grid"), ("evaluate", "similarity")}
+
+
+def test_views_that_need_blocks_say_so(open_page: Open, folder: Path) -> None:
+    app = open_page("home", m=str(folder), s=TEXTS)
+    for page, views in REFUSED.items():
+        for view in views:
+            _show(app, page, view)
+            assert "has no blocks: it is a table" in texts(app), (page, view)
+            assert not figures(app), (page, view)
+    app.button(key="use_included").click().run()
+    assert app.session_state["model"] == "embedded"
+    assert "has no blocks" not in texts(app)
+
+
+def test_other_pages_open_and_the_second_model_is_left_out_where_blocks_are_compared(
+    open_page: Open, folder: Path, tiny_folder: Callable[[str], Path]
+) -> None:
+    app = open_page("layers", m=str(tiny_folder("bert")), m2=str(folder), s=TEXTS)
+    assert not app.exception
+    assert "is not compared here: it has no blocks" in texts(app)
+    assert figures(app)
+    app.session_state["model"] = str(folder)
+    for page in ("lessons", "about"):
+        _show(app, page, "")
+
+
+def test_one_map_whose_equal_pieces_are_one_point(open_page: Open, folder: Path) -> None:
+    app = settled(open_page("map", m=str(folder), s=TEXTS, view="ends", method="pca"))
+    assert len(figures(app)) == 1
+    points = np.array(
+        [(x, y) for trace in figures(app)[0]["data"] for x, y in zip(trace["x"], trace["y"], strict=True)]
+    )
+    banks = [row for row, text in enumerate(_hovers(figures(app)[0])) if "bank" in text.split("<br>")[0]]
+    assert len(banks) == 3
+    np.testing.assert_allclose(points[banks], points[banks[:1]].repeat(3, axis=0), atol=1e-5)
+
+
+def _hovers(figure: dict[str, Any]) -> list[str]:
+    return [str(text) for trace in figure["data"] for text in trace["text"]]

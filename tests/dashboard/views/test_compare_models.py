@@ -29,6 +29,7 @@ from dashboard.ui import model_gate
 from dashboard.views.model import compare_measured
 from tests.dashboard.code.shown import codes, figure, same, z
 from tests.dashboard.conftest import Open, plain_table, setting, settled, texts
+from tests.decoder_models import save_qwen3
 from tests.static_models import save_model2vec
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
@@ -264,6 +265,16 @@ def test_static_vectors_have_one_layer(open_page: Open, folders: list[str], tmp_
     assert [len(line) for line in lines(app, "compare_depth")] == [4, 1]
     assert z(app, "compare_cka").shape == (4, 1)
     assert plain_table(app, 0).set_index("property").loc["Blocks"].tolist() == ["3", "0"]
+
+
+def test_a_decoder_is_measured_without_curves_and_pieces(open_page: Open, folders: list[str], tmp_path: Path) -> None:
+    folder = str(save_qwen3(tmp_path / "decoder").resolve())
+    app = compared(open_page, [folders[0], folder])
+    assert not app.exception
+    assert [item.value for item in app.error] == []
+    assert "**decoder** is left out of the curves and the pieces: it is a decoder" in texts(app)
+    assert len(figure(app, "compare_depth")["data"]) == 1
+    assert plain_table(app, 1)["model"].tolist() == [Path(folders[0]).name, "decoder"]
 
 
 def test_as_many_models_stay_in_memory_as_are_compared() -> None:

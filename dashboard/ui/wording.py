@@ -119,7 +119,7 @@ def structure_in_words(structure: Structure) -> dict[str, str]:
     }
     windows = sorted({window for window in structure.windows if window is not None})
     local = [block for block, window in enumerate(structure.windows) if window is not None]
-    attention = "each token to all tokens"
+    attention = "each token to itself and to those before it" if structure.is_causal else "each token to all tokens"
     if windows:
         attention = (
             f"in {len(local)} of {len(structure.windows)} blocks only to tokens at most {windows[-1]} positions away"

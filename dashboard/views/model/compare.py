@@ -104,7 +104,7 @@ def draw(main: Backend) -> None:
         st.info("Choose a model to compare with, above.")
     readers = {name: models[name] for name in traces}
     if curve is not None:
-        _curves(curve, readers, traces)
+        _curves(curve, readers, traces, list(models))
     messages.truncations(list(readers.values()), list(traces.values()))
     if readers:
         _pieces(readers, traces, 0 if curve is None else curve.of.sentence)
@@ -210,8 +210,10 @@ def _default_words(sentences: Sequence[TokenizedSentence], row: int) -> tuple[in
     return first, min(telling or others, key=lambda number: abs(number - first))
 
 
-def _curves(curve: _Curve, models: Mapping[str, Backend], traces: Mapping[str, Trace]) -> None:
-    """The figure of one line for each model over relative depth."""
+def _curves(
+    curve: _Curve, models: Mapping[str, Backend], traces: Mapping[str, Trace], every_name: Sequence[str]
+) -> None:
+    """The figure of one line for each model over relative depth; `every_name` gives each model its colour."""
     kind = curve.of.kind
     values = {name: curve.values(model, traces[name]) for name, model in models.items()}
     if not values:
@@ -231,6 +233,7 @@ def _curves(curve: _Curve, models: Mapping[str, Backend], traces: Mapping[str, T
             y_title="% of unrelated pairs below" if curve.percentiles else QUANTITIES[kind],
             decimals=1 if curve.percentiles else 3,
             y_range=(-3.0, 103.0) if curve.percentiles else curves.shared_range(*known.values()),
+            styles=[every_name.index(name) for name in known],
         ),
         key="compare_depth",
         code=layer_snippets.over_depth(

@@ -46,7 +46,7 @@ def draw(models: Mapping[str, Backend]) -> None:
     with place:
         speeds = {} if is_waiting else _speeds({name: models[name] for name in ready})
         if ready:
-            _retrieval({name: models[name] for name in ready}, ready, speeds, pairs)
+            _retrieval(models, ready, speeds, pairs)
             messages.cross_encoder_note(list(models.values()))
     st.subheader("How alike the layers of two models are", anchor=False)
     if len(models) < 2:
@@ -96,8 +96,9 @@ def _retrieval(
     speeds: Mapping[str, tuple[float, bool]],
     pairs: Pairs,
 ) -> None:
-    """The table of Recall@1 and speed, and the figure of Recall@1 by depth."""
-    lines, by_layer = [], {}
+    """The table of Recall@1 and speed, and the figure of Recall@1 by depth, of the models that are ready."""
+    lines, by_layer, colours = [], {}, {name: number for number, name in enumerate(models)}
+    models = {name: models[name] for name in ready}
     for name, model in models.items():
         layer, pooling, ranks = model.facts.layers, model.own_pooling, ready[name].ranks
         estimate = metrics.interval(metrics.recall(ranks.of(layer, pooling), 1))
@@ -108,8 +109,8 @@ def _retrieval(
         lines.append(
             {
                 "model": name,
-                "Recall@1": f"{100 * estimate.value:.1f} %",
-                "95 % interval": f"{100 * estimate.low:.1f}–{100 * estimate.high:.1f}",
+                "Recall@1 (95 % interval)": f"{100 * estimate.value:.1f} % "
+                f"({100 * estimate.low:.1f}–{100 * estimate.high:.1f})",
                 "layer and pooling": f"{layer}, {POOLING_NAMES[pooling]}",
                 "sentences per second": "" if measured is None else f"{measured[0]:,.0f}{'' if measured[1] else ' *'}",
             }
@@ -125,6 +126,7 @@ def _retrieval(
             y_title="Recall@1 (%)",
             decimals=1,
             y_range=(-3.0, 103.0),
+            styles=[colours[name] for name in by_layer],
         ),
         key="compare_recall",
         code=snippets.recall_by_layer(
@@ -248,7 +250,7 @@ def _message(compared: LayerCKA, names: tuple[str, str], sides: Sequence[snippet
     values = compared.debiased
     if np.isnan(values).any():
         return ""
-    row, column = np.unravel_index(int(values.argmax()), values.shape)
+    row, column = divmod(int(values.argmax()), values.shape[1])
     return (
         f"The last layers have a similarity of **{values[-1, -1]:.2f}**. Most alike ({values[row, column]:.2f}) are layer "
         f"{sides[0].layers[row]} of {messages.escape(names[0])} and layer {sides[1].layers[column]} of "

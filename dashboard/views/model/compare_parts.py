@@ -64,7 +64,7 @@ def _properties(models: Mapping[str, Backend]) -> pd.DataFrame:
             feed_forward = f"{facts.feed_forward_size:,} in the feed-forward part"
             blocks = {
                 "Attention heads": f"{facts.heads} in each block",
-                "Width": f"{facts.hidden_size:,}, {feed_forward}",
+                "Width": f"{facts.hidden_size:,}; {feed_forward}",
             }
             structure = wording.structure_in_words(model.structure)
         columns[name] = {

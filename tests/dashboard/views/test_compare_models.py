@@ -165,7 +165,8 @@ def test_what_is_measured(open_page: Open, folders: list[str], models: list[Back
         ]
         recalls.append([100 * float((row == np.arange(len(pairs))).mean()) for row in best])
     same(lines(app, "compare_recall"), recalls, 1e-4)
-    assert table["Recall@1"].tolist() == [f"{values[-1]:.1f} %" for values in recalls]
+    shown = [text.split(" (")[0] for text in table["Recall@1 (95 % interval)"]]
+    assert shown == [f"{values[-1]:.1f} %" for values in recalls]
     assert all(float(text.rstrip(" *").replace(",", "")) > 0 for text in table["sentences per second"])
     vectors = [
         model.embed(pairs.documents.texts, range(4), ["mean"], options=None)[:, 0] for model in (models[0], models[2])
@@ -237,6 +238,9 @@ def test_where_one_model_cannot_be_measured_the_others_are(
     names = [Path(folder).name for folder in (folders[0], folders[2])]
     table = plain_table(app, 1)
     assert table["model"].tolist() == names
+    of_curves = {trace["name"]: trace["line"]["color"] for trace in figure(app, "compare_depth")["data"]}
+    of_recall = {trace["name"]: trace["line"]["color"] for trace in figure(app, "compare_recall")["data"]}
+    assert of_recall == {name: of_curves[name] for name in names}  # a model keeps its colour
     assert all(table["sentences per second"])
     assert "It is computed once the vectors of both models are there." in texts(app)
 
@@ -275,6 +279,8 @@ def test_a_decoder_is_measured_without_curves_and_pieces(open_page: Open, folder
     assert "**decoder** is left out of the curves and the pieces: it is a decoder" in texts(app)
     assert len(figure(app, "compare_depth")["data"]) == 1
     assert plain_table(app, 1)["model"].tolist() == [Path(folders[0]).name, "decoder"]
+    attention = plain_table(app, 0).set_index("property").loc["Attention"].tolist()
+    assert attention == ["each token to all tokens", "each token to itself and to those before it"]
 
 
 def test_as_many_models_stay_in_memory_as_are_compared() -> None:

@@ -80,6 +80,9 @@ class View(NamedTuple):
     question: str  # the page's title while this view is open
     intro: str | Callable[[], str]  # one line on what the first figure shows; a function if it depends on settings
     needs: Offer | None = None  # what it shows of a model; None: what its page does
+    without_blocks: tuple[str, str] | None = (
+        None  # question and line for a model whose blocks are not shown, where they differ
+    )
 
 
 def show(
@@ -115,9 +118,10 @@ def show(
             st.rerun()  # the whole page: the line above, which is not drawn with the fragment, shows other sentences
         report.begin_view(page, views[view].question)
         with header:
-            st.title(views[view].question, anchor=False)
+            title, line = st.empty(), st.empty()
+            title.title(views[view].question, anchor=False)
             intro = views[view].intro
-            st.caption(intro if isinstance(intro, str) else intro())
+            line.caption(intro if isinstance(intro, str) else intro())
         page_header.begin_view(page, current.in_use())
         refused = st.empty()
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
@@ -126,10 +130,17 @@ def show(
         st.session_state["_view"] = (page, view)
         figures.begin()
         main = loaded[0] if isinstance(loaded, list) else loaded
+        question = views[view].question
+        instead = views[view].without_blocks
+        if instead is not None and main.structure.why_not("blocks"):
+            question, said = instead
+            title.title(question, anchor=False)
+            line.caption(said)
+            report.begin_view(page, question)
         with st.empty().container() if is_new else st.container():
             if is_offered(main, views[view].needs or NEEDS[page]):
                 messages.guarded(partial(draw, loaded, view), doing)
-        figures.notebook(views[view].question, page)
+        figures.notebook(question, page)
         controls.refuse_unavailable(page, loaded)
         with refused:
             messages.notices(page)

@@ -69,13 +69,15 @@ def depth_curves(
     y_title: str,
     decimals: int = 3,
     y_range: tuple[float, float] | None = None,
+    styles: Sequence[int] | None = None,
 ) -> go.Figure:
     """One line for each model over relative depth: `values` [model][layer 0..L], each with an L of its own.
 
-    Layer l stands at l / L. Triangles mark the lowest and the highest layer of each curve; NaN leaves a gap.
+    Layer l stands at l / L. Triangles mark the lowest and the highest layer of each curve; NaN leaves a gap. `styles` are
+    the numbers of the curves' styles, so that a model has one style in several figures; by default they are counted from 0.
     """
     traces = []
-    for index, (row, label) in enumerate(zip(values, labels, strict=True)):
+    for index, row, label in zip(range(len(values)) if styles is None else styles, values, labels, strict=True):
         last, name = len(row) - 1, theme.plain(label)
         traces.append(
             {

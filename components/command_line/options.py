@@ -93,7 +93,11 @@ def load(options: argparse.Namespace) -> Backend:
 def embed_options(backend: Backend, options: argparse.Namespace, role: Role | None) -> EmbedOptions:
     """What --layers, --poolings, --max-length and --precision mean for this model."""
     return backend.embed_options(
-        None if options.layers is None else layers(options.layers, backend.facts.layers),
+        None
+        if options.layers is None
+        else backend.text_layers
+        if options.layers.strip().lower() == "all"
+        else layers(options.layers, backend.facts.layers),
         None if options.poolings is None else poolings(options.poolings, backend.poolings),
         options.max_length,
         options.precision,

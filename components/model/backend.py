@@ -97,6 +97,7 @@ class Backend:
         self.is_cross_encoder: bool = loaded.is_cross_encoder
         self.own_max_length = loaded.own_max_length
         self.vector_size = loaded.vector_size
+        self.text_layers = loaded.text_layers  # the layers whose text vectors it offers
         self.has_pooler = loaded.modules.pool is not None
         self.parameter_parts = tuple(parameter_parts(model))
         self.store = TraceStore() if store is None else store

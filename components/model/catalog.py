@@ -358,6 +358,36 @@ CATALOG: tuple[ModelSpec, ...] = (
         year=2021,
         megabytes=91,
     ),
+    ModelSpec(
+        "minishlab/potion-base-8M",
+        "hub",
+        "potion base 8M",
+        "one vector for each piece and no blocks: a text's vector is the mean; distilled from BGE base by model2vec",
+        "MIT",
+        ModelFacts("static", 0, 0, 256, 0, 32_768, 29528, 0, 7_559_168),
+        group="static",
+        year=2024,
+        megabytes=30,
+        pooling="mean",
+    ),
+    ModelSpec(
+        "Qwen/Qwen3-Embedding-0.6B",
+        "hub",
+        "Qwen3 Embedding 0.6B",
+        "a decoder trained for text vectors in over 100 languages; for Search and Evaluate only",
+        "Apache-2.0",
+        ModelFacts("qwen3", 28, 16, 1024, 3072, 32_768, 151669, 0, 595_776_512),
+        group="decoder",
+        year=2025,
+        megabytes=1_191,
+        pooling="last token",
+        prompts=(
+            (
+                "query",
+                "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+            ),
+        ),
+    ),
 )
 
 _BY_KEY = {spec.key: spec for spec in CATALOG}

@@ -72,8 +72,14 @@ class LoadedModel:
             self.head, head_problem = None, str(problem)
         # Without blocks no token collects the others, as [CLS] does, and the mean is all that such a model was made for.
         plain: tuple[Pooling, ...] = POOLINGS if self.structure.has_blocks else ("mean",)
+        if self.structure.is_causal:
+            plain = ("last",)
         self.poolings: tuple[Pooling, ...] = plain if self.head is None else (*plain, "own")
-        self.own_pooling: Pooling = (self.sentence_config.pooling or "mean") if self.head is None else "own"
+        own = self.sentence_config.pooling
+        self.own_pooling: Pooling = "own" if self.head is not None else own if own in plain else plain[0]
+        # The layers whose text vectors are offered.
+        last = self.facts.layers
+        self.text_layers: range = range(last, last + 1) if self.structure.is_causal else range(last + 1)
         published_as = self.sentence_config.published_as
         names = tuple(map(str, getattr(encoder.config, "architectures", None) or ()))
         self.splade: Splade | None = None
@@ -93,6 +99,7 @@ class LoadedModel:
             head_problem,
             gives_own=self.splade is not None or self.late_interaction is not None,
             not_given=self.not_given,
+            takes_last_token=self.structure.is_causal,
         )
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
         self.own_max_length = min(

@@ -10,11 +10,12 @@ from typing import Any
 import torch
 
 from components.errors import ModelError, first_line
+from components.model.architecture.families import decoder
 from components.model.architecture.families.static import StaticEncoder
 from components.model.architecture.structure import Structure
 from components.model.architecture.support import check_supported, check_supported_file
 from components.model.files import hub, static_files
-from components.model.files.published import MOST_TOKENIZER_BYTES, read_json
+from components.model.files.published import MOST_TOKENIZER_BYTES, read_json, read_modules
 from components.model.tokenization import check_growth
 
 ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"  # as peft names them
@@ -34,9 +35,12 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     if static is not None:
         return _static(static, name)
     try:
-        check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name)
+        is_for_texts = decoder.is_for_texts(read_modules(folder))
+        check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name, is_for_texts)
         config = AutoConfig.from_pretrained(folder, **strict)
-        check_supported(config, name)
+        check_supported(config, name, is_for_texts)
+        if config.model_type in decoder.TITLES:
+            config.use_cache = False  # keys and values are kept only to write text
         _check_weights(folder, config, name)
         _check_tokenizer(folder)
         tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
@@ -149,9 +153,9 @@ def short_twin(model: Any, structure: Structure) -> Any:
 
     It uses plain matrix products, and the softmax in float32: in bfloat16 the softmax takes 4 times as long for rows of
     about 25 numbers, and the fused attention takes longer still. Architectures with their own attention get the eager one,
-    and so do those whose heads share keys.
+    and so do those whose heads share keys, and decoders.
     """
-    if structure.has_own_attention_code or structure.heads_per_key > 1:
+    if structure.has_own_attention_code or structure.heads_per_key > 1 or structure.is_causal:
         return eager_twin(model)
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask

@@ -47,12 +47,14 @@ def not_applied(
     head_problem: str | None,
     gives_own: bool = False,
     not_given: str = "",
+    takes_last_token: bool = False,
 ) -> tuple[str, ...]:
     """Sentences in plain English, each about one published part: what it is, and what is done instead.
 
     `architectures` come from config.json, `published_as` is the model_type in config_sentence_transformers.json, and
     `head_problem` says why a Dense head is not applied; it is None if there is no head or if it is applied. `gives_own`
     says that a sparse or late-interaction model gives what it was published for; if it does not, `not_given` may say why.
+    `takes_last_token` says that last-token pooling is applied.
     """
     because = f", because {not_given}" if not_given else ""
     if is_late_interaction(modules, architectures, published_as):
@@ -96,7 +98,7 @@ def not_applied(
                 f"It was published with several poolings, whose vectors are joined into one ({names}). This is not "
                 f"applied: mean, [CLS] and maximum can be chosen one at a time, and {_INSTEAD}."
             )
-        elif modes[0] not in POOLINGS:
+        elif modes[0] not in POOLINGS and not (takes_last_token and modes[0] == "lasttoken"):
             name = _MODES.get(modes[0], f"a pooling called {modes[0][:40]}")
             sentences.append(f"It was published with {name}. This is not applied: {_INSTEAD}.")
         if (pooling.config or {}).get("include_prompt") is False:

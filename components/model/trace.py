@@ -19,11 +19,14 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64, arrays_of, read_only
 
-Pooling = Literal["mean", "cls", "max", "own"]  # how token vectors become one vector: see components.analysis.pooling
+Pooling = Literal[
+    "mean", "cls", "max", "own", "last"
+]  # how token vectors become one vector: see components.analysis.pooling
 POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max")  # available for every model
 # "own" is the model's own vector: pooled, then passed through its published Dense layers (components.model.head).
-EVERY_POOLING: tuple[Pooling, ...] = (*POOLINGS, "own")
-POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max", "own": "Model's own"}  # for people
+# "last" is the vector of the last token, for decoders that were trained so.
+EVERY_POOLING: tuple[Pooling, ...] = (*POOLINGS, "own", "last")
+POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max", "own": "Model's own", "last": "Last token"}  # for people
 
 
 class SentenceHead(Protocol):
@@ -178,7 +181,7 @@ class Trace:
     @property
     def poolings(self) -> tuple[Pooling, ...]:
         """The poolings available: "own" only for a model with its own head."""
-        return POOLINGS if self.head is None else EVERY_POOLING
+        return POOLINGS if self.head is None else (*POOLINGS, "own")
 
     @property
     def nbytes(self) -> int:

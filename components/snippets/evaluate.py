@@ -294,26 +294,34 @@ def precision_by_recall(collection: Collection, runs: Sequence[AnyRun]) -> Snipp
     )
 
 
-def recall_by_layer(collection: Collection, models: Sequence[VectorRun]) -> Snippet:
-    """Recall@1 at each of the layers 0..L of some models, each with one pooling; L is the `layer` of its run."""
-    loaded, names = code.models([run.backend for run in models])
+def recall_by_layer(collection: Collection, models: Sequence[tuple[VectorRun, Sequence[int]]]) -> Snippet:
+    """Recall@1 of some models at each of their layers, which are given; each with the pooling of its run."""
+    loaded, names = code.models([run.backend for run, _ in models])
     body = ["values = {}"]
-    for run, name in zip(models, names, strict=True):
-        layers = list(range(run.layer + 1))
+    for (run, layers), name in zip(models, names, strict=True):
         body += _ranked_by_vectors(name, layers, [run.pooling], run.max_length, collection.rank)
         cell = f"ranks[layer, {code.literal(run.pooling)}]"
-        body.append(
-            f"values[{code.literal(run.name)}] = [100 * recall({cell}, 1).mean() for layer in range({len(layers)})]"
-        )
+        measured = f"[100 * recall({cell}, 1).mean() for layer in {code.literal(list(layers))}]"
+        body.append(f"values[{code.literal(run.name)}] = {measured}")
     return Snippet((*loaded, *collection.statements), (*body, "print(values)  # per cent, [layer] each"))
 
 
-def layers_alike(collection: Collection, models: Sequence[tuple[Backend, int | None]]) -> Snippet:
-    """The similarity (CKA) of all layers of one model with those of another, over the documents; with the models' lengths."""
-    loaded, names = code.models([backend for backend, _ in models])
+@dataclass(frozen=True)
+class LayersOf:
+    """The vectors of a model at some layers by one pooling."""
+
+    backend: Backend
+    layers: Sequence[int]
+    pooling: Pooling
+    max_length: int | None
+
+
+def layers_alike(collection: Collection, models: Sequence[LayersOf]) -> Snippet:
+    """The similarity (CKA) of layers of one model with those of another, over the documents."""
+    loaded, names = code.models([model.backend for model in models])
     vectors = []
-    for (backend, length), name in zip(models, names, strict=True):
-        options = _embed_options(name, range(backend.facts.layers + 1), ["mean"], length, "document")
+    for model, name in zip(models, names, strict=True):
+        options = _embed_options(name, model.layers, [model.pooling], model.max_length, "document")
         vectors.append(f"{name}.embed(documents, options={options})[:, 0]")
     body = (f"first = {vectors[0]}  # [layer, sentence, dim]", f"second = {vectors[1]}")
     shown = ("compared = layer_cka(first, second)", "values = compared.debiased", "print(values)  # [layer, layer]")

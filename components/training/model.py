@@ -27,6 +27,7 @@ import torch
 from components.arrays import Float32
 from components.errors import ModelError, first_line
 from components.model import device
+from components.model.architecture.families import decoder
 from components.model.architecture.record import max_positions, modules_of
 from components.model.architecture.support import check_supported, check_supported_file
 from components.model.catalog import parse_model
@@ -75,7 +76,15 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
             "Pick an encoder, such as the included one.",
         )
     try:
-        check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], spec.title)
+        values = PreTrainedConfig.get_config_dict(folder, **strict)[0]
+        if values.get("model_type") in decoder.TITLES:
+            raise ModelError(
+                "unsupported",
+                f"{spec.title} is a decoder, in which a token sees only those before it.",
+                "Only encoders are trained here.",
+                "Pick an encoder, such as the included one.",
+            )
+        check_supported_file(values, spec.title)
         config = AutoConfig.from_pretrained(folder, **strict)
         check_supported(config, spec.title)
         longest = min(settings.max_length, max_positions(config))

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from components.arrays import Int64, read_only
-from components.jobs import Cancelled
+from components.jobs import Cancelled, part_of
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.demo import demo_sentences
 from components.retrieval.corpora.facts import corpus_facts, estimate
@@ -60,7 +60,7 @@ class EmbedRequest:
         """How documents are embedded: at every layer and pooling of the model where none are given."""
         backend = self.backend
         return backend.embed_options(
-            range(backend.facts.layers + 1) if layers is None else layers,
+            backend.text_layers if layers is None else layers,
             backend.poolings if poolings is None else poolings,
             self.max_length,
             "float32" if self.exact else "auto",
@@ -75,9 +75,7 @@ class EmbedRequest:
     def pair_options(self) -> EmbedOptions:
         """How texts that are neither queries nor documents are embedded, at every layer and pooling."""
         backend = self.backend
-        return backend.embed_options(
-            range(backend.facts.layers + 1), backend.poolings, self.max_length, precision="float32"
-        )
+        return backend.embed_options(backend.text_layers, backend.poolings, self.max_length, precision="float32")
 
     def key(self, corpus: Texts) -> tuple[str, str, bool]:
         """Names the session's choice of layers and poolings for a corpus."""
@@ -152,10 +150,11 @@ def speed(backend: Backend, precision: Resolved, where: str) -> tuple[float, boo
 
     def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[float, bool]:
         texts = demo_sentences()[:96]
-        options = backend.embed_options(precision=precision)
-        backend.embed(texts[:32], options=options, is_cancelled=is_cancelled)  # warms up
+        options, first = backend.embed_options(precision=precision), texts[:32]
+        of_first, of_all = (part_of(report_progress, before, len(first) + len(texts)) for before in (0, len(first)))
+        backend.embed(first, options=options, progress=of_first, is_cancelled=is_cancelled)  # warms up
         was_alone, started = queue.works_on_one(), time.perf_counter()
-        backend.embed(texts, options=options, is_cancelled=is_cancelled)
+        backend.embed(texts, options=options, progress=of_all, is_cancelled=is_cancelled)
         speed = len(texts) / (time.perf_counter() - started)
         return speed, was_alone and queue.works_on_one()
 
@@ -193,7 +192,7 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
             f"**{messages.escape(corpus.name)} has {count:,} sentences.** Choose which layers and poolings of "
             f"{messages.escape(backend.spec.title)} to embed. This is done once; the vectors are kept on disk."
         )
-        all_layers, last = range(backend.facts.layers + 1), backend.facts.layers
+        all_layers, last = backend.text_layers, backend.facts.layers
         # A measurement compares layers and poolings: all of them where they fit, since the time is nearly the same.
         all_bytes = needed_bytes(count, backend.vector_size(backend.poolings), request.pair_options(), "float32")
         is_whole = request.exact and all_bytes <= FLOAT32_BYTES

@@ -114,15 +114,18 @@ def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> lis
 
 
 def _missing(key: str, job: Job, leave_out: Callable[[str], None]) -> None:
-    """Say that one of several models could not be loaded, and what can be done."""
-    with st.container(border=True):
-        st.markdown(f"##### {escape(spec_of(key).title)} could not be loaded: the other models are compared")
-        progress.explain_end(job, doing="loading a model")
-        with st.container(horizontal=True):
-            st.button("Leave it out", key=f"leave_{key}", type="primary", on_click=leave_out, args=(key,))
-            # No job as an argument: a widget keeps its arguments, and others may get the model.
-            label, arguments = progress.again_label(job), (key, caching.person())
-            progress.again(label, f"again_{key}", caching.models().forget, arguments, is_main=False)
+    """Say in a line that one of several models is not loaded, with the reason in a popover, and what can be done."""
+    with st.container(horizontal=True, vertical_alignment="center", key=f"missing_{key}"):
+        st.markdown(
+            f":orange[:material/cloud_off:] **{escape(spec_of(key).title)} could not be loaded:** the others are compared.",
+            width="content",
+        )
+        with st.popover("Why", width="content"):
+            progress.explain_end(job, doing="loading a model")
+        st.button("Leave it out", key=f"leave_{key}", on_click=leave_out, args=(key,))
+        # No job as an argument: a widget keeps its arguments, and others may get the model.
+        label, arguments = progress.again_label(job), (key, caching.person())
+        progress.again(label, f"again_{key}", caching.models().forget, arguments, is_main=False)
 
 
 def _consent_to_further(key: str, leave_out: Callable[[str], None]) -> None:

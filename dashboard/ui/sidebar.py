@@ -64,7 +64,8 @@ def _facts(key: str) -> None:
     """A line on the chosen model: the picker has no room for its whole label."""
     spec = catalog_spec(key)
     if spec is not None:
-        st.caption(messages.escape(wording.model_in_words(spec, _where(spec))))
+        text = wording.model_in_words(spec, _where(spec))
+        st.caption(messages.escape(text[0].upper() + text[1:]))
 
 
 def _models(page: str) -> None:

@@ -34,6 +34,7 @@ POOLINGS_EXPLAINED = {
     "cls": "[CLS], the first token",
     "max": "Maximum in each dimension",
     "own": "The model's own vector",
+    "last": "The last token",
 }
 SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
 SIMILARITY_HELP = (
@@ -133,6 +134,11 @@ def window_of(structure: Structure, block: int, tokens: int) -> str:
 
 def structure_in_words(structure: Structure) -> dict[str, str]:
     """What an encoder is, by the name of the property."""
+    if not structure.has_blocks:
+        return {
+            "Positions": "none: the order of the tokens changes nothing",
+            "Blocks": "none: a token has the same vector in every text",
+        }
     ways = {
         "absolute": "a vector for each position, added at layer 0",
         "relative": "a number for each distance, added to the attention scores",
@@ -141,7 +147,7 @@ def structure_in_words(structure: Structure) -> dict[str, str]:
     }
     windows = sorted({window for window in structure.windows if window is not None})
     local = [block for block, window in enumerate(structure.windows) if window is not None]
-    attention = "each token to all tokens"
+    attention = "each token to itself and to those before it" if structure.is_causal else "each token to all tokens"
     if windows:
         attention = (
             f"in {len(local)} of {len(structure.windows)} blocks only to tokens at most {windows[-1]} positions away"

@@ -326,6 +326,25 @@ def agreement_curves(
     return _with_legend(figure, title, 428, len(labels) + len(flat))
 
 
+def agreement_bars(values: Sequence[tuple[str, float]], title: str, *, unit: str) -> go.Figure:
+    """Correlations of runs without layers to compare, as bars from top to bottom: the model's first, in a colour of its own."""
+    names, correlations = [theme.plain(name) for name, _ in values], [value for _, value in values]
+    figure = go.Figure(
+        go.Bar(
+            x=np.array(correlations, np.float32),
+            y=names,
+            orientation="h",
+            marker_color=[theme.BLUE] + [theme.PALETTE[1]] * (len(values) - 1),
+            text=[theme.number(value) for value in correlations],
+            textposition="auto",
+            hovertemplate="%{y}: %{x:.4f}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title=unit)
+    figure.update_yaxes(autorange="reversed", title=None)
+    return theme.finish(figure, title, 140 + 36 * len(values))
+
+
 def predicted_against_people(
     predicted: np.ndarray, given: np.ndarray, texts: Sequence[str], title: str, *, unit: str
 ) -> go.Figure:

@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from components.model.architecture.families import static
+from components.model.architecture.families import decoder, static
 from components.model.architecture.modules import EncoderModules
 from components.model.architecture.support import FAMILIES
 from components.model.catalog import ModelFacts
 
 _FAMILIES: dict[str, Callable[[Any], EncoderModules]] = {
     kind: family.modules_of for family in FAMILIES for kind in family.TITLES
-} | {static.KIND: static.modules_of}
+} | {static.KIND: static.modules_of, **dict.fromkeys(decoder.TITLES, decoder.modules_of)}
 # These count positions from padding_idx + 1, so the first rows of the table belong to no token.
 _OFFSET_POSITIONS = {
     *("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "xlm-roberta-xl", "roberta-prelayernorm"),

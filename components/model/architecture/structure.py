@@ -36,6 +36,9 @@ class Structure:
     block_weights: tuple[int, ...] = ()  # by block: the number of the weights that it uses
     heads_per_key: int = 1  # how many heads share their keys and values
     has_own_attention_code: bool = False  # it takes no attention function from outside, only those of the library
+    is_causal: bool = (
+        False  # a token sees only those before it: a decoder, of which only the vectors of texts are shown
+    )
     scores_from_pooler: bool = False  # the head of its cross-encoders reads the pooler's output
     scoring_head: tuple[str, ...] = ("classifier.", "pre_classifier.")  # how the names of that head's weights begin
 
@@ -47,12 +50,19 @@ class Structure:
     @property
     def offered(self) -> tuple[Offer, ...]:
         """What of the model the pages can show."""
+        if self.is_causal:
+            return ("texts",)
         return ("blocks", "tokens", "texts") if self.has_blocks else ("tokens", "texts")
 
     def why_not(self, offer: Offer) -> str:
         """Why this cannot be shown, as the end of "the model ..."; empty if it can."""
         if offer in self.offered:
             return ""
+        if self.is_causal:
+            return (
+                "is a decoder, in which a token sees only those before it: only its last token at its last layer was trained "
+                "to stand for a text"
+            )
         return "has no blocks: it is a table with one vector for each piece of its vocabulary"
 
     @property

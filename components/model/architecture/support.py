@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from components.errors import ModelError
-from components.model.architecture.families import albert, bert, deberta, modernbert, norms_first, rotary
+from components.model.architecture.families import albert, bert, deberta, decoder, modernbert, norms_first, rotary
 from components.model.files.static_files import MODEL2VEC
 
 FAMILIES = (bert, norms_first, albert, modernbert, deberta, rotary)
@@ -23,9 +23,15 @@ _DECODERS = ("gpt", "llama", "mistral", "qwen", "gemma", "phi", "opt", "bloom", 
 _ENCODER_DECODERS = ("t5", "mt5", "umt5", "bart", "mbart", "marian", "pegasus", "m2m_100", "encoder-decoder")
 
 
-def check_supported(config: Any, name: str) -> None:
-    """Raise ModelError unless the configuration belongs to a supported encoder."""
+def check_supported(config: Any, name: str, is_for_texts: bool = False) -> None:
+    """Raise ModelError unless the configuration belongs to a supported encoder.
+
+    `is_for_texts`: the model was published for text vectors by its last token, or may have been: then it may be a decoder.
+    """
     kind = config.model_type
+    if kind in decoder.TITLES and is_for_texts:
+        _check_layers(config, name)
+        return
     if kind not in SUPPORTED or getattr(config, "is_decoder", False):
         raise ModelError(
             "unsupported",
@@ -33,15 +39,7 @@ def check_supported(config: Any, name: str) -> None:
             f"The dashboard reads encoders of the BERT family ({', '.join(SUPPORTED)}) and static vectors ({MODEL2VEC}).",
             "Pick a model from the list, or another encoder, such as answerdotai/ModernBERT-base or BAAI/bge-small-en-v1.5.",
         )
-    for name_of_layers in ("num_hidden_layers", "n_layers"):  # DistilBERT's files have the second
-        layers = getattr(config, name_of_layers, 1)
-        if type(layers) is not int or not 1 <= layers <= MOST_LAYERS:
-            raise ModelError(
-                "unsupported",
-                f"{name} has {str(layers)[:40]} layers according to its config.json ({name_of_layers}).",
-                f"An encoder can have 1 to {MOST_LAYERS:,} blocks.",
-                "Correct config.json, or pick another model.",
-            )
+    _check_layers(config, name)
     positions = getattr(config, "position_embedding_type", "absolute") or "absolute"
     if positions != "absolute" and kind not in _WITHOUT_A_TABLE:
         raise ModelError(
@@ -68,11 +66,28 @@ def check_supported(config: Any, name: str) -> None:
         )
 
 
+def _check_layers(config: Any, name: str) -> None:
+    for name_of_layers in ("num_hidden_layers", "n_layers"):  # DistilBERT's files have the second
+        layers = getattr(config, name_of_layers, 1)
+        if type(layers) is not int or not 1 <= layers <= MOST_LAYERS:
+            raise ModelError(
+                "unsupported",
+                f"{name} has {str(layers)[:40]} layers according to its config.json ({name_of_layers}).",
+                f"An encoder can have 1 to {MOST_LAYERS:,} blocks.",
+                "Correct config.json, or pick another model.",
+            )
+
+
 def _why_not(config: Any) -> str:
     """The reason why a type cannot be read, as the end of a sentence; empty if there is nothing to add."""
     kind = str(config.model_type)
     if getattr(config, "is_encoder_decoder", False) or kind in _ENCODER_DECODERS:
         return ", an encoder with a decoder, of which one half alone would mean little"
+    if kind in decoder.TITLES:
+        return (
+            ", a decoder, in which a token sees only those before it, and it was not published for text vectors (modules.json "
+            "with last-token pooling)"
+        )
     if getattr(config, "is_decoder", False) or kind.startswith(_DECODERS):
         return ", a decoder, in which a token sees only those before it"
     if getattr(config, "auto_map", None):
@@ -80,10 +95,10 @@ def _why_not(config: Any) -> str:
     return ""
 
 
-def check_supported_file(values: dict[str, Any], name: str) -> None:
+def check_supported_file(values: dict[str, Any], name: str, is_for_texts: bool = False) -> None:
     """`check_supported` on the plain values of a config.json, before transformers reads it or the weights are fetched.
 
     For a type that it does not know, or that needs its own code, transformers only says that the file is invalid.
     """
     if "model_type" in values and values["model_type"] != MODEL2VEC:
-        check_supported(SimpleNamespace(**values), name)
+        check_supported(SimpleNamespace(**values), name, is_for_texts)

@@ -1,4 +1,4 @@
-"""Hidden states of a batch to one vector per sentence, on the model's own device: mean, weighted mean, maximum, [CLS].
+"""Hidden states of a batch to one vector per sentence, on the model's own device: mean, maximum, [CLS], last token.
 
 The bulk path's pooling: it runs inside the batch, so that no hidden state is kept longer. The rules of
 components.analysis.pooling, which works on traces, apply here too: special tokens count and padding does not.
@@ -43,6 +43,9 @@ def pooled_states(
         for column, pooling in enumerate(poolings):
             if pooling == "cls":
                 result[row, column] = hidden[:, 0]
+            elif pooling == "last":
+                rows = torch.arange(len(lengths), device=first.device)
+                result[row, column] = hidden[rows, lengths - 1]
             elif pooling == "max":
                 shown = hidden if padding is None else hidden.masked_fill(padding, -torch.inf)
                 result[row, column] = shown.amax(dim=1)

@@ -89,10 +89,11 @@ class Embedder:
         model = self.model
         last = model.facts.layers
         chosen_layers = (last,) if layers is None else tuple(sorted(set(layers)))
-        if not chosen_layers or chosen_layers[0] < 0 or chosen_layers[-1] > last:
+        if not chosen_layers or not set(chosen_layers) <= set(model.text_layers):
+            offered = f"the layers 0 to {last}" if len(model.text_layers) > 1 else f"text vectors of layer {last} alone"
             raise InputError(
                 f"The layers {', '.join(map(str, layers or ())) or '(none)'} are not available.",
-                f"{model.spec.title} has the layers 0 to {last}.",
+                f"{model.spec.title} has {offered}.",
                 "Choose one or more of these.",
             )
         names = (model.own_pooling,) if poolings is None else poolings

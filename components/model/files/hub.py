@@ -269,6 +269,8 @@ def download(
     if not is_reachable(fresh=True):
         raise offline(repo_id)
 
+    listed: set[str] = set()
+
     def files_of_encoder(sizes: Mapping[str, int]) -> list[str]:
         # Other sub-folders (onnx/, openvino/, ...) contain other forms of the model.
         names = [
@@ -282,6 +284,7 @@ def download(
             raise no_safetensors(repo_id)
         for name in names:
             check_size(name.rpartition("/")[2], sizes[name], f"{name} of {repo_id}")
+        listed.update(names)
         # Small files first: a repository without an encoder is recognised before its weights are downloaded.
         return sorted(names, key=lambda name: sizes[name])
 
@@ -291,7 +294,7 @@ def download(
             check_file(path, f"{name} of {repo_id}")  # which may be larger than announced
             if name == "config.json":
                 folder = path.parent
-                _check_config(path, repo_id)
+                _check_config(path, repo_id, "modules.json" in listed)
             elif name == "modules.json" and static_folder(path.parent) is not None:
                 folder = path.parent
             elif name == WEIGHT_INDEX:
@@ -371,11 +374,11 @@ def explained(repo_id: str, kind: RepoKind = MODEL) -> Iterator[None]:
         raise explain(problem, repo_id, kind) from problem
 
 
-def _check_config(path: Path, repo_id: str) -> None:
-    """Refuse a model of another kind before its weights are downloaded."""
+def _check_config(path: Path, repo_id: str, is_for_texts: bool) -> None:
+    """Refuse a model of another kind before its weights are downloaded; `is_for_texts`: it may be made for text vectors."""
     from components.model.architecture.support import check_supported_file
 
-    check_supported_file(json.loads(path.read_text(encoding="utf-8")), repo_id)
+    check_supported_file(json.loads(path.read_text(encoding="utf-8")), repo_id, is_for_texts)
 
 
 def _progress_bar(report: Callable[[int], None]) -> Any:

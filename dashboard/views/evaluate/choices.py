@@ -297,7 +297,7 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
     names = {
         code: name_of(code, titles)
         for key, request in models.items()
-        for code in vector_codes(key, range(request.backend.facts.layers + 1), request.backend.poolings)
+        for code in vector_codes(key, request.backend.text_layers, request.backend.poolings)
     } | TITLES
     names |= {
         code: name_of(code, titles)
@@ -346,6 +346,9 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
 
 def _is_offered(kind: Kind, first: str, models: Mapping[str, EmbedRequest]) -> bool:
     """Whether the hits of a run by vectors can be re-ranked in this way: the second model only if it was trained for it."""
+    if kind == "ms":
+        code = parsed(first)
+        return code is not None and not models[code.model].backend.structure.why_not("tokens")
     if kind != "mx":
         return True
     return first.startswith("m.") and "m2" in models and models["m2"].backend.late_interaction is not None

@@ -37,28 +37,50 @@ def grid(backend: Backend) -> None:
     left, middle = row.container(width=round(160 * controls.scale())), row.container(width=round(90 * controls.scale()))
     with left:
         measure = choices.measure()
+    is_one = len(list(ranks.cells)) == 1  # without a choice of layer and pooling: nothing to compare in a heatmap
     values = ranks.each(lambda row: 100 * metrics.MEASURES[measure](row).mean())
-    with middle:  # a click on a cell of the heatmap sets it too
-        layer = controls.bind(
-            "layer",
-            st.selectbox,
-            "Layer",
-            options=ranks.layers[::-1],
-            default=ranks.layers[-1],
-            key="w_layer_cell",
-            help=caching.glossary()["layer"],
-        )
+    layer = ranks.layers[-1]
+    if not is_one:
+        with middle:  # a click on a cell of the heatmap sets it too
+            layer = controls.bind(
+                "layer",
+                st.selectbox,
+                "Layer",
+                options=ranks.layers[::-1],
+                default=ranks.layers[-1],
+                key="w_layer_cell",
+                help=caching.glossary()["layer"],
+            )
     with row:
         pooling = controls.pooling("pooling", "Pooling", POOLING_NAMES, ranks.poolings, backend.own_pooling)
     _message(ranks, values, measure)
-    left, right = st.columns([1, 1], gap="large")
-    with left:
-        _heatmap(backend, ranks, values, measure, values.position(layer, pooling))
-    with right:
+    if is_one:
         _curve(backend, ranks, pairs, layer, pooling, values.best)
+    else:
+        left, right = st.columns([1, 1], gap="large")
+        with left:
+            _heatmap(backend, ranks, values, measure, values.position(layer, pooling))
+        with right:
+            _curve(backend, ranks, pairs, layer, pooling, values.best)
     choices.about(pairs)
     if "own" in ranks.poolings:
         messages.head_note([backend], "own")
+    if is_one:
+        figures.reading(
+            f"Every query ranks all {len(pairs):,} sentences by cosine. The curve is the share of queries whose correct answer "
+            "is among the first k; the band is the 95 % interval: where the curve may lie for other queries.",
+            "Whether another sentence would be an equally good answer: only the query's correct answer counts, and ties count "
+            "against it.",
+        )
+    else:
+        _read_grid(pairs)
+    figures.note(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % intervals")
+    figures.plain_table(_measures_table(ranks.of(layer, pooling)))
+    published.pairs()
+
+
+def _read_grid(pairs: Pairs) -> None:
+    """How to read the heatmap and the curve."""
     figures.reading(
         "One forward pass per text gives every layer and pooling. For each cell, every query ranks all "
         f"{len(pairs):,} sentences by cosine. Click a cell for its curve. Layer 0 is the embeddings before the first block; "
@@ -67,9 +89,6 @@ def grid(backend: Backend) -> None:
         "against it (at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). The best cell here will "
         "usually do a little worse on new queries.",
     )
-    figures.note(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % intervals")
-    figures.plain_table(_measures_table(ranks.of(layer, pooling)))
-    published.pairs()
 
 
 def _message(ranks: LayerGrid, values: LayerGrid, measure: str) -> None:
@@ -79,6 +98,11 @@ def _message(ranks: LayerGrid, values: LayerGrid, measure: str) -> None:
         f":material/insights: Best {measure}: **{100 * estimate.value:.1f} %** at **layer {layer}, {POOLING_NAMES[pooling]}** "
         f"★ (95 % interval {100 * estimate.low:.1f}–{100 * estimate.high:.1f})."
     )
+    if values.values.size == 1:
+        text = (
+            f":material/insights: {measure}: **{100 * estimate.value:.1f} %** "
+            f"(95 % interval {100 * estimate.low:.1f}–{100 * estimate.high:.1f})."
+        )
     within = int(np.count_nonzero(values.values >= 100 * estimate.low)) - 1
     if within:
         text += f" {within} other cell{' is' if within == 1 else 's are'} in this interval: the best may be luck."

@@ -18,6 +18,10 @@ VIEWS = {
         "Layers and poolings",
         "Which layer and pooling retrieve best?",
         "Share of queries whose correct answer each layer and pooling ranks first.",
+        without_blocks=(
+            "How well does the model retrieve?",
+            "Share of queries whose correct answer is among the first k.",
+        ),
     ),
     "compare": navigation.View(
         "Compare runs",

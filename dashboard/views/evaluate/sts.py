@@ -164,21 +164,30 @@ def _curves(
         [cast("Kind", name) for name in words],
         file_of_vectors=rankers.word_ranking(backend, "static").file,
     )
-    figures.figure(
-        charts.agreement_curves(
+    named = [(TITLES[name], value) for name, value in of_words.items()]
+    is_one = values.values.size == 1  # without layers or poolings to compare
+    if is_one:
+        own = (backend.spec.title, float(values.values[0, 0]))
+        figure = charts.agreement_bars([own, *named], f"{title} with people's scores", unit=f"{title}'s correlation")
+    else:
+        figure = charts.agreement_curves(
             values.values.T,
             [f"{POOLING_NAMES[name]} pooling" for name in values.poolings],
-            [(TITLES[name], value) for name, value in of_words.items()],
+            named,
             f"{title} with people's scores",
             y_title=f"{title}'s correlation",
-        ),
+        )
+    figures.figure(
+        figure,
         key="sts_curves",
         code=code,
         alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(of_words)} word rankings",
         message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
         f"{POOLING_NAMES[pooling]}**: {values.of(layer, pooling):.3f}. " + _best_word(of_words) + _why_no_start(values),
         message_below=True,
-        read="Each curve is a pooling over the layers; thin level lines with open markers are word rankings and static "
+        read="The first bar is the model, the others are word rankings and static vectors. Higher means better agreement."
+        if is_one
+        else "Each curve is a pooling over the layers; thin level lines with open markers are word rankings and static "
         "vectors, which have no layers. Higher means better agreement.",
         not_shown="Why runs agree or disagree with people. Pairs with many shared words but different meanings are the "
         f"hardest; see the largest errors below. With {len(pairs.first):,} pairs, differences below about "

@@ -10,6 +10,10 @@ VIEWS = {
         "Two layers",
         "How do blocks rearrange the tokens?",
         "Each point is a token; neighbours are usually similar in the model. Left and right are two layers.",
+        without_blocks=(
+            "Which tokens have similar vectors?",
+            "Each point is a token; neighbours are usually similar in the model, which has only layer 0.",
+        ),
     ),
     "through": navigation.View(
         "Through the layers",

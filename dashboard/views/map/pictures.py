@@ -97,7 +97,7 @@ def ends(backend: Backend) -> None:
     if not backend.structure.has_blocks:
         st.caption(
             f"{messages.escape(backend.spec.title)} has only layer 0, so there is one map. A piece has the same vector in "
-            "every sentence, and all its occurrences lie on one point."
+            "every sentence; UMAP, t-SNE and PaCMAP may still draw its occurrences side by side."
         )
     figures.reading(*how_to_read(options))
     selection.selection(token_set, rows, list(dict.fromkeys(layers)))

@@ -19,7 +19,7 @@ from components.snippets import layers as layer_snippets
 from components.snippets import tokens as token_snippets
 from components.snippets.layers import DepthCurve, OfOneSentence
 from components.typed_words import typed_words
-from dashboard import caching, ready_made
+from dashboard import caching, ready_made, state
 from dashboard.ui import browser, controls, figures, messages, wording
 from dashboard.views.model import compare_measured, compare_parts, compared
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence, Trace
 
-CURVES: dict[DepthCurve, str] = {
+CURVES: dict[str, str] = {
     "tokens": "Tokens of one sentence",
     "words": "Two words",
     "sentences": "Two sentences",
@@ -104,7 +104,7 @@ def draw(main: Backend) -> None:
         st.info("Choose a model to compare with, above.")
     readers = {name: models[name] for name in traces}
     if curve is not None:
-        _curves(curve, readers, traces)
+        _curves(curve, readers, traces, list(models))
     messages.truncations(list(readers.values()), list(traces.values()))
     if readers:
         _pieces(readers, traces, 0 if curve is None else curve.of.sentence)
@@ -128,9 +128,9 @@ def _traces(models: Mapping[str, Backend]) -> dict[str, Trace]:
             problems[name] = problem
     if problems and not traces:
         raise next(iter(problems.values()))
-    for name, problem in problems.items():
+    for name, refused in problems.items():
         st.markdown(f"**{messages.escape(name)}** is left out of the curves and the pieces:")
-        messages.explain(problem, "reading the sentences")
+        messages.explain(refused, "reading the sentences")
     return traces
 
 
@@ -148,12 +148,11 @@ def _choose(kind: DepthCurve, sentences: Sequence[TokenizedSentence]) -> _Curve 
         title = f"Sentences {row + 1} and {other + 1} at each depth"
         return _Curve(OfOneSentence(kind, row, other=other), title, percentiles)
     if kind == "words":
-        words = st.container(horizontal=True, vertical_alignment="bottom", width="content")
+        chosen = state.get("sentence") or 0  # read before its control is drawn, which stands behind the words
+        spans = _two_words(sentences, chosen if chosen < len(texts) else 0)
         with controls.options():
             row = controls.sentence(sentences)
             percentiles = controls.percentiles()
-        with words:
-            spans = _two_words(sentences, row)
         if not spans:
             st.info("This sentence has fewer than two words: choose another curve.")
             return None
@@ -193,7 +192,6 @@ def _two_words(sentences: Sequence[TokenizedSentence], row: int) -> tuple[tuple[
                 default=default,
                 describe=lambda number: str(number + 1),
                 offers=f"The sentence has {len(spans)} words.",
-                width=150,
             )
         )
     return tuple(spans[int(number)] for number in chosen)
@@ -212,8 +210,10 @@ def _default_words(sentences: Sequence[TokenizedSentence], row: int) -> tuple[in
     return first, min(telling or others, key=lambda number: abs(number - first))
 
 
-def _curves(curve: _Curve, models: Mapping[str, Backend], traces: Mapping[str, Trace]) -> None:
-    """The figure of one line for each model over relative depth."""
+def _curves(
+    curve: _Curve, models: Mapping[str, Backend], traces: Mapping[str, Trace], every_name: Sequence[str]
+) -> None:
+    """The figure of one line for each model over relative depth; `every_name` gives each model its colour."""
     kind = curve.of.kind
     values = {name: curve.values(model, traces[name]) for name, model in models.items()}
     if not values:
@@ -230,9 +230,10 @@ def _curves(curve: _Curve, models: Mapping[str, Backend], traces: Mapping[str, T
             list(known.values()),
             list(known),
             curve.title,
-            y_title="% of unrelated pairs that are less similar" if curve.percentiles else QUANTITIES[kind],
+            y_title="% of unrelated pairs below" if curve.percentiles else QUANTITIES[kind],
             decimals=1 if curve.percentiles else 3,
             y_range=(-3.0, 103.0) if curve.percentiles else curves.shared_range(*known.values()),
+            styles=[every_name.index(name) for name in known],
         ),
         key="compare_depth",
         code=layer_snippets.over_depth(

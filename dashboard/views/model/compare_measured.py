@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -25,11 +25,13 @@ from dashboard.ui.wording import POOLING_NAMES
 if TYPE_CHECKING:
     from components.analysis.similarity.cka import LayerCKA
     from components.model.backend import Backend
+    from components.model.embedding.options import Resolved
+    from components.model.trace import Pooling
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.index.folder import VectorIndex
     from dashboard.jobs.evaluation import PairIndexes
 
-PRECISION = "float32"
+PRECISION: Resolved = "float32"
 MANY_LAYERS = 13  # of one model: with more, the cells have no numbers
 
 
@@ -38,11 +40,13 @@ def draw(models: Mapping[str, Backend]) -> None:
     pairs = demo_pairs()
     st.subheader("How well and how fast each model retrieves", anchor=False)
     place = st.container()
+    before = _shown_jobs()
     ready = _indexes(models, pairs)
+    is_waiting = bool(_shown_jobs() - before)
     with place:
-        speeds = _speeds(models) if len(ready) == len(models) else {}
+        speeds = {} if is_waiting else _speeds({name: models[name] for name in ready})
         if ready:
-            _retrieval({name: models[name] for name in ready}, ready, speeds, pairs)
+            _retrieval(models, ready, speeds, pairs)
             messages.cross_encoder_note(list(models.values()))
     st.subheader("How alike the layers of two models are", anchor=False)
     if len(models) < 2:
@@ -55,6 +59,11 @@ def demo_pairs() -> Pairs:
     """The headlines of the demo corpus with their sentences, the same that Evaluate begins with."""
     key = f" {pair_runs.QUERY_COLUMN}"  # no corpus was chosen
     return caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(current.demo()))
+
+
+def _shown_jobs() -> set[int]:
+    """The numbers of the jobs whose progress the page shows so far."""
+    return set(st.session_state.get(progress.IN_PAGE, ()))
 
 
 def _indexes(models: Mapping[str, Backend], pairs: Pairs) -> dict[str, PairIndexes]:
@@ -87,25 +96,28 @@ def _retrieval(
     speeds: Mapping[str, tuple[float, bool]],
     pairs: Pairs,
 ) -> None:
-    """The table of Recall@1 and speed, and the figure of Recall@1 by depth."""
-    lines, by_layer = [], {}
+    """The table of Recall@1 and speed, and the figure of Recall@1 by depth, of the models that are ready."""
+    lines, by_layer, colours = [], {}, {name: number for number, name in enumerate(models)}
+    models = {name: models[name] for name in ready}
     for name, model in models.items():
         layer, pooling, ranks = model.facts.layers, model.own_pooling, ready[name].ranks
         estimate = metrics.interval(metrics.recall(ranks.of(layer, pooling), 1))
-        by_layer[name] = np.array([100 * metrics.recall(ranks.of(row, pooling), 1).mean() for row in ranks.layers])
+        by_layer[name] = np.full(layer + 1, np.nan)  # of a decoder only the last layer gives vectors of texts
+        for row in ranks.layers:
+            by_layer[name][row] = 100 * metrics.recall(ranks.of(row, pooling), 1).mean()
         measured = speeds.get(name)
         lines.append(
             {
                 "model": name,
-                "Recall@1": f"{100 * estimate.value:.1f} %",
-                "95 % interval": f"{100 * estimate.low:.1f}–{100 * estimate.high:.1f}",
+                "Recall@1 (95 % interval)": f"{100 * estimate.value:.1f} % "
+                f"({100 * estimate.low:.1f}–{100 * estimate.high:.1f})",
                 "layer and pooling": f"{layer}, {POOLING_NAMES[pooling]}",
                 "sentences per second": "" if measured is None else f"{measured[0]:,.0f}{'' if measured[1] else ' *'}",
             }
         )
     figures.plain_table(pd.DataFrame(lines), key="compare_retrieval")
     _about_speed(models, speeds)
-    best = {name: int(np.argmax(line)) for name, line in by_layer.items()}
+    best = {name: int(np.nanargmax(line)) for name, line in by_layer.items()}
     figures.figure(
         curves.depth_curves(
             list(by_layer.values()),
@@ -114,12 +126,16 @@ def _retrieval(
             y_title="Recall@1 (%)",
             decimals=1,
             y_range=(-3.0, 103.0),
+            styles=[colours[name] for name in by_layer],
         ),
         key="compare_recall",
         code=snippets.recall_by_layer(
             _collection(),
             [
-                snippets.VectorRun(name, model, model.facts.layers, model.own_pooling, controls.length_for(model))
+                (
+                    snippets.VectorRun(name, model, model.facts.layers, model.own_pooling, controls.length_for(model)),
+                    ready[name].ranks.layers,
+                )
                 for name, model in models.items()
             ],
         ),
@@ -141,6 +157,7 @@ def _retrieval(
                 {"model": name, "layer": layer, "Recall@1 (%)": round(float(value), 2)}
                 for name, line in by_layer.items()
                 for layer, value in enumerate(line)
+                if not np.isnan(value)
             ]
         ),
     )
@@ -149,10 +166,10 @@ def _retrieval(
 def _about_speed(models: Mapping[str, Backend], speeds: Mapping[str, tuple[float, bool]]) -> None:
     text = (
         "Sentences per second: how many sentences of about 20 tokens each model turned into vectors, in float32, one model "
-        "after another. It was measured on this machine just now; on another machine, or beside other work, it is different."
+        "after another. Measured on this machine at one moment: on another one, or beside other work, it is different."
     )
     if len(speeds) < len(models):
-        text = "The sentences per second are measured once the vectors of all models are there."
+        text = "The sentences per second are measured once the models' vectors are there, one model after another."
     if any(not was_alone for _, was_alone in speeds.values()):
         text += " * measured beside other work: it will be measured again as soon as no other job runs."
     st.caption(text)
@@ -169,24 +186,26 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], pai
     chosen = "0-1"
     if len(offered) > 1:
         labels = {key: f"{first} and {second}" for key, (first, second) in offered.items()}
-        chosen = controls.pick("cka_pair", "Models", labels, describe=lambda _: "of models")
+        chosen = controls.pick("cka_pair", "Models", labels, describe=lambda _: "of models", width=420)
     first, second = offered[chosen]
     if first not in ready or second not in ready:
         st.caption("It is computed once the vectors of both models are there.")
         return
+    sides = [_side(models[name], ready[name].documents) for name in (first, second)]
     try:
         compared = evaluation.result(
             ("layers alike", *(ready[name].documents.folder.name for name in (first, second))),
             f"Comparing the layers of {first} and {second}",
             lambda report_progress, is_cancelled: cka.layer_cka(
-                *(_vectors(ready[name].documents) for name in (first, second))
+                _vectors(ready[first].documents, sides[0]), _vectors(ready[second].documents, sides[1])
             ),
             "compare_cka",
             short=True,
         )
     except NoResult:
         return
-    rows, columns = ([str(layer) for layer in range(count)] for count in compared.debiased.shape)
+    rows, columns = ([str(layer) for layer in side.layers] for side in sides)
+    poolings = " and ".join(dict.fromkeys(POOLING_NAMES[side.pooling].lower() for side in sides))
     figures.matrix(
         compared.debiased,
         rows,
@@ -194,9 +213,7 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], pai
         f"Layers of {first} and {second}",
         key="compare_cka",
         alt=f"Heatmap of the CKA of {len(rows)} layers of {first} with {len(columns)} layers of {second}",
-        code=snippets.layers_alike(
-            _collection(), [(models[name], controls.length_for(models[name])) for name in (first, second)]
-        ),
+        code=snippets.layers_alike(_collection(), sides),
         label_column=f"layer of {first}",
         rows=f"layer of {first}",
         columns=f"layer of {second}",
@@ -204,11 +221,11 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], pai
         limits=(0.0, 1.0),
         show_values=len(columns) <= MANY_LAYERS,
         upright=False,
-        message=_message(compared, first, second),
+        message=_message(compared, (first, second), sides),
         message_below=True,
         read=f"Each cell says how alike a layer of {messages.escape(first)} (rows) and one of {messages.escape(second)} "
-        f"(columns) arrange the same {compared.tokens:,} sentences, by mean pooling: 1 is the same arrangement apart from "
-        "rotation and scale, 0 is no more than unrelated vectors reach. Models of any size and width can be compared. A "
+        f"(columns) arrange the same {compared.tokens:,} sentences, by {poolings} pooling: 1 is the same arrangement apart "
+        "from rotation and scale, 0 is no more than unrelated vectors reach. Models of any size and width can be compared. A "
         "bright diagonal means that both go through similar stages at the same depth. This is linear **CKA** "
         "([Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) without its bias for few texts "
         "([Nguyen et al. 2021](https://arxiv.org/abs/2010.15327)).",
@@ -217,18 +234,25 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], pai
     )
 
 
-def _vectors(index: VectorIndex) -> np.ndarray:
-    """The mean vectors of all layers of an index, float32 [layer, sentence, dim]."""
-    return np.stack([index.engine(layer, "mean").vectors for layer in index.info.options.layers])
+def _side(model: Backend, index: VectorIndex) -> snippets.LayersOf:
+    """Which vectors of a model are compared: the mean of the tokens where it has that, at all layers of the index."""
+    pooling: Pooling = "mean" if "mean" in model.poolings else model.own_pooling
+    return snippets.LayersOf(model, index.info.options.layers, pooling, controls.length_for(model))
 
 
-def _message(compared: LayerCKA, first: str, second: str) -> str:
+def _vectors(index: VectorIndex, side: snippets.LayersOf) -> np.ndarray:
+    """The vectors of an index at all layers, float32 [layer, sentence, dim]."""
+    return np.stack([index.engine(layer, side.pooling).vectors for layer in side.layers])
+
+
+def _message(compared: LayerCKA, names: tuple[str, str], sides: Sequence[snippets.LayersOf]) -> str:
     """How alike the last layers are, and which layers are most alike, in words; empty where a value is not known."""
     values = compared.debiased
     if np.isnan(values).any():
         return ""
-    row, column = np.unravel_index(int(values.argmax()), values.shape)
+    row, column = divmod(int(values.argmax()), values.shape[1])
     return (
         f"The last layers have a similarity of **{values[-1, -1]:.2f}**. Most alike ({values[row, column]:.2f}) are layer "
-        f"{row} of {messages.escape(first)} and layer {column} of {messages.escape(second)}."
+        f"{sides[0].layers[row]} of {messages.escape(names[0])} and layer {sides[1].layers[column]} of "
+        f"{messages.escape(names[1])}."
     )

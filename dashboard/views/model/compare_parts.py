@@ -29,7 +29,7 @@ def draw(models: Mapping[str, Backend]) -> None:
         message_below=True,
         read="Each bar is a model, each colour a kind of part. Embeddings are the tables of layer 0, most of it one vector for "
         "each piece of the vocabulary. They are looked up and cost no time; attention and feed-forward compute for "
-        "every token. Norms are too few parameters to be seen.",
+        "every token. Norms have few parameters.",
         not_shown="Heads for a task, such as that of a cross-encoder or the Dense layers of a sentence encoder: only the "
         "encoder is counted. Blocks that share their weights count once.",
         table=lambda: pd.DataFrame(
@@ -56,21 +56,25 @@ def _message(totals: Mapping[str, Mapping[str, int]]) -> str:
 
 def _properties(models: Mapping[str, Backend]) -> pd.DataFrame:
     """A line for each property, a column for each model."""
-    columns = {}
+    columns: dict[str, dict[str, str]] = {}
     for name, model in models.items():
         facts = model.facts
-        of_blocks = {
-            "Attention heads": f"{facts.heads} in each block",
-            "Width": f"{facts.hidden_size:,}, in the feed-forward part {facts.feed_forward_size:,}",
-            **wording.structure_in_words(model.structure),
-        }
+        blocks, structure = {"Width": f"{facts.hidden_size:,}"}, {}
+        if model.structure.has_blocks:
+            feed_forward = f"{facts.feed_forward_size:,} in the feed-forward part"
+            blocks = {
+                "Attention heads": f"{facts.heads} in each block",
+                "Width": f"{facts.hidden_size:,}; {feed_forward}",
+            }
+            structure = wording.structure_in_words(model.structure)
         columns[name] = {
             "Published": "not known" if model.spec.year is None else str(model.spec.year),
             "Architecture": model.structure.title,
             "Blocks": f"{facts.layers}",
+            **blocks,
             "Longest input": wording.counted(facts.max_positions, "token"),
             "Vocabulary": wording.counted(facts.vocabulary_size, "piece"),
-            **(of_blocks if model.structure.has_blocks else {"Width": f"{facts.hidden_size:,}"}),
+            **structure,
             "Sentence vector": wording.POOLINGS_EXPLAINED[model.own_pooling],
         }
     frame = pd.DataFrame(columns, index=list(dict.fromkeys(row for rows in columns.values() for row in rows))).fillna(

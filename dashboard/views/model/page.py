@@ -16,6 +16,10 @@ VIEWS = {
         "Sizes and parameters",
         "What is inside the model?",
         "An encoder is a table of word vectors and a stack of blocks that all have the same structure.",
+        without_blocks=(
+            "What is inside the model?",
+            "A table of word vectors and, unless the model is static, a stack of blocks.",
+        ),
     ),
     "vectors": navigation.View(
         "Outputs and vectors",

@@ -53,7 +53,9 @@ def parameters(backend: Backend) -> None:
     )
     _sizes(backend)  # before the explanations: on the first screen
     figures.reading(
-        f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for "
+        "The only part is the table of vectors. Hover for the exact count."
+        if not backend.structure.has_blocks
+        else f"One bar is for the embeddings ({100 * embeddings:.0f} % of all parameters), one for "
         + ("the blocks that share their weights" if backend.structure.shares_blocks else "each block")
         + (", one for the norm after the last block" if backend.structure.has_final_norm else "")
         + (", and one for the pooler, a dense layer after the last block" if backend.has_pooler else "")

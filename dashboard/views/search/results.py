@@ -312,6 +312,10 @@ def _by_second_stage(
 ) -> Ranked | None:
     """The first candidates of the left ranking, ordered again by a cross-encoder or by MaxSim."""
     layer, pooling = request.cell(index)
+    reason = max_sim_by.structure.why_not("tokens") if request.compare_with == "maxsim" else ""
+    if reason:
+        st.info(f"MaxSim compares vectors of tokens, and **{messages.escape(max_sim_by.spec.title)}** {reason}.")
+        return None
     stage = reranking.second_stage(request.compare_with, max_sim_by, layer)
     if stage is None:
         return None

@@ -53,6 +53,12 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
         if trained is not None:
             _trained_matrix(trained, query, text)
         _links(request, row, text)
+        reason = backend.structure.why_not("tokens")
+        if reason:
+            shared = words.common(words.shared_words(query, text), text)
+            st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
+            st.info(f"Single tokens are not compared: **{messages.escape(backend.spec.title)}** {reason}.")
+            return
         matches = token_matches.of_texts(backend, query, text, request.layer, request.max_length)
         if matches is None:
             return

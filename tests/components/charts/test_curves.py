@@ -89,3 +89,10 @@ def test_curves_of_models_stand_at_their_relative_depth() -> None:
     assert list(figure.data[1].customdata) == [0, 1, 2, 3, 4]  # the layer, for the hover
     assert list(figure.data[0].marker.symbol) == ["triangle-down", "triangle-up", "circle"]
     assert "layer %{customdata} of 4" in figure.data[1].hovertemplate
+
+
+def test_a_model_keeps_its_style_where_another_is_missing() -> None:
+    line = np.array([0.1, 0.5])
+    both = depth_curves([line, line], ["A", "B"], "Title", y_title="cosine")
+    alone = depth_curves([line], ["B"], "Title", y_title="cosine", styles=[1])
+    assert alone.data[0].line == both.data[1].line != both.data[0].line

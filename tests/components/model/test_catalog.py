@@ -31,6 +31,7 @@ from transformers import (
 )
 
 from components.errors import InputError
+from components.model.architecture.families.static import StaticEncoder
 from components.model.architecture.record import facts_of
 from components.model.catalog import CATALOG, GROUPS, ModelSpec, catalog_spec, parse_model
 from components.model.files.sentence_config import SentenceConfig, prompt_for, with_prompts
@@ -49,6 +50,8 @@ def model_of(facts):
     # RoBERTa and MPNet count positions from 2: two rows of their table are never a token's.
     offset = {**sizes, "max_position_embeddings": facts.max_positions + 2, "pad_token_id": 1}
     with torch.device("meta"):
+        if facts.architecture == "static":
+            return StaticEncoder(torch.empty(facts.vocabulary_size, facts.hidden_size))
         if facts.architecture == "bert":
             return BertModel(BertConfig(**sizes, type_vocab_size=facts.segments))
         if facts.architecture == "electra":

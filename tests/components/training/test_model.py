@@ -13,6 +13,7 @@ from components.errors import ModelError
 from components.model.backend import Backend
 from components.training import model as models
 from components.training.settings import TrainingSettings
+from tests import decoder_models, static_models
 from tests.tiny import ARCHITECTURES, LIKE_BERT
 
 TEXTS = ["the cat sat on the bank", "a red hat", "we will put money in the bank . " * 30]
@@ -135,6 +136,15 @@ def test_a_model_that_is_no_encoder_is_refused(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"")
     with pytest.raises(ModelError, match="is a 'gpt2' model"):
         models.build(TrainingSettings(model=str(tmp_path)), "encoder")
+
+
+@pytest.mark.parametrize(
+    ("save", "reason"),
+    [(static_models.save_model2vec, "has no blocks"), (decoder_models.save_qwen3, "is a decoder")],
+)
+def test_models_that_only_give_vectors_are_refused(tmp_path, save, reason):
+    with pytest.raises(ModelError, match=reason):
+        models.build(TrainingSettings(model=str(save(tmp_path))), "encoder")
 
 
 def test_trained_weights_of_another_model_are_refused(tiny_folder, tmp_path):

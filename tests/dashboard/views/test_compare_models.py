@@ -17,14 +17,19 @@ from components.analysis.similarity.cka import layer_cka
 from components.arrays import cosine
 from components.model.backend import Backend
 from components.retrieval.corpora.corpus import read_corpus
-from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
 from components.typed_words import typed_words
 from dashboard import caching, settings
 from dashboard.corpora import current
+from dashboard.jobs import evaluation
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.jobs.evaluation import NoResult, PairIndexes
+from dashboard.sharing import report
 from dashboard.ui import model_gate
 from dashboard.views.model import compare_measured
-from tests.dashboard.code.shown import figure, same, z
+from tests.dashboard.code.shown import codes, figure, same, z
 from tests.dashboard.conftest import Open, plain_table, setting, settled, texts
+from tests.decoder_models import save_qwen3
 from tests.static_models import save_model2vec
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
@@ -33,7 +38,7 @@ FAMILIES = ("bert", "modernbert", "albert")
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_pairs() -> Iterator[None]:
-    """The first forty pairs of the demo in place of all, and a cache of the file's own for them."""
+    """The first forty pairs of the demo in place of all."""
     demo = current.demo()
     columns = list(zip(demo.texts, demo.columns["compressed"], strict=True))[:40]
     rows = "\n".join(json.dumps({"sentence": text, "compressed": query}) for text, query in columns)
@@ -160,7 +165,8 @@ def test_what_is_measured(open_page: Open, folders: list[str], models: list[Back
         ]
         recalls.append([100 * float((row == np.arange(len(pairs))).mean()) for row in best])
     same(lines(app, "compare_recall"), recalls, 1e-4)
-    assert table["Recall@1"].tolist() == [f"{values[-1]:.1f} %" for values in recalls]
+    shown = [text.split(" (")[0] for text in table["Recall@1 (95 % interval)"]]
+    assert shown == [f"{values[-1]:.1f} %" for values in recalls]
     assert all(float(text.rstrip(" *").replace(",", "")) > 0 for text in table["sentences per second"])
     vectors = [
         model.embed(pairs.documents.texts, range(4), ["mean"], options=None)[:, 0] for model in (models[0], models[2])
@@ -173,7 +179,8 @@ def test_a_model_that_cannot_be_loaded_is_named_and_the_others_go_on(open_page: 
     missing = "google-bert/bert-base-uncased"
     app = compared(open_page, [folders[0], missing, folders[1]])
     assert not app.exception
-    assert "BERT base could not be loaded: the other models are compared" in texts(app)
+    assert "**BERT base could not be loaded:** the others are compared." in texts(app)
+    assert "is not on this machine" in texts(app)
     assert len(figure(app, "compare_depth")["data"]) == 2
     app = settled(app.button(key=f"leave_{missing}").click().run())
     assert setting(app, "compared_models") == (folders[1],)
@@ -210,6 +217,50 @@ def test_models_are_chosen_and_left_out(open_page: Open, folders: list[str]) -> 
     assert len(figure(app, "compare_depth")["data"]) == 1
 
 
+def test_the_sessions_own_model_is_not_compared_with_itself(open_page: Open, folders: list[str]) -> None:
+    app = compared(open_page, [folders[0], folders[0], folders[1]])
+    assert [trace["name"] for trace in figure(app, "compare_depth")["data"]] == [Path(key).name for key in folders[:2]]
+    assert app.multiselect(key="w_compared_models").value == [folders[1]]
+
+
+def test_where_one_model_cannot_be_measured_the_others_are(
+    open_page: Open, folders: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair_indexes = evaluation.pair_indexes
+
+    def refused(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes:
+        if request.backend.spec.key == folders[1]:
+            raise NoResult
+        return pair_indexes(request, pairs, where)
+
+    monkeypatch.setattr(evaluation, "pair_indexes", refused)
+    app = compared(open_page, folders)
+    names = [Path(folder).name for folder in (folders[0], folders[2])]
+    table = plain_table(app, 1)
+    assert table["model"].tolist() == names
+    of_curves = {trace["name"]: trace["line"]["color"] for trace in figure(app, "compare_depth")["data"]}
+    of_recall = {trace["name"]: trace["line"]["color"] for trace in figure(app, "compare_recall")["data"]}
+    assert of_recall == {name: of_curves[name] for name in names}  # a model keeps its colour
+    assert all(table["sentences per second"])
+    assert "It is computed once the vectors of both models are there." in texts(app)
+
+
+def test_four_families_beside_each_other(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
+    app = compared(
+        open_page,
+        [str(tiny_folder(family).resolve()) for family in ("deberta-v2", "nomic_bert", "eurobert", "roberta")],
+    )
+    assert not app.exception
+    assert [item.value for item in app.error] == []
+    assert [len(line) for line in lines(app, "compare_depth")] == [4] * 4
+    assert all(np.isfinite(line).all() for line in lines(app, "compare_depth"))
+    assert app.selectbox(key="w_cka_pair").options[-1].startswith("tiny-eurobert")
+    counts = [chart for chart in app.get("plotly_chart") if chart.proto.id.endswith("-compare_recall")]
+    assert len(counts) == 1
+    positions = plain_table(app, 0).set_index("property").loc["Positions"].tolist()
+    assert [text.split()[0] for text in positions] == ["vectors", "rotation", "rotation", "a"]
+
+
 def test_static_vectors_have_one_layer(open_page: Open, folders: list[str], tmp_path: Path) -> None:
     folder = str(save_model2vec(tmp_path / "static").resolve())
     app = compared(open_page, [folders[0], folder])
@@ -220,5 +271,33 @@ def test_static_vectors_have_one_layer(open_page: Open, folders: list[str], tmp_
     assert plain_table(app, 0).set_index("property").loc["Blocks"].tolist() == ["3", "0"]
 
 
+def test_a_decoder_is_measured_without_curves_and_pieces(open_page: Open, folders: list[str], tmp_path: Path) -> None:
+    folder = str(save_qwen3(tmp_path / "decoder").resolve())
+    app = compared(open_page, [folders[0], folder])
+    assert not app.exception
+    assert [item.value for item in app.error] == []
+    assert "**decoder** is left out of the curves and the pieces: it is a decoder" in texts(app)
+    assert len(figure(app, "compare_depth")["data"]) == 1
+    assert plain_table(app, 1)["model"].tolist() == [Path(folders[0]).name, "decoder"]
+    attention = plain_table(app, 0).set_index("property").loc["Attention"].tolist()
+    assert attention == ["each token to all tokens", "each token to itself and to those before it"]
+
+
 def test_as_many_models_stay_in_memory_as_are_compared() -> None:
     assert caching.MODELS_KEPT >= settings.MOST_COMPARED
+
+
+def test_the_report_and_the_notebook_have_all_of_it(open_page: Open, folders: list[str]) -> None:
+    app = compared(open_page, folders[:2], cv="words")
+    app.session_state["session_panel_0"] = True
+    app = settled(app.run())
+    found = setting(app, "_report")
+    names = [Path(folder).name for folder in folders]
+    assert f"Compared models: {names[1]}" in found.facts
+    assert "Curve: Two words" in found.facts
+    text = report.to_bytes(found).decode()
+    for said in ("compare_depth", "compare_parameters", "compare_recall", "compare_cka"):
+        assert any(key.startswith(said) for key in found.parts)
+    assert "95 % interval" in text
+    assert "LayerNorm first" in text
+    assert {key for key in codes(app)} >= {"compare_depth", "compare_pieces", "compare_parameters", "compare_recall"}

@@ -12,6 +12,7 @@ from components.charts.retrieval.evaluation import (
     Cost,
     Curve,
     RankedBar,
+    agreement_bars,
     agreement_curves,
     curves_over,
     grid_height,
@@ -290,3 +291,13 @@ def test_ranking_bars_have_the_best_on_top_and_their_intervals():
     colours = trace.marker.color
     assert colours[2] != colours[0] == colours[1]
     assert list(trace.textposition) == ["outside", "inside", "inside"]  # a short bar has no room for its value
+
+
+def test_agreement_bars_name_each_run_with_its_value():
+    figure = agreement_bars([("a <b> model", 0.5), ("BM25", -0.125)], "T", unit="Spearman's correlation")
+    (bars,) = figure.data
+    assert list(bars.y) == ["a &lt;b&gt; model", "BM25"]
+    np.testing.assert_allclose(bars.x, [0.5, -0.125])
+    assert list(bars.text) == ["0.500", "\N{MINUS SIGN}0.125"]
+    assert bars.marker.color[0] != bars.marker.color[1]
+    assert figure.layout.yaxis.autorange == "reversed"

@@ -18,7 +18,7 @@ from components.model.backend import Backend
 from components.model.catalog import ModelSpec
 from components.model.files import hub, slow_hub
 from components.model.files.sources import find_files
-from tests import hub_server
+from tests import decoder_models, hub_server, static_models
 from tests.hub_server import HubServer, Refusal, use_hub
 
 EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"
@@ -360,3 +360,33 @@ def test_a_hub_that_answers_rubbish_is_out_of_reach(odd_hub):
     with pytest.raises(ModelError) as refusal:
         hub.download("some/model")
     assert refusal.value.kind == "offline"
+
+
+STATIC = "somebody/tiny-static"
+
+
+@pytest.mark.parametrize("save", [static_models.save_model2vec, static_models.save_static_embedding])
+def test_a_static_model_is_downloaded_once(monkeypatch, tmp_path, save):
+    """Also one without a config.json, whose table and tokenizer stand in a folder of their own."""
+    folder = save(tmp_path / "static")
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "model.safetensors").write_bytes(b"never fetched")
+    with HubServer({STATIC: folder}) as running:
+        use_hub(monkeypatch, running.address, tmp_path / "cache")
+        assert hub.cached_folder(STATIC) is None
+        vectors = Backend.load(STATIC, device_name="cpu").embed(["the cat sat"])
+        fetched = len(running.fetched())
+        assert hub.cached_folder(STATIC) is not None
+        assert np.array_equal(Backend.load(STATIC, device_name="cpu").embed(["the cat sat"]), vectors)
+        assert len(running.fetched()) == fetched
+        assert not any("onnx" in path for _, path in running.requests)
+    assert np.array_equal(Backend.load(str(folder), device_name="cpu").embed(["the cat sat"]), vectors)
+
+
+def test_a_decoder_without_text_vectors_is_refused_before_its_weights_are_fetched(monkeypatch, tmp_path):
+    folder = decoder_models.save_qwen3(tmp_path / "decoder")
+    (folder / "modules.json").unlink()
+    with HubServer({TINY: folder}) as running:
+        use_hub(monkeypatch, running.address, tmp_path / "cache")
+        assert problem_of(hub.download, TINY) == "unsupported"
+        assert running.fetched().count(WEIGHTS) == 0

@@ -1,0 +1,69 @@
+"""A decoder that was published for text vectors: Search and Evaluate use it, and the other pages say why they do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import decoder_models
+from tests.dashboard.conftest import Open, figures, settled, texts
+
+TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
+WORK = {
+    "search": ("results", "queries", "pairs"),
+    "evaluate": ("grid", "compare", "graded", "similarity"),
+    "model": ("facts", "catalog"),
+}
+REFUSED = {
+    "home": "",
+    "tokens": "pieces",
+    "model": "vectors",
+    "layers": "across",
+    "heatmaps": "blocks",
+    "attention": "matrix",
+    "map": "ends",
+    "evaluate": "lab",
+    "pairs": "rerank",
+    "why": "split",
+    "training": "data",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return decoder_models.save_qwen3(tmp_path_factory.mktemp("qwen3") / "tiny-qwen3")
+
+
+def test_search_and_evaluate_use_it(open_page: Open, folder: Path) -> None:
+    app = open_page("home", m=str(folder), s=TEXTS, q="money in the bank", why="3")
+    for page, views in WORK.items():
+        for view in views:
+            app.session_state[f"{page}_view"] = view
+            app = settled(app.switch_page(f"views/{page}/page.py").run())
+            assert not app.exception, (page, view, app.exception)
+            assert [item.value for item in app.error] == [], (page, view)
+            if (page, view) == ("search", "results"):
+                assert "Layer 3, Last token, cosine" in texts(app)
+            if page == "evaluate":
+                assert figures(app), view
+
+
+def test_what_needs_tokens_is_not_offered_on_search(open_page: Open, folder: Path) -> None:
+    app = settled(open_page("search", m=str(folder), q="money in the bank", why="3", vs="maxsim"))
+    assert not app.exception
+    assert [item.value for item in app.error] == []
+    assert "MaxSim compares vectors of tokens, and" in texts(app)
+    assert "Single tokens are not compared" in texts(app)
+
+
+def test_the_other_pages_say_why(open_page: Open, folder: Path) -> None:
+    app = open_page("home", m=str(folder), s=TEXTS)
+    for page, view in REFUSED.items():
+        if view:
+            app.session_state[f"{page}_view"] = view
+            app.switch_page(f"views/{page}/page.py").run()
+        assert not app.exception, (page, app.exception)
+        assert [item.value for item in app.error] == [], page
+        assert "is a decoder, in which a token sees only those before it" in texts(app), page
+        assert not figures(app), page

@@ -87,7 +87,7 @@ def closed_by_block(shares: np.ndarray, token: int, label: str, title: str, quan
             mode="lines+markers",
             line=theme.line_style(index),
             marker=theme.marker_style(index),
-            hovertemplate=f"{name}<br>block %{{x}}: %{{y:.1f}} %<extra></extra>",
+            hovertemplate=f"{name.replace('%{', '% {')}<br>block %{{x}}: %{{y:.1f}} %<extra></extra>",
         )
     theme.legend_below(figure, shown=True)
     figure.update_xaxes(title="block", tickmode="linear", dtick=1 if len(blocks) <= 14 else 2)

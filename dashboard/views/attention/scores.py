@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from components.model.inside import InsideBlocks
 
 MOST_KEYS = 32  # drawn: those that get most attention
+MOST_ROWS = 300  # of one part's matrix: four of them are 360,000 cells, some 3 MB for the browser
 PART_HEIGHT = 260  # pixels of the cells of one part's matrix
 LEAST_POSITIONS, MOST_POSITIONS = 64, 256  # of the picture of the angles
 PARTS = {
@@ -137,8 +138,15 @@ def _parts(model_input: AttentionInput, scored: HeadScores, block: int, head: in
     """Each part of the scores as a matrix of queries and keys, and their sum, on one scale."""
     drawn = {**scored.parts, "sum": scored.total}
     st.subheader(f"All queries of block {block}, head {head}, part by part", anchor=False)
+    tokens = len(model_input.pieces)
+    factor = -(-tokens // MOST_ROWS)
+    if factor > 1:
+        drawn = {name: matrices.mean_cells(values, factor) for name, values in drawn.items()}
+        labels = [f"{first}–{min(first + factor, tokens) - 1}" for first in range(0, tokens, factor)]
+        st.caption(f"{tokens} tokens are too many to draw one by one: each cell is the mean of {factor} × {factor}.")
+    else:
+        labels = matrices.axis_labels(model_input.pieces)
     limit = max(float(np.abs(values).max()) for values in drawn.values())
-    labels = matrices.axis_labels(model_input.pieces)
     spreads = {name: float(values.std(axis=1).mean()) for name, values in scored.parts.items()}
     widest = max(spreads, key=lambda name: spreads[name])
     others = ", ".join(f"{theme.number(spread, 2)} ({name})" for name, spread in spreads.items() if name != widest)

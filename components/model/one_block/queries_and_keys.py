@@ -58,9 +58,12 @@ def queries_and_keys(
 ) -> QueriesAndKeys:
     """One pass through the blocks up to this one. `progress(done, total)` counts blocks.
 
-    Raises ValueError for a model that adds more to the scores than the products of queries and keys, IndexError for a block
-    that does not exist, and Cancelled between two blocks once `is_cancelled()` is true.
+    Raises ValueError for a model that adds more to the scores than the products of queries and keys, or whose tokens see only
+    those before them; IndexError for a block that does not exist; and Cancelled between two blocks once `is_cancelled()` is
+    true.
     """
+    if model.structure.is_causal:
+        raise ValueError(f"{model.structure.title} is a decoder, whose attention is not shown")
     if model.structure.adds_to_scores:
         raise ValueError(f"the scores of {model.structure.title} are more than products of queries and keys")
     if not 0 <= block < len(model.modules.blocks):

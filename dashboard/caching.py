@@ -205,6 +205,8 @@ def baseline(backend: Backend) -> Baselines:
     from components.retrieval.corpora.demo import demo_sentences
 
     def measured() -> Baselines:
+        if backend.structure.why_not("tokens"):
+            return not_measured(backend.facts.layers, backend.poolings)
         try:
             return measure_sample(backend.run, demo_sentences())
         except UserError as problem:

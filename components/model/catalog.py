@@ -183,7 +183,8 @@ CATALOG: tuple[ModelSpec, ...] = (
         "microsoft/deberta-v3-base",
         "hub",
         "DeBERTa v3 base",
-        "vectors for distances in each block; trained to detect replaced tokens",
+        # huggingface.co/microsoft/deberta-v3-small had only a pickle in March 2025 (keras-team/keras-hub issue 2125).
+        "vectors for distances in each block; its authors published it as a pickle, so convert it to safetensors first",
         "MIT",
         ModelFacts("deberta-v2", 12, 12, 768, 3072, 512, 128100, 0, 183_831_552),
         group="modern",

@@ -87,14 +87,14 @@ def chosen_models() -> list[Backend]:
     return [main] if reason else [main, second]
 
 
-def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> list[Backend]:
-    """Models beside the main one, loaded: those that are not available, or not yet, are missing, which is drawn.
+def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> dict[str, Backend]:
+    """Models beside the main one, loaded, by key: those that are not available, or not yet, are missing, which is drawn.
 
     They are loaded at the same time. `leave_out(key)` is called when a person chooses to continue without a model.
     """
     models, person = caching.models(), caching.person()
     jobs = {key: models.request(spec_of(key), person) for key in keys if not _is_unknown_link(key)}
-    loaded = []
+    loaded = {}
     with progress.one_bar():
         for key in keys:
             job = jobs.get(key)
@@ -107,8 +107,8 @@ def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> lis
             elif job.result is None:
                 _missing(key, job, leave_out)
             else:
-                loaded.append(job.result)
-    for backend in loaded:
+                loaded[key] = job.result
+    for backend in loaded.values():
         model_notes(backend)
     return loaded
 

@@ -50,7 +50,11 @@ def _label(key: str) -> str:
         return f"{run_title(key.removeprefix(RUN_PREFIX))} · trained here"
     spec = catalog_spec(key)
     # The whole in the label, because typing searches the labels.
-    return key if spec is None else f"{spec.title} · {wording.model_in_words(spec, _where(spec))}"
+    return (
+        key
+        if spec is None
+        else f"{spec.title}{wording.NBSP_DOT}{wording.model_in_words(spec, _where(spec), is_short=True)}"
+    )
 
 
 def _where(spec: ModelSpec) -> str:
@@ -90,6 +94,7 @@ def _models(page: str) -> None:
             on_change=_choose_model,
             args=(name,),
             accept_new_options=free,
+            filter_mode="contains",
             help=f"{help_text} Type to search by name, kind, size or licence."
             + (f" You can also type a Hugging Face hub id{folder}." if free else ""),
         )

@@ -73,19 +73,26 @@ def shortened(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[:most].rstrip()}…"
 
 
-def model_in_words(spec: ModelSpec, where: str) -> str:
-    """What a model of the catalog is, in short: "sentence encoder · 33 M parameters · MIT · 133 MB download".
+NBSP = "\u00a0"
+NBSP_DOT = f"{NBSP}· "
 
-    `where` says where its files are; a download gets its size. A licence that is not known is left out.
+
+def model_in_words(spec: ModelSpec, where: str, is_short: bool = False) -> str:
+    """What a model of the catalog is: "sentence encoder · 33 M parameters · MIT · 133 MB download".
+
+    `where` says where its files are; a download gets its size. A licence that is not known is left out. `is_short`: for a
+    list, without the words that explain the two numbers, and with lines that end after a dot.
     """
     parts = [] if spec.group is None else [GROUPS[spec.group]]
     if spec.facts is not None:
-        parts.append(f"{round(spec.facts.parameters / 1e6):,} M parameters")
+        millions = f"{round(spec.facts.parameters / 1e6):,}"
+        parts.append(f"{millions}{NBSP}M" if is_short else f"{millions} M parameters")
     if spec.licence is not None:
         parts.append(spec.licence.partition(";")[0])
-    is_download = where == "download" and spec.megabytes is not None
-    parts.append(f"{size(1e6 * (spec.megabytes or 0))} download" if is_download else where)
-    return " · ".join(parts)
+    if where == "download" and spec.megabytes is not None:
+        megabytes = size(1e6 * spec.megabytes)
+        where = megabytes.replace(" ", NBSP) if is_short else f"{megabytes} download"
+    return (NBSP_DOT if is_short else " · ").join([*parts, where])
 
 
 INCLUDED_CROSS_ENCODER = (

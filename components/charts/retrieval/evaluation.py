@@ -329,14 +329,18 @@ def agreement_curves(
 def agreement_bars(values: Sequence[tuple[str, float]], title: str, *, unit: str) -> go.Figure:
     """Correlations of runs without layers to compare, as bars from top to bottom: the model's first, in a colour of its own."""
     names, correlations = [theme.plain(name) for name, _ in values], [value for _, value in values]
+    most = max(map(abs, correlations))
     figure = go.Figure(
         go.Bar(
             x=np.array(correlations, np.float32),
             y=names,
             orientation="h",
             marker_color=[theme.BLUE] + [theme.PALETTE[1]] * (len(values) - 1),
-            text=[theme.number(value) for value in correlations],
-            textposition="auto",
+            # Where a bar is too short for its number, the hover and the table have it.
+            text=[theme.number(value) if value > most / 3 else "" for value in correlations],
+            textposition="inside",
+            insidetextanchor="end",
+            insidetextfont={"color": ["white"] + ["black"] * (len(values) - 1)},
             hovertemplate="%{y}: %{x:.4f}<extra></extra>",
         )
     )

@@ -98,18 +98,18 @@ def draw(main: Backend) -> None:
         keys = compared.choose()
         kind = cast("DepthCurve", controls.pick("depth_curve", "Curve", CURVES, width=210))
         curve = _choose(kind, sentences)
-    models = compared.named(main, keys)
+    models, every_name = compared.available(main, keys), list(compared.names(keys).values())
     traces = _traces(models)
     if not keys:
         st.info("Choose a model to compare with, above.")
     readers = {name: models[name] for name in traces}
     if curve is not None:
-        _curves(curve, readers, traces, list(models))
+        _curves(curve, readers, traces, every_name)
     messages.truncations(list(readers.values()), list(traces.values()))
     if readers:
         _pieces(readers, traces, 0 if curve is None else curve.of.sentence)
     compare_parts.draw(models)
-    compare_measured.draw(models)
+    compare_measured.draw(models, every_name)
 
 
 def _traces(models: Mapping[str, Backend]) -> dict[str, Trace]:

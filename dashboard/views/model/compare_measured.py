@@ -35,8 +35,11 @@ PRECISION: Resolved = "float32"
 MANY_LAYERS = 13  # of one model: with more, the cells have no numbers
 
 
-def draw(models: Mapping[str, Backend]) -> None:
-    """Recall@1 and speed of each model, then CKA of two of them; each as soon as it is there."""
+def draw(models: Mapping[str, Backend], every_name: Sequence[str]) -> None:
+    """Recall@1 and speed of each model, then CKA of two of them; each as soon as it is there.
+
+    `every_name` has those of models that are not available, or not yet: choices and colours count them too.
+    """
     pairs = demo_pairs()
     st.subheader("How well and how fast each model retrieves", anchor=False)
     place = st.container()
@@ -46,13 +49,13 @@ def draw(models: Mapping[str, Backend]) -> None:
     with place:
         speeds = {} if is_waiting else _speeds({name: models[name] for name in ready})
         if ready:
-            _retrieval(models, ready, speeds, pairs)
+            _retrieval({name: models[name] for name in ready}, ready, speeds, pairs, every_name)
             messages.cross_encoder_note(list(models.values()))
     st.subheader("How alike the layers of two models are", anchor=False)
-    if len(models) < 2:
+    if len(every_name) < 2:
         st.caption("Choose a second model to compare its layers with these.")
         return
-    _layers(models, ready, pairs)
+    _layers(models, ready, every_name)
 
 
 def demo_pairs() -> Pairs:
@@ -95,10 +98,10 @@ def _retrieval(
     ready: Mapping[str, PairIndexes],
     speeds: Mapping[str, tuple[float, bool]],
     pairs: Pairs,
+    every_name: Sequence[str],
 ) -> None:
     """The table of Recall@1 and speed, and the figure of Recall@1 by depth, of the models that are ready."""
-    lines, by_layer, colours = [], {}, {name: number for number, name in enumerate(models)}
-    models = {name: models[name] for name in ready}
+    lines, by_layer = [], {}
     for name, model in models.items():
         layer, pooling, ranks = model.facts.layers, model.own_pooling, ready[name].ranks
         estimate = metrics.interval(metrics.recall(ranks.of(layer, pooling), 1))
@@ -126,7 +129,7 @@ def _retrieval(
             y_title="Recall@1 (%)",
             decimals=1,
             y_range=(-3.0, 103.0),
-            styles=[colours[name] for name in by_layer],
+            styles=[every_name.index(name) for name in by_layer],
         ),
         key="compare_recall",
         code=snippets.recall_by_layer(
@@ -179,9 +182,8 @@ def _collection() -> snippets.Collection:
     return snippets.pairs(current.code_of(current.demo()), pair_runs.QUERY_COLUMN)
 
 
-def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], pairs: Pairs) -> None:
+def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], names: Sequence[str]) -> None:
     """CKA of all layers of one model with all layers of another, over the sentences of the demo."""
-    names = list(models)
     offered = {f"{a}-{b}": (names[a], names[b]) for a, b in combinations(range(len(names)), 2)}
     chosen = "0-1"
     if len(offered) > 1:

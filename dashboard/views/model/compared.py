@@ -63,15 +63,22 @@ def leave_out(key: str) -> None:
     state.put("compared_models", tuple(other for other in (default() if chosen is None else chosen) if other != key))
 
 
-def named(main: Backend, keys: Sequence[str]) -> dict[str, Backend]:
-    """The main model and those of the other models that are available, by names that are all different.
+def names(keys: Sequence[str]) -> dict[str, str]:
+    """What the page calls the session's own model and the others, all different, by their keys."""
+    found: dict[str, str] = {}
+    for key in (state.get("model"), *keys):
+        title, number = spec_of(key).title, 2
+        while title in found.values():
+            title, number = f"{spec_of(key).title} ({number})", number + 1
+        found[key] = title
+    return found
+
+
+def available(main: Backend, keys: Sequence[str]) -> dict[str, Backend]:
+    """The main model and those of the others that are available, by name.
 
     What the others wait for, or why they are not available, is drawn.
     """
-    found: dict[str, Backend] = {}
-    for backend in (main, *model_gate.further_models(keys, leave_out)):
-        title, number = backend.spec.title, 2
-        while title in found:
-            title, number = f"{backend.spec.title} ({number})", number + 1
-        found[title] = backend
-    return found
+    called = names(keys)
+    models = {state.get("model"): main, **model_gate.further_models(keys, leave_out)}
+    return {called[key]: model for key, model in models.items()}

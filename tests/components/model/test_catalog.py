@@ -26,6 +26,8 @@ from transformers import (
     MPNetModel,
     NomicBertConfig,
     NomicBertModel,
+    Qwen3Config,
+    Qwen3Model,
     RobertaConfig,
     RobertaModel,
 )
@@ -72,6 +74,8 @@ def model_of(facts):
             return NomicBertModel(NomicBertConfig(**sizes, type_vocab_size=facts.segments))
         if facts.architecture == "eurobert":
             return EuroBertModel(EuroBertConfig(**sizes))
+        if facts.architecture == "qwen3":  # eight pairs of heads share their keys, and a head has 128 numbers
+            return Qwen3Model(Qwen3Config(**sizes, num_key_value_heads=8, head_dim=128))
         if facts.architecture == "albert":
             return AlbertModel(AlbertConfig(**sizes, embedding_size=128, type_vocab_size=facts.segments))
         assert facts.architecture == "distilbert"

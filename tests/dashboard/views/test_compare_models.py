@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from components.analysis.pooling import pool
 from components.analysis.similarity.cka import layer_cka
 from components.arrays import cosine
+from components.charts import theme
 from components.model.backend import Backend
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
@@ -187,6 +188,16 @@ def test_a_model_that_cannot_be_loaded_is_named_and_the_others_go_on(open_page: 
     assert "could not be loaded" not in texts(app)
 
 
+def test_the_chosen_layers_wait_for_a_model_that_is_not_loaded(open_page: Open, folders: list[str]) -> None:
+    app = compared(open_page, [folders[0], "google-bert/bert-base-uncased", folders[1]], cka="0-1")
+    assert app.selectbox(key="w_cka_pair").value == "0-1"
+    assert "It is computed once the vectors of both models are there." in texts(app)
+    app = compared(open_page, [folders[0], "google-bert/bert-base-uncased", folders[1]], cka="0-2")
+    assert z(app, "compare_cka").shape == (4, 4)
+    colours = [trace["line"]["color"] for trace in figure(app, "compare_recall")["data"]]
+    assert colours == [theme.PALETTE[0], theme.PALETTE[2]]
+
+
 def test_a_link_to_an_unknown_model_asks_first(open_page: Open, folders: list[str]) -> None:
     app = compared(open_page, [folders[0], "somebody/model", folders[1]])
     assert "This link asks for somebody/model" in texts(app).replace("\\", "")
@@ -198,7 +209,7 @@ def test_it_begins_with_the_second_model_or_an_included_one(
     open_page: Open, folders: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requested: list[tuple[str, ...]] = []
-    monkeypatch.setattr(model_gate, "further_models", lambda keys, leave_out: requested.append(tuple(keys)) or [])
+    monkeypatch.setattr(model_gate, "further_models", lambda keys, leave_out: requested.append(tuple(keys)) or {})
     settled(open_page("model", view="compare", m=folders[0], s=TEXTS))
     assert set(requested) == {("embedded",)}
     requested.clear()

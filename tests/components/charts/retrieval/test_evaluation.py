@@ -298,6 +298,6 @@ def test_agreement_bars_name_each_run_with_its_value():
     (bars,) = figure.data
     assert list(bars.y) == ["a &lt;b&gt; model", "BM25"]
     np.testing.assert_allclose(bars.x, [0.5, -0.125])
-    assert list(bars.text) == ["0.500", "\N{MINUS SIGN}0.125"]
+    assert list(bars.text) == ["0.500", ""]  # too short for a number
     assert bars.marker.color[0] != bars.marker.color[1]
     assert figure.layout.yaxis.autorange == "reversed"

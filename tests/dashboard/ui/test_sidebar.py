@@ -1,0 +1,39 @@
+"""The choice of models: groups, and labels by which typing finds them."""
+
+from __future__ import annotations
+
+from components.model.catalog import CATALOG, GROUPS, catalog_spec
+from dashboard.ui.wording import model_in_words
+from tests.dashboard.conftest import Open
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+def test_what_a_model_is_in_words() -> None:
+    bge = catalog_spec("BAAI/bge-small-en-v1.5")
+    assert bge is not None
+    assert model_in_words(bge, "download") == "sentence encoder · 33 M parameters · MIT · 133 MB download"
+    assert plain(model_in_words(bge, "download", is_short=True)) == "sentence encoder · 33 M · MIT · 133 MB"
+    assert model_in_words(bge, "cached") == "sentence encoder · 33 M parameters · MIT · cached"
+    biobert = catalog_spec("dmis-lab/biobert-v1.1")
+    assert biobert is not None
+    assert model_in_words(biobert, "download") == "classic encoder · 108 M parameters · 433 MB download"
+
+
+def test_the_list_is_grouped_and_says_kind_size_and_licence(open_page: Open) -> None:
+    app = open_page("search")
+    labels = [plain(label) for label in app.selectbox(key="w_model").options]
+    assert labels[:2] == [
+        "all-MiniLM-L6-v2 · sentence encoder · 23 M · Apache-2.0 · included",
+        "MiniLM cross-encoder · cross-encoder · 23 M · Apache-2.0 · included",
+    ]
+    assert len(labels) == len(CATALOG)
+    kinds = [label.split(" · ")[1] for label in labels[2:]]
+    assert list(dict.fromkeys(kinds)) == list(GROUPS.values())
+    assert kinds == sorted(kinds, key=list(GROUPS.values()).index)
+    assert "potion base 8M · static vectors · 8 M · MIT · 30 MB" in labels
+    scorers = [plain(label) for label in app.selectbox(key="w_cross_encoder").options]
+    assert all(" · cross-encoder · " in label for label in scorers)
+    assert "Sentence encoder · 23 M parameters · Apache-2.0 · included" in [item.value for item in app.sidebar.caption]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from components.jobs import Job
+    from components.model.architecture.structure import Offer
     from components.model.backend import Backend
     from components.model.catalog import ModelSpec
 
@@ -32,8 +33,11 @@ def main_model() -> Backend:
     return job.result
 
 
-def second_model() -> Backend | None:
-    """The model to compare with, loaded; None if none is chosen, or if it is not available, which a message explains."""
+def second_model(needed: Offer = "texts") -> Backend | None:
+    """The model to compare with, loaded; None if none is chosen, or if it is not available, which a message explains.
+
+    `needed` is what of it is compared: a model that lacks it is left out, with the reason.
+    """
     key = state.get("model2")
     if not key:
         return None
@@ -50,6 +54,10 @@ def second_model() -> Backend | None:
             st.markdown(f"##### The second model, {escape(spec_of(key).title)}, could not be loaded")
             progress.explain_end(job, doing="loading the second model")
             _retry_buttons(job, "model2", "", "Continue with one model")
+        return None
+    reason = job.result.structure.why_not(needed)
+    if reason:
+        st.info(f"**{escape(job.result.spec.title)}** is not compared here. It {reason}.")
         return None
     model_notes(job.result)
     return job.result
@@ -77,14 +85,10 @@ def cross_encoder() -> Backend | None:
 
 
 def chosen_models() -> list[Backend]:
-    """The main model, and the second one if it is chosen and available."""
-    main, second = main_model(), second_model()
-    if second is None:
-        return [main]
-    reason = second.structure.why_not("blocks")
-    if reason and not main.structure.why_not("blocks"):
-        st.info(f"**{escape(second.spec.title)}** is not compared here: it {reason}.")
-    return [main] if reason else [main, second]
+    """The main model, and the second one if it is chosen, available, and has blocks too."""
+    main = main_model()
+    second = None if main.structure.why_not("blocks") else second_model("blocks")  # else the page says why it is empty
+    return [main] if second is None else [main, second]
 
 
 def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> dict[str, Backend]:

@@ -80,7 +80,7 @@ def test_other_pages_open_and_the_second_model_is_left_out_where_blocks_are_comp
 ) -> None:
     app = open_page("layers", m=str(tiny_folder("bert")), m2=str(folder), s=TEXTS)
     assert not app.exception
-    assert "is not compared here: it has no blocks" in texts(app)
+    assert "is not compared here. It has no blocks" in texts(app)
     assert figures(app)
     app.session_state["model"] = str(folder)
     for page in ("lessons", "about"):

@@ -269,7 +269,7 @@ def other_encoders(
 ) -> list[Ranker]:
     """The same, learnt from the vectors of the second model, and from those of a file of another model."""
     rankers = []
-    second = model_gate.second_model()
+    second = model_gate.second_model("blocks")
 
     def at(last: int) -> Choice:
         """The same layer in a model with another number of layers: its last for the last."""

@@ -69,6 +69,7 @@ log = logging.getLogger(__name__)
 _VISITOR = "_visitor"  # session key
 _MARK = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID
 CALIBRATED_SENTENCES = 1_000  # of a corpus: up to 499,500 pairs
+MODELS_KEPT = 4  # in memory: as many as the Model page compares
 NICENESS = 5  # of long work beside pages that are drawn
 LANES = {
     "models": Lane(workers=4),
@@ -159,7 +160,7 @@ def traces() -> TraceStore:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def models() -> ModelLoader:
     """The models in memory, and those being loaded."""
-    return ModelLoader(queue(), traces(), after_load=_after_load)
+    return ModelLoader(queue(), traces(), MODELS_KEPT, _after_load)
 
 
 # What else is done with a model once it is loaded, by name. warm_up fills it: this module must not import dashboard.jobs.

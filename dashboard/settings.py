@@ -165,6 +165,15 @@ def _model(name: str, short: str, default: str, pages: tuple[str, ...] = PAGES, 
     return Setting(name, short, default, parse, lambda value: [value], pages, shared=True, words=words)
 
 
+def _parse_models(values: list[str]) -> tuple[str, ...]:
+    """The keys of models to compare; a single empty text stands for none."""
+    if values == [""]:
+        return ()
+    if len(values) > MOST_COMPARED - 1:
+        raise ValueError(f"there are more than {MOST_COMPARED - 1}")
+    return tuple(dict.fromkeys(allowed_model(value) for value in values))
+
+
 def clean_sentences(lines: list[str]) -> tuple[str, ...]:
     """Lines as sentences, without empty lines and with invalid characters replaced; nothing else is changed."""
     return tuple(clean_text(line) for line in lines if line.strip())
@@ -254,6 +263,7 @@ def _layers_view() -> Setting:
     return replace(setting, parse=lambda values: "across" if values == ["tokens"] else setting.parse(values))
 
 
+MOST_COMPARED = 4  # models beside each other, the session's own included
 MOST_RUNS = 24
 MOST_QUERIES = 1_000  # searched at once
 LEAST_PAIRS, MOST_PAIRS = 10, 1_000  # of similar sentences
@@ -328,7 +338,23 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), TOKENS, words="kind of vocabulary search"),
     replace(_choice("other_tokenizer", "with", ("bytes", "characters", "model"), TOKENS), default=None),
     # Model
-    _choice("model_view", "view", ("facts", "vectors", "zero", "catalog"), MODEL),
+    _choice("model_view", "view", ("facts", "vectors", "zero", "inner", "compare", "catalog"), MODEL),
+    _number("inner_block", "fb", 0, 1_000, MODEL, words="block"),
+    # None: the second model, or else an included one
+    Setting(
+        "compared_models",
+        "with",
+        None,
+        _parse_models,
+        lambda value: list(value) or [""],
+        MODEL,
+        words="compared models",
+    ),
+    _choice("depth_curve", "cv", ("tokens", "words", "sentences", "steps"), MODEL, words="curve"),
+    _number("depth_first_word", "w1", None, 100_000, MODEL, words="first word"),  # counted from 0 in its sentence
+    _number("depth_second_word", "w2", None, 100_000, MODEL, words="second word"),
+    _number("depth_other_sentence", "n2", None, MAX_SENTENCES - 1, MODEL, words="second sentence"),
+    _choice("cka_pair", "cka", ("0-1", "0-2", "0-3", "1-2", "1-3", "2-3"), MODEL, words="compared layers"),
     _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *MAP, *SEARCH, *EVALUATE, *WHY)),
     # Layers
     _layers_view(),
@@ -341,7 +367,7 @@ SETTINGS: tuple[Setting, ...] = (
     _flag("include_special", "sp", True, (*LAYERS, *HEATMAPS, *MAP), words="special tokens"),
     _flag("centred", "c", False, LAYERS, words="centred vectors"),
     _flag("show_baseline", "b", True, LAYERS, words="baseline"),
-    _flag("percentiles", "pct", False, (*LAYERS, *HEATMAPS, *SEARCH)),
+    _flag("percentiles", "pct", False, (*MODEL, *LAYERS, *HEATMAPS, *SEARCH)),
     # Sentences A and B of a pair (A counts from 0; B counts from 1, and 0 stands for none). Heatmaps and Attention read
     # them as one input as soon as there is a B; Tokens and Map show all sentences too, so that they need `reading`.
     replace(_number("sentence_a", "sa", 0, MAX_SENTENCES - 1, WITH_PAIRS, words="sentence A"), shared=True),
@@ -361,7 +387,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice(
         "attention_view",
         "view",
-        ("head", "model", "neuron", "matrix", "glance", "patterns", "flow", "mask"),
+        ("head", "model", "neuron", "scores", "matrix", "glance", "patterns", "flow", "mask"),
         ATTENTION,
     ),
     # None: the head with the clearest pattern
@@ -382,6 +408,9 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("flow_figure", "ff", ("token", "all"), ATTENTION, words="figure"),
     _choice("flow_heads", "fh", ("together", "one"), ATTENTION, words="heads"),
     _number("masked", "mp", None, 100_000, ATTENTION, words="masked token"),
+    _number("score_query", "sq", None, 100_000, ATTENTION, words="query"),
+    _number("score_key", "sk", None, 100_000, ATTENTION, words="key of the curve"),
+    _choice("long_cells", "cell", ("max", "mean"), ATTENTION, words="value of a cell"),
     _flag("flow_special", "fs", False, ATTENTION, words="special tokens"),
     _flag("mask_word", "mw", False, ATTENTION, words="whole word"),
     # Map

@@ -31,6 +31,7 @@ PACKED = "z"  # the key of long texts in an address that would be too long witho
 LONG = 80  # characters of a setting's texts that are packed, and left out if that is not enough
 
 MODELS = ("model", "model2", "cross_encoder")  # the settings that name a model
+COMPARED = "compared_models"  # the setting that names several
 MOST_NAMED = 3  # keys or values of a link that a notice names
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -177,9 +178,21 @@ def _take(setting: Setting, texts: list[str]) -> str:
     except (ValueError, UserError) as problem:
         st.session_state.pop(setting.name, None)
         return str(problem).rstrip(".")
-    if setting.name in MODELS:
-        st.session_state.setdefault("_linked_models", set()).add(get(setting.name))
+    if setting.name in MODELS or setting.name == COMPARED:
+        st.session_state.setdefault("_linked_models", set()).update(_models_of(setting.name))
     return ""
+
+
+def _models_of(name: str) -> tuple[str, ...]:
+    """The keys of the models that a setting names."""
+    value = get(name)
+    return () if not value else value if isinstance(value, tuple) else (value,)
+
+
+def named_models() -> dict[str, str]:
+    """The key of each model that this session has chosen, by the setting that names it; of several, with its number."""
+    found = {name: get(name) for name in MODELS if get(name)}
+    return found | {f"{COMPARED} {number}": key for number, key in enumerate(_models_of(COMPARED), start=1)}
 
 
 def chosen() -> dict[str, list[str]]:

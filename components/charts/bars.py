@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -19,6 +19,8 @@ _PART_COLOURS = {
     "layer norm": theme.GREY,
     "relative positions": theme.SKY,
     "pooler": theme.PURPLE,
+    "embeddings": theme.BLUE,
+    "norms": theme.GREY,
     "before the block": theme.GREY,
     "added by attention": theme.ORANGE,
     "added by feed-forward": theme.VERMILION,
@@ -29,10 +31,17 @@ _PART_COLOURS = {
 }
 
 
-def parameter_bars(groups: Sequence[str], parts: Sequence[str], counts: Sequence[int], title: str) -> go.Figure:
+def parameter_bars(
+    groups: Sequence[str],
+    parts: Sequence[str],
+    counts: Sequence[int],
+    title: str,
+    uses: Mapping[str, int] | None = None,
+) -> go.Figure:
     """Parameters by group (one bar each, from top to bottom) and part (colours).
 
-    `groups`, `parts` and `counts` are aligned: one row for each part of a group.
+    `groups`, `parts` and `counts` are aligned: one row for each part of a group. Of groups whose parameters are used several
+    times, by their number of `uses`, hatched bars show the further uses: what as many groups of their own would add.
     """
     order = list(dict.fromkeys(groups))
     total = sum(counts)
@@ -48,11 +57,52 @@ def parameter_bars(groups: Sequence[str], parts: Sequence[str], counts: Sequence
             customdata=[100 * counts[i] / total for i in rows],
             hovertemplate=f"%{{y}}, {part}<br>%{{x:,}} parameters (%{{customdata:.1f}} %)<extra></extra>",
         )
+    again = {name: number - 1 for name, number in (uses or {}).items() if number > 1}
+    if again:
+        figure.add_bar(
+            y=list(again),
+            x=[
+                number * sum(count for group, count in zip(groups, counts, strict=True) if group == name)
+                for name, number in again.items()
+            ],
+            name="the same again (not stored)",
+            orientation="h",
+            marker={
+                "color": "rgba(133,139,149,0.15)",
+                "pattern": {"shape": "/", "fgcolor": theme.GREY, "size": 8, "solidity": 0.2},
+                "line": {"color": theme.GREY, "width": 1},
+            },
+            customdata=list(again.values()),
+            hovertemplate="%{y}: used %{customdata} times more<br>own blocks would add %{x:,} parameters<extra></extra>",
+        )
     figure.update_layout(barmode="stack", bargap=0.25)
     theme.legend_below(figure)
     figure.update_yaxes(title="part of the model", categoryorder="array", categoryarray=order[::-1], showgrid=False)
     figure.update_xaxes(title="parameters", tickformat="~s")
-    return theme.finish(figure, title, 170 + 26 * len(order))
+    # The legend of a phone has a line for each part: few bars need room too.
+    return theme.finish(figure, title, max(330, 170 + 26 * len(order)) + (90 if again else 0))
+
+
+def models_by_part(models: Sequence[str], parts: Sequence[Mapping[str, int]], title: str) -> go.Figure:
+    """The parameters of some models, one bar each from top to bottom, by part (colours); `parts` [model] are counts."""
+    names = [theme.plain(model, 34) for model in models]
+    figure = go.Figure()
+    for part in dict.fromkeys(name for counts in parts for name in counts):
+        rows = [row for row, counts in enumerate(parts) if counts.get(part)]
+        figure.add_bar(
+            y=[names[row] for row in rows],
+            x=[parts[row][part] for row in rows],
+            name=part,
+            orientation="h",
+            marker_color=_PART_COLOURS.get(part, theme.OLIVE),
+            customdata=[100 * parts[row][part] / sum(parts[row].values()) for row in rows],
+            hovertemplate=f"%{{y}}, {part}<br>%{{x:,}} parameters (%{{customdata:.1f}} % of the model)<extra></extra>",
+        )
+    figure.update_layout(barmode="stack", bargap=0.3)
+    theme.legend_below(figure, shown=True)
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], showgrid=False)
+    figure.update_xaxes(title="parameters", tickformat="~s")
+    return theme.finish(figure, title, 180 + 44 * len(models))
 
 
 MANY_TOKENS = 64

@@ -61,6 +61,49 @@ def layer_curves(
     return theme.finish(figure, title, 440)
 
 
+def depth_curves(
+    values: Sequence[np.ndarray],
+    labels: Sequence[str],
+    title: str,
+    *,
+    y_title: str,
+    decimals: int = 3,
+    y_range: tuple[float, float] | None = None,
+    styles: Sequence[int] | None = None,
+) -> go.Figure:
+    """One line for each model over relative depth: `values` [model][layer 0..L], each with an L of its own.
+
+    Layer l stands at l / L. Triangles mark the lowest and the highest layer of each curve; NaN leaves a gap. `styles` are
+    the numbers of the curves' styles, so that a model has one style in several figures; by default they are counted from 0.
+    """
+    traces = []
+    for index, row, label in zip(range(len(values)) if styles is None else styles, values, labels, strict=True):
+        last, name = len(row) - 1, theme.plain(label)
+        traces.append(
+            {
+                "x": np.arange(len(row)) / max(1, last),
+                "y": np.asarray(row, np.float32),
+                "name": name,
+                "mode": "lines+markers",
+                "line": theme.line_style(index),
+                "marker": _extremes(row, index),
+                "customdata": np.arange(len(row)),
+                "hovertemplate": f"{name}<br>layer %{{customdata}} of {last}, depth %{{x:.2f}}: "
+                f"%{{y:.{decimals}f}}<extra></extra>",
+            }
+        )
+    figure = go.Figure(traces)
+    figure.layout.xaxis = {
+        "title": {"text": "relative depth (1 = last layer)"},
+        "range": (-0.03, 1.03),
+        "dtick": 0.25,
+        "zeroline": False,
+    }
+    figure.layout.yaxis = {"title": {"text": y_title}, "range": y_range, "zeroline": False}
+    theme.legend_below(figure, shown=True)
+    return theme.finish(figure, title, 420)
+
+
 MANY_LINES = 64
 
 

@@ -15,6 +15,8 @@ from components.charts import theme
 from components.charts.cells import number_readably
 from components.charts.heatmap import hover_of, written
 
+Border = Sequence[tuple[float, float]]  # a line of points (column, row); cell n reaches from n - 0.5 to n + 0.5
+
 MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
 NUMBERED = 16  # bars: with more, their numbers would run into each other
 SQUARE_FROM = 20  # tokens: with fewer, cells are as wide as the column allows
@@ -49,6 +51,7 @@ def token_matrix(
     second_text: int | None = None,
     narrow: bool = False,
     plot_height: int | None = None,
+    borders: Sequence[Border] = (),
 ) -> go.Figure:
     """A matrix [row, column] as colour, row 0 on top; NaN stays empty. From SQUARE_FROM tokens on, cells are square.
 
@@ -61,7 +64,8 @@ def token_matrix(
     the column with which a pair's second text begins: lines part the texts, and a frame marks the first's rows in the
     second's columns. `narrow`: for
     a quarter of a page, with square cells, few and short labels, and no names of the axes.
-    `plot_height` in pixels replaces the height that fits the number of tokens.
+    `plot_height` in pixels replaces the height that fits the number of tokens. `borders` are lines between cells, see
+    `window_borders`.
     """
     hover, hints = hover_of(np.asarray(matrix), value)
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
@@ -70,8 +74,8 @@ def token_matrix(
     most = max(n_rows, n_columns)
     is_square = narrow or most >= SQUARE_FROM
     axis = {"type": "category", "showgrid": False, "constrain": "domain"}
-    x_axis = {**axis, **_ticks(column_labels, narrow), **({} if upright else {"tickangle": 0})}
-    y_axis = {**axis, **_ticks(row_labels, narrow), "tickangle": 0, "autorange": "reversed"}
+    x_axis = {**axis, **ticks(column_labels, narrow), **({} if upright else {"tickangle": 0})}
+    y_axis = {**axis, **ticks(row_labels, narrow), "tickangle": 0, "autorange": "reversed"}
     # Where the page is narrower than the figure is high, the room left is below.
     y_axis |= {"constraintoward": "top", "scaleanchor": "x" if is_square else None}
     names = ({}, {}) if narrow else ({"title": {"text": columns}}, {"title": {"text": rows}})
@@ -95,6 +99,9 @@ def token_matrix(
     number_readably(figure)
     if second_text is not None and 0 < second_text < min(n_rows, n_columns):
         _part(figure, second_text - 0.5, n_rows - 0.5, n_columns - 0.5)
+    for border in borders:
+        path = "M" + "L".join(f"{column:g},{row:g}" for column, row in border)
+        figure.add_shape(type="path", path=path, line={"color": theme.ORANGE, "width": 2})
     plot = _NARROW_PLOT if narrow else _PLOT * n_rows / most if is_square else min(_PLOT, 26 * n_rows)
     plot = plot_height or plot
     longest = max((min(len(label), _NARROW_LABEL if narrow else _LABEL) for label in column_labels), default=0)
@@ -129,7 +136,7 @@ def _part(figure: go.Figure, between: float, last_row: float, last_column: float
     )
 
 
-def _ticks(labels: Sequence[str], narrow: bool = False) -> dict[str, object]:
+def ticks(labels: Sequence[str], narrow: bool = False) -> dict[str, object]:
     """Upright labels, thinned and truncated; `tickvals` are the whole labels as they are drawn."""
     shown = labels[:: -(-len(labels) // (_NARROW_TICKS if narrow else MAX_TICKS))]
     length = _NARROW_LABEL if narrow else _LABEL
@@ -139,6 +146,34 @@ def _ticks(labels: Sequence[str], narrow: bool = False) -> dict[str, object]:
         "ticktext": [theme.plain(label, length) for label in shown],
         "tickangle": -90,
     }
+
+
+def window_borders(rows: Sequence[int], columns: Sequence[int], window: int) -> list[Border]:
+    """The borders of the cells at most `window` positions off the diagonal, as stairs; none where all cells are within.
+
+    `rows` and `columns` are the positions of the matrix's tokens, ascending.
+    """
+    places, kept = np.asarray(rows), np.asarray(columns)
+    borders: list[Border] = []
+    for edges in (np.searchsorted(kept, places - window, "left"), np.searchsorted(kept, places + window, "right")):
+        stairs = [(edge - 0.5, row + half) for row, edge in enumerate(edges.tolist()) for half in (-0.5, 0.5)]
+        # Only where there are cells on both sides of it, and the steps to the edges.
+        inner = [place for place, (column, _) in enumerate(stairs) if -0.5 < column < len(kept) - 0.5]
+        if inner:
+            borders.append(stairs[max(0, inner[0] - 1) : inner[-1] + 2])
+    return borders
+
+
+def coarse_borders(cells: int, reach: float) -> list[Border]:
+    """The borders of a window as straight lines across a matrix of `cells` cells that each hold several tokens.
+
+    `reach` is the window in cells.
+    """
+    last = cells - 1
+    return [
+        [(-0.5, reach - 0.5), (last + 0.5 - reach, last + 0.5)],
+        [(reach - 0.5, -0.5), (last + 0.5, last + 0.5 - reach)],
+    ]
 
 
 def side_by_side_limits(*matrices: np.ndarray) -> tuple[float, float]:
@@ -176,6 +211,14 @@ def shrink(values: np.ndarray, factor: int) -> np.ndarray:
     return np.stack(
         [np.maximum.reduceat(np.maximum.reduceat(block, starts, axis=-2), starts, axis=-1) for block in values]
     )
+
+
+def mean_cells(values: np.ndarray, factor: int) -> np.ndarray:
+    """[row, column] with fewer cells: each is the mean of `factor` x `factor` cells, the last ones of those that remain."""
+    starts = [np.arange(0, size, factor) for size in values.shape]
+    counts = [np.diff(np.append(start, size)) for start, size in zip(starts, values.shape, strict=True)]
+    sums = np.add.reduceat(np.add.reduceat(values, starts[0], axis=0), starts[1], axis=1)
+    return np.asarray(sums / (counts[0][:, None] * counts[1]))
 
 
 def key_bars(
@@ -218,7 +261,7 @@ def key_bars(
     figure.update_layout(barmode="overlay")
     theme.legend_below(figure, shown=itself is not None)
     figure.update_xaxes(
-        title=theme.plain(keys), type="category", categoryorder="array", categoryarray=names, **_ticks(labels)
+        title=theme.plain(keys), type="category", categoryorder="array", categoryarray=names, **ticks(labels)
     )
     figure.update_yaxes(title=value)
     return theme.finish(figure, title, 320 if itself is None else 400)

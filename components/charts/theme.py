@@ -85,7 +85,7 @@ def limits_of(values: np.ndarray, limits: tuple[float, float] | None = None) -> 
 def heatmap(
     matrix: np.ndarray,
     x: Sequence[object],
-    y: Sequence[str],
+    y: Sequence[object],
     value: str,
     limits: tuple[float, float] | None,
     **options: Any,

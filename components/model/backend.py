@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from components.arrays import Float32, Int64, read_only
+from components.arrays import Float32, Float64, Int64, read_only
 from components.errors import InputError, UserError
 from components.jobs import IsCancelled, ReportProgress
 from components.model import device, inside, loading
@@ -40,6 +40,9 @@ from components.model.inside import InsideBlocks, OutputProjection
 from components.model.interventions.activations import activations
 from components.model.interventions.patched import patched_logits, patched_vectors
 from components.model.loaded import LoadedModel, numpy_of, stacked
+from components.model.one_block import feed_forward as inner_dimensions
+from components.model.one_block.feed_forward import FeedForward
+from components.model.one_block.queries_and_keys import QueriesAndKeys, queries_and_keys
 from components.model.store import TraceStore
 from components.model.tokenization import Truncation, check_texts
 from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace
@@ -130,6 +133,11 @@ class Backend:
         self._block_norms: BlockNorms | None = None
 
     @property
+    def head_size(self) -> int:
+        """How many numbers a head's query, key or value has, in a model with blocks."""
+        return int(self.loaded.modules.blocks[0].attention_dense.in_features) // self.facts.heads
+
+    @property
     def forward_passes(self) -> int:
         """Passes run so far, of traces and bulk vectors alike."""
         return self.loaded.forward_passes
@@ -189,13 +197,69 @@ class Backend:
     ) -> InsideBlocks:
         """What happens inside each block for one sentence or pair: one pass, kept in the store like a trace.
 
-        Without `attentions` the pass takes the fast path. `score_terms`: also the terms of disentangled attention, where the
-        model has them; each is as large as the attentions. Raises InputError under the same conditions as `trace`.
+        Without `attentions` the pass takes the fast path. `score_terms`: also the terms for positions that are added to the
+        scores, where the model has some; each is as large as the attentions. Raises InputError under the same conditions as
+        `trace`.
         """
         check_texts([text], [pair])
-        terms = score_terms and self.structure.has_disentangled_terms
+        terms = score_terms and self.structure.adds_to_scores
         key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length, attentions, terms)
         return self.store.get(key, lambda: self._run_inside(text, pair, max_length, attentions, terms))
+
+    def feed_forward(self, text: str, pair: str | None = None, max_length: int | None = None) -> FeedForward:
+        """The inner dimensions of each block's feed-forward part for one sentence or pair: one pass, kept like a trace.
+
+        Raises InputError under the same conditions as `trace`.
+        """
+        check_texts([text], [pair])
+        key = ("feed forward", self.spec.key, self.revision, str(self.device), text, pair, max_length)
+
+        def run() -> FeedForward:
+            (sentence,) = self.tokenize([text], [pair], max_length)
+            size = inner_dimensions.size_in_bytes(self.loaded, len(sentence))
+            self._refuse_beyond_the_store(size, 1, len(sentence))
+            return inner_dimensions.feed_forward(self.loaded, sentence)
+
+        return self.store.get(key, run)
+
+    def queries_and_keys(
+        self,
+        text: str,
+        pair: str | None,
+        block: int,
+        max_length: int | None = None,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> QueriesAndKeys:
+        """Queries and keys of one block, for inputs whose attentions would not fit; a pass through the blocks up to it.
+
+        Not kept: the job that computes it is. Raises InputError under the same conditions as `trace`, and as
+        `one_block.queries_and_keys` does.
+        """
+        check_texts([text], [pair])
+        (sentence,) = self.tokenize([text], [pair], max_length)
+        return queries_and_keys(self.loaded, sentence, block, progress, is_cancelled)
+
+    def rotation_speeds(self, block: int) -> Float64:
+        """By how many radians a block turns each pair of dimensions of queries and keys from one position to the next, [pair].
+
+        Dimension d and d + head_dim / 2 are a pair. Raises ValueError for a model whose positions do not enter by rotation,
+        IndexError for a block that does not exist.
+        """
+        rotations = self.loaded.modules.rotations
+        if rotations is None:
+            raise ValueError(f"{self.structure.title} does not rotate queries and keys")
+        with torch.inference_mode():
+            cosines, sines = (numpy_of(part)[1].astype(np.float64) for part in rotations(2)[block])
+        return read_only(np.arctan2(sines, cosines)[: len(cosines) // 2])
+
+    def attention_bytes(self, tokens: int) -> int:
+        """The size of the attentions of all blocks and heads for one input of so many tokens."""
+        return 4 * tokens * tokens * self.facts.heads * self.facts.layers
+
+    def fits(self, tokens: int) -> bool:
+        """Whether a trace of one input of so many tokens, with its attentions, fits into the store."""
+        return self._trace_bytes((1, tokens), TraceOptions(attentions=True)) <= self.store.limit
 
     def tokenize(
         self,
@@ -279,7 +343,7 @@ class Backend:
         self.loaded.need("blocks" if options.attentions else "tokens")
         sentences = self.tokenize(texts, pairs, options.max_length)
         ids, mask, segments = self.tokenization.arrays(sentences)
-        self._check_size(ids.shape, options)
+        self._refuse_beyond_the_store(self._trace_bytes(ids.shape, options), *ids.shape)
         tensors = self.loaded.tensors(ids, mask, segments)
         module = self._module(options)
         with self.loaded.forward_pass():
@@ -316,7 +380,8 @@ class Backend:
         self.loaded.need("blocks")
         sentences = self.tokenize([text], [pair], max_length)
         tokens = len(sentences[0])
-        size = inside.size_in_bytes(self.facts, tokens, attentions, inside.TERMS_OF_SCORES if terms else 0)
+        kept_terms = inside.terms_of(self.structure) if terms else 0
+        size = inside.size_in_bytes(self.facts, tokens, attentions, kept_terms, self.head_size)
         self._refuse_beyond_the_store(size, 1, tokens)
         tensors = self.loaded.tensors(*self.tokenization.arrays(sentences))
         module = self._module(TraceOptions(attentions=attentions))
@@ -326,17 +391,17 @@ class Backend:
             arrays: Any = inside.run_with_hooks(module, tensors, attentions, terms)
         return InsideBlocks(sentence=sentences[0], projection=self._projection, **arrays)
 
-    def _check_size(self, shape: tuple[int, ...], options: TraceOptions) -> None:
+    def _trace_bytes(self, shape: tuple[int, ...], options: TraceOptions) -> int:
         sentences, tokens = shape
         facts = self.facts
         parts = len(self.structure.layer_zero_parts)
         size = 4 * sentences * tokens * facts.hidden_size * (facts.layers + 1 + parts)
         size += 4 * sentences * facts.hidden_size + 40 * sentences * tokens  # pooler; ids and masks
         if options.attentions:
-            size += 4 * sentences * tokens * tokens * facts.heads * facts.layers
+            size += sentences * self.attention_bytes(tokens)
         if options.mask_logits:  # computed for every token, though only those of the masks are kept
             size += 4 * sentences * tokens * facts.vocabulary_size
-        self._refuse_beyond_the_store(size, sentences, tokens)
+        return size
 
     def _refuse_beyond_the_store(self, size: int, sentences: int, tokens: int) -> None:
         if size > self.store.limit:

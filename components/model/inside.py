@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,6 +42,7 @@ import torch
 from components.arrays import Float32, arrays_of, read_only
 from components.model.architecture.modules import EncoderModules, Place, Projection, ScoreTerms
 from components.model.architecture.record import modules_of
+from components.model.architecture.structure import Structure
 from components.model.catalog import ModelFacts
 from components.model.loaded import numpy_of, stacked
 from components.model.trace import TokenizedSentence
@@ -49,8 +50,8 @@ from components.model.trace import TokenizedSentence
 # The arrays of the record that hooks fill: [block, token, dim], and those that are split by head.
 _WHOLE = ("attention_output", "after_attention", "feed_forward_output")
 _BY_HEAD = ("queries", "keys", "values")
-_TERMS = ("content_to_position", "position_to_content")  # of disentangled attention
-TERMS_OF_SCORES = len(_TERMS)
+# What is added to the products of queries and keys: the first two by disentangled attention, the last by MPNet.
+_TERMS = ("content_to_position", "position_to_content", "distance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +74,7 @@ class InsideBlocks:
 
     Queries and keys are those that are multiplied with each other: where positions enter by rotation, after it, and where
     several heads share their keys and values, each of these heads has a copy. attentions = softmax(score_scale * queries
-    keys^T + the terms of disentangled attention, if there are some), for keys that the query may attend to
-    (`Structure.windows`). MPNet adds a bias for the tokens' distance, which is the same in every block and not in the record.
+    keys^T + the terms for positions, if there are some), for keys that the query may attend to (`Structure.windows`).
     """
 
     sentence: TokenizedSentence
@@ -88,10 +88,11 @@ class InsideBlocks:
     attentions: Float32 | None  # [block, head, query, key], each row sums to 1; only on request
     projection: OutputProjection  # shared by all records of the model, so not part of nbytes
     score_scale: float  # what products of queries and keys are multiplied with: 1 / sqrt(head_dim) in most models
-    # Disentangled attention (DeBERTa), on request: what the product of a query with the vector of its distance to a key
-    # adds to their score, and the same for a key; [block, head, query, key], already scaled.
+    # On request, [block, head, query, key], already scaled. Disentangled attention (DeBERTa): what the product of a query with
+    # the vector of its distance to a key adds to their score, and the same for a key. MPNet: the number for their distance.
     content_to_position: Float32 | None = None
     position_to_content: Float32 | None = None
+    distance: Float32 | None = None
     value_norms: Float32 = field(init=False)  # [block, head, token]: Euclidean norm of value_contributions
 
     def __post_init__(self) -> None:
@@ -112,16 +113,19 @@ class InsideBlocks:
         """Memory the arrays take, in bytes, without the projection."""
         return sum(array.nbytes for array in arrays_of(self))
 
-    def score_parts(self, block: int) -> dict[str, Float32]:
-        """The terms of a block's scores before the softmax, each float32 [head, query, key]: "content to content" is the scaled
-        product of queries and keys; disentangled attention adds "content to position" and "position to content".
+    def score_parts(self, block: int, head: int | None = None) -> dict[str, Float32]:
+        """The terms of a block's scores before the softmax, float32 [head, query, key], or of one head [query, key].
+
+        "content to content" is the scaled product of queries and keys. Disentangled attention adds "content to position" and
+        "position to content", MPNet "distance".
         """
-        products = np.matmul(self.queries[block], self.keys[block].swapaxes(-1, -2)) * np.float32(self.score_scale)
+        where = block if head is None else (block, head)
+        products = np.matmul(self.queries[where], self.keys[where].swapaxes(-1, -2)) * np.float32(self.score_scale)
         terms = {"content to content": products}
         for name in _TERMS:
             values: Float32 | None = getattr(self, name)
             if values is not None:
-                terms[name.replace("_", " ")] = values[block]
+                terms[name.replace("_", " ")] = values[where]
         return terms
 
     def value_contributions(self, block: int) -> Float32:
@@ -136,14 +140,23 @@ class InsideBlocks:
         return read_only(np.matmul(self.values[block], self.projection.weights[block]))
 
 
-def size_in_bytes(facts: ModelFacts, tokens: int, attentions: bool = True, score_terms: int = 0) -> int:
+def terms_of(structure: Structure) -> int:
+    """How many terms are added to the products of queries and keys."""
+    return 2 * structure.has_disentangled_terms + ("relative" in structure.positions)
+
+
+def size_in_bytes(
+    facts: ModelFacts, tokens: int, attentions: bool = True, score_terms: int = 0, head_size: int | None = None
+) -> int:
     """The size (nbytes) of the record of a sentence with this many tokens, before anything is computed.
 
-    `score_terms` is the number of terms of disentangled attention that are kept.
+    `score_terms` is the number of terms of the scores that are kept, `head_size` the length of a head's vectors where the
+    heads together are not as long as a hidden state.
     """
-    vectors = (facts.layers + 1) + (len(_WHOLE) + len(_BY_HEAD)) * facts.layers  # each of the hidden size
+    heads = facts.hidden_size if head_size is None else facts.heads * head_size
+    vectors = (facts.layers + 1 + len(_WHOLE) * facts.layers) * facts.hidden_size + len(_BY_HEAD) * facts.layers * heads
     by_head = tokens * (attentions + score_terms) + 1  # rows of weights and terms, a norm for each token
-    return 4 * tokens * (vectors * facts.hidden_size + by_head * facts.heads * facts.layers)
+    return 4 * tokens * (vectors + by_head * facts.heads * facts.layers)
 
 
 def output_projection(modules: EncoderModules, heads: int) -> OutputProjection:
@@ -175,7 +188,7 @@ def run_with_hooks(
         rotations = modules.rotations(tokens)
         for name in ("queries", "keys"):
             for block, (cosines, sines) in enumerate(rotations):
-                arrays[name][block] = _rotated(arrays[name][block], numpy_of(cosines), numpy_of(sines))
+                arrays[name][block] = rotated(arrays[name][block], numpy_of(cosines), numpy_of(sines))
     terms: dict[str, Float32] = {}
     if modules.score_terms is not None and score_terms:
         terms = _terms(modules.score_terms, arrays["queries"], arrays["keys"], tensors["input_ids"].device)
@@ -190,7 +203,7 @@ def run_with_hooks(
     }
 
 
-def _rotated(vectors: Float32, cosines: Float32, sines: Float32) -> Float32:
+def rotated(vectors: Float32, cosines: Float32, sines: Float32) -> Float32:
     """Queries or keys [head, token, head_dim], turned by each token's angles, [token, head_dim] (Su et al. 2021).
 
     Dimension d and d + head_dim / 2 are the two coordinates of a point that is rotated.
@@ -201,7 +214,7 @@ def _rotated(vectors: Float32, cosines: Float32, sines: Float32) -> Float32:
 
 
 def _terms(score_terms: ScoreTerms, queries: Float32, keys: Float32, device: torch.device) -> dict[str, Float32]:
-    """The terms of disentangled attention, each [block, head, query, key]."""
+    """The terms that are added to the scores, each [block, head, query, key]."""
     found: dict[str, list[torch.Tensor]] = {}
     for block in range(len(queries)):
         both = (torch.from_numpy(array[block]).to(device) for array in (queries, keys))
@@ -233,36 +246,40 @@ def _hooked(modules: EncoderModules, heads: int, tokens: int) -> Iterator[dict[s
     }
     with ExitStack() as hooks:
         for name, wanted in places.items():
-            for place, targets in _by_module(wanted, arrays[name]):
-                hook = _writer(targets)
-                if place.end == "input":
-                    removable = place.module.register_forward_pre_hook(partial(_with_input, hook))
-                else:
-                    removable = place.module.register_forward_hook(hook)
-                hooks.callback(removable.remove)
+            copy_into(arrays[name], wanted, hooks)
         for name, parts in projections.items():
-            for projection, targets in _by_module(parts, flat[name]):
-                hook = _writer(targets, projection.rows)
-                hooks.callback(projection.linear.register_forward_hook(hook).remove)
+            copy_into(flat[name], parts, hooks)
         yield arrays
     for name, array in flat.items():
-        size = flat["queries"].shape[-1] // heads
-        by_head = array.reshape(len(blocks), tokens, -1, size).swapaxes(
-            1, 2
-        )  # [block, head with own keys, token, head_dim]
-        arrays[name] = np.ascontiguousarray(np.repeat(by_head, heads // by_head.shape[1], axis=1))
+        arrays[name] = by_head(array, heads, flat["queries"].shape[-1] // heads)
 
 
-_Hooked = TypeVar("_Hooked", Place, Projection)
+def by_head(flat: Float32, heads: int, head_dim: int) -> Float32:
+    """Queries, keys or values [..., token, head with own ones * head_dim] as [..., head, token, head_dim].
+
+    Where several heads share theirs, each of them has a copy.
+    """
+    split = flat.reshape(*flat.shape[:-1], -1, head_dim).swapaxes(-2, -3)  # [..., head with own ones, token, head_dim]
+    return np.ascontiguousarray(np.repeat(split, heads // split.shape[-3], axis=-3))
 
 
-def _by_module(wanted: Sequence[_Hooked], targets: Float32) -> Iterator[tuple[_Hooked, list[Float32]]]:
-    """Each distinct module with the targets of the blocks that use it, in the order in which it is called."""
-    groups: dict[int, tuple[_Hooked, list[Float32]]] = {}
+def copy_into(targets: Float32 | Sequence[Float32], wanted: Sequence[Place | Projection], hooks: ExitStack) -> None:
+    """Until `hooks` is closed, a pass over one sentence copies each of these into the target [token, dim] of its number.
+
+    They are one for each block, in order. Blocks may share a module, which is then called once for each.
+    """
+    groups: dict[int, tuple[Place | Projection, list[Float32]]] = {}
     for item, target in zip(wanted, targets, strict=True):
         module = item.module if isinstance(item, Place) else item.linear
         groups.setdefault(id(module), (item, []))[1].append(target)
-    yield from groups.values()
+    for item, shared in groups.values():
+        if isinstance(item, Projection):
+            removable = item.linear.register_forward_hook(_writer(shared, item.rows))
+        elif item.end == "input":
+            removable = item.module.register_forward_pre_hook(partial(_with_input, _writer(shared)))
+        else:
+            removable = item.module.register_forward_hook(_writer(shared))
+        hooks.callback(removable.remove)
 
 
 def _with_input(hook: Callable[..., None], module: Any, arguments: tuple[torch.Tensor, ...]) -> None:

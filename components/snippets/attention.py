@@ -100,6 +100,81 @@ def _shown(name: str, queries: Sequence[int], keys: Sequence[int]) -> tuple[str,
     )
 
 
+def scores(read: Input, block: int, head: int, query: int, window: int | None) -> Snippet:
+    """The scores of one query of a head, and the attention that they become."""
+    return read.snippet(
+        read.inside(score_terms=True),
+        _head_scores(block, head, window),
+        f"query = {query}",
+        "print({name: part[query] for name, part in scored.parts.items()})  # [key] each",
+        "values = scored.attention[query]",
+        "print(scored.total[query], values)  # [key] each: the sums, and their softmax",
+    )
+
+
+def score_part(read: Input, block: int, head: int, name: str) -> Snippet:
+    """One part of the scores of a head, or their "sum"."""
+    return read.snippet(
+        read.inside(score_terms=True),
+        _head_scores(block, head, None),
+        "values = scored.total" if name == "sum" else f"values = scored.parts[{code.literal(name)}]",
+        "print(values)  # [query, key]",
+    )
+
+
+def _head_scores(block: int, head: int, window: int | None) -> str:
+    return "scored = " + code.call("head_scores", "inside", str(block), str(head), window=window)
+
+
+def rotation_angles(read: Input, block: int, positions: int) -> Snippet:
+    """The angles by which positions turn pairs of dimensions."""
+    return read.snippet(
+        f"turned = angles(backend.rotation_speeds({block}), {positions})  # [position, pair], in radians",
+        "values = np.cos(turned)",
+        "print(np.degrees(turned))",
+    )
+
+
+def score_by_distance(read: Input, block: int, head: int, query: int, key: int, offsets: Sequence[int]) -> Snippet:
+    """The score of a query and a key of a head at other distances."""
+    return read.snippet(
+        read.inside(),
+        f"query, key = inside.queries[{block}, {head}, {query}], inside.keys[{block}, {head}, {key}]",
+        f"offsets = np.arange({offsets[0]}, {offsets[-1] + 1})  # of the key, counted from the query",
+        "values = score_by_distance("
+        f"query, key, {query - key}, backend.rotation_speeds({block}), -offsets, inside.score_scale)",
+        "print(values)  # [offset]",
+    )
+
+
+def _vectors(read: Input, block: int, head: int) -> tuple[str, ...]:
+    pair = None if read.pairs is None else read.pairs[0]
+    options = {"max_length": read.max_length}
+    return (
+        "vectors = " + code.call("backend.queries_and_keys", "texts[0]", code.literal(pair), str(block), **options),
+        f"head = (vectors.queries[{head}], vectors.keys[{head}], vectors.score_scale, vectors.window)",
+    )
+
+
+def overview(read: Input, block: int, head: int, factor: int, how: str) -> Snippet:
+    """The attention of one head in cells of several tokens."""
+    return read.snippet(
+        *_vectors(read, block, head),
+        f"cells = attention_overview(*head, {factor}, {code.literal(how)})  # [query cell, key cell]",
+        "values = np.sqrt(cells)",
+        "print(cells)",
+    )
+
+
+def overview_row(read: Input, block: int, head: int, query: int) -> Snippet:
+    """The exact attention of one query of a head."""
+    return read.snippet(
+        *_vectors(read, block, head),
+        f"values = attention_row(*head, {query})",
+        "print(values)  # [key]",
+    )
+
+
 def _masked(read: Input, position: int, whole_word: bool) -> tuple[str, ...]:
     hidden = code.call(
         "mask_token", "backend.tokenization", "trace.sentences[0]", str(position), whole_word=whole_word or None

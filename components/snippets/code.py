@@ -89,6 +89,10 @@ HOMES = {
         "components.arrays": ("cosine",),
         "components.analysis.attention.flow": ("rollout", "summed_norms", "weighted_norms"),
         "components.analysis.attention.head_patterns": ("score_heads",),
+        "components.analysis.attention.overview": ("attention_overview", "attention_row"),
+        "components.analysis.attention.rotation": ("angles", "score_by_distance"),
+        "components.analysis.attention.scores": ("head_scores",),
+        "components.analysis.inner_dimensions": ("closed_share", "strongest"),
         "components.analysis.attention.weights": (
             "combine",
             "merge_words",
@@ -111,7 +115,9 @@ HOMES = {
         "components.analysis.similarity.calibration": ("of_vectors",),
         "components.analysis.similarity.cka": ("layer_cka",),
         "components.analysis.similarity.cosines": ("centred", "cosine_matrix", "pair_curves", "turn"),
+        "components.analysis.similarity.depth": ("layer_steps", "token_pairs", "two_vectors", "two_words"),
         "components.analysis.similarity.sentences": ("sentence_similarity",),
+        "components.model.architecture.parameters": ("totals_by_part",),
         "components.model.backend": ("Backend",),
         "components.retrieval.corpora.corpus": ("read_corpus",),
         "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences"),
@@ -234,6 +240,12 @@ def model(backend: Backend, name: str = "backend") -> str:
     return f"{name} = {call('Backend.load', literal(backend.spec.key))}  {remark(about)}"
 
 
+def models(backends: Sequence[Backend]) -> tuple[tuple[str, ...], list[str]]:
+    """The statements that load several models, and their names: backend, backend_2, ..."""
+    names = ["backend", *(f"backend_{number}" for number in range(2, len(backends) + 1))]
+    return tuple(model(backend, name) for name, backend in zip(names, backends, strict=True)), names
+
+
 def texts(of: Sequence[str], name: str = "texts") -> str:
     """The statement that names some texts."""
     return f"{name} = {literal(list(of))}"
@@ -271,10 +283,11 @@ class Input:
         """The statement that only splits the texts into tokens."""
         return "sentences = " + call("backend.tokenize", "texts", pairs=self._seconds, max_length=self.max_length)
 
-    def inside(self) -> str:
+    def inside(self, score_terms: bool = False) -> str:
         """The statement of a pass over the first text, with what happens inside each block."""
         pair = None if self.pairs is None else self.pairs[0]
-        return "inside = " + call("backend.inside", "texts[0]", pair=pair, max_length=self.max_length)
+        options = {"pair": pair, "max_length": self.max_length, "score_terms": score_terms or None}
+        return "inside = " + call("backend.inside", "texts[0]", **options)
 
     def snippet(self, *body: str) -> Snippet:
         """A snippet whose setup is this input."""

@@ -294,6 +294,40 @@ def precision_by_recall(collection: Collection, runs: Sequence[AnyRun]) -> Snipp
     )
 
 
+def recall_by_layer(collection: Collection, models: Sequence[tuple[VectorRun, Sequence[int]]]) -> Snippet:
+    """Recall@1 of some models at each of their layers, which are given; each with the pooling of its run."""
+    loaded, names = code.models([run.backend for run, _ in models])
+    body = ["values = {}"]
+    for (run, layers), name in zip(models, names, strict=True):
+        body += _ranked_by_vectors(name, layers, [run.pooling], run.max_length, collection.rank)
+        cell = f"ranks[layer, {code.literal(run.pooling)}]"
+        measured = f"[100 * recall({cell}, 1).mean() for layer in {code.literal(list(layers))}]"
+        body.append(f"values[{code.literal(run.name)}] = {measured}")
+    return Snippet((*loaded, *collection.statements), (*body, "print(values)  # per cent, [layer] each"))
+
+
+@dataclass(frozen=True)
+class LayersOf:
+    """The vectors of a model at some layers by one pooling."""
+
+    backend: Backend
+    layers: Sequence[int]
+    pooling: Pooling
+    max_length: int | None
+
+
+def layers_alike(collection: Collection, models: Sequence[LayersOf]) -> Snippet:
+    """The similarity (CKA) of layers of one model with those of another, over the documents."""
+    loaded, names = code.models([model.backend for model in models])
+    vectors = []
+    for model, name in zip(models, names, strict=True):
+        options = _embed_options(name, model.layers, [model.pooling], model.max_length, "document")
+        vectors.append(f"{name}.embed(documents, options={options})[:, 0]")
+    body = (f"first = {vectors[0]}  # [layer, sentence, dim]", f"second = {vectors[1]}")
+    shown = ("compared = layer_cka(first, second)", "values = compared.debiased", "print(values)  # [layer, layer]")
+    return Snippet((*loaded, *collection.statements), (*body, *shown))
+
+
 def by_similarity(collection: Collection, runs: Sequence[VectorRun]) -> Snippet:
     """Recall@1 of some layers and poolings by cosine and by dot product, and how much longer the first hits are."""
     models, body = [], ["values = {}"]

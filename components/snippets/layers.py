@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from components.snippets import code
 from components.snippets.code import Input, Snippet
@@ -102,3 +102,43 @@ def matrix(vectors: Vectors, layer: int, *, centred: bool = False, percentiles: 
             f"values = 100 * {code.call('unrelated.calibration', str(layer), centred=centred or None)}.shares(values)"
         )
     return Snippet(vectors.setup, (*body, f"print(values)  # [row, column], at layer {layer}"))
+
+
+DepthCurve = Literal["tokens", "words", "sentences", "steps"]
+
+
+@dataclass(frozen=True)
+class OfOneSentence:
+    """What a curve over relative depth is of: a sentence of `texts`, two of its words, or another sentence."""
+
+    kind: DepthCurve
+    sentence: int
+    words: Sequence[tuple[int, int]] = ()  # the characters of two words
+    other: int | None = None
+
+    def values(self, trace: str, pooling: Pooling) -> str:
+        """The expression of the values [layer] from that of a trace."""
+        if self.kind == "sentences":
+            return f"two_vectors({pooled(pooling, True, trace)}, {self.sentence}, {self.other})"
+        if self.kind == "words":
+            return f"two_words({trace}, {self.sentence}, {code.literal(list(self.words))})"
+        return f"{'token_pairs' if self.kind == 'tokens' else 'layer_steps'}({trace}, {self.sentence})"
+
+
+def over_depth(of: OfOneSentence, reads: Mapping[str, Input], percentiles: bool = False) -> Snippet:
+    """A curve of each model, by the name that the figure gives it; all models read the same texts."""
+    loaded, names = code.models([read.backend for read in reads.values()])
+    body = ["values = {}"]
+    for (title, read), name in zip(reads.items(), names, strict=True):
+        pooling = read.backend.own_pooling
+        values = of.values(code.call(f"{name}.trace", "texts", max_length=read.max_length), pooling)
+        if percentiles:
+            unrelated = UNRELATED_TOKENS if of.kind == "words" else unrelated_sentences(pooling, True)
+            body.append(f"unrelated = {unrelated.replace('backend', name, 1)}")
+            shares = "unrelated.calibration(layer).shares([value])[0]"
+            values = f"[100 * {shares} for layer, value in enumerate({values})]"
+        body.append(f"values[{code.literal(title)}] = {values}")
+    texts = next(iter(reads.values())).texts
+    return Snippet(
+        (*loaded, code.texts(texts)), (*body, "print(values)  # [layer] each; layer l of L is at depth l / L")
+    )

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from components.arrays import Int64, read_only
-from components.jobs import Cancelled
+from components.jobs import Cancelled, part_of
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.demo import demo_sentences
 from components.retrieval.corpora.facts import corpus_facts, estimate
@@ -150,10 +150,11 @@ def speed(backend: Backend, precision: Resolved, where: str) -> tuple[float, boo
 
     def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[float, bool]:
         texts = demo_sentences()[:96]
-        options = backend.embed_options(precision=precision)
-        backend.embed(texts[:32], options=options, is_cancelled=is_cancelled)  # warms up
+        options, first = backend.embed_options(precision=precision), texts[:32]
+        of_first, of_all = (part_of(report_progress, before, len(first) + len(texts)) for before in (0, len(first)))
+        backend.embed(first, options=options, progress=of_first, is_cancelled=is_cancelled)  # warms up
         was_alone, started = queue.works_on_one(), time.perf_counter()
-        backend.embed(texts, options=options, is_cancelled=is_cancelled)
+        backend.embed(texts, options=options, progress=of_all, is_cancelled=is_cancelled)
         speed = len(texts) / (time.perf_counter() - started)
         return speed, was_alone and queue.works_on_one()
 

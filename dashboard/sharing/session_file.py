@@ -44,7 +44,7 @@ def written(page: str) -> dict[str, Any]:
     """The session as the content of a file, as it is now."""
     chosen = state.chosen() | {name: [state.get(name)] for name in state.MODELS if state.get(name)}
     chosen["sentences"] = list(state.get("sentences")) or [""]
-    keys = {name: state.get(name) for name in state.MODELS if state.get(name)}
+    keys = state.named_models()
     corpus = current.in_use()
     return {
         "format": FORMAT,

@@ -31,7 +31,7 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
     layers, heads = max(item.layers for item in facts), max(item.heads for item in facts)
     for names, label, most in (
         (("layer", "layer2", "map_first", "sense_layer"), "Layer", layers),
-        (("block", "first_block", "second_block", "flow_block"), "Block", layers - 1),
+        (("block", "first_block", "second_block", "flow_block", "inner_block"), "Block", layers - 1),
         (("head",), "Head", heads - 1),
     ):
         for name in names:

@@ -303,10 +303,10 @@ def download(frame: pd.DataFrame, key: str) -> None:
     )
 
 
-def whole_texts(frame: pd.DataFrame, key: str) -> None:
-    """Draw a table whose long texts are wrapped, not clipped; it scrolls if it has many rows."""
+def whole_texts(frame: pd.DataFrame, key: str, scrolls: bool = True) -> None:
+    """Draw a table whose long texts are wrapped, not clipped; it `scrolls` if it has many rows."""
     report.add(key, stand_alone.Part(table=frame))
-    with st.container(height=560 if len(frame) > 10 else "content", key=key):
+    with st.container(height=560 if scrolls and len(frame) > 10 else "content", key=key):
         _plain_table(frame.rename(columns=messages.escape))
 
 

@@ -14,6 +14,8 @@ from dashboard.jobs import progress
 from dashboard.ui.messages import escape, model_notes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from components.jobs import Job
     from components.model.architecture.structure import Offer
     from components.model.backend import Backend
@@ -89,6 +91,56 @@ def chosen_models() -> list[Backend]:
     return [main] if second is None else [main, second]
 
 
+def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> dict[str, Backend]:
+    """Models beside the main one, loaded, by key: those that are not available, or not yet, are missing, which is drawn.
+
+    They are loaded at the same time. `leave_out(key)` is called when a person chooses to continue without a model.
+    """
+    models, person = caching.models(), caching.person()
+    jobs = {key: models.request(spec_of(key), person) for key in keys if not _is_unknown_link(key)}
+    loaded = {}
+    with progress.one_bar():
+        for key in keys:
+            job = jobs.get(key)
+            if job is None:
+                _consent_to_further(key, leave_out)
+            elif progress.is_awaited(job) and not progress.given_time(job):
+                progress.ready(
+                    models.jobs, job, doing="loading a model", stop_key="stop_further", again_key=f"again_{key}"
+                )
+            elif job.result is None:
+                _missing(key, job, leave_out)
+            else:
+                loaded[key] = job.result
+    for backend in loaded.values():
+        model_notes(backend)
+    return loaded
+
+
+def _missing(key: str, job: Job, leave_out: Callable[[str], None]) -> None:
+    """Say in a line that one of several models is not loaded, with the reason in a popover, and what can be done."""
+    with st.container(horizontal=True, vertical_alignment="center", key=f"missing_{key}"):
+        st.markdown(
+            f":orange[:material/cloud_off:] **{escape(spec_of(key).title)} could not be loaded:** the others are compared.",
+            width="content",
+        )
+        with st.popover("Why", width="content"):
+            progress.explain_end(job, doing="loading a model")
+        st.button("Leave it out", key=f"leave_{key}", on_click=leave_out, args=(key,))
+        # No job as an argument: a widget keeps its arguments, and others may get the model.
+        label, arguments = progress.again_label(job), (key, caching.person())
+        progress.again(label, f"again_{key}", caching.models().forget, arguments, is_main=False)
+
+
+def _consent_to_further(key: str, leave_out: Callable[[str], None]) -> None:
+    with st.container(border=True):
+        st.markdown(f":material/download: {_asked_for(key)}")
+        with st.container(horizontal=True):
+            st.button("Leave it out", key=f"leave_{key}", type="primary", on_click=leave_out, args=(key,))
+            agree = st.session_state["_linked_models"].discard
+            st.button("Download it", key=f"fetch_{key}", on_click=agree, args=(key,))
+
+
 def _loading_job(setting: str, key: str) -> Job | None:
     """The finished job that loads a setting's model; None if a person must first agree to the download."""
     if needs_consent(setting):
@@ -104,19 +156,26 @@ def _loading_job(setting: str, key: str) -> Job | None:
 
 def needs_consent(setting: str) -> bool:
     """Whether a link names a model outside the catalog that must be downloaded: a person decides about that."""
-    key = state.get(setting)
+    return _is_unknown_link(state.get(setting))
+
+
+def _is_unknown_link(key: str) -> bool:
+    """Whether this is such a model."""
     if key not in st.session_state.get("_linked_models", ()) or catalog_spec(key) is not None:
         return False
     return spec_of(key).source == "hub" and hub.cached_folder(key) is None
 
 
+def _asked_for(key: str) -> str:
+    return (
+        f"**This link asks for {escape(key)}**, a model from the Hugging Face hub. It is not stored on this machine and "
+        "not on this dashboard's list. Download it only if you trust the sender of the link."
+    )
+
+
 def _consent_screen(setting: str) -> None:
     key = state.get(setting)
-    st.warning(
-        f"**This link asks for {escape(key)}**, a model from the Hugging Face hub. It is not stored on this machine and "
-        "not on this dashboard's list. Download it only if you trust the sender of the link.",
-        icon=":material/download:",
-    )
+    st.warning(_asked_for(key), icon=":material/download:")
     with st.container(horizontal=True):
         fallback = state.default(setting)
         st.button(

@@ -75,7 +75,7 @@ def _facts(key: str) -> None:
 def _models(page: str) -> None:
     free, files = access.free_models_allowed(), access.server_files_allowed()
     folder = " or the path of a folder" if files else ""
-    trained = _trained()
+    trained = trained_models()
     for name, label, none, help_text in (
         ("model", "Model", [], "The encoder that all pages examine."),
         ("model2", "Second model", [_NONE], "A second model to compare with the first."),
@@ -117,7 +117,7 @@ def _offered(name: str) -> list[str]:
     return [spec.key for spec in offered]
 
 
-def _trained() -> list[str]:
+def trained_models() -> list[str]:
     """The models that were trained here, the newest first; none where the folder of runs cannot be used."""
     with suppress(UserError):
         return [RUN_PREFIX + run.name for run in runs.list_runs() if run.has_model]

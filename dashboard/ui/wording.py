@@ -20,10 +20,13 @@ __all__ = [
     "counted",
     "duration",
     "how_positions_enter",
+    "millions",
+    "missing_parts",
     "model_in_words",
     "shortened",
     "size",
     "structure_in_words",
+    "window_of",
 ]
 
 POOLINGS_EXPLAINED = {
@@ -52,6 +55,11 @@ def duration(seconds: float) -> str:
 def size(count: float) -> str:
     """Bytes in words: "3 MB", "1.20 GB"."""
     return f"{max(1, round(count / 1e6)):,} MB" if count < 0.5e9 else f"{count / 1e9:.2f} GB"
+
+
+def millions(count: int) -> str:
+    """A large number in words: "22.7 million"; a smaller one as it is: "41,248"."""
+    return f"{count / 1e6:,.1f} million" if count >= 1e6 else f"{count:,}"
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
@@ -105,6 +113,32 @@ def how_positions_enter(structure: Structure) -> str:
     )
 
 
+def missing_parts(structure: Structure) -> str:
+    """Why a model has no position or segment vectors at layer 0; empty where it has both."""
+    positions = how_positions_enter(structure)
+    if "segment" in structure.layer_zero_parts:
+        return positions
+    told_apart = "the two texts of a pair are told apart by the separator between them alone."
+    if not positions:
+        return f"{structure.title} has no vectors for token types (segments): {told_apart}"
+    return f"{positions} It has none for token types (segments) either: {told_apart}"
+
+
+def window_of(structure: Structure, block: int, tokens: int) -> str:
+    """What a block of local attention sees of a text, and which blocks see all; empty for a model without such blocks."""
+    window, windows = structure.windows[block], structure.windows
+    if all(item is None for item in windows):
+        return ""
+    see_all = [number for number, item in enumerate(windows) if item is None]
+    others = f"Global blocks: {', '.join(map(str, see_all))}." if see_all else "No block sees all tokens."
+    if window is None:
+        return f"Block {block} is global: each token sees all others. {others}"
+    text = f"Block {block} is local: each token sees {counted(window, 'token')} on either side."
+    if tokens - 1 <= window:
+        text += f" This text has only {counted(tokens, 'token')}, so that the window hides nothing here."
+    return f"{text} {others}"
+
+
 def structure_in_words(structure: Structure) -> dict[str, str]:
     """What an encoder is, by the name of the property."""
     if not structure.has_blocks:
@@ -120,7 +154,7 @@ def structure_in_words(structure: Structure) -> dict[str, str]:
     }
     windows = sorted({window for window in structure.windows if window is not None})
     local = [block for block, window in enumerate(structure.windows) if window is not None]
-    attention = "each token to all tokens"
+    attention = "each token to itself and to those before it" if structure.is_causal else "each token to all tokens"
     if windows:
         attention = (
             f"in {len(local)} of {len(structure.windows)} blocks only to tokens at most {windows[-1]} positions away"

@@ -23,6 +23,7 @@ VIEWS = {
     "/model": ".js-plotly-plot",
     "/model?view=vectors": ".js-plotly-plot",
     "/model?view=zero": ".js-plotly-plot",
+    "/model?view=compare": ".js-plotly-plot",
     "/layers": ".js-plotly-plot",
     "/layers?view=within": ".js-plotly-plot",
     "/layers?view=against": ".js-plotly-plot",

@@ -16,9 +16,9 @@ from tests.dashboard.conftest import Open, figures, settled, texts
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
 # The views that look inside a model; the other pages open with what they show first.
 VIEWS = {
-    "model": ("facts", "zero"),
+    "model": ("facts", "zero", "inner"),
     "heatmaps": ("blocks", "inside"),
-    "attention": ("matrix", "neuron", "flow", "mask"),
+    "attention": ("matrix", "neuron", "scores", "flow", "mask"),
     "why": ("split", "experiments"),
 }
 CASES = [(page[0], view) for page in PATH for view in VIEWS.get(page[0], ("",))]

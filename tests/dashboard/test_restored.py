@@ -30,9 +30,10 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory, tiny_folder: Callable[[
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BERT_INTERNALS_CACHE", str(tmp_path_factory.mktemp("cache")))
         folder = str(tiny_folder("bert").resolve())
-        write_run(
+        run = write_run(
             runs.runs_folder(), RUN, result=tiny.save_tiny(tmp_path_factory.mktemp("tuned"), seed=1), model=folder
         )
+        tiny.save_tiny(run.path / "start")
         yield folder
 
 

@@ -15,6 +15,20 @@ have. The bias is therefore measured: `chance` is the mean CKA over all ways to 
 exactly tr K tr L / ((n - 1) ||K|| ||L||). Only the part of a value above it is meaningful (on this bias: Murphy et
 al. 2024, "Correcting Biased Centered Kernel Alignment Measures").
 
+`debiased` replaces <K, L> by its unbiased estimate (Song et al. 2012, "Feature Selection via Dependence Maximization",
+equation 5, which leaves out the similarity of each token with itself; Nguyen et al. 2021, "Do Wide and Deep Networks Learn
+the Same Things?"):
+
+    HSIC1(K, L) = [<K0, L0> + sum(K0) sum(L0) / ((n - 1)(n - 2)) - 2 (K0 1).(L0 1) / (n - 2)] / (n (n - 3)),
+
+with K0 and L0 being K and L with zeros on the diagonal; debiased CKA is HSIC1(K, L) / sqrt(HSIC1(K, K) HSIC1(L, L)). For
+unrelated vectors its mean is near 0 whatever n is, so that values may be a little below 0. Since X and Y are centred,
+every row of K sums to 0, and with k and l being the diagonals of K and L (the squared lengths of the vectors)
+
+    <K0, L0> = <K, L> - k.l,   K0 1 = -k,   sum(K0) = -tr K,
+
+so that it costs no more than the other: HSIC1 = [<K, L> - n k.l / (n - 2) + tr K tr L / ((n - 1)(n - 2))] / (n (n - 3)).
+
 What it does not show: which tokens differ, or whether both layers contain the same information. A few directions
 with large variance, such as those of [CLS] and [SEP], can alone determine the value (Davari et al. 2023,
 "Reliability of CKA"): compare with special tokens left out.
@@ -45,6 +59,9 @@ class LayerCKA:
 
     matrix: Float64  # [layer_a, layer_b], 0..1; NaN for a layer whose vectors are all equal
     chance: Float64  # [layer_a, layer_b]: the mean value with tokens matched at random
+    debiased: (
+        Float64  # [layer_a, layer_b], at most 1: its mean for unrelated vectors is near 0; NaN with too few tokens
+    )
     tokens: int  # rows compared
 
     @property
@@ -90,6 +107,7 @@ def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = M
         matrix = np.where(scale > 0, cross / scale, np.nan)
         traces = _traces(a)[:, None] * _traces(b)[None, :]
         chance = np.where(scale > 0, traces / ((len(rows) - 1) * scale), np.nan)
+        debiased = np.where(scale > 0, _debiased(a, b, cross, norms_a, norms_b), np.nan)
     known = chance[~np.isnan(chance)]
     if len(rows) < 3 or (len(known) and known.min() >= MEANINGLESS):
         raise InputError(
@@ -97,7 +115,12 @@ def layer_cka(first: np.ndarray, second: np.ndarray | None = None, most: int = M
             "At least a hundred are needed: with so few, any two layers look similar.",
             "Add sentences, or use longer ones.",
         )
-    return LayerCKA(read_only(np.clip(matrix, 0.0, 1.0)), read_only(np.clip(chance, 0.0, 1.0)), len(rows))
+    return LayerCKA(
+        read_only(np.clip(matrix, 0.0, 1.0)),
+        read_only(np.clip(chance, 0.0, 1.0)),
+        read_only(np.clip(debiased, -1.0, 1.0)),
+        len(rows),
+    )
 
 
 def _centred(vectors: np.ndarray, rows: Int64) -> Float64:
@@ -113,6 +136,27 @@ def _centred(vectors: np.ndarray, rows: Int64) -> Float64:
 def _traces(vectors: Float64) -> Float64:
     """tr K of each layer: the squared length of all vectors, [layer]."""
     return (vectors**2).sum(axis=(1, 2))
+
+
+def _debiased(a: Float64, b: Float64, cross: Float64, norms_a: Float64, norms_b: Float64) -> Float64:
+    """Debiased CKA of all pairs of layers, [layer_a, layer_b], from <K, L> and each layer's ||K||; NaN if not known."""
+    n = a.shape[1]
+    if n <= 3:
+        return np.full(cross.shape, np.nan)
+    lengths_a, lengths_b = ((side**2).sum(axis=2) for side in (a, b))  # [layer, token]: the diagonals of K and L
+    own_a, own_b = (
+        _unbiased(norms**2, (lengths**2).sum(axis=1), lengths.sum(axis=1) ** 2, n)
+        for norms, lengths in ((norms_a, lengths_a), (norms_b, lengths_b))
+    )
+    both = _unbiased(cross, lengths_a @ lengths_b.T, lengths_a.sum(axis=1)[:, None] * lengths_b.sum(axis=1)[None, :], n)
+    # With very few tokens the estimate of a layer with itself may be 0 or less: then there is no value.
+    scale = np.sqrt(np.where(own_a > 0, own_a, np.nan))[:, None] * np.sqrt(np.where(own_b > 0, own_b, np.nan))[None, :]
+    return np.asarray(both / scale)
+
+
+def _unbiased(products: Float64, diagonals: Float64, traces: Float64, n: int) -> Float64:
+    """HSIC1 from <K, L>, k.l and tr K tr L of centred vectors of n tokens."""
+    return np.asarray((products - n * diagonals / (n - 2) + traces / ((n - 1) * (n - 2))) / (n * (n - 3)))
 
 
 def _alignments(a: Float64, b: Float64) -> tuple[Float64, Float64, Float64]:

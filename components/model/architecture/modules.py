@@ -49,6 +49,18 @@ def whole(linear: Any) -> Projection:
 
 
 @dataclass(frozen=True, eq=False)
+class Gate:
+    """The first step of a gated feed-forward part: activation(gate) times value, dimension by dimension (Shazeer 2020).
+
+    As GeGLU and SwiGLU, after the activation function: GELU or SiLU.
+    """
+
+    gate: Projection
+    value: Projection
+    activation: Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True, eq=False)
 class BlockModules:
     """The modules of one encoder block, in the order of the forward pass.
 
@@ -67,6 +79,7 @@ class BlockModules:
     feed_forward_norm: torch.nn.Module
     after_attention: Place  # the token's vector between the two parts
     output: Place  # the block's output; layer b+1, unless a final norm follows
+    gate: Gate | None = None  # None: the feed-forward part is two dense layers with an activation function between them
 
     @property
     def added(self) -> dict[str, Place]:
@@ -93,7 +106,7 @@ class EncoderModules:
     layer_zero_steps: tuple[torch.nn.Module, ...]  # of `structure.layer_zero_steps`
     final_norm: torch.nn.Module | None = None
     rotations: Callable[[int], Rotations] | None = None  # for a number of tokens; only where positions are rotary
-    score_terms: ScoreTerms | None = None  # only where they are disentangled
+    score_terms: ScoreTerms | None = None  # only where positions enter by them
     score_scale: float | None = None  # of the products; None: 1 / sqrt(head_dim)
     pool: Pool | None = None  # the pooler: the last layer to [sentence, dim]
     first_blocks: Callable[[int], Any] | None = (
@@ -116,6 +129,7 @@ def block_with_norms_first(
     feed_forward_dense: Any,
     feed_forward_norm: Any,
     block: Any,
+    gate: Gate | None = None,
 ) -> BlockModules:
     """The record of a block whose parts normalise what they read; `block` itself gives its output.
 
@@ -132,6 +146,7 @@ def block_with_norms_first(
         feed_forward_norm,
         after_attention=Place(feed_forward_norm, "input"),
         output=Place(block),
+        gate=gate,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -28,6 +29,19 @@ def parameter_parts(model: torch.nn.Module) -> list[ParameterPart]:
         key = known.get(id(parameter)) or _part_of(name, modules)
         counts[key] = counts.get(key, 0) + parameter.numel()
     return [ParameterPart(group, part, count) for (group, part), count in counts.items()]
+
+
+def totals_by_part(parts: Iterable[ParameterPart]) -> dict[str, int]:
+    """The parameters of a whole model by kind of part, so that models can be compared; each parameter counts once.
+
+    Norms are one kind wherever they stand, and all other parameters of layer 0 are "embeddings".
+    """
+    totals: dict[str, int] = {}
+    for item in parts:
+        kind = "norms" if item.part == "layer norm" else "embeddings" if item.group == "Embeddings" else item.part
+        totals[kind] = totals.get(kind, 0) + item.count
+    order = ("embeddings", "attention", "feed-forward", "norms", "relative positions", "pooler")
+    return {kind: totals[kind] for kind in (*order, *(totals.keys() - set(order))) if kind in totals}
 
 
 def _outside_the_blocks(modules: EncoderModules) -> dict[int, tuple[str, str]]:

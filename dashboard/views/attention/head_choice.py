@@ -11,6 +11,7 @@ import streamlit as st
 
 from components.analysis.attention.head_patterns import MEANING, Pattern, RankedHead
 from components.analysis.tokens import default_positions
+from components.charts import matrices
 from components.errors import InputError
 from dashboard import caching, ready_made, state
 from dashboard.ui import controls, messages
@@ -114,13 +115,31 @@ def chosen_position(model_input: AttentionInput, setting: str) -> int:
     position, pair, key = state.get(setting), model_input.pair, f"_{setting}_of"
     length = len(model_input.sentence)
     if position is None or not 0 <= position < length or st.session_state.setdefault(key, pair) != pair:
-        # As on the other pages: a word that all sentences share, which is at the same position in the pair.
-        sentences = controls.current_tokens(model_input.backend)
-        defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
-        position = defaults[next(row for row, item in enumerate(sentences) if item.text == pair.first)]
-        position = position if position < length else default_positions([model_input.sentence])[0]
+        position = _default_position(model_input)
     st.session_state[key] = pair
     return int(position)
+
+
+def _default_position(model_input: AttentionInput) -> int:
+    """As on the other pages: a word that all sentences share, which is at the same position in the pair."""
+    sentences = controls.current_tokens(model_input.backend)
+    defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
+    position = defaults[next(row for row, item in enumerate(sentences) if item.text == model_input.pair.first)]
+    return position if position < len(model_input.sentence) else default_positions([model_input.sentence])[0]
+
+
+def position_choice(model_input: AttentionInput, setting: str, label: str, default: int | None = None) -> int:
+    """A token of the input by its position, as a drop-down list; a choice is kept while the input stays.
+
+    `default` before a person chooses: if there is none, the word that all sentences share.
+    """
+    remembered = f"_{setting}_of"
+    if st.session_state.setdefault(remembered, model_input.pair) != model_input.pair:
+        state.put(setting, None)
+        st.session_state[remembered] = model_input.pair
+    default = _default_position(model_input) if default is None else default
+    names = dict(enumerate(matrices.axis_labels(model_input.pieces)))
+    return int(controls.bind(setting, st.selectbox, label, options=names, default=default))
 
 
 def options(model_input: AttentionInput) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from components.analysis.attention.weights import of_sentence
 from dashboard import navigation
 from dashboard.ui import controls, pair_choice
-from dashboard.views.attention import flow, single_heads, summaries
+from dashboard.views.attention import flow, long_texts, scores, single_heads, summaries
 from dashboard.views.attention.head_choice import AttentionInput
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ VIEWS = {
         "Neuron view",
         "How is an attention weight computed?",
         "Point at a token on the left, or tap it: its query vector times each key vector, number by number.",
+    ),
+    "scores": navigation.View(
+        "Scores",
+        "What is a score made of?",
+        "One query's scores with all keys, and the attention that softmax makes of them.",
     ),
     "matrix": navigation.View(
         "Matrix",
@@ -57,6 +62,7 @@ VIEWS = {
     ),
 }
 OTHER_VIEWS = {
+    "scores": scores.scores,
     "matrix": single_heads.matrix,
     "glance": single_heads.glance,
     "patterns": summaries.patterns,
@@ -69,6 +75,11 @@ def _view(backend: Backend, view: str) -> None:
     row = controls.row()
     with row:
         pair = pair_choice.choose()
+    sentence = pair.tokens(backend)
+    if not backend.fits(len(sentence)) and not backend.structure.adds_to_scores:
+        pair.tell_truncation(sentence)
+        long_texts.one_head(backend, pair, sentence, row)
+        return
     trace = pair.trace(backend, attentions=True)
     pair.tell_truncation(trace.sentences[0])
     model_input = AttentionInput(backend, pair, trace, trace.sentences[0], of_sentence(trace, 0))

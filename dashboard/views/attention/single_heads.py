@@ -18,7 +18,7 @@ from components.charts.stand_alone.page import Frame, Part
 from components.snippets import attention as snippets
 from dashboard import state
 from dashboard.sharing import report
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.attention.head_choice import (
     FILTERS,
     AttentionInput,
@@ -147,7 +147,7 @@ def _sent(model_input: AttentionInput, view: View) -> tuple[int, int] | None:
     Fewer if that would be too large; None if not even one head fits.
     """
     n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape
-    head_dim = model_input.backend.facts.hidden_size // n_heads
+    head_dim = model_input.backend.head_size
 
     def fits(blocks: int, heads: int) -> bool:
         return views.estimate_bytes(blocks, heads, n_tokens, view, head_dim) <= views.MAX_BYTES
@@ -277,6 +277,9 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         texts=model_input.direction,
     )
     query, key = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
+    window = None if words else _window(model_input, chosen[0])
+    queries, keys = ([int(positions[place]) for place in places] for places in (part.queries, part.keys))
+    borders = [] if window is None else matrices.window_borders(queries, keys, window)
     figures.matrix(
         shares,
         rows,
@@ -290,15 +293,28 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         value="attention",
         limits=(0.0, float(np.nanmax(shares))),
         show_values=len(rows) <= 9,
+        borders=borders,
     )
     strongest = messages.escape(f"“{rows[query]}” attends most to “{columns[key]}” ({shares[query, key]:.2f}). {note}")
     st.markdown(f":material/insights: {strongest}")
+    if is_one and (
+        seen := wording.window_of(model_input.backend.structure, model_input.block, len(model_input.pieces))
+    ):
+        st.markdown(f":material/width: {seen}")
     figures.reading(
         "Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for exact "
-        "values.",
+        "values."
+        + (" Orange lines are the borders of the block's window: beyond them attention is 0." if borders else ""),
         NOT_SHOWN,
     )
     _received(shares, rows, columns, [int(positions[query]) for query in part.queries], model_input.pair, code)
+
+
+def _window(model_input: AttentionInput, blocks: Sequence[int]) -> int | None:
+    """The furthest distance at which any of these blocks attends; None if one of them attends at any."""
+    windows = [model_input.backend.structure.windows[block] for block in blocks]
+    known = [window for window in windows if window is not None]
+    return max(known) if len(known) == len(windows) else None
 
 
 def _chosen_matrix(model_input: AttentionInput) -> tuple[np.ndarray, str, tuple[Sequence[int], Sequence[int], Any]]:

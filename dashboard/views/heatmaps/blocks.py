@@ -28,6 +28,7 @@ NOT_SHOWN = (
 )
 
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
+COARSE = 424  # rows and columns of a picture of more tokens than that, so that two fit
 
 
 def input_and_output(backend: Backend) -> None:
@@ -44,23 +45,31 @@ def input_and_output(backend: Backend) -> None:
                 "own_scale", "Separate colour scales", "Each picture uses its own range instead of a shared one."
             )
     pair.tell_truncation(trace.sentences[0])
-    changes = [block_change.block_change(trace, 0, block, include_special=special) for block in (first, second)]
-    if not changes[0].positions:
+    positions = block_change.positions_of(trace, 0, special)
+    if not positions:
         no_tokens()
         return
-    # One scale for all blocks, not only the two that are drawn: another block must not change a colour's meaning.
-    by_block = (block_change.block_change(trace, 0, block, include_special=special).matrix for block in range(last + 1))
-    limits = None if own else matrices.side_by_side_limits(*by_block)
+    factor = tokens_a_cell(len(positions))
+
+    def picture(block: int) -> np.ndarray:
+        return matrices.mean_cells(block_change.block_change(trace, 0, block, include_special=special).matrix, factor)
+
+    # One scale for all blocks, not only the two that are drawn: another block must not change a colour's meaning. One block
+    # at a time: those of a long text do not fit into memory together.
+    ends = [] if own else [matrices.side_by_side_limits(picture(block)) for block in range(last + 1)]
+    limits = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
     if limits is not None:
         figures.colour_bar("cosine", limits)
     notes = []
-    drawn = _pictures_that_fit([change.matrix for change in changes])
+    pictures = [picture(block) for block in (first, second)]
+    drawn = _pictures_that_fit(pictures)
+    labels = coarse_labels(trace.sentences[0], positions, factor)
+    tell_cells(factor, len(positions))
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
-        change, side, block = changes[index], ("left", "right")[index], (first, second)[index]
-        labels = token_labels(trace.sentences[0], change.positions)
+        side, block = ("left", "right")[index], (first, second)[index]
         with column:
             cosine_picture(
-                change.matrix,
+                pictures[index],
                 labels,
                 labels,
                 f"Block {block}: layer {block} to layer {block + 1}",
@@ -68,7 +77,7 @@ def input_and_output(backend: Backend) -> None:
                 columns=f"token at layer {block + 1}",
                 limits=limits,
                 colour_bar=own,
-                second_text=second_text(trace.sentences[0], change.positions),
+                second_text=second_text(trace.sentences[0], positions) if factor == 1 else None,
                 key=f"block_{side}",
                 code=snippets.block_change(pair.input(backend), block, special),
             )
@@ -98,6 +107,27 @@ def _pictures_that_fit(pictures: Sequence[np.ndarray]) -> list[int]:
     sides = {"left": "the left", "right": "the right"}
     chosen = controls.choice("one_side", "Too many tokens for two pictures at once: show", sides)
     return [list(sides).index(chosen)]
+
+
+def tokens_a_cell(tokens: int) -> int:
+    """How many tokens a row or column of a picture stands for: 1 up to 600 tokens."""
+    return 1 if tokens**2 <= MOST_CELLS else -(-tokens // COARSE)
+
+
+def coarse_labels(sentence: TokenizedSentence, positions: Sequence[int], factor: int) -> list[str]:
+    """The labels of rows or columns that each stand for so many tokens."""
+    if factor == 1:
+        return token_labels(sentence, positions)
+    groups = [positions[first : first + factor] for first in range(0, len(positions), factor)]
+    return [f"{group[0]}–{group[-1]}" for group in groups]
+
+
+def tell_cells(factor: int, tokens: int) -> None:
+    if factor > 1:
+        st.caption(
+            f"{tokens:,} tokens are too many to draw one by one: each cell is the mean of {factor} × {factor}, and its row and "
+            "column are named by their positions. The code gives the cosines of single tokens."
+        )
 
 
 def no_tokens() -> None:
@@ -245,17 +275,22 @@ def tokens(backend: Backend) -> None:
     ]
     baseline = caching.token_baseline(backend)
     calibration = baseline.calibration(layer)
-    shown = [100 * calibration.shares(item.matrix) if as_percentiles else item.matrix for item in similarities]
+    factor = max(tokens_a_cell(max(item.matrix.shape)) for item in similarities)
+    shown = [
+        matrices.mean_cells(100 * calibration.shares(item.matrix) if as_percentiles else item.matrix, factor)
+        for item in similarities
+    ]
     limits = (0.0, 100.0) if as_percentiles else matrices.side_by_side_limits(*shown)
     figures.colour_bar("percentile" if as_percentiles else "cosine", limits)
     drawn = _pictures_that_fit(shown)
+    tell_cells(factor, max(max(item.matrix.shape) for item in similarities))
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
         item, other = similarities[index], others[index]
         with column:
             cosine_picture(
                 shown[index],
-                token_labels(trace.sentences[query], item.positions),
-                token_labels(trace.sentences[other], item.column_positions),
+                coarse_labels(trace.sentences[query], item.positions, factor),
+                coarse_labels(trace.sentences[other], item.column_positions, factor),
                 f"Sentence {query + 1} with {'itself' if other == query else f'sentence {other + 1}'}, layer {layer}",
                 rows=f"sentence {query + 1}",
                 columns=f"sentence {other + 1}",

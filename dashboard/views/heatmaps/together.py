@@ -14,7 +14,15 @@ from components.snippets import heatmaps as snippets
 from components.snippets.code import Input
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages, wording
-from dashboard.views.heatmaps.blocks import MOST_CELLS, cosine_picture, no_tokens, second_text, token_labels
+from dashboard.views.heatmaps.blocks import (
+    MOST_CELLS,
+    coarse_labels,
+    cosine_picture,
+    no_tokens,
+    second_text,
+    tell_cells,
+    tokens_a_cell,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,23 +58,27 @@ def pairs(backend: Backend) -> None:
     if not block_change.positions_of(trace, 0, special):
         no_tokens()
         return
-    # One scale for all layers, so that another layer does not change a colour's meaning.
-    limits = matrices.side_by_side_limits(
-        *(
-            block_change.token_similarity(trace, number, row, include_special=special).matrix
-            for number in range(last + 1)
-            for row in range(len(kept))
-        )
-    )
+    factor = max(tokens_a_cell(len(sentence)) for sentence in trace.sentences[: len(kept)])
+
+    def picture(number: int, row: int) -> np.ndarray:
+        similarity = block_change.token_similarity(trace, number, row, include_special=special)
+        return matrices.mean_cells(similarity.matrix, factor)
+
+    # One scale for all layers, so that another layer does not change a colour's meaning. One at a time: those of long texts
+    # do not fit into memory together.
+    ends = [
+        matrices.side_by_side_limits(picture(number, row)) for number in range(last + 1) for row in range(len(kept))
+    ]
+    limits = min(low for low, _ in ends), max(high for _, high in ends)
     figures.colour_bar("cosine", limits)
     between = [block_change.between_texts(trace, layer, row) for row in range(len(kept))]
     for row, column in enumerate(st.columns(len(kept))):
         sentence = trace.sentences[row]
-        similarity = block_change.token_similarity(trace, layer, row, include_special=special)
-        labels = token_labels(sentence, similarity.positions)
+        positions = block_change.positions_of(trace, row, special)
+        labels = coarse_labels(sentence, positions, factor)
         with column:
             cosine_picture(
-                similarity.matrix,
+                picture(layer, row),
                 labels,
                 labels,
                 f"{first + 1} + {kept[row] + 1}, layer {layer}",
@@ -74,7 +86,7 @@ def pairs(backend: Backend) -> None:
                 columns="token",
                 limits=limits,
                 colour_bar=False,
-                second_text=second_text(sentence, similarity.positions),
+                second_text=second_text(sentence, positions) if factor == 1 else None,
                 narrow=len(kept) > 2,
                 plot_height=PROJECTED if controls.scale() > 1 and len(kept) <= 2 else None,
                 key=f"together_{row}",
@@ -88,6 +100,7 @@ def pairs(backend: Backend) -> None:
                 message=_most_similar(trace, row, between[row]),
                 message_below=True,
             )
+    tell_cells(factor, max(len(sentence) for sentence in trace.sentences[: len(kept)]))
     if len(kept) < len(partners):
         st.caption(
             f":material/info: Only {wording.counted(len(kept), 'pair')} of {len(partners)} fit here: the texts are long."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dashboard import navigation
 from dashboard.ui import controls, messages
-from dashboard.views.model import sections
+from dashboard.views.model import compare, inner_dimensions, sections
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -33,6 +33,18 @@ VIEWS = {
         "Layer 0 is made of a vector for the piece and, in most models, vectors for its position and its token type (segment).",
         "blocks",
     ),
+    "inner": navigation.View(
+        "Feed-forward",
+        "Which inner dimensions answer to a token?",
+        "A block's feed-forward part widens a token's vector to many inner dimensions, of which only some take part.",
+        "blocks",
+    ),
+    "compare": navigation.View(
+        "Compare models",
+        "How do models differ?",
+        "The same sentence in two to four models: depth is the layer divided by the number of layers, so that all of them go "
+        "from 0 to 1.",
+    ),
     "catalog": navigation.View(
         "All available models",
         "Which models can this dashboard open?",
@@ -49,7 +61,15 @@ def _view(backend: Backend, view: str) -> None:
     if view == "catalog":
         sections.catalog()
         return
+    if view == "compare":
+        compare.draw(backend)
+        return
     if messages.no_sentences():
+        return
+    if view == "inner":
+        sentences = controls.current_tokens(backend)
+        inner_dimensions.feed_forward(backend, sentences)
+        messages.truncation(sentences)
         return
     trace = controls.current_trace(backend)
     if view == "vectors":

@@ -33,16 +33,20 @@ def parameters(backend: Backend) -> None:
     parts = backend.parameter_parts
     groups = [part.group for part in parts]
     embeddings = sum(part.count for part in parts if part.group == "Embeddings") / backend.facts.parameters
+    uses = _uses(backend)
     figures.figure(
         bars.parameter_bars(
             groups,
             [part.part for part in parts],
             [part.count for part in parts],
             f"Where the {backend.facts.parameters:,} parameters are",
+            uses,
         ),
         key="parameters",
         code=snippets.parameters(backend),
-        alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in blocks of the same size",
+        alt=f"Bars of parameters: {100 * embeddings:.0f} % in the embeddings, the rest in "
+        + ("blocks that share their weights" if uses else "blocks of the same size"),
+        message=_shared(backend, uses),
         table=lambda: pd.DataFrame(
             [{"group": part.group, "part": part.part, "parameters": part.count} for part in parts]
         ),
@@ -55,8 +59,42 @@ def parameters(backend: Backend) -> None:
         + ("the blocks that share their weights" if backend.structure.shares_blocks else "each block")
         + (", one for the norm after the last block" if backend.structure.has_final_norm else "")
         + (", and one for the pooler, a dense layer after the last block" if backend.has_pooler else "")
-        + ". Colours mark the parts. Hover for exact counts.",
+        + ". Colours mark the parts. Hover for exact counts."
+        + (
+            " The hatched bar is what blocks with weights of their own would add; nothing of it is stored." * bool(uses)
+        ),
         "How much each part matters: a part with few parameters can have a large effect.",
+    )
+
+
+def _uses(backend: Backend) -> dict[str, int]:
+    """Of a model whose blocks share weights: how often the parameters of a group of `parameter_parts` are used."""
+    structure = backend.structure
+    if not structure.shares_blocks:
+        return {}
+    groups = dict.fromkeys(part.group for part in backend.parameter_parts if part.group.startswith("Block"))
+    counts = [structure.block_weights.count(number) for number in dict.fromkeys(structure.block_weights)]
+    return dict(zip(groups, counts, strict=True))
+
+
+def _shared(backend: Backend, uses: Mapping[str, int]) -> str:
+    """That blocks share their weights, and what this saves; empty where each has its own."""
+    if not uses:
+        return ""
+    sizes = {group: sum(part.count for part in backend.parameter_parts if part.group == group) for group in uses}
+    stored, whole = sum(sizes.values()), sum(sizes[group] * count for group, count in uses.items())
+    what = (
+        f"**One block is used {sum(uses.values())} times**, each time on what it gave before"
+        if len(uses) == 1
+        else f"**{len(uses)} blocks do the work of {sum(uses.values())}**: "
+        + ", ".join(
+            f"{group[0].lower()}{group[1:]} are one, used {count} times" for group, count in uses.items() if count > 1
+        )
+    )
+    return (
+        f"{what}. Its {stored:,} parameters count once; {sum(uses.values())} blocks of their own would have {whole:,}."
+        if len(uses) == 1
+        else f"{what}. They have {stored:,} parameters; {sum(uses.values())} blocks of their own would have {whole:,}."
     )
 
 
@@ -223,7 +261,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     norms = parts_analysis.part_norms(trace, row)
     lengths = dict(zip(norms.names, norms.values, strict=True))
     normalised = lengths.pop("layer 0")  # often ten times as long: beside it the parts could not be compared
-    missing = wording.how_positions_enter(backend.structure)
+    missing = wording.missing_parts(backend.structure)
     if missing:
         st.markdown(f":material/info: {missing}")
     figures.part_bars(
@@ -276,10 +314,16 @@ def _longest_part(lengths: Mapping[str, np.ndarray], normalised: np.ndarray, str
         text = f"The **{longest[1]}** part is the longest: {longest[0]:.1f} on average, against {rest}."
     if "norm" not in structure.layer_zero_steps:
         return f"{text} Nothing normalises them at layer 0."
-    return (
-        f"{text} LayerNorm then scales each {'sum' if others else 'one'}: the vectors of layer 0 have lengths from "
-        f"{normalised.min():.1f} to {normalised.max():.1f}."
-    )
+    low, high = (f"{length:.1f}" for length in (normalised.min(), normalised.max()))
+    reached = f"a length of {low}" if low == high else f"lengths from {low} to {high}"
+    each = f"each {'sum' if others else 'one'}"
+    if "projection" not in structure.layer_zero_steps:
+        done = f"LayerNorm then scales {each}"
+    elif structure.layer_zero_steps[0] == "norm":
+        done = f"LayerNorm then scales {each}, and a projection brings it to the hidden size"
+    else:
+        done = f"A projection then brings {each} to the hidden size, and LayerNorm scales the result"
+    return f"{text} {done}: the vectors of layer 0 have {reached}."
 
 
 def _part_cosines(trace: Trace, chosen: tuple[int, ...], read: Input, structure: Structure) -> None:

@@ -173,7 +173,7 @@ def tensors(
         )
     )
     if segments is None:
-        st.caption("This model has no token types, so it gets no token_type_ids.")
+        st.caption(f"This model gets no token_type_ids. {wording.missing_parts(backend.structure)}")
     figures.reading(
         "Each tensor has one row per sentence and one column per position. Padding (grey) fills every sentence of a batch "
         "up to the length of the longest. The attention mask is 0 there, so that no token attends to it.",

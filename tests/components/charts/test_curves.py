@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.charts import theme
-from components.charts.curves import BandData, layer_curves, removal_curves, shared_range
+from components.charts.curves import BandData, depth_curves, layer_curves, removal_curves, shared_range
 
 VALUES = np.array([[0.9, 0.5, 0.7], [0.2, np.nan, 0.4]])
 
@@ -77,3 +77,22 @@ def test_removal_curves_hold_their_values_and_say_what_is_removed() -> None:
     assert list(method.customdata) == ["none", "&lt;b&gt;one&lt;/b&gt;"]
     assert (method.line.color, method.line.dash) == (theme.line_style(3)["color"], theme.line_style(3)["dash"])
     assert (chance.mode, chance.line.dash, chance.line.color) == ("lines", "dot", theme.GREY)
+
+
+def test_curves_of_models_stand_at_their_relative_depth() -> None:
+    short, long = np.array([0.1, 0.5, 0.3]), np.array([np.nan, 0.2, 0.4, 0.8, 0.6])
+    figure = depth_curves([short, long], ["<b>A</b>", "B"], "Title", y_title="cosine")
+    assert [trace.name for trace in figure.data] == ["&lt;b&gt;A&lt;/b&gt;", "B"]
+    np.testing.assert_array_equal(figure.data[0].x, [0, 0.5, 1])
+    np.testing.assert_array_equal(figure.data[1].x, [0, 0.25, 0.5, 0.75, 1])
+    np.testing.assert_array_equal(figure.data[1].y, long.astype(np.float32))
+    assert list(figure.data[1].customdata) == [0, 1, 2, 3, 4]  # the layer, for the hover
+    assert list(figure.data[0].marker.symbol) == ["triangle-down", "triangle-up", "circle"]
+    assert "layer %{customdata} of 4" in figure.data[1].hovertemplate
+
+
+def test_a_model_keeps_its_style_where_another_is_missing() -> None:
+    line = np.array([0.1, 0.5])
+    both = depth_curves([line, line], ["A", "B"], "Title", y_title="cosine")
+    alone = depth_curves([line], ["B"], "Title", y_title="cosine", styles=[1])
+    assert alone.data[0].line == both.data[1].line != both.data[0].line

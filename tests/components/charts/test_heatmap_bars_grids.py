@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from components.charts import theme
-from components.charts.bars import cosine_bars, parameter_bars, part_norm_bars, vector_bars, word_bars
+from components.charts.bars import (
+    cosine_bars,
+    models_by_part,
+    parameter_bars,
+    part_norm_bars,
+    vector_bars,
+    word_bars,
+)
 from components.charts.grids import tensor_grids
 from components.charts.heatmap import layer_heatmap, off_diagonal_limits, similarity_heatmap, word_scores
 from components.charts.matrices import token_matrix
@@ -66,6 +73,27 @@ def test_parameter_bars_count_everything_once_in_order() -> None:
     assert list(figure.layout.yaxis.categoryarray) == ["Block 0", "Embeddings"]  # drawn from the bottom up
     norm = next(bar for bar in figure.data if bar.name == "layer norm")
     assert dict(zip(norm.y, norm.x, strict=True)) == {"Embeddings": 1, "Block 0": 2}
+
+
+def test_blocks_that_are_used_again_are_hatched_and_not_counted() -> None:
+    groups, parts, counts = (
+        ["Embeddings", "Blocks 0 to 2", "Blocks 0 to 2"],
+        ["word", "attention", "layer norm"],
+        [10, 5, 2],
+    )
+    figure = parameter_bars(groups, parts, counts, "Title", {"Blocks 0 to 2": 3})
+    *stored, again = figure.data
+    assert sum(sum(bar.x) for bar in stored) == 17
+    assert (list(again.y), list(again.x), list(again.customdata)) == (["Blocks 0 to 2"], [2 * 7], [2])
+    assert len(parameter_bars(groups, parts, counts, "Title", {"Blocks 0 to 2": 1}).data) == len(stored)
+
+
+def test_the_parts_of_each_model_are_shares_of_that_model() -> None:
+    figure = models_by_part(["<i>A</i>", "B"], [{"embeddings": 30, "attention": 10}, {"embeddings": 50}], "Title")
+    assert list(figure.layout.yaxis.categoryarray) == ["B", "&lt;i&gt;A&lt;/i&gt;"]  # drawn from the bottom up
+    embeddings, attention = figure.data
+    assert (list(embeddings.x), list(embeddings.customdata)) == ([30, 50], [75, 100])
+    assert (list(attention.y), list(attention.customdata)) == (["&lt;i&gt;A&lt;/i&gt;"], [25])
 
 
 def test_part_norms_keep_equal_tokens_apart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -12,11 +13,14 @@ from components.charts.matrices import (
     SQUARE_FROM,
     as_cells,
     axis_labels,
+    coarse_borders,
     key_bars,
+    mean_cells,
     palette_bytes,
     shrink,
     side_by_side_limits,
     token_matrix,
+    window_borders,
 )
 from tests.components.charts.cell_numbers import numbers
 
@@ -139,3 +143,48 @@ def test_a_narrow_matrix_is_square_with_few_short_labels() -> None:
 def test_bars_by_sign_have_the_colours_of_a_diverging_heatmap():
     figure = key_bars(np.array([0.2, -0.1, 0.0]), ["a", "b", "c"], "Sums", by_sign=True)
     assert list(figure.data[0].marker.color) == [theme.ORANGE, theme.BLUE, theme.ORANGE]
+
+
+def crossed(borders: list, row: int, columns: int) -> set[float]:
+    """The columns' edges at which a row's cells lie on two sides of a border."""
+    return {
+        column
+        for border in borders
+        for (column, first), (other, last) in itertools.pairwise(border)
+        if column == other and {first, last} == {row - 0.5, row + 0.5} and -0.5 < column < columns - 0.5
+    }
+
+
+def test_the_borders_of_a_window_are_between_the_last_cell_within_and_the_next() -> None:
+    borders = window_borders(range(6), range(6), 2)
+    for row in range(6):
+        within = [column for column in range(6) if abs(row - column) <= 2]
+        assert crossed(borders, row, 6) == {within[0] - 0.5, within[-1] + 0.5} - {-0.5, 5.5}
+    left, right = borders
+    assert left[0] == (-0.5, 2.5)  # a step to the edge of the matrix
+    assert right[-1] == (5.5, 2.5)
+
+
+def test_borders_count_positions_and_not_places() -> None:
+    """Tokens that are left out: positions 1, 2, 9 and 10 with a window of 3."""
+    (left, right) = window_borders([1, 2, 9, 10], [1, 2, 9, 10], 3)
+    assert crossed([left], 2, 4) == crossed([right], 1, 4) == {1.5}
+    assert window_borders(range(3), range(3), 2) == []
+
+
+def test_borders_are_drawn_as_lines_of_cells() -> None:
+    figure = drawn(np.eye(4), borders=window_borders(range(4), range(4), 1))
+    assert [shape.type for shape in figure.layout.shapes] == ["path", "path"]
+    assert figure.layout.shapes[1].path.startswith("M1.5,-0.5L1.5,0.5L2.5,0.5")
+
+
+def test_coarse_borders_are_parallel_to_the_diagonal() -> None:
+    for border, side in zip(coarse_borders(10, 2.5), (1, -1), strict=True):
+        assert all(row - column == side * 2.5 for column, row in border)
+        assert {max(point) for point in border} == {2.0, 9.5}
+
+
+def test_mean_cells_by_hand() -> None:
+    values = np.arange(15.0).reshape(3, 5)
+    np.testing.assert_array_equal(mean_cells(values, 1), values)
+    assert mean_cells(values, 2).tolist() == [[3, 5, 6.5], [10.5, 12.5, 14]]

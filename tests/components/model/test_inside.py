@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+from transformers import EuroBertConfig, EuroBertModel
 
 from components.errors import InputError
 from components.model import inside as inside_module
@@ -46,6 +47,15 @@ def record(request, backend):
 def tiny_bert(tiny_folder):
     """With a store and a count of its own."""
     return Backend.load(str(tiny_folder("bert")), store=TraceStore(1 << 20), device_name="cpu")
+
+
+# The fields of the record with what is added to the products of queries and keys, by the last way in which positions enter.
+TERMS = {
+    "absolute": (),
+    "rotary": (),
+    "relative": ("distance",),
+    "disentangled": ("content_to_position", "position_to_content"),
+}
 
 
 def assert_close(ours, theirs, atol=1e-5):
@@ -103,7 +113,7 @@ def test_shapes(backend, record):
     facts, tokens = backend.facts, len(record.sentence)
     vectors = (facts.layers, tokens, facts.hidden_size)
     by_head = (facts.layers, facts.heads, tokens, facts.hidden_size // facts.heads)
-    terms = ("content_to_position", "position_to_content") if "disentangled" in backend.structure.positions else ()
+    terms = TERMS[backend.structure.positions[-1]]
     assert {name: array.shape for name, array in arrays_of(record).items()} == {
         "hidden_states": (facts.layers + 1, tokens, facts.hidden_size),
         **dict.fromkeys(("attention_output", "after_attention", "feed_forward_output"), vectors),
@@ -141,11 +151,8 @@ def test_queries_and_keys_give_the_attentions(backend, record):
     distances = np.abs(np.subtract.outer(np.arange(tokens), np.arange(tokens)))
     for block, window in enumerate(backend.structure.windows):
         parts = record.score_parts(block)
-        assert len(parts) == (3 if "disentangled" in backend.structure.positions else 1)
+        assert len(parts) == 1 + len(TERMS[backend.structure.positions[-1]])
         scores = sum(part.astype(np.float64) for part in parts.values())
-        if "relative" in backend.structure.positions:  # a bias by distance, which is not in the record
-            with torch.inference_mode():
-                scores += backend.encoder.encoder.compute_position_bias(torch.zeros(1, tokens, 1)).numpy()[0]
         if window is not None:
             scores = np.where(distances <= window, scores, -np.inf)
         exponentials = np.exp(scores - scores.max(-1, keepdims=True))
@@ -409,6 +416,29 @@ def test_input_that_cannot_be_shown_says_why_and_costs_nothing(tiny_bert, argume
     assert given in caught.value.problem
     assert tiny_bert.forward_passes == 0
     assert len(tiny_bert.store) == 0
+
+
+def test_heads_that_together_are_longer_than_a_hidden_state(tmp_path):
+    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "mask_token_id": 4}
+    model = EuroBertModel(
+        EuroBertConfig(
+            vocab_size=40,
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=16,
+            intermediate_size=64,
+            **ids,
+        )
+    )
+    model.save_pretrained(tmp_path)
+    tiny.wordpiece_tokenizer().save_pretrained(tmp_path)
+    backend = Backend.load(str(tmp_path), store=TraceStore(16 << 20), device_name="cpu")
+    record = backend.inside("the cat sat on the bank")
+    assert record.queries.shape == (2, 4, 8, 16)
+    assert record.nbytes == size_in_bytes(backend.facts, 8, head_size=16)
+    test_queries_and_keys_give_the_attentions(backend, record)
 
 
 def test_a_record_larger_than_the_store_is_refused_before_it_is_computed(tiny_folder):

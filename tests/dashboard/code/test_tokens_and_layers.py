@@ -108,6 +108,9 @@ HEIGHTS: list[tuple[str, dict[str, Any], str, str, slice]] = [
         slice(None),
     ),  # layer 0 is not drawn
     ("model", {"view": "zero"}, "part_cosines", "values", slice(None)),
+    ("model", {"view": "inner", "fb": "2", "n": "1"}, "inner_distribution", "counts", slice(None)),
+    ("model", {"view": "inner", "fb": "2", "n": "1"}, "inner_strongest", "values", slice(None)),
+    ("attention", {"view": "scores", "l": "2", "h": "3", "sb": "2"}, "score_bars", "values", slice(-1, None)),
 ]
 
 

@@ -24,8 +24,9 @@ class Model:
     def embed_options(self, precision: str) -> None:
         return None
 
-    def embed(self, texts: Any, *, options: Any, is_cancelled: Any) -> None:
+    def embed(self, texts: Any, *, options: Any, progress: Any, is_cancelled: Any) -> None:
         self.runs += 1
+        progress(len(texts), len(texts))
         self.begun.set()
         while self.is_endless:
             if is_cancelled():

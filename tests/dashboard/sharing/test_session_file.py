@@ -158,6 +158,17 @@ def test_the_file_replaces_settings_of_all_pages_and_own_sentences_can_be_brough
     assert setting(app, "sentences") == ("Mine.",)
 
 
+def test_a_file_names_each_of_several_models(open_page: Open) -> None:
+    app = open_page("about")
+    app.session_state["compared_models"] = ("distilbert/distilbert-base-uncased", "embedded")
+    found = json.loads(saved(app.run(), "model"))
+    assert found["settings"]["compared_models"] == ["distilbert/distilbert-base-uncased", "embedded"]
+    assert [found["models"][f"compared_models {number}"]["key"] for number in (1, 2)] == [
+        "distilbert/distilbert-base-uncased",
+        "embedded",
+    ]
+
+
 def test_another_revision_and_other_versions_are_told_of(open_page: Open) -> None:
     models = {
         "model": {"key": "embedded", "title": "x", "revision": "<b>0123"},

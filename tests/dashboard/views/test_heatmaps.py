@@ -352,3 +352,25 @@ def test_only_a_chosen_pair_has_a_frame(open_page: Open) -> None:
     app.segmented_control(key="w_heatmaps_view").set_value("sentences").run()
     assert app.selectbox(key="why_pair").value == chosen  # the box and the frame agree
     assert len(figures(app)[0]["layout"]["shapes"]) == 4
+
+
+@pytest.mark.parametrize("view", ["blocks", "tokens", "pairs"])
+def test_long_texts_are_drawn_in_cells_that_are_means(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, view: str
+) -> None:
+    """With a limit of 64 cells in place of 360,000: 8 x 8 tokens still have a cell each, more do not."""
+    whole = figures(open_page("heatmaps", view=view))[0]["data"][0]
+    monkeypatch.setattr(blocks, "MOST_CELLS", 64)
+    monkeypatch.setattr(blocks, "COARSE", 4)
+    app = open_page("heatmaps", view=view)
+    cells = figures(app)[0]["data"][0]
+    rows, columns = whole["z"].shape
+    factor = -(-max(rows, columns) // 4)
+    assert factor > 1
+    expected = [
+        [whole["z"][i : i + factor, j : j + factor].mean() for j in range(0, columns, factor)]
+        for i in range(0, rows, factor)
+    ]
+    np.testing.assert_allclose(cells["z"], expected, atol=1e-6)
+    assert cells["y"][0] == f"0–{factor - 1}"
+    assert f"each cell is the mean of {factor} × {factor}" in texts(app)

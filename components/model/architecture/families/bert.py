@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from components.model.architecture.modules import BlockModules, EncoderModules, Place, whole
+import torch
+
+from components.model.architecture.modules import BlockModules, EncoderModules, Gate, Place, whole
 from components.model.architecture.structure import Positions, Structure
 
 TITLES = {
@@ -51,7 +53,7 @@ _NAMES = {
 }
 
 
-def block_with_norms_after(block: Any, names: Names) -> BlockModules:
+def block_with_norms_after(block: Any, names: Names, gate: Gate | None = None) -> BlockModules:
     """The modules of a block as in BERT."""
     query, key, value = (whole(block.get_submodule(name)) for name in (names.query, names.key, names.value))
     attention_norm, feed_forward_norm = (
@@ -67,6 +69,7 @@ def block_with_norms_after(block: Any, names: Names) -> BlockModules:
         feed_forward_norm,
         after_attention=Place(attention_norm),
         output=Place(feed_forward_norm),
+        gate=gate,
     )
 
 
@@ -107,5 +110,11 @@ def modules_of(model: Any) -> EncoderModules:
         Place(model.embeddings if projection is None else projection),
         tables,
         (model.embeddings.LayerNorm,) if projection is None else (model.embeddings.LayerNorm, projection),
+        score_terms=(lambda _, queries, __: _distance_terms(model.encoder, queries)) if kind == "mpnet" else None,
         pool=getattr(model, "pooler", None),
     )
+
+
+def _distance_terms(encoder: Any, queries: torch.Tensor) -> dict[str, torch.Tensor]:
+    """What MPNet adds to the scores of every block: a number for each head and distance, [head, query, key]."""
+    return {"distance": encoder.compute_position_bias(queries.new_zeros(1, queries.shape[1], 1))[0]}

@@ -13,6 +13,7 @@ import torch
 
 from components.model.architecture.modules import (
     EncoderModules,
+    Gate,
     Place,
     Projection,
     Rotations,
@@ -26,7 +27,7 @@ TITLES = {"modernbert": "ModernBERT"}
 def modules_of(model: Any) -> EncoderModules:
     """The record of a ModernBERT."""
     config = model.config
-    size = int(config.hidden_size)
+    size, inner = int(config.hidden_size), int(config.intermediate_size)
     kinds = [layer.attention_type for layer in model.layers]
     blocks = tuple(
         block_with_norms_first(
@@ -36,6 +37,7 @@ def modules_of(model: Any) -> EncoderModules:
             layer.mlp.Wo,
             layer.mlp_norm,
             layer,
+            Gate(Projection(layer.mlp.Wi, 0, inner), Projection(layer.mlp.Wi, inner, inner), layer.mlp.act),
         )
         for layer in model.layers
     )

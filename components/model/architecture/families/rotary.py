@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from components.model.architecture.families.bert import Names, block_with_norms_after, tables_of
-from components.model.architecture.modules import EncoderModules, Place, Rotations, block_with_norms_first, whole
+from components.model.architecture.modules import EncoderModules, Gate, Place, Rotations, block_with_norms_first, whole
 from components.model.architecture.structure import Structure
 
 TITLES = {"nomic_bert": "Nomic BERT", "eurobert": "EuroBERT"}
@@ -79,8 +79,12 @@ def _rotations(model: Any, table: torch.nn.Embedding, tokens: int) -> Rotations:
     return [(cosines[0], sines[0])] * len(model.layers)
 
 
+def _gate(layer: Any) -> Gate:
+    return Gate(whole(layer.mlp.gate_proj), whole(layer.mlp.up_proj), layer.mlp.act_fn)
+
+
 def _nomic(model: Any) -> EncoderModules:
-    blocks = tuple(block_with_norms_after(layer, _NAMES) for layer in model.layers)
+    blocks = tuple(block_with_norms_after(layer, _NAMES, _gate(layer)) for layer in model.layers)
     tables = tables_of(model.embeddings)
     return EncoderModules(
         Structure(
@@ -115,6 +119,7 @@ def _euro(model: Any) -> EncoderModules:
             layer.mlp.down_proj,
             layer.post_attention_layernorm,
             layer,
+            _gate(layer),
         )
         for layer in model.layers
     )

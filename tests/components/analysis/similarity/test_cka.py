@@ -283,3 +283,65 @@ def test_801_tokens_may_be_too_few() -> None:
     enough = layer_cka(normal(2, 1_000, 20))
     assert enough.judgement == "enough"
     assert enough.needed == 1_000
+
+
+# Without the bias
+
+
+def hsic1(x: np.ndarray, y: np.ndarray) -> float:
+    """Equation 5 of Song et al. 2012, from Gram matrices with zeros on their diagonals, which need not be centred."""
+    n = len(x)
+    k, m = x @ x.T, y @ y.T
+    np.fill_diagonal(k, 0)
+    np.fill_diagonal(m, 0)
+    ones = np.ones(n)
+    products = np.trace(k @ m)
+    sums = ones @ k @ ones * (ones @ m @ ones) / ((n - 1) * (n - 2))
+    return float((products + sums - 2 / (n - 2) * (ones @ k @ m @ ones)) / (n * (n - 3)))
+
+
+def debiased_cka(first: np.ndarray, second: np.ndarray) -> float:
+    return float(layer_cka(first[None], second[None], most=len(first)).debiased[0, 0])
+
+
+@pytest.mark.parametrize(("n", "dim1", "dim2"), [(60, 8, 5), (40, 5, 60), (25, 12, 12)])
+def test_debiased_equals_the_papers_definition(n, dim1, dim2):
+    x = normal(n, dim1) + 3
+    y = normal(n, dim2, seed=1) + x[:, :1]
+    expected = hsic1(x, y) / np.sqrt(hsic1(x, x) * hsic1(y, y))
+    assert debiased_cka(x, y) == pytest.approx(expected, abs=1e-10)
+    assert debiased_cka(y, x) == pytest.approx(expected, abs=1e-10)
+
+
+def test_debiased_with_itself_is_1_however_it_is_turned_scaled_and_moved():
+    x, y = normal(50, 6), normal(50, 9, seed=1)
+    y[:, :6] += x
+    assert debiased_cka(x, x) == pytest.approx(1, abs=1e-12)
+    assert debiased_cka(x, 3 * turned(x) - 7) == pytest.approx(1, abs=1e-9)
+    assert debiased_cka(-2.5 * turned(x) + 4, y) == pytest.approx(debiased_cka(x, y), abs=1e-9)
+
+
+def test_unrelated_vectors_are_near_0_only_without_the_bias():
+    """Fifty draws of 40 vectors in 20 dimensions: by chance CKA is 20 / 60."""
+    drawn = [(normal(40, 20, seed=2 * seed), normal(40, 20, seed=2 * seed + 1)) for seed in range(50)]
+    assert np.mean([linear_cka(x, y) for x, y in drawn]) == pytest.approx(1 / 3, abs=0.03)
+    assert np.mean([debiased_cka(x, y) for x, y in drawn]) == pytest.approx(0, abs=0.03)
+
+
+def test_debiased_of_all_layers_and_of_a_layer_without_values(layers):
+    layers[2] = layers[2, 0]
+    found = layer_cka(layers).debiased
+    known = [0, 1, 3, 4]
+    assert np.isnan(found[2]).all()
+    np.testing.assert_allclose(np.diagonal(found)[known], 1, atol=1e-12)
+    for one in known:
+        for other in known:
+            expected = hsic1(layers[one], layers[other]) / np.sqrt(
+                hsic1(layers[one], layers[one]) * hsic1(layers[other], layers[other])
+            )
+            assert found[one, other] == pytest.approx(expected, abs=1e-5)
+
+
+def test_of_three_tokens_there_is_no_debiased_value():
+    line = np.array([[0.0], [1.0], [5.0]])
+    assert np.isnan(debiased_cka(line, line))

@@ -12,7 +12,7 @@ from transformers import BertModel, GPT2Config, GPT2Model
 
 from components.errors import ModelError
 from components.model.architecture import record, support
-from components.model.architecture.parameters import ParameterPart, parameter_parts
+from components.model.architecture.parameters import ParameterPart, parameter_parts, totals_by_part
 from components.model.backend import Backend
 from tests import tiny
 
@@ -31,6 +31,21 @@ def test_parts_sum_to_all_parameters(model):
     assert sum(part.count for part in parts) == record.facts_of(model.config, model).parameters
     assert sum(part.count for part in parts) == sum(parameter.numel() for parameter in model.parameters())
     assert len({(part.group, part.part) for part in parts}) == len(parts)
+
+
+def test_totals_count_each_parameter_once(model):
+    totals = totals_by_part(parameter_parts(model))
+    assert sum(totals.values()) == sum(parameter.numel() for parameter in model.parameters())
+    final_norm = record.modules_of(model).final_norm
+    norms = [
+        module
+        for name, module in model.named_modules()
+        if type(module).__name__.lower().endswith(("layernorm", "rmsnorm"))
+        and (name != "encoder.LayerNorm" or module is final_norm)  # DeBERTa's is of its vectors for distances
+    ]
+    assert norms
+    assert totals["norms"] == sum(parameter.numel() for norm in norms for parameter in norm.parameters())
+    assert list(totals)[:4] == ["embeddings", "attention", "feed-forward", "norms"]
 
 
 def test_blocks_are_alike_and_in_order(model):

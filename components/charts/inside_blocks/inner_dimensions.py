@@ -1,0 +1,95 @@
+"""Inner dimensions of a feed-forward part: the distribution of their activations, the strongest, and closed ones by block."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+
+BINS = 60
+
+
+def activation_histogram(activations: np.ndarray, limit: float, title: str, *, value: str) -> go.Figure:
+    """How many inner dimensions have which activation [inner]; a band marks those at most `limit` from 0.
+
+    `value` names the quantity. The axis of the counts is logarithmic, because most dimensions are near 0.
+    """
+    counts, edges = np.histogram(activations, bins=BINS)
+    figure = go.Figure()
+    figure.add_vrect(x0=-limit, x1=limit, fillcolor=theme.ORANGE, opacity=0.3, line_width=0, layer="below")
+    figure.add_bar(
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=counts,
+        width=edges[1:] - edges[:-1],
+        marker={"color": theme.BLUE, "line": {"width": 0}},
+        customdata=[[theme.number(low), theme.number(high)] for low, high in itertools.pairwise(edges)],
+        hovertemplate=f"%{{y:,}} dimensions with {value} from %{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
+        showlegend=False,
+    )
+    figure.update_yaxes(
+        title="inner dimensions", type="log", range=[-0.3, np.log10(max(10, counts.max())) + 0.1], dtick=1
+    )
+    figure.update_xaxes(title=value, zeroline=True)
+    figure.update_layout(bargap=0)
+    return theme.finish(figure, title, 340)
+
+
+def strongest_bars(
+    dimensions: Sequence[int], products: np.ndarray, gates: np.ndarray, values: np.ndarray | None, title: str
+) -> go.Figure:
+    """Products of some inner dimensions, strongest first; the hover has the gate and the value that were multiplied.
+
+    The arrays are [dimension], in the order of `dimensions`. Without gates `values` is None.
+    """
+    made_of = (
+        [""] * len(dimensions)
+        if values is None
+        else [
+            f"<br>gate {theme.number(gate)} × value {theme.number(other)}"
+            for gate, other in zip(gates.tolist(), values.tolist(), strict=True)
+        ]
+    )
+    name = "activation" if values is None else "gate × value"
+    figure = go.Figure(
+        go.Bar(
+            x=[str(dimension) for dimension in dimensions],
+            y=np.asarray(products, np.float32),
+            marker_color=np.where(products < 0, theme.BLUE, theme.ORANGE),
+            customdata=made_of,
+            hovertemplate=f"dimension %{{x}}<br>{name} %{{y:.3f}}%{{customdata}}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.update_xaxes(title="inner dimension (number)", type="category", showgrid=False, tickangle=-60)
+    figure.update_yaxes(title=name, zeroline=True)
+    return theme.finish(figure, title, 340)
+
+
+def closed_by_block(shares: np.ndarray, token: int, label: str, title: str, quantity: str) -> go.Figure:
+    """Shares [block, token], 0..1, of inner dimensions near 0 by block: one token's, and the mean of all.
+
+    `quantity` names the axis.
+    """
+    blocks = list(range(len(shares)))
+    figure = go.Figure()
+    for name, row, index in (
+        (theme.plain(label, 26), shares[:, token], 0),
+        ("mean of all tokens", shares.mean(axis=1), 1),
+    ):
+        figure.add_scatter(
+            x=blocks,
+            y=np.asarray(100 * row, np.float32),
+            name=name,
+            mode="lines+markers",
+            line=theme.line_style(index),
+            marker=theme.marker_style(index),
+            hovertemplate=f"{name.replace('%{', '% {')}<br>block %{{x}}: %{{y:.1f}} %<extra></extra>",
+        )
+    theme.legend_below(figure, shown=True)
+    figure.update_xaxes(title="block", tickmode="linear", dtick=1 if len(blocks) <= 14 else 2)
+    figure.update_yaxes(title=f"{theme.plain(quantity)} (%)", rangemode="tozero")
+    return theme.finish(figure, title, 340)

@@ -1,0 +1,67 @@
+"""The scores of one query, summed from their parts, above the attention that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from components.charts import theme
+from components.charts.matrices import ticks
+
+COLOURS = {
+    "content to content": theme.BLUE,
+    "content to position": theme.ORANGE,
+    "position to content": theme.GREEN,
+    "distance": theme.ORANGE,
+}
+
+
+def score_bars(parts: Mapping[str, np.ndarray], attention: np.ndarray, labels: Sequence[str], title: str) -> go.Figure:
+    """Scores by key, stacked from their `parts` [key], and below them the `attention` [key]; NaN stays empty.
+
+    Labels must be unique (see `matrices.axis_labels`). With several parts a diamond marks their sum.
+    """
+    names = [theme.plain(label, 26) for label in labels]
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.06)
+    for part, values in parts.items():
+        figure.add_bar(
+            x=names,
+            y=np.asarray(values, np.float32),
+            name=part if len(parts) > 1 else "score",
+            marker_color=COLOURS.get(part, theme.PURPLE),
+            hovertemplate=f"%{{x}}<br>{part}: %{{y:.3f}}<extra></extra>",
+            row=1,
+            col=1,
+        )
+    if len(parts) > 1:
+        figure.add_scatter(
+            x=names,
+            y=np.sum(list(parts.values()), axis=0).astype(np.float32),
+            name="sum (the score)",
+            mode="markers",
+            marker={"symbol": "diamond", "size": 9, "color": theme.GREY, "line": {"width": 1.5, "color": "#FFFFFF"}},
+            hovertemplate="%{x}<br>sum: %{y:.3f}<extra></extra>",
+            row=1,
+            col=1,
+        )
+    figure.add_bar(
+        x=names,
+        y=np.asarray(attention, np.float32),
+        name="attention",
+        marker_color=theme.SKY,
+        hovertemplate="%{x}<br>attention: %{y:.4f}<extra></extra>",
+        showlegend=False,
+        row=2,
+        col=1,
+    )
+    figure.update_layout(barmode="relative", bargap=0.25)
+    theme.legend_below(figure, shown=len(parts) > 1)
+    axis = {"type": "category", "categoryorder": "array", "categoryarray": names, "showgrid": False}
+    figure.layout.xaxis.update(axis)
+    figure.layout.xaxis2.update(axis | ticks(labels) | {"title": {"text": "key"}})
+    figure.layout.yaxis.update({"title": {"text": "score"}, "zeroline": True})
+    figure.layout.yaxis2.update({"title": {"text": "attention"}, "rangemode": "tozero"})
+    return theme.finish(figure, title, 470 if len(parts) > 1 else 430)

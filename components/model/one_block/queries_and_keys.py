@@ -1,0 +1,102 @@
+"""Queries and keys of one block, for texts whose attentions are too many to be kept.
+
+The attentions of all blocks and heads grow with the square of the text: ModernBERT base has 264 heads, and 8,192 tokens would
+take 66 GiB. Its queries and keys grow with the text alone (48 MiB for a block), and give the attention of any head again, a
+few rows at a time (components.analysis.attention.overview). The pass ends with the block and takes PyTorch's fused
+attention, which never holds a whole matrix of weights.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from components.arrays import Float32, arrays_of, read_only
+from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.model import inside
+from components.model.architecture.modules import Projection
+from components.model.architecture.record import first_blocks
+from components.model.loaded import LoadedModel, numpy_of
+from components.model.trace import TokenizedSentence
+
+
+@dataclass(frozen=True, eq=False)
+class QueriesAndKeys:
+    """One block's queries and keys of one input, without padding; as in InsideBlocks, so after rotation."""
+
+    sentence: TokenizedSentence
+    block: int
+    queries: Float32  # [head, token, head_dim]
+    keys: Float32  # [head, token, head_dim]
+    score_scale: float  # what their products are multiplied with
+    window: int | None  # the furthest distance at which tokens attend in this block; None: any
+
+    def __post_init__(self) -> None:
+        for array in arrays_of(self):
+            read_only(array)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the arrays take, in bytes."""
+        return sum(array.nbytes for array in arrays_of(self))
+
+
+def size_in_bytes(model: LoadedModel, tokens: int) -> int:
+    """The size (nbytes) of the record of so many tokens, before anything is computed."""
+    return 2 * 4 * tokens * int(model.modules.blocks[0].attention_dense.in_features)
+
+
+def queries_and_keys(
+    model: LoadedModel,
+    sentence: TokenizedSentence,
+    block: int,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> QueriesAndKeys:
+    """One pass through the blocks up to this one. `progress(done, total)` counts blocks.
+
+    Raises ValueError for a model that adds more to the scores than the products of queries and keys, or whose tokens see only
+    those before them; IndexError for a block that does not exist; and Cancelled between two blocks once `is_cancelled()` is
+    true.
+    """
+    if model.structure.is_causal:
+        raise ValueError(f"{model.structure.title} is a decoder, whose attention is not shown")
+    if model.structure.adds_to_scores:
+        raise ValueError(f"the scores of {model.structure.title} are more than products of queries and keys")
+    if not 0 <= block < len(model.modules.blocks):
+        raise IndexError(f"block {block} is not within 0..{len(model.modules.blocks) - 1}")
+    blocks, heads = model.modules.blocks[: block + 1], model.facts.heads
+    begun = 0
+
+    def begin(*_: Any) -> None:
+        nonlocal begun
+        if is_cancelled():
+            raise Cancelled
+        progress(begun, len(blocks))
+        begun += 1
+
+    def flat(projections: list[Projection], hooks: ExitStack) -> Float32:
+        """What the last of them gives, [token, dim]; the blocks before write into the same array, as they may be the same."""
+        array = np.full((len(sentence), projections[-1].size), np.nan, np.float32)
+        inside.copy_into([array] * len(projections), projections, hooks)
+        return array
+
+    tensors = model.tensors(*model.tokenization.arrays([sentence]))
+    with model.forward_pass():
+        with ExitStack() as hooks:
+            for linear in {id(item.query.linear): item.query.linear for item in blocks}.values():
+                hooks.callback(linear.register_forward_pre_hook(begin).remove)
+            arrays = [flat([item.query for item in blocks], hooks), flat([item.key for item in blocks], hooks)]
+            first_blocks(model.encoder, len(blocks))(**tensors)
+        head_dim = arrays[0].shape[-1] // heads
+        queries, keys = (inside.by_head(array, heads, head_dim) for array in arrays)
+        if model.modules.rotations is not None:
+            angles = [numpy_of(part) for part in model.modules.rotations(len(sentence))[block]]  # cosines and sines
+            queries, keys = inside.rotated(queries, *angles), inside.rotated(keys, *angles)
+    scale = model.modules.score_scale
+    return QueriesAndKeys(
+        sentence, block, queries, keys, head_dim**-0.5 if scale is None else scale, model.structure.windows[block]
+    )

@@ -1,0 +1,174 @@
+"""The Attention page for texts whose attentions are too many to be kept: one head at a time, in cells of several tokens."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis.attention.overview import Reduction, attention_overview, attention_row
+from components.charts import matrices
+from components.jobs import Cancelled
+from components.snippets import attention as snippets
+from dashboard.jobs import progress
+from dashboard.ui import controls, figures, messages, wording
+from dashboard.views.attention.head_choice import BLOCK_HELP
+
+if TYPE_CHECKING:
+    from components.arrays import Float64
+    from components.model.backend import Backend
+    from components.model.one_block.queries_and_keys import QueriesAndKeys
+    from components.model.trace import TokenizedSentence
+    from dashboard.ui.pair_choice import Pair
+
+CELLS = 256  # rows and columns of the overview at most: 65,536 numbers, some 0.5 MB for the browser
+MOST_KEYS = 24  # drawn of one query's row
+HOW = {"max": "Largest", "mean": "Mean"}
+
+
+def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any) -> None:
+    """One head's attention as an overview, and the exact attention of one query; the limit is said before the work starts."""
+    facts, tokens = backend.facts, len(sentence)
+    factor = -(-tokens // CELLS)
+    with row:
+        block = controls.stepped("block", "Block", 0, facts.layers - 1, 0, BLOCK_HELP)
+        head = controls.stepped("head", "Head", 0, facts.heads - 1, 0)
+        with controls.options():
+            how = cast(
+                "Reduction",
+                controls.choice(
+                    "long_cells", "A cell shows", HOW, "The largest attention among the cell's tokens, or their mean."
+                ),
+            )
+    st.info(
+        f"**{tokens:,} tokens are too many for all heads at once:** their attentions would take "
+        f"{_size(backend.attention_bytes(tokens))}, and this server keeps at most {_size(backend.store.limit)}. One head at "
+        f"a time is shown, in cells of {factor} × {factor} tokens; later blocks take longer. The other views need a shorter "
+        "text, or a lower maximum length under “More settings”.",
+        icon=":material/unfold_more:",
+    )
+    length = controls.length_for(backend)
+    key = (backend.spec.key, backend.revision, pair.first, pair.second, length, block)
+
+    def read(report: progress.ReportProgress, is_cancelled: progress.IsCancelled) -> QueriesAndKeys:
+        return backend.queries_and_keys(pair.first, pair.second, block, length, report, is_cancelled)
+
+    vectors = progress.latest(
+        ("queries and keys", *key),
+        f"Reading {tokens:,} tokens up to block {block}",
+        read,
+        "long_text",
+        "reading a long text",
+        "blocks",
+        view="long_text",
+    )
+    if vectors is None:
+        return
+    found = progress.latest(
+        ("overview", *key, head, how),
+        f"Attention of block {block}, head {head}",
+        partial(_overview, vectors, head, factor, how),
+        "long_overview",
+        "computing the attention of a head",
+        view="long_text",
+    )
+    if found is None:
+        return
+    _draw(pair, backend, vectors, found, head, factor, how)
+    _row(pair, backend, vectors, head)
+
+
+def _overview(
+    vectors: QueriesAndKeys,
+    head: int,
+    factor: int,
+    how: Reduction,
+    report: progress.ReportProgress,
+    is_cancelled: progress.IsCancelled,
+) -> Float64:
+    arrays = vectors.queries[head], vectors.keys[head]
+    found = attention_overview(*arrays, vectors.score_scale, vectors.window, factor, how, is_cancelled)
+    if is_cancelled():
+        raise Cancelled
+    return found
+
+
+def _draw(
+    pair: Pair,
+    backend: Backend,
+    vectors: QueriesAndKeys,
+    found: Float64,
+    head: int,
+    factor: int,
+    how: Reduction,
+) -> None:
+    tokens, block = len(vectors.sentence), vectors.block
+    labels = [
+        f"{first}" if factor == 1 else f"{first}–{min(first + factor, tokens) - 1}"
+        for first in range(0, tokens, factor)
+    ]
+    window = tokens if vectors.window is None else vectors.window
+    borders = matrices.coarse_borders(len(found), (window + 0.5) / factor) if window < tokens - 1 else []
+    title = f"Block {block}, head {head}: {tokens:,} × {tokens:,} tokens"
+    shown = np.sqrt(found)
+    figures.matrix(
+        shown,
+        labels,
+        labels,
+        title,
+        key="long_attention",
+        code=snippets.overview(pair.input(backend), block, head, factor, how),
+        alt=f"{title}, in cells of {factor} by {factor} tokens",
+        message=wording.window_of(backend.structure, block, tokens),
+        rows="query",
+        columns="key",
+        value=f"square root of the {HOW[how].lower()} attention",
+        limits=(0.0, float(shown.max())),
+        borders=borders,
+        read=f"Rows are queries, columns are keys; a cell holds {factor} × {factor} tokens and shows the "
+        f"{'largest' if how == 'max' else 'mean'} of their attentions. The square root makes small values visible."
+        + (" Between the orange lines lies the window of this block." if borders else ""),
+        not_shown="Which of a cell's tokens gets the attention: see the figure below for one query.",
+    )
+
+
+def _row(pair: Pair, backend: Backend, vectors: QueriesAndKeys, head: int) -> None:
+    """The exact attention of one query to the keys that get most of it."""
+    tokens, block = vectors.sentence.tokens, vectors.block
+    query = int(
+        controls.bind(
+            "score_query",
+            st.number_input,
+            "Query: the position of a token",
+            default=1,
+            min_value=0,
+            max_value=len(tokens) - 1,
+            step=1,
+            key="w_long_query",
+            width=220,
+        )
+    )
+    row = attention_row(vectors.queries[head], vectors.keys[head], vectors.score_scale, vectors.window, query)
+    strongest = np.argsort(-row, kind="stable")[:MOST_KEYS]
+    keys = np.sort(strongest[row[strongest] > 0])  # beyond a window there is none
+    pieces = [token.piece for token in tokens]
+    labels = matrices.axis_labels(pieces, keys.tolist())
+    most = int(row.argmax())
+    figures.figure(
+        matrices.key_bars(row[keys], labels, f"What “{pieces[query][:20]}” (position {query}) attends to"),
+        key="long_row",
+        code=snippets.overview_row(pair.input(backend), block, head, query),
+        alt=f"Bars: the {len(keys)} keys that get most attention from the token at position {query}",
+        message=f"“{messages.escape(pieces[query])}” attends most to “{messages.escape(pieces[most])}” at position {most} "
+        f"({row[most]:.3f}). The {len(keys)} keys drawn get {100 * row[keys].sum():.0f} % of its attention.",
+        read="The exact attention of one token, without cells: the keys that get most of it, in the order of the text.",
+        not_shown="How much of a key's vector is added: that also depends on its value vector.",
+        table=lambda: pd.DataFrame({"key": labels, "attention": row[keys].round(6)}),
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:,.1f} GiB" if count >= 2**29 else f"{count / 2**20:,.0f} MiB"

@@ -1,0 +1,83 @@
+"""The parts of the compared models: parameters by kind of part, and what each encoder is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from components.charts import bars
+from components.model.architecture.parameters import totals_by_part
+from components.snippets import tokens as snippets
+from dashboard.ui import figures, messages, wording
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+
+def draw(models: Mapping[str, Backend]) -> None:
+    """Bars of the parameters, then a table of the models' properties."""
+    totals = {name: totals_by_part(model.parameter_parts) for name, model in models.items()}
+    figures.figure(
+        bars.models_by_part(list(totals), list(totals.values()), "Where the parameters are"),
+        key="compare_parameters",
+        code=snippets.parameters_of(models),
+        alt=f"Bars of the parameters of {len(models)} models, by part",
+        message=_message(totals),
+        message_below=True,
+        read="Each bar is a model, each colour a kind of part. Embeddings are the tables of layer 0, most of it one vector for "
+        "each piece of the vocabulary. They are looked up and cost no time; attention and feed-forward compute for "
+        "every token. Norms have few parameters.",
+        not_shown="Heads for a task, such as that of a cross-encoder or the Dense layers of a sentence encoder: only the "
+        "encoder is counted. Blocks that share their weights count once.",
+        table=lambda: pd.DataFrame(
+            [
+                {"model": name, "part": part, "parameters": count}
+                for name, counts in totals.items()
+                for part, count in counts.items()
+            ]
+        ),
+    )
+    st.subheader("What each model is", anchor=False)
+    figures.whole_texts(_properties(models), key="compare_properties", scrolls=False)
+
+
+def _message(totals: Mapping[str, Mapping[str, int]]) -> str:
+    """How large each model is, and the share of its embeddings."""
+    parts = [
+        f"**{messages.escape(name)}** has {wording.millions(sum(counts.values()))} parameters, "
+        f"{100 * counts['embeddings'] / sum(counts.values()):.0f} % of them in the embeddings"
+        for name, counts in totals.items()
+    ]
+    return "; ".join(parts) + "."
+
+
+def _properties(models: Mapping[str, Backend]) -> pd.DataFrame:
+    """A line for each property, a column for each model."""
+    columns: dict[str, dict[str, str]] = {}
+    for name, model in models.items():
+        facts = model.facts
+        blocks, structure = {"Width": f"{facts.hidden_size:,}"}, {}
+        if model.structure.has_blocks:
+            feed_forward = f"{facts.feed_forward_size:,} in the feed-forward part"
+            blocks = {
+                "Attention heads": f"{facts.heads} in each block",
+                "Width": f"{facts.hidden_size:,}; {feed_forward}",
+            }
+            structure = wording.structure_in_words(model.structure)
+        columns[name] = {
+            "Published": "not known" if model.spec.year is None else str(model.spec.year),
+            "Architecture": model.structure.title,
+            "Blocks": f"{facts.layers}",
+            **blocks,
+            "Longest input": wording.counted(facts.max_positions, "token"),
+            "Vocabulary": wording.counted(facts.vocabulary_size, "piece"),
+            **structure,
+            "Sentence vector": wording.POOLINGS_EXPLAINED[model.own_pooling],
+        }
+    frame = pd.DataFrame(columns, index=list(dict.fromkeys(row for rows in columns.values() for row in rows))).fillna(
+        "–"
+    )
+    return frame.rename_axis("property").reset_index()

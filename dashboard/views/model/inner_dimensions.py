@@ -1,0 +1,142 @@
+"""Model: the inner dimensions of a block's feed-forward part for one token, and the gates where the model has some."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis import inner_dimensions as analysis
+from components.charts import theme
+from components.charts.inside_blocks import inner_dimensions as charts
+from components.snippets import tokens as snippets
+from dashboard import caching
+from dashboard.ui import controls, figures, messages
+
+if TYPE_CHECKING:
+    from components.model.architecture.structure import Structure
+    from components.model.backend import Backend
+    from components.model.one_block.feed_forward import FeedForward
+    from components.model.trace import TokenizedSentence
+
+MOST_DIMENSIONS = 24  # drawn: the strongest
+
+
+def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> None:
+    """The distribution of one token's activations, the strongest dimensions, and the share that is closed by block."""
+    with controls.row():
+        row = controls.sentence(sentences)
+        block = controls.stepped("inner_block", "Block", 0, backend.facts.layers - 1, 0, caching.glossary()["block"])
+    record = backend.feed_forward(sentences[row].text, max_length=controls.length_for(backend))
+    figure = st.container()
+    chosen = controls.positions(sentences, backend.spec.key)
+    controls.token_chips(sentences, chosen, "chips_inner", rows=[row], unknown_id=backend.tokenization.unknown_id)
+    with figure:
+        _distribution(backend, record, row, block, chosen[row])
+    gated = backend.structure.has_gated_feed_forward
+    figures.reading(
+        f"{_computed(backend.structure)} The bars count the dimensions by "
+        f"{'their gate' if gated else 'what the function gives'}, on a logarithmic axis; the orange band holds those "
+        f"{'that are nearly closed' if gated else 'near 0'}.",
+        "What a dimension stands for. The border of the band is a convention, and the share depends on it.",
+    )
+    _strongest(backend, record, row, block, chosen[row])
+    _by_block(backend, record, row, block, chosen[row])
+
+
+def _distribution(backend: Backend, record: FeedForward, row: int, block: int, token: int) -> None:
+    activations, structure = record.activations[block, token], backend.structure
+    piece, gated = record.sentence.tokens[token].piece, structure.has_gated_feed_forward
+    limit = float(analysis.closed_limit(activations))
+    share = float(analysis.closed_share(activations))
+    value = "gate (after the activation function)" if gated else "activation"
+    figures.figure(
+        charts.activation_histogram(
+            activations,
+            limit,
+            f"{'Gates' if gated else 'Activations'} of “{piece[:20]}” in block {block}",
+            value=value,
+        ),
+        key="inner_distribution",
+        code=snippets.inner_dimensions(controls.current_input(backend), row, block, token),
+        alt=f"Histogram of the {len(activations)} {'gates' if gated else 'activations'} of {piece} in block {block}",
+        message=f"For “{messages.escape(piece)}”, **{100 * share:.0f} %** of the {len(activations):,} "
+        f"{'gates are nearly closed' if gated else 'inner dimensions give nearly nothing'}: at most "
+        f"{100 * analysis.NEARLY_CLOSED:.0f} % of the largest ({theme.number(float(np.abs(activations).max()), 2)}).",
+        table=lambda: pd.DataFrame(
+            {"dimension": np.arange(len(activations)), "gate" if gated else "activation": activations.round(5)}
+            | ({} if record.values is None else {"value": record.values[block, token].round(5)})
+        ),
+    )
+
+
+def _computed(structure: Structure) -> str:
+    """How this model's feed-forward part computes its inner dimensions, and how the other kind differs."""
+    if structure.has_gated_feed_forward:
+        return (
+            f"{structure.title}'s feed-forward part is gated: of each inner dimension one matrix gives a gate, another a "
+            "value. The gate goes through the activation function and multiplies the value, so that a gate near 0 lets "
+            "nothing through. A plain feed-forward part, as in BERT, has no values: what the function gives is "
+            "passed on as it is."
+        )
+    return (
+        "The feed-forward part is plain: one matrix gives the inner dimensions, the activation function pushes negative ones "
+        "towards 0, and a second matrix adds one vector for each of them. A gated one, as in ModernBERT, has a third matrix, "
+        "whose values are multiplied by what the function gives."
+    )
+
+
+def _strongest(backend: Backend, record: FeedForward, row: int, block: int, token: int) -> None:
+    products, gated = record.products(block)[token], backend.structure.has_gated_feed_forward
+    dimensions = list(analysis.strongest(products, MOST_DIMENSIONS))
+    gates = record.activations[block, token, dimensions]
+    values = None if record.values is None else record.values[block, token, dimensions]
+    half = analysis.half_from(products)
+    name = "gate × value" if gated else "activation"
+    piece = record.sentence.tokens[token].piece
+    figures.figure(
+        charts.strongest_bars(
+            dimensions,
+            products[dimensions],
+            gates,
+            values,
+            f"Strongest inner dimensions of “{piece[:20]}”, block {block}",
+        ),
+        key="inner_strongest",
+        code=snippets.strongest_dimensions(controls.current_input(backend), row, block, token, MOST_DIMENSIONS),
+        alt=f"Bars: the {len(dimensions)} inner dimensions with the largest absolute {name}",
+        message=f"Dimension {dimensions[0]} gives most ({theme.number(float(products[dimensions[0]]), 2)}). "
+        f"{half:,} of {len(products):,} dimensions hold half of the sum of squares.",
+        read=f"The {len(dimensions)} dimensions with the largest absolute {name}, which is what the last matrix reads. "
+        + ("Hover for the gate and the value: a large value counts only where its gate is open. " if gated else "")
+        + "The last matrix adds one vector of the hidden size for each dimension, as many times as its bar is high.",
+        not_shown="How long the vector of a dimension is, and whether those of several dimensions cancel each other.",
+        table=lambda: pd.DataFrame(
+            {"dimension": dimensions}
+            | ({} if values is None else {"gate": gates.round(5), "value": values.round(5)})
+            | {name: products[dimensions].round(5)}
+        ),
+    )
+
+
+def _by_block(backend: Backend, record: FeedForward, row: int, block: int, token: int) -> None:
+    shares = analysis.closed_share(record.activations)  # [block, token]
+    piece = record.sentence.tokens[token].piece
+    gated = backend.structure.has_gated_feed_forward
+    kind = "Nearly closed gates" if gated else "Inner dimensions near 0"
+    means = shares.mean(axis=1)
+    most = int(means.argmax())
+    figures.figure(
+        charts.closed_by_block(shares, token, piece, f"{kind} by block", kind),
+        key="inner_closed",
+        code=snippets.closed_shares(controls.current_input(backend), row),
+        alt=f"Curves: {kind.lower()} by block, for {piece} and for all tokens",
+        message=f"On average over this sentence's tokens, block {most} has most ({100 * means[most]:.0f} %).",
+        read="Each point is a block. The more dimensions are near 0, the fewer take part in what the block adds to a token.",
+        not_shown="Whether those that take part matter for the model's answer.",
+        table=lambda: pd.DataFrame(
+            (100 * shares).round(2), columns=[f"{item.position} {item.piece}" for item in record.sentence.tokens]
+        ).assign(block=range(len(shares))),
+    )

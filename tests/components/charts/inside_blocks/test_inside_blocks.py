@@ -1,0 +1,62 @@
+"""Scores above the attention that they become, rotation, and inner dimensions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from components.charts.inside_blocks.inner_dimensions import activation_histogram, closed_by_block, strongest_bars
+from components.charts.inside_blocks.rotation import distance_curve, rotation_heatmap
+from components.charts.inside_blocks.scores import score_bars
+
+
+def test_parts_are_stacked_and_their_sum_is_marked() -> None:
+    parts = {"content to content": np.array([1.0, -2.0]), "content to position": np.array([0.5, 3.0])}
+    figure = score_bars(parts, np.array([0.6, 0.4]), ["0 <b>", "1 b"], "Title")
+    first, second, total, attention = figure.data
+    assert figure.layout.barmode == "relative"
+    assert [list(first.y), list(second.y), list(total.y)] == [[1, -2], [0.5, 3], [1.5, 1]]
+    np.testing.assert_allclose(attention.y, [0.6, 0.4], rtol=1e-6)
+    assert list(first.x) == ["0 &lt;b&gt;", "1 b"]
+    assert attention.yaxis == "y2"
+
+
+def test_a_single_part_has_no_sum_and_no_legend() -> None:
+    figure = score_bars({"content to content": np.array([1.0])}, np.array([1.0]), ["0 a"], "Title")
+    assert [trace.name for trace in figure.data] == ["score", "attention"]
+    assert figure.layout.showlegend is False
+
+
+def test_angles_are_drawn_by_their_cosine_and_said_in_degrees() -> None:
+    figure = rotation_heatmap(np.array([[0.0, 0.0], [np.pi, np.pi / 2]]), "Title")
+    np.testing.assert_allclose(figure.data[0].z, [[1, 1], [-1, 0]], atol=1e-7)
+    assert figure.data[0].customdata.tolist() == [[0, 0], [180, 90]]
+
+
+def test_the_texts_own_distance_is_marked_and_a_window_that_lies_within() -> None:
+    offsets, scores = np.arange(-4, 5), np.arange(9.0)
+    figure = distance_curve(offsets, scores, -2, "Title", window=2)
+    assert (list(figure.data[1].x), list(figure.data[1].y)) == ([-2], [2.0])
+    assert sorted(shape.x0 for shape in figure.layout.shapes) == [-2.5, 2.5]
+    assert not distance_curve(offsets, scores, -2, "Title", window=64).layout.shapes
+    assert not distance_curve(offsets, scores, -2, "Title").layout.shapes
+
+
+def test_the_histogram_counts_all_and_marks_the_band() -> None:
+    figure = activation_histogram(np.array([0.0, 0.01, -0.02, 4.0]), 0.2, "Title", value="gate")
+    assert sum(figure.data[0].y) == 4
+    assert (figure.layout.shapes[0].x0, figure.layout.shapes[0].x1) == (-0.2, 0.2)
+
+
+def test_strongest_bars_say_what_was_multiplied() -> None:
+    products = np.array([6.0, -2.0])
+    gated = strongest_bars([7, 3], products, np.array([2.0, 1.0]), np.array([3.0, -2.0]), "Title").data[0]
+    assert list(gated.x) == ["7", "3"]
+    assert list(gated.customdata) == ["<br>gate 2.000 × value 3.000", "<br>gate 1.000 × value −2.000"]
+    assert list(strongest_bars([7, 3], products, products, None, "Title").data[0].customdata) == ["", ""]
+
+
+def test_shares_by_block_of_one_token_and_of_all() -> None:
+    one, mean = closed_by_block(np.array([[0.5, 0.1], [0.2, 0.4]]), 1, "<i>", "Title", "closed").data
+    np.testing.assert_allclose(one.y, [10, 40], rtol=1e-6)
+    np.testing.assert_allclose(mean.y, [30, 30], rtol=1e-6)
+    assert one.name == "&lt;i&gt;"

@@ -1,0 +1,68 @@
+"""The inner dimensions give what each block adds, for every architecture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from components.errors import InputError
+from components.model.backend import Backend
+from components.model.one_block.feed_forward import size_in_bytes
+from components.model.store import TraceStore
+from tests import tiny
+
+TEXT, PAIR = "The cat sat on the bank.", "money in the river"
+
+
+@pytest.fixture(scope="module", params=tiny.ARCHITECTURES)
+def backend(request, tiny_folder):
+    return Backend.load(str(tiny_folder(request.param)), store=TraceStore(4 << 20), device_name="cpu")
+
+
+@pytest.mark.parametrize("pair", [None, PAIR])
+def test_the_last_dense_layer_makes_of_them_what_is_added(backend, pair):
+    record, inside = backend.feed_forward(TEXT, pair), backend.inside(TEXT, pair)
+    assert record.sentence == inside.sentence
+    for block, modules in enumerate(backend.loaded.modules.blocks):
+        dense = modules.feed_forward_dense
+        bias = 0 if dense.bias is None else dense.bias.detach().numpy()
+        added = record.products(block) @ dense.weight.detach().numpy().T + bias
+        np.testing.assert_allclose(added, inside.feed_forward_output[block], atol=2e-5, rtol=1e-5)
+
+
+def test_gates_are_the_activation_of_one_projection_of_what_the_part_reads(backend):
+    record = backend.feed_forward(TEXT)
+    assert (record.values is not None) == backend.structure.has_gated_feed_forward
+    if record.values is None:
+        return
+    for block, modules in enumerate(backend.loaded.modules.blocks):
+        gate, read = modules.gate, []
+        remove = gate.gate.linear.register_forward_pre_hook(lambda _, given, read=read: read.append(given[0])).remove
+        with torch.inference_mode():
+            backend.encoder(**backend.loaded.tensors(*backend.tokenization.arrays([record.sentence])))
+            remove()
+            rows = [read[0][0] @ part.weight.T for part in (gate.gate, gate.value)]
+            function = (
+                torch.nn.functional.gelu if backend.structure.architecture == "modernbert" else torch.nn.functional.silu
+            )
+            expected = [function(rows[0]), rows[1]]
+        for ours, theirs in zip((record.activations, record.values), expected, strict=True):
+            np.testing.assert_allclose(ours[block], theirs, atol=1e-5)
+
+
+def test_the_size_is_known_before(backend):
+    record = backend.feed_forward(TEXT)
+    assert record.nbytes == size_in_bytes(backend.loaded, len(record.sentence))
+    passes = backend.forward_passes
+    assert backend.feed_forward(TEXT) is record
+    assert backend.forward_passes == passes
+    with pytest.raises(ValueError, match="read-only"):
+        record.activations.fill(0)
+
+
+def test_a_record_larger_than_the_store_is_refused(tiny_folder):
+    backend = Backend.load(str(tiny_folder("modernbert")), store=TraceStore(1_000), device_name="cpu")
+    with pytest.raises(InputError, match="keeps at most"):
+        backend.feed_forward(TEXT)
+    assert backend.forward_passes == 0

@@ -1,0 +1,80 @@
+"""Queries and keys of one block are those of the whole record, whatever the architecture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.jobs import Cancelled
+from components.model.backend import Backend
+from components.model.one_block.queries_and_keys import size_in_bytes
+from tests import tiny
+
+TEXT, PAIR = "The cat sat on the bank.", "money in the river"
+
+
+@pytest.fixture(scope="module", params=tiny.ARCHITECTURES)
+def backend(request, tiny_folder):
+    return Backend.load(str(tiny_folder(request.param)), device_name="cpu")
+
+
+@pytest.mark.parametrize("block", [0, 1, 2])
+def test_they_are_those_of_the_record(backend, block):
+    if backend.structure.adds_to_scores:
+        with pytest.raises(ValueError, match="more than products"):
+            backend.queries_and_keys(TEXT, PAIR, block)
+        return
+    steps = []
+    part = backend.queries_and_keys(TEXT, PAIR, block, progress=lambda *step: steps.append(step))
+    whole = backend.inside(TEXT, PAIR)
+    np.testing.assert_allclose(part.queries, whole.queries[block], atol=1e-5)
+    np.testing.assert_allclose(part.keys, whole.keys[block], atol=1e-5)
+    assert part.score_scale == whole.score_scale
+    assert part.window == backend.structure.windows[block]
+    assert part.sentence == whole.sentence
+    assert part.nbytes == size_in_bytes(backend.loaded, len(part.sentence))
+    assert steps == [(number, block + 1) for number in range(block + 1)]
+
+
+def test_it_stops_between_blocks(backend):
+    if backend.structure.adds_to_scores:
+        return
+    steps = []
+    with pytest.raises(Cancelled):
+        backend.queries_and_keys(
+            TEXT, None, 2, progress=lambda *step: steps.append(step), is_cancelled=lambda: len(steps) == 2
+        )
+    assert len(steps) == 2
+    assert not backend.loaded.modules.blocks[0].query.linear._forward_pre_hooks
+
+
+def test_a_block_that_is_not_there(backend):
+    if not backend.structure.adds_to_scores:
+        with pytest.raises(IndexError, match=r"0\.\.2"):
+            backend.queries_and_keys(TEXT, None, 3)
+
+
+@pytest.mark.parametrize("family", ["modernbert", "nomic_bert", "eurobert"])
+def test_speeds_are_those_of_the_configuration(tiny_folder, family):
+    backend = Backend.load(str(tiny_folder(family)), device_name="cpu")
+    config = backend.encoder.config
+    for block in range(3):
+        settings = config.rope_parameters
+        settings = settings[config.layer_types[block]] if hasattr(config, "layer_types") else settings
+        np.testing.assert_allclose(
+            backend.rotation_speeds(block), settings["rope_theta"] ** (-np.arange(4) / 4), rtol=1e-5
+        )
+
+
+def test_speeds_of_a_model_that_does_not_rotate(tiny_folder):
+    with pytest.raises(ValueError, match="does not rotate"):
+        Backend.load(str(tiny_folder("bert")), device_name="cpu").rotation_speeds(0)
+
+
+def test_whether_all_attentions_fit_is_known_before(tiny_folder):
+    backend = Backend.load(str(tiny_folder("modernbert")), device_name="cpu")
+    trace = backend.trace([TEXT], attentions=True)
+    tokens = len(trace.sentences[0])
+    assert backend.attention_bytes(tokens) == trace.attentions.nbytes
+    assert backend.fits(tokens)
+    assert not backend.fits(100_000)

@@ -1,0 +1,144 @@
+"""The pictures of what only some families have: score parts, rotation, windows, gates, shared blocks, long texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.model.backend import Backend
+from components.model.store import TraceStore
+from dashboard import caching
+from tests.dashboard.code.conftest import Run
+from tests.dashboard.code.shown import codes, figure, same, y, z
+from tests.dashboard.conftest import Open, settled, texts
+
+TEXT = "The cat sat on the bank, we put money in."
+Folder = Callable[[str], Path]
+
+
+@pytest.mark.parametrize(("family", "parts"), [("bert", 1), ("mpnet", 2), ("deberta-v2", 3), ("modernbert", 1)])
+def test_one_querys_scores_become_its_attention(open_page: Open, tiny_folder: Folder, family: str, parts: int) -> None:
+    folder = str(tiny_folder(family))
+    app = open_page("attention", m=folder, s=[TEXT], view="scores", l="1", h="2", sq="4")
+    assert [item.value for item in app.error] == []
+    *stacked, attention = y(app, "score_bars")
+    expected = Backend.load(folder, device_name="cpu").trace([TEXT], attentions=True).attentions[1, 0, 2, 4]
+    drawn = expected[expected > 0] if family == "modernbert" else expected  # a window of two tokens
+    assert len(drawn) == (5 if family == "modernbert" else len(expected))
+    np.testing.assert_allclose(attention, drawn, atol=1e-6)
+    scores = np.sum(stacked[:parts], axis=0)
+    np.testing.assert_allclose(np.exp(scores) / np.exp(scores).sum(), drawn, atol=1e-5)
+    if parts > 1:
+        np.testing.assert_allclose(stacked[parts], scores, atol=1e-5)  # the diamonds
+        assert len([key for key in codes(app) if key.startswith("score_part_")]) == parts + 1
+    assert ("rotation_angles" in codes(app)) == (family == "modernbert")
+
+
+def test_the_parts_are_matrices_that_sum(open_page: Open, tiny_folder: Folder, run: Run) -> None:
+    app = open_page("attention", m=str(tiny_folder("deberta-v2")), s=[TEXT], view="scores", l="0", h="1")
+    names = ("content_to_content", "content_to_position", "position_to_content")
+    matrices = [z(app, f"score_part_{name}") for name in names]
+    np.testing.assert_allclose(z(app, "score_part_sum"), sum(matrices), atol=1e-5)
+    for name in (*names, "sum"):
+        same(run(codes(app)[f"score_part_{name}"].snippet)["values"], z(app, f"score_part_{name}"), 1e-5)
+
+
+def test_rotation_by_position_and_by_distance(open_page: Open, tiny_folder: Folder, run: Run) -> None:
+    app = open_page(
+        "attention", m=str(tiny_folder("modernbert")), s=[TEXT], view="scores", l="1", h="2", sq="4", sk="2"
+    )
+    angles = z(app, "rotation_angles")
+    assert angles.shape == (64, 4)
+    np.testing.assert_allclose(angles[:, 0], np.cos(np.arange(64)), atol=1e-5)  # the first pair turns by 1 a token
+    same(run(codes(app)["rotation_angles"].snippet)["values"], angles, 1e-5)
+    curve, own = y(app, "rotation_distance")
+    same(run(codes(app)["rotation_distance"].snippet)["values"], curve, 1e-5)
+    place = list(figure(app, "rotation_distance")["data"][0]["x"]).index(-2)
+    assert own[0] == pytest.approx(curve[place], abs=1e-6)
+    bars = dict(zip(figure(app, "score_bars")["data"][0]["x"], y(app, "score_bars")[0], strict=True))
+    assert own[0] == pytest.approx(next(value for key, value in bars.items() if key.startswith("2 ")), abs=1e-5)
+    assert "In block 1 (local)" in texts(app)
+
+
+def test_a_window_is_drawn_and_said(open_page: Open, tiny_folder: Folder) -> None:
+    folder = str(tiny_folder("modernbert"))
+    local = open_page("attention", m=folder, s=[TEXT], view="matrix", l="1", h="0")
+    assert [shape["type"] for shape in figure(local, "head_matrix")["layout"]["shapes"]] == ["path", "path"]
+    assert "Block 1 is local: each token sees 2 tokens on either side. Global blocks: 0, 2." in texts(local)
+    everywhere = open_page("attention", m=folder, s=[TEXT], view="matrix", l="0", h="0")
+    assert not figure(everywhere, "head_matrix")["layout"].get("shapes")
+    assert "Block 0 is global" in texts(everywhere)
+    short = open_page("attention", m=folder, s=["a"], view="matrix", l="1", h="0")
+    assert "This text has only 3 tokens, so that the window hides nothing here." in texts(short)
+    assert "is local" not in texts(open_page("attention", m=str(tiny_folder("bert")), s=[TEXT], view="matrix"))
+
+
+@pytest.mark.parametrize("family", ["bert", "modernbert"])
+def test_inner_dimensions(open_page: Open, tiny_folder: Folder, run: Run, family: str) -> None:
+    folder = str(tiny_folder(family))
+    app = open_page("model", m=folder, s=[TEXT], view="inner", fb="1", t="2")
+    record = Backend.load(folder, device_name="cpu").feed_forward(TEXT)
+    assert sum(y(app, "inner_distribution")[0]) == 64
+    products = record.products(1)[2]
+    np.testing.assert_allclose(
+        y(app, "inner_strongest")[0], products[np.argsort(-np.abs(products), kind="stable")[:24]], rtol=1e-5
+    )
+    shares = run(codes(app)["inner_closed"].snippet)["values"]
+    same(y(app, "inner_closed"), [shares[:, 2], shares.mean(axis=1)], 1e-4)
+    assert ("gates are nearly closed" in texts(app)) == (family == "modernbert")
+    assert ("feed-forward part is gated" in texts(app)) == (family == "modernbert")
+
+
+def test_shared_blocks_are_seen_as_one(open_page: Open, tiny_folder: Folder) -> None:
+    app = open_page("model", m=str(tiny_folder("albert")), s=[TEXT], view="facts")
+    assert "**2 blocks do the work of 3**: blocks 0 to 1 are one, used 2 times" in texts(app)
+    again = figure(app, "parameters")["data"][-1]
+    assert (again["name"], list(again["y"])) == ("the same again (not stored)", ["Blocks 0 to 1"])
+    assert "do the work" not in texts(open_page("model", m=str(tiny_folder("bert")), s=[TEXT], view="facts"))
+
+
+@pytest.mark.parametrize(
+    ("family", "said"),
+    [
+        ("modernbert", "positions enter by rotation in each block. It has none for token types (segments) either"),
+        ("distilbert", "DistilBERT has no vectors for token types (segments): the two texts of a pair"),
+        ("bert", ""),
+    ],
+)
+def test_layer_zero_says_what_is_missing_and_why(open_page: Open, tiny_folder: Folder, family: str, said: str) -> None:
+    for page, view in (("model", "zero"), ("tokens", "tensors")):
+        shown = texts(open_page(page, m=str(tiny_folder(family)), s=[TEXT], view=view))
+        assert said in shown
+        assert ("token types (segments)" in shown) == bool(said)
+
+
+def test_layer_zero_behind_a_projection(open_page: Open, tiny_folder: Folder) -> None:
+    for family in ("albert", "electra"):
+        said = texts(open_page("model", m=str(tiny_folder(family)), s=[TEXT], view="zero"))
+        assert "LayerNorm then scales each sum, and a projection brings it to the hidden size" in said
+
+
+def test_a_text_that_is_too_long_for_all_heads_shows_one(
+    open_page: Open, tiny_folder: Folder, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a store in which the attentions of this text do not fit; the limit is said, and no trace is computed."""
+    folder = str(tiny_folder("modernbert"))
+    open_page("attention", m=folder, s=[TEXT], view="glance")
+    backend = caching.models().find(folder)
+    assert backend is not None
+    expected = backend.trace([TEXT], attentions=True).attentions[1, 0, 2]
+    monkeypatch.setattr(backend, "store", TraceStore(1_000))
+    app = settled(open_page("attention", m=folder, s=[TEXT], view="glance", l="1", h="2", sq="4"))
+    assert [item.value for item in app.error] == []
+    assert "tokens are too many for all heads at once" in texts(app)
+    assert "this server keeps at most" in texts(app)
+    np.testing.assert_allclose(z(app, "long_attention"), np.sqrt(expected), atol=1e-5)
+    same(run(codes(app)["long_attention"].snippet)["values"], z(app, "long_attention"), 1e-5)
+    keys = [int(label.split()[0]) for label in figure(app, "long_row")["data"][0]["x"]]
+    np.testing.assert_allclose(y(app, "long_row")[0], expected[4, keys], atol=1e-6)
+    assert len(figure(app, "long_attention")["layout"]["shapes"]) == 2
+    app = open_page("attention", m=str(tiny_folder("deberta-v2")), s=[TEXT], view="glance")
+    assert "too many for all heads" not in texts(app)

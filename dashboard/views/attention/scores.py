@@ -137,7 +137,7 @@ def _name(model_input: AttentionInput, position: int) -> str:
 def _parts(model_input: AttentionInput, scored: HeadScores, block: int, head: int) -> None:
     """Each part of the scores as a matrix of queries and keys, and their sum, on one scale."""
     drawn = {**scored.parts, "sum": scored.total}
-    st.subheader(f"All queries of block {block}, head {head}, part by part", anchor=False)
+    figures.subheader(f"All queries of block {block}, head {head}, part by part")
     tokens = len(model_input.pieces)
     factor = -(-tokens // MOST_ROWS)
     if factor > 1:
@@ -190,7 +190,7 @@ def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, hea
     default = int(np.argmax(np.where(np.arange(tokens) == query, -1, attention)))
     with panel:
         key = position_choice(model_input, "score_key", "Key of the curve", default)
-    st.subheader(f"How positions enter block {block}: rotation", anchor=False)
+    figures.subheader(f"How positions enter block {block}: rotation")
     base = rotation.base_of(speeds)
     kinds = {item is None for item in model_input.backend.structure.windows}
     kind = "" if len(kinds) == 1 else " (global)" if window is None else " (local)"

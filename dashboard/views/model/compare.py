@@ -286,7 +286,7 @@ def _table(values: Mapping[str, Float64], quantity: str) -> pd.DataFrame:
 
 def _pieces(models: Mapping[str, Backend], traces: Mapping[str, Trace], row: int) -> None:
     """The sentence as each model cuts it, in chips, with counts."""
-    st.subheader("The same sentence in pieces", anchor=False)
+    figures.subheader("The same sentence in pieces")
     lines = []
     for number, (name, model) in enumerate(models.items()):
         sentence = traces[name].sentences[row]

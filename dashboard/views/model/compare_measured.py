@@ -41,7 +41,7 @@ def draw(models: Mapping[str, Backend], every_name: Sequence[str]) -> None:
     `every_name` has those of models that are not available, or not yet: choices and colours count them too.
     """
     pairs = demo_pairs()
-    st.subheader("How well and how fast each model retrieves", anchor=False)
+    figures.subheader("How well and how fast each model retrieves")
     place = st.container()
     before = _shown_jobs()
     ready = _indexes(models, pairs)
@@ -51,7 +51,7 @@ def draw(models: Mapping[str, Backend], every_name: Sequence[str]) -> None:
         if ready:
             _retrieval({name: models[name] for name in ready}, ready, speeds, pairs, every_name)
             messages.cross_encoder_note(list(models.values()))
-    st.subheader("How alike the layers of two models are", anchor=False)
+    figures.subheader("How alike the layers of two models are")
     if len(every_name) < 2:
         st.caption("Choose a second model to compare its layers with these.")
         return

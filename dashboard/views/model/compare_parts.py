@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
-import streamlit as st
 
 from components.charts import bars
 from components.model.architecture.parameters import totals_by_part
@@ -40,7 +39,7 @@ def draw(models: Mapping[str, Backend]) -> None:
             ]
         ),
     )
-    st.subheader("What each model is", anchor=False)
+    figures.subheader("What each model is")
     figures.whole_texts(_properties(models), key="compare_properties", scrolls=False)
 
 

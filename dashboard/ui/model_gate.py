@@ -105,9 +105,11 @@ def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> dic
             if job is None:
                 _consent_to_further(key, leave_out)
             elif progress.is_awaited(job) and not progress.given_time(job):
-                progress.ready(
+                # It may end at this moment: then nothing is drawn, and the model is there.
+                if progress.ready(
                     models.jobs, job, doing="loading a model", stop_key="stop_further", again_key=f"again_{key}"
-                )
+                ):
+                    loaded[key] = job.result
             elif job.result is None:
                 _missing(key, job, leave_out)
             else:

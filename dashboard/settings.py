@@ -354,6 +354,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("depth_first_word", "w1", None, 100_000, MODEL, words="first word"),  # counted from 0 in its sentence
     _number("depth_second_word", "w2", None, 100_000, MODEL, words="second word"),
     _number("depth_other_sentence", "n2", None, MAX_SENTENCES - 1, MODEL, words="second sentence"),
+    _flag("compare_measured", "meas", False, MODEL, words="measurements"),
     _choice("cka_pair", "cka", ("0-1", "0-2", "0-3", "1-2", "1-3", "2-3"), MODEL, words="compared layers"),
     _number("layer", "l", None, 1_000, (*MODEL, *LAYERS, *HEATMAPS, *MAP, *SEARCH, *EVALUATE, *WHY)),
     # Layers

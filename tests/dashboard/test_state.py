@@ -88,6 +88,7 @@ EXAMPLES = {
     "depth_second_word": 0,
     "depth_other_sentence": 2,
     "cka_pair": "1-2",
+    "compare_measured": True,
     "layer": 0,
     "layers_view": "sentences",
     "comparison": "within",

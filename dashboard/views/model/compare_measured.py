@@ -40,8 +40,20 @@ def draw(models: Mapping[str, Backend], every_name: Sequence[str]) -> None:
 
     `every_name` has those of models that are not available, or not yet: choices and colours count them too.
     """
-    pairs = demo_pairs()
     figures.subheader("How well and how fast each model retrieves")
+    pairs = demo_pairs()
+    count = len(pairs.queries) + len(pairs.documents)
+    is_measured = controls.switch(
+        "compare_measured",
+        "Measure here",
+        f"Recall@1 on the demo corpus, sentences per second, and how alike the layers are. Each model embeds {count:,} texts.",
+    )
+    if not is_measured:  # several large models take minutes of the server's time
+        st.caption(
+            f"Recall@1 on the demo corpus, sentences per second, and how alike the models' layers are. Each model embeds "
+            f"{count:,} texts: seconds for a small one, minutes for a large one without a GPU."
+        )
+        return
     place = st.container()
     before = _shown_jobs()
     ready = _indexes(models, pairs)

@@ -43,7 +43,7 @@ def test_curves(open_page: Open, run: Run, address: dict[str, str], more: dict[s
 
 
 def test_parts_pieces_and_what_is_measured(open_page: Open, run: Run, address: dict[str, str]) -> None:
-    app = opened(open_page, address)
+    app = opened(open_page, address, meas="1")
     code = codes(app)
     parts = run(code["compare_parameters"].snippet)["values"]
     counts = [count for of_model in parts.values() for count in of_model.values()]

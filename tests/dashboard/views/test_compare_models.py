@@ -150,7 +150,7 @@ def test_pieces_parts_and_properties(open_page: Open, folders: list[str], models
 
 
 def test_what_is_measured(open_page: Open, folders: list[str], models: list[Backend]) -> None:
-    app = compared(open_page, folders, cka="0-2")
+    app = compared(open_page, folders, cka="0-2", meas="1")
     pairs = compare_measured.demo_pairs()
     table = plain_table(app, 1)
     recalls = []
@@ -189,10 +189,10 @@ def test_a_model_that_cannot_be_loaded_is_named_and_the_others_go_on(open_page: 
 
 
 def test_the_chosen_layers_wait_for_a_model_that_is_not_loaded(open_page: Open, folders: list[str]) -> None:
-    app = compared(open_page, [folders[0], "google-bert/bert-base-uncased", folders[1]], cka="0-1")
+    app = compared(open_page, [folders[0], "google-bert/bert-base-uncased", folders[1]], cka="0-1", meas="1")
     assert app.selectbox(key="w_cka_pair").value == "0-1"
     assert "It is computed once the vectors of both models are there." in texts(app)
-    app = compared(open_page, [folders[0], "google-bert/bert-base-uncased", folders[1]], cka="0-2")
+    app = compared(open_page, [folders[0], "google-bert/bert-base-uncased", folders[1]], cka="0-2", meas="1")
     assert z(app, "compare_cka").shape == (4, 4)
     colours = [trace["line"]["color"] for trace in figure(app, "compare_recall")["data"]]
     assert colours == [theme.PALETTE[0], theme.PALETTE[2]]
@@ -245,7 +245,7 @@ def test_where_one_model_cannot_be_measured_the_others_are(
         return pair_indexes(request, pairs, where)
 
     monkeypatch.setattr(evaluation, "pair_indexes", refused)
-    app = compared(open_page, folders)
+    app = compared(open_page, folders, meas="1")
     names = [Path(folder).name for folder in (folders[0], folders[2])]
     table = plain_table(app, 1)
     assert table["model"].tolist() == names
@@ -260,6 +260,7 @@ def test_four_families_beside_each_other(open_page: Open, tiny_folder: Callable[
     app = compared(
         open_page,
         [str(tiny_folder(family).resolve()) for family in ("deberta-v2", "nomic_bert", "eurobert", "roberta")],
+        meas="1",
     )
     assert not app.exception
     assert [item.value for item in app.error] == []
@@ -274,7 +275,7 @@ def test_four_families_beside_each_other(open_page: Open, tiny_folder: Callable[
 
 def test_static_vectors_have_one_layer(open_page: Open, folders: list[str], tmp_path: Path) -> None:
     folder = str(save_model2vec(tmp_path / "static").resolve())
-    app = compared(open_page, [folders[0], folder])
+    app = compared(open_page, [folders[0], folder], meas="1")
     assert not app.exception
     assert [item.value for item in app.error] == []
     assert [len(line) for line in lines(app, "compare_depth")] == [4, 1]
@@ -284,7 +285,7 @@ def test_static_vectors_have_one_layer(open_page: Open, folders: list[str], tmp_
 
 def test_a_decoder_is_measured_without_curves_and_pieces(open_page: Open, folders: list[str], tmp_path: Path) -> None:
     folder = str(save_qwen3(tmp_path / "decoder").resolve())
-    app = compared(open_page, [folders[0], folder])
+    app = compared(open_page, [folders[0], folder], meas="1")
     assert not app.exception
     assert [item.value for item in app.error] == []
     assert "**decoder** is left out of the curves and the pieces: it is a decoder" in texts(app)
@@ -294,12 +295,23 @@ def test_a_decoder_is_measured_without_curves_and_pieces(open_page: Open, folder
     assert attention == ["each token to all tokens", "each token to itself and to those before it"]
 
 
+def test_nothing_is_embedded_before_somebody_asks(
+    open_page: Open, folders: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(evaluation, "pair_indexes", lambda request, *_: asked.append(request.backend.spec.key))
+    app = compared(open_page, folders)
+    assert app.toggle(key="w_compare_measured").value is False
+    assert asked == []
+    assert not any(chart.proto.id.endswith("-compare_recall") for chart in app.get("plotly_chart"))
+
+
 def test_as_many_models_stay_in_memory_as_are_compared() -> None:
     assert caching.MODELS_KEPT >= settings.MOST_COMPARED
 
 
 def test_the_report_and_the_notebook_have_all_of_it(open_page: Open, folders: list[str]) -> None:
-    app = compared(open_page, folders[:2], cv="words")
+    app = compared(open_page, folders[:2], cv="words", meas="1")
     app.session_state["session_panel_0"] = True
     app = settled(app.run())
     found = setting(app, "_report")

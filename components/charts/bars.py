@@ -85,22 +85,25 @@ def parameter_bars(
 
 def models_by_part(models: Sequence[str], parts: Sequence[Mapping[str, int]], title: str) -> go.Figure:
     """The parameters of some models, one bar each from top to bottom, by part (colours); `parts` [model] are counts."""
-    names = [theme.plain(model, 34) for model in models]
+    names = [theme.plain(model, 34) for model in models]  # may be equal: the rows are numbers
     figure = go.Figure()
     for part in dict.fromkeys(name for counts in parts for name in counts):
         rows = [row for row, counts in enumerate(parts) if counts.get(part)]
         figure.add_bar(
-            y=[names[row] for row in rows],
+            y=rows,
             x=[parts[row][part] for row in rows],
             name=part,
             orientation="h",
             marker_color=_PART_COLOURS.get(part, theme.OLIVE),
-            customdata=[100 * parts[row][part] / sum(parts[row].values()) for row in rows],
-            hovertemplate=f"%{{y}}, {part}<br>%{{x:,}} parameters (%{{customdata:.1f}} % of the model)<extra></extra>",
+            customdata=[(theme.plain(models[row]), 100 * parts[row][part] / sum(parts[row].values())) for row in rows],
+            hovertemplate=f"%{{customdata[0]}}, {part}<br>%{{x:,}} parameters (%{{customdata[1]:.1f}} % of the model)"
+            "<extra></extra>",
         )
     figure.update_layout(barmode="stack", bargap=0.3)
     theme.legend_below(figure, shown=True)
-    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], showgrid=False)
+    figure.update_yaxes(
+        tickmode="array", tickvals=list(range(len(names))), ticktext=names, autorange="reversed", showgrid=False
+    )
     figure.update_xaxes(title="parameters", tickformat="~s")
     return theme.finish(figure, title, 180 + 44 * len(models))
 

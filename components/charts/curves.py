@@ -88,7 +88,7 @@ def depth_curves(
                 "line": theme.line_style(index),
                 "marker": _extremes(row, index),
                 "customdata": np.arange(len(row)),
-                "hovertemplate": f"{name}<br>layer %{{customdata}} of {last}, depth %{{x:.2f}}: "
+                "hovertemplate": f"{name.replace('%{', '% {')}<br>layer %{{customdata}} of {last}, depth %{{x:.2f}}: "
                 f"%{{y:.{decimals}f}}<extra></extra>",
             }
         )

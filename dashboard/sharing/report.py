@@ -150,7 +150,7 @@ def _without_repeated(parts: Iterable[Part]) -> list[Part]:
         if content and replace(part, table=None, title="") == Part() and content in seen:
             continue
         seen.add(content)
-        if part.title and kept and _is_title(kept[-1]):
+        if kept and _is_title(part) and _is_title(kept[-1]):
             kept.pop()
         kept.append(part)
     return kept[:-1] if kept and _is_title(kept[-1]) else kept

@@ -165,9 +165,12 @@ def subheader(text: str) -> None:
     st.subheader(text, anchor=False)
 
 
-def note(markdown: str) -> None:
-    """Draw a line of text, or a heading in bold type above a table; a report has it too."""
-    report.add(f"note {markdown}", stand_alone.Part(message=markdown))
+def note(markdown: str, key: str = "") -> None:
+    """Draw a line of text, or a heading in bold type above a table; a report has it too.
+
+    The `key` tells lines apart that say the same.
+    """
+    report.add(f"note {key or markdown}", stand_alone.Part(message=markdown))
     st.markdown(markdown)
 
 

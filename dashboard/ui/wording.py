@@ -105,6 +105,8 @@ def how_positions_enter(structure: Structure) -> str:
     """One sentence for a model without position vectors at layer 0; empty for others."""
     if structure.has_position_vectors:
         return ""
+    if not structure.has_blocks:
+        return f"{structure.title} have no position vectors: a piece has the same vector wherever it stands."
     if structure.rotates:
         return f"{structure.title} has no position vectors: positions enter by rotation in each block."
     return (
@@ -116,6 +118,8 @@ def how_positions_enter(structure: Structure) -> str:
 def missing_parts(structure: Structure) -> str:
     """Why a model has no position or segment vectors at layer 0; empty where it has both."""
     positions = how_positions_enter(structure)
+    if not structure.has_blocks:
+        return positions
     if "segment" in structure.layer_zero_parts:
         return positions
     told_apart = "the two texts of a pair are told apart by the separator between them alone."

@@ -63,6 +63,12 @@ def test_views_that_work(open_page: Open, folder: Path) -> None:
     assert drawn >= {("map", "ends"), ("search", "results"), ("evaluate", "grid"), ("evaluate", "similarity")}
 
 
+def test_the_tensors_say_nothing_about_blocks_that_are_not_there(open_page: Open, folder: Path) -> None:
+    said = texts(_show(open_page("home", m=str(folder), s=TEXTS), "tokens", "tensors"))
+    assert "a piece has the same vector wherever it stands" in said
+    assert not any(word in said for word in ("attention scores", "separator", "in each block"))
+
+
 def test_views_that_need_blocks_say_so(open_page: Open, folder: Path) -> None:
     app = open_page("home", m=str(folder), s=TEXTS)
     for page, views in REFUSED.items():

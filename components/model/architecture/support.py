@@ -29,7 +29,7 @@ def check_supported(config: Any, name: str, is_for_texts: bool = False) -> None:
     `is_for_texts`: the model was published for text vectors by its last token, or may have been: then it may be a decoder.
     """
     kind = config.model_type
-    if kind in decoder.TITLES and is_for_texts:
+    if kind in tuple(decoder.TITLES) and is_for_texts:
         _check_layers(config, name)
         return
     if kind not in SUPPORTED or getattr(config, "is_decoder", False):

@@ -125,8 +125,8 @@ def _read(model_input: AttentionInput, scored: HeadScores) -> str:
     else:
         text += "It is the product of query and key, divided by the root of their length. "
     return text + (
-        "Below: the attention of this head, which is the softmax of the scores. One point more of score multiplies the "
-        "attention by 2.7."
+        "Below: the attention of this head, which is the softmax of the scores. One point more of score makes a "
+        "token's attention 2.7 times as large, compared with that of any other token."
     )
 
 

@@ -195,7 +195,7 @@ def sentences(models: Sequence[Backend]) -> None:
     _why(similarities[0], texts, chosen)
     for number, (column, item) in enumerate(zip(st.columns(len(models)), similarities, strict=True)):
         with column:
-            figures.note("**All pairs, most similar first**")
+            figures.note("**All pairs, most similar first**", key=f"pairs_{number}")
             _show_pairs(_pair_table(item, texts, calibrations[number]), f"pairs_{number}")
     baseline = baselines[0]
     st.caption(

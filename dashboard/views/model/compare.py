@@ -254,6 +254,8 @@ def _curves(
 def _why_missing(curve: _Curve) -> str:
     if curve.percentiles:
         return messages.NO_BASELINE
+    if curve.of.kind == "steps":
+        return "it has one layer, and no block that could change a vector, or the sentence has too few tokens there."
     if curve.of.kind == "words":
         return "a word was truncated, or its tokenizer drops it."
     return "the sentence has too few tokens there."

@@ -163,7 +163,8 @@ def _retrieval(
         + ".",
         message_below=True,
         read=f"Each of {len(pairs):,} headlines of the demo corpus searches for its sentence among {len(pairs):,}, by cosine. "
-        "Recall@1 is the share that finds it first. Each model uses the pooling that it was published with, at every layer. "
+        "Recall@1 is the share that finds it first. Each model uses the pooling that it was published with, or "
+        "the mean if it was published without one, at every layer. "
         "Unlike cosines, these heights can be compared.",
         not_shown="How well a model retrieves other texts: the sentences are news, in English, and few. Differences within the "
         "intervals of the table mean nothing.",

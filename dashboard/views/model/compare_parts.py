@@ -27,8 +27,9 @@ def draw(models: Mapping[str, Backend]) -> None:
         message=_message(totals),
         message_below=True,
         read="Each bar is a model, each colour a kind of part. Embeddings are the tables of layer 0, most of it one vector for "
-        "each piece of the vocabulary. They are looked up and cost no time; attention and feed-forward compute for "
-        "every token. Norms have few parameters.",
+        "each piece of the vocabulary. Most of them are looked up, which costs hardly any time (a projection to the model's "
+        "width, as in ELECTRA and ALBERT, is computed); attention and feed-forward compute for every token. Norms have few "
+        "parameters.",
         not_shown="Heads for a task, such as that of a cross-encoder or the Dense layers of a sentence encoder: only the "
         "encoder is counted. Blocks that share their weights count once.",
         table=lambda: pd.DataFrame(
@@ -71,7 +72,8 @@ def _properties(models: Mapping[str, Backend]) -> pd.DataFrame:
             "Architecture": model.structure.title,
             "Blocks": f"{facts.layers}",
             **blocks,
-            "Longest input": wording.counted(facts.max_positions, "token"),
+            "Longest input": wording.counted(facts.max_positions, "token")
+            + ("" if model.structure.has_blocks else " here; no limit of its own"),
             "Vocabulary": wording.counted(facts.vocabulary_size, "piece"),
             **structure,
             "Sentence vector": wording.POOLINGS_EXPLAINED[model.own_pooling],

@@ -35,7 +35,7 @@ VIEWS = {
     ),
     "inner": navigation.View(
         "Feed-forward",
-        "Which inner dimensions answer to a token?",
+        "Which inner dimensions respond to a token?",
         "A block's feed-forward part widens a token's vector to many inner dimensions, of which only some take part.",
         "blocks",
     ),

@@ -60,8 +60,8 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
         return
     st.markdown("**Which list is better for this query?** Tick the good hits, if you like, and vote.")
     st.caption(
-        "Two settings of Search, without their names, which stand in the page's address only. The sides are drawn by lot for "
-        "each query, the same for all. "
+        "Two settings of Search; only the page's address names them. The sides are drawn by lot for each query, the same for "
+        "all. "
         f"{WHO_SEES if state.get('class_code') else ALONE}"
     )
     _say_if_others(comparison)
@@ -91,13 +91,11 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
 
 
 def _say_if_others(comparison: Comparison) -> None:
-    """Say that the votes before were on other settings, until there is one on these."""
-    votes, before = caching.blind_votes(), st.session_state.get(_VOTED_ON)
-    if any(each.count or each.markers for each in votes.votes(comparison)):
-        st.session_state[_VOTED_ON] = comparison
-    elif before is not None:
+    """Say that this session's last vote was on other settings, until there is one on these."""
+    before = st.session_state.get(_VOTED_ON)
+    if before not in (None, comparison) and not caching.blind_votes().votes(comparison):
         st.caption(
-            ":material/info: These are not the settings, the corpus or the class of the last votes, so a new count begins. The "
+            ":material/info: These are not the settings, the corpus or the class of your last vote, so a new count begins. The "
             "votes before are there again once these are as they were."
         )
 
@@ -158,6 +156,7 @@ def _marker(
             return
         own = votes.marked_by(comparison, query, person)  # now: several ticks can arrive at once
         votes.mark(comparison, query, person, own | {row} if is_good else own - {row}, lists)
+        st.session_state[_VOTED_ON] = comparison
 
     return mark
 
@@ -175,6 +174,7 @@ def _vote(comparison: Comparison, query: str, is_first_left: bool) -> None:
             votes.take_back(comparison, query, person)
         else:
             votes.give(comparison, query, person, value)
+            st.session_state[_VOTED_ON] = comparison
 
     with st.container(horizontal=True, vertical_alignment="center", key="blind_vote"):
         for name, label, value in choices:

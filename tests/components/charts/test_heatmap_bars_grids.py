@@ -90,10 +90,18 @@ def test_blocks_that_are_used_again_are_hatched_and_not_counted() -> None:
 
 def test_the_parts_of_each_model_are_shares_of_that_model() -> None:
     figure = models_by_part(["<i>A</i>", "B"], [{"embeddings": 30, "attention": 10}, {"embeddings": 50}], "Title")
-    assert list(figure.layout.yaxis.categoryarray) == ["B", "&lt;i&gt;A&lt;/i&gt;"]  # drawn from the bottom up
+    assert list(figure.layout.yaxis.ticktext) == ["&lt;i&gt;A&lt;/i&gt;", "B"]
+    assert (list(figure.layout.yaxis.tickvals), figure.layout.yaxis.autorange) == ([0, 1], "reversed")  # from the top
     embeddings, attention = figure.data
-    assert (list(embeddings.x), list(embeddings.customdata)) == ([30, 50], [75, 100])
-    assert (list(attention.y), list(attention.customdata)) == (["&lt;i&gt;A&lt;/i&gt;"], [25])
+    assert list(embeddings.x) == [30, 50]
+    assert [tuple(row) for row in embeddings.customdata] == [("&lt;i&gt;A&lt;/i&gt;", 75), ("B", 100)]
+    assert (list(attention.y), [tuple(row) for row in attention.customdata]) == ([0], [("&lt;i&gt;A&lt;/i&gt;", 25)])
+
+
+def test_models_with_names_that_begin_alike_have_bars_of_their_own() -> None:
+    name = "contrastive-mnrl-20261123-190926-ab12"
+    figure = models_by_part([name, f"{name}, before training"], [{"embeddings": 30}, {"embeddings": 30}], "Title")
+    assert len(set(figure.data[0].y)) == 2
 
 
 def test_part_norms_keep_equal_tokens_apart() -> None:

@@ -92,3 +92,9 @@ def test_other_decoders_are_refused(folder: Path, tmp_path: Path) -> None:
     check_supported_file(values, "x", is_for_texts=True)
     with pytest.raises(ModelError, match="was not published"):
         check_supported_file(values, "x")
+
+
+@pytest.mark.parametrize("kind", [["qwen3"], {"a": 1}, 3])
+def test_a_type_that_is_no_text_is_refused(kind: object) -> None:
+    with pytest.raises(ModelError):
+        check_supported_file({"model_type": kind}, "x")

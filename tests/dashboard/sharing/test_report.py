@@ -181,7 +181,10 @@ def test_tables_stand_below_the_titles_of_the_page_and_no_title_stands_alone() -
         figures.subheader("Numbers <all>")
         figures.note("**Of the first row**")
         figures.plain_table(pd.DataFrame({"row": [5]}))
+        figures.subheader("All rows")
         report.add("of data", report.Part(title="In a panel"), lambda: pd.DataFrame({"row": [6]}))
+        for key in ("first", "second"):
+            figures.note("**Again**", key=key)
         figures.subheader("Nothing follows this either")
 
     app = AppTest.from_function(drawing).run()
@@ -189,7 +192,16 @@ def test_tables_stand_below_the_titles_of_the_page_and_no_title_stands_alone() -
     text = report.to_bytes(setting(app, "_report")).decode().split("<body>")[1]
     assert "Nothing" not in text
     found = re.findall(r'<h2 class="part">([^<]*)</h2>|<strong>([^<]*)</strong>|<td>(\d+)</td>', text)
-    assert ["".join(each) for each in found] == ["Numbers &lt;all&gt;", "Of the first row", "5", "In a panel", "6"]
+    assert ["".join(each) for each in found] == [
+        "Numbers &lt;all&gt;",
+        "Of the first row",
+        "5",
+        "All rows",
+        "In a panel",
+        "6",
+        "Again",
+        "Again",
+    ]
 
 
 def test_the_hits_of_a_search_have_their_title(open_page: Open) -> None:

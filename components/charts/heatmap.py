@@ -101,7 +101,9 @@ def similarity_heatmap(
         )
         for name, label in zip(names, labels, strict=True)
     ]
-    figure.update_yaxes(autorange="reversed", showgrid=False, tickmode="array", tickvals=names, ticktext=lines)
+    figure.update_yaxes(
+        title="sentence", autorange="reversed", showgrid=False, tickmode="array", tickvals=names, ticktext=lines
+    )
     figure.update_xaxes(title="number of the sentence", showgrid=False, type="category", tickangle=0)
     return theme.finish(figure, title, min(900, 150 + 34 * len(names)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,18 @@ from components.model.files import hub, static_files
 from components.model.files.published import MOST_TOKENIZER_BYTES, read_json, read_modules
 from components.model.tokenization import check_growth
 
+# transformers imports its parts when they are first asked for. Two threads that do so at once get an ImportError.
+_IMPORTS = threading.Lock()
 ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"  # as peft names them
 ADAPTER_PREFIX = "base_model.model."  # of each name in the second
 
 
 def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     """Encoder and tokenizer of a folder, float32 on the CPU. Raises ModelError for files that are damaged or unsupported."""
-    from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig
-    from transformers.utils import logging as transformers_logging
+    with _IMPORTS:
+        from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig
+        from transformers.models.auto.modeling_auto import MODEL_MAPPING
+        from transformers.utils import logging as transformers_logging
 
     # The server's log is for errors: no progress bars, no report of weights that belong to unused heads.
     transformers_logging.disable_progress_bar()
@@ -39,6 +44,8 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
         check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name, is_for_texts)
         config = AutoConfig.from_pretrained(folder, **strict)
         check_supported(config, name, is_for_texts)
+        with _IMPORTS:
+            MODEL_MAPPING[type(config)]  # imports the model's own code
         if config.model_type in decoder.TITLES:
             config.use_cache = False  # keys and values are kept only to write text
         _check_weights(folder, config, name)

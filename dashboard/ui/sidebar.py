@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.catalog import ModelSpec
 
+FEWEST_TYPED = 4  # characters of a name that stand for the one model that has them
 _NONE = "(none)"
 _USED = {  # models that only some views of a page use
     (
@@ -49,12 +51,13 @@ def _label(key: str) -> str:
     if key.startswith(RUN_PREFIX):
         return f"{run_title(key.removeprefix(RUN_PREFIX))} · trained here"
     spec = catalog_spec(key)
-    # The whole in the label, because typing searches the labels.
-    return (
-        key
-        if spec is None
-        else f"{spec.title}{wording.NBSP_DOT}{wording.model_in_words(spec, _where(spec), is_short=True)}"
-    )
+    if spec is None:
+        return key
+    # The whole in the label, because typing searches the labels; but the kind once, for two lines have room.
+    words = wording.model_in_words(spec, _where(spec), is_short=True)
+    if spec.group is not None and GROUPS[spec.group] in spec.title:
+        words = words.removeprefix(f"{GROUPS[spec.group]}{wording.NBSP_DOT}")
+    return f"{spec.title}{wording.NBSP_DOT}{words}"
 
 
 def _where(spec: ModelSpec) -> str:
@@ -106,6 +109,14 @@ def _models(page: str) -> None:
             st.error(messages.escape(problem))
 
 
+def _only_match(typed: str, keys: Sequence[str]) -> str | None:
+    """The model of the catalog whose title has what was typed, if there is just one: the list puts typed texts first."""
+    found = [
+        key for key in keys if (spec := catalog_spec(key)) is not None and typed.casefold() in spec.title.casefold()
+    ]
+    return found[0] if len(found) == 1 and len(typed) >= FEWEST_TYPED else None
+
+
 def _offered(name: str) -> list[str]:
     """The keys of the catalog's models for a setting: all, or for a cross-encoder those with a head for pairs.
 
@@ -126,6 +137,8 @@ def trained_models() -> list[str]:
 
 def _choose_model(name: str) -> None:
     entered = st.session_state[f"w_{name}"]
+    if entered not in (None, _NONE, *_offered(name)):
+        entered = _only_match(entered, _offered(name)) or entered
     if entered in (None, _NONE):
         state.put(name, state.default(name))
         return

@@ -12,7 +12,7 @@ import streamlit as st
 from components.analysis import block_change
 from components.analysis.attention import weights
 from components.analysis.similarity import cosines
-from components.charts import curves, matrices
+from components.charts import curves, matrices, theme
 from components.snippets import heatmaps as snippets
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages, pair_choice
@@ -93,8 +93,8 @@ def input_and_output(backend: Backend) -> None:
     mean = baseline.raw.mean
     for note, block in notes:
         note.caption(
-            f"Two unrelated tokens: {mean[block]:.2f} at layer {block}, {mean[block + 1]:.2f} at layer {block + 1} on "
-            "average."
+            f"Two unrelated tokens: {theme.number(mean[block], 2)} at layer {block}, {theme.number(mean[block + 1], 2)} at "
+            f"layer {block + 1} on average."
             if baseline.is_measured
             else messages.no_baseline(baseline)
         )
@@ -308,7 +308,7 @@ def tokens(backend: Backend) -> None:
                 value="percentile" if as_percentiles else "cosine",
             )
     st.caption(
-        f"Two unrelated tokens have a cosine of {baseline.raw.mean[layer]:.2f} at layer {layer} on average."
+        f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
         if baseline.is_measured
         else messages.no_baseline(baseline)
     )

@@ -266,11 +266,15 @@ def _message(kind: DepthCurve, values: Mapping[str, Float64]) -> str:
     parts = []
     for name, line in values.items():
         last = len(line) - 1
+        if last < 1:  # one point has no highest
+            continue
         layer = int(np.nanargmin(line) if kind == "steps" else np.nanargmax(line))
         if kind == "steps":
             parts.append(f"block {layer - 1} of **{messages.escape(name)}** (depth {layer / max(1, last):.2f})")
         else:
             parts.append(f"**{messages.escape(name)}** at depth {layer / max(1, last):.2f} (layer {layer} of {last})")
+    if not parts:
+        return ""
     start = "The blocks that turn the tokens furthest: " if kind == "steps" else "Highest: "
     return f"{start}{'; '.join(parts)}."
 

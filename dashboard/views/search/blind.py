@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SHOWN_CHARACTERS = 300  # of a hit
 SECONDS = 2.0  # between two looks at the votes of others
-NAMES = ("Left list", "Right list")
+NAMES = ("List A", "List B")  # no sides: on a phone they stand one above the other
 # Beside the model, what the two rankings are computed from: votes count together only where all of it is the same.
 RANKED_BY = (
     *("model2", "layer", "pooling", "similarity", "compare_with", "layer2", "pooling2", "similarity2"),
@@ -60,8 +60,8 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
         return
     st.markdown("**Which list is better for this query?** Tick the good hits, if you like, and vote.")
     st.caption(
-        "Two settings of Search; only the page's address names them. The sides are drawn by lot for each query, the same for "
-        "all. "
+        "Two settings of Search; only the page's address names them. Which one is A is drawn by lot for each query, the "
+        "same for all. "
         f"{WHO_SEES if state.get('class_code') else ALONE}"
     )
     _say_if_others(comparison)
@@ -165,7 +165,7 @@ def _vote(comparison: Comparison, query: str, is_first_left: bool) -> None:
     votes, person = caching.blind_votes(), caching.visitor()
     own, is_over = votes.of_person(comparison, query, person), votes.is_revealed(comparison, query, person)
     left, right = (FIRST, SECOND) if is_first_left else (SECOND, FIRST)
-    choices = (("left", "Left is better", left), ("alike", "Both alike", ALIKE), ("right", "Right is better", right))
+    choices = (("left", "A is better", left), ("alike", "Both alike", ALIKE), ("right", "B is better", right))
 
     def give(value: float | None) -> None:
         if votes.is_revealed(comparison, query, person):  # a browser can send a click on a disabled button
@@ -222,7 +222,7 @@ def _result(comparison: Comparison, query: str, titles: tuple[str, str], is_firs
                 st.caption("Vote on this query to see which of its lists is which.")
             else:
                 left, right = (messages.escape(title) for title in (titles if is_first_left else titles[::-1]))
-                st.markdown(f"For this query, the left list is **{left}**, the right list **{right}**.")
+                st.markdown(f"For this query, list A is **{left}**, list B **{right}**.")
                 if not caching.blind_votes().is_revealed(comparison, query, caching.visitor()):
                     caching.blind_votes().reveal(comparison, query, caching.visitor())
                     st.rerun()  # the whole page: the lists have their names now

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import logging
+import subprocess
+import sys
 import threading
 import time
 import types
@@ -19,6 +21,7 @@ from components.model.catalog import ModelSpec, catalog_spec, parse_model
 from components.model.loader import DOWNLOAD_LANE, LANE, ModelLoader
 from components.model.store import TraceStore
 from tests.hub_server import HubServer, use_hub
+from tests.places import ROOT
 from tests.tiny import save_tiny
 
 
@@ -292,3 +295,25 @@ def test_a_cancelled_download_of_the_real_client_can_be_asked_for_again(monkeypa
         assert again.fraction == 1.0
         assert again.result.revision == server.commit(spec.key)
         assert loaded(loader) == [spec.key]
+
+
+def test_two_models_of_different_kinds_are_loaded_at_once_in_a_fresh_process(tiny_folder):
+    """transformers imports its parts on demand, and fails where two threads ask for the first at once."""
+    script = """
+import sys, threading
+from pathlib import Path
+from components.model.loading import from_pretrained
+together, loaded = threading.Barrier(2), []
+def load(folder):
+    together.wait()
+    loaded.append(type(from_pretrained(Path(folder), "x")[0]).__name__)
+threads = [threading.Thread(target=load, args=(folder,)) for folder in sys.argv[1:]]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(*sorted(loaded))
+"""
+    folders = [str(tiny_folder(family)) for family in ("bert", "deberta-v2")]
+    found = subprocess.run(
+        [sys.executable, "-c", script, *folders], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert found.stdout.split() == ["BertModel", "DebertaV2Model"], found.stderr[-2000:]

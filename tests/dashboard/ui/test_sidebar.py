@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from components.model.catalog import CATALOG, GROUPS, catalog_spec
+from dashboard.ui import sidebar
 from dashboard.ui.wording import model_in_words
 from tests.dashboard.conftest import Open
 
@@ -27,7 +30,7 @@ def test_the_list_is_grouped_and_says_kind_size_and_licence(open_page: Open) -> 
     labels = [plain(label) for label in app.selectbox(key="w_model").options]
     assert labels[:2] == [
         "all-MiniLM-L6-v2 · sentence encoder · 23 M · Apache-2.0 · included",
-        "MiniLM cross-encoder · cross-encoder · 23 M · Apache-2.0 · included",
+        "MiniLM cross-encoder · 23 M · Apache-2.0 · included",
     ]
     assert len(labels) == len(CATALOG)
     kinds = [label.split(" · ")[1] for label in labels[2:]]
@@ -35,5 +38,17 @@ def test_the_list_is_grouped_and_says_kind_size_and_licence(open_page: Open) -> 
     assert kinds == sorted(kinds, key=list(GROUPS.values()).index)
     assert "potion base 8M · static vectors · 8 M · MIT · 30 MB" in labels
     scorers = [plain(label) for label in app.selectbox(key="w_cross_encoder").options]
-    assert all(" · cross-encoder · " in label for label in scorers)
+    assert all("cross-encoder · " in label for label in scorers)
     assert "Sentence encoder · 23 M parameters · Apache-2.0 · included" in [item.value for item in app.sidebar.caption]
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [("modernbert", "answerdotai/ModernBERT-base"), ("bert", None), ("mod", None), ("gpt2-xl-something", None)],
+)
+def test_a_part_of_one_name_stands_for_that_model(typed: str, expected: str | None) -> None:
+    assert sidebar._only_match(typed, sidebar._offered("model")) == expected
+
+
+def test_a_name_that_has_its_kind_is_not_told_it_twice() -> None:
+    assert sidebar._label("embedded-cross-encoder").count("cross-encoder") == 1

@@ -69,9 +69,9 @@ def test_the_lists_are_those_of_the_two_rankings_and_nothing_names_them(open_pag
     app = opened(open_page)
     assert not app.exception
     assert lists(app) == (both if is_first_left_here(QUERY) else both[::-1])
-    assert "the left list is" not in texts(app)
+    assert "list A is" not in texts(app)
     said = texts(app)
-    assert "Left list" in said
+    assert "List A" in said
     assert not any(title in said for title in TITLES)
     assert "best hit scores" not in said
     assert "Mark hits" not in said
@@ -99,7 +99,7 @@ def test_votes_of_two_people_are_counted_and_revealed(open_page: Open, monkeypat
     assert f"{TITLES[0]} gets **75 %** of the votes" in texts(other)
     assert "do not tell the two apart" in texts(other)
     left, right = TITLES if is_first_left_here(QUERY) else TITLES[::-1]
-    assert f"the left list is **{left}**, the right list **{right}**" in texts(other)
+    assert f"list A is **{left}**, list B **{right}**" in texts(other)
     (votes,) = caching.blind_votes().votes(next(iter(caching.blind_votes()._comparisons)))
     assert (votes.query, votes.first, votes.alike, votes.second) == (QUERY, 1, 1, 0)
 
@@ -204,17 +204,17 @@ def test_the_next_query_is_blind_again_and_a_revealed_vote_stays(
     app = opened(open_page)
     app.button(key="blind_left").click().run()
     app.toggle(key="blind_revealed").set_value(True).run()
-    assert "the left list is" in texts(app)
+    assert "list A is" in texts(app)
     assert app.button(key="blind_right").disabled
-    assert any(f"**{name} list: {TITLES[0]}**" in texts(app) for name in ("Left", "Right"))
+    assert any(f"**List {name}: {TITLES[0]}**" in texts(app) for name in "AB")
     assert "stay as they are" in texts(app)
     assert not lists(app)  # no box to tick any more
     app.text_input(key="w_query").set_value("a train").run()
     settled(app)
     assert not app.toggle(key="blind_revealed").value
-    assert "the left list is" not in texts(app)
+    assert "list A is" not in texts(app)
     app.toggle(key="blind_revealed").set_value(True).run()  # what all votes say, without the sides of this query
-    assert "the left list is" not in texts(app)
+    assert "list A is" not in texts(app)
     assert "Vote on this query to see" in texts(app)
     assert f"{TITLES[0]} gets" in texts(app)
 

@@ -209,8 +209,9 @@ class Backend:
     def feed_forward(self, text: str, pair: str | None = None, max_length: int | None = None) -> FeedForward:
         """The inner dimensions of each block's feed-forward part for one sentence or pair: one pass, kept like a trace.
 
-        Raises InputError under the same conditions as `trace`.
+        Raises InputError under the same conditions as `trace`, and ModelError for a model whose blocks are not shown.
         """
+        self.loaded.need("blocks")
         check_texts([text], [pair])
         key = ("feed forward", self.spec.key, self.revision, str(self.device), text, pair, max_length)
 
@@ -233,8 +234,8 @@ class Backend:
     ) -> QueriesAndKeys:
         """Queries and keys of one block, for inputs whose attentions would not fit; a pass through the blocks up to it.
 
-        Not kept: the job that computes it is. Raises InputError under the same conditions as `trace`, and as
-        `one_block.queries_and_keys` does.
+        Not in the store, whose limit does not count here: the job that computes them keeps them. Raises InputError for texts
+        that `trace` refuses, and as `one_block.queries_and_keys` does.
         """
         check_texts([text], [pair])
         (sentence,) = self.tokenize([text], [pair], max_length)
@@ -243,9 +244,10 @@ class Backend:
     def rotation_speeds(self, block: int) -> Float64:
         """By how many radians a block turns each pair of dimensions of queries and keys from one position to the next, [pair].
 
-        Dimension d and d + head_dim / 2 are a pair. Raises ValueError for a model whose positions do not enter by rotation,
-        IndexError for a block that does not exist.
+        Dimension d and d + head_dim / 2 are a pair. Raises ModelError for a model whose blocks are not shown, ValueError for
+        one whose positions do not enter by rotation, IndexError for a block that does not exist.
         """
+        self.loaded.need("blocks")
         rotations = self.loaded.modules.rotations
         if rotations is None:
             raise ValueError(f"{self.structure.title} does not rotate queries and keys")

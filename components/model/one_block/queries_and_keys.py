@@ -44,11 +44,6 @@ class QueriesAndKeys:
         return sum(array.nbytes for array in arrays_of(self))
 
 
-def size_in_bytes(model: LoadedModel, tokens: int) -> int:
-    """The size (nbytes) of the record of so many tokens, before anything is computed."""
-    return 2 * 4 * tokens * int(model.modules.blocks[0].attention_dense.in_features)
-
-
 def queries_and_keys(
     model: LoadedModel,
     sentence: TokenizedSentence,
@@ -60,12 +55,11 @@ def queries_and_keys(
 
     Passes of other threads go in between two blocks: with a long text a block takes a second, and all of them minutes.
 
-    Raises ValueError for a model that adds more to the scores than the products of queries and keys, or whose tokens see only
-    those before them; IndexError for a block that does not exist; and Cancelled between two blocks once `is_cancelled()` is
-    true.
+    Raises ModelError for a model whose blocks are not shown; ValueError for one that adds more to the scores than the
+    products of queries and keys; IndexError for a block that does not exist; and Cancelled between two blocks once
+    `is_cancelled()` is true.
     """
-    if model.structure.is_causal:
-        raise ValueError(f"{model.structure.title} is a decoder, whose attention is not shown")
+    model.need("blocks")
     if model.structure.adds_to_scores:
         raise ValueError(f"the scores of {model.structure.title} are more than products of queries and keys")
     if not 0 <= block < len(model.modules.blocks):

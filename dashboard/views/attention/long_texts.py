@@ -13,6 +13,7 @@ from components.analysis.attention.overview import Reduction, attention_overview
 from components.charts import matrices
 from components.jobs import Cancelled
 from components.snippets import attention as snippets
+from dashboard import caching
 from dashboard.jobs import progress
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.attention.head_choice import BLOCK_HELP
@@ -64,6 +65,7 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
         "reading a long text",
         "blocks",
         view="long_text",
+        jobs=caching.long_texts(),
     )
     if vectors is None:
         return
@@ -74,6 +76,7 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
         "long_overview",
         "computing the attention of a head",
         view="long_text",
+        jobs=caching.long_texts(),
     )
     if found is None:
         return

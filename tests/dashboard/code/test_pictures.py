@@ -140,5 +140,8 @@ def test_a_text_that_is_too_long_for_all_heads_shows_one(
     keys = [int(label.split()[0]) for label in figure(app, "long_row")["data"][0]["x"]]
     np.testing.assert_allclose(y(app, "long_row")[0], expected[4, keys], atol=1e-6)
     assert len(figure(app, "long_attention")["layout"]["shapes"]) == 2
+    own, why = ([job.key[0] for job in jobs.finished()] for jobs in (caching.long_texts(), caching.explanations()))
+    assert {"queries and keys", "overview"} <= set(own)  # large: they must not push out what the page Why keeps
+    assert not {"queries and keys", "overview"} & set(why)
     app = open_page("attention", m=str(tiny_folder("deberta-v2")), s=[TEXT], view="glance")
     assert "too many for all heads" not in texts(app)

@@ -11,7 +11,6 @@ import pytest
 from components.jobs import Cancelled
 from components.model import loaded
 from components.model.backend import Backend
-from components.model.one_block.queries_and_keys import size_in_bytes
 from tests import tiny
 
 TEXT, PAIR = "The cat sat on the bank.", "money in the river"
@@ -36,7 +35,7 @@ def test_they_are_those_of_the_record(backend, block):
     assert part.score_scale == whole.score_scale
     assert part.window == backend.structure.windows[block]
     assert part.sentence == whole.sentence
-    assert part.nbytes == size_in_bytes(backend.loaded, len(part.sentence))
+    assert part.nbytes == 2 * 4 * len(part.sentence) * backend.facts.hidden_size
     assert steps == [(number, block + 1) for number in range(block + 1)]
 
 

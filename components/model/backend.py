@@ -206,22 +206,22 @@ class Backend:
         key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length, attentions, terms)
         return self.store.get(key, lambda: self._run_inside(text, pair, max_length, attentions, terms))
 
-    def feed_forward(self, text: str, pair: str | None = None, max_length: int | None = None) -> FeedForward:
-        """The inner dimensions of each block's feed-forward part for one sentence or pair: one pass, kept like a trace.
+    def feed_forward(
+        self, text: str, pair: str | None = None, max_length: int | None = None, block: int = 0
+    ) -> FeedForward:
+        """The inner dimensions of feed-forward parts for one sentence or pair: one pass, kept in the store like a trace.
 
-        Raises InputError under the same conditions as `trace`, and ModelError for a model whose blocks are not shown.
+        They are those of all blocks; of a long input, only those of `block` (`one_block.feed_forward`). Raises InputError under
+        the same conditions as `trace`, ModelError for a model whose blocks are not shown, and IndexError for a block that
+        does not exist.
         """
         self.loaded.need("blocks")
-        check_texts([text], [pair])
-        key = ("feed forward", self.spec.key, self.revision, str(self.device), text, pair, max_length)
-
-        def run() -> FeedForward:
-            (sentence,) = self.tokenize([text], [pair], max_length)
-            size = inner_dimensions.size_in_bytes(self.loaded, len(sentence))
-            self._refuse_beyond_the_store(size, 1, len(sentence))
-            return inner_dimensions.feed_forward(self.loaded, sentence)
-
-        return self.store.get(key, run)
+        (sentence,) = self.tokenize([text], [pair], max_length)
+        kept = inner_dimensions.kept_blocks(self.loaded, len(sentence), block)
+        size = inner_dimensions.size_in_bytes(self.loaded, len(sentence), len(kept))
+        self._refuse_beyond_the_store(size, 1, len(sentence))
+        key = ("feed forward", self.spec.key, self.revision, str(self.device), text, pair, max_length, kept)
+        return self.store.get(key, lambda: inner_dimensions.feed_forward(self.loaded, sentence, kept))
 
     def queries_and_keys(
         self,
@@ -259,9 +259,13 @@ class Backend:
         """The size of the attentions of all blocks and heads for one input of so many tokens."""
         return 4 * tokens * tokens * self.facts.heads * self.facts.layers
 
+    def bytes_with_attentions(self, tokens: int) -> int:
+        """The size of a trace of one input of so many tokens, with its attentions."""
+        return self._trace_bytes((1, tokens), TraceOptions(attentions=True))
+
     def fits(self, tokens: int) -> bool:
         """Whether a trace of one input of so many tokens, with its attentions, fits into the store."""
-        return self._trace_bytes((1, tokens), TraceOptions(attentions=True)) <= self.store.limit
+        return self.bytes_with_attentions(tokens) <= self.store.limit
 
     def tokenize(
         self,

@@ -82,9 +82,10 @@ LANES = {
     "statistics": Lane(niceness=NICENESS),
     "preparation": Lane(workers=2),
     # A shorter kind of work must not wait for a longer one: the words of two texts take seconds, the deletion curves of long
-    # texts minutes.
+    # texts minutes, and so does a pass over a long text up to a late block.
     "explanations": Lane(workers=2, niceness=NICENESS),
     "deletions": Lane(niceness=NICENESS),
+    "long texts": Lane(niceness=NICENESS),
     "experiments": Lane(niceness=NICENESS),
     # Nobody still looks for a map that was requested long ago. One job is one layer, and a large model has 25.
     "maps": Lane(newest_first=True, most_waiting=1_000, niceness=NICENESS),
@@ -495,6 +496,15 @@ def explanations() -> Jobs:
 def deletions() -> Jobs:
     """Deletion curves of the page Why: those of long texts take minutes, so that they have a lane of their own."""
     return Jobs(queue(), "deletions", keep=128, keep_bytes=32 << 20, retry_seconds=RETRY_SECONDS)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def long_texts() -> Jobs:
+    """The queries and keys of single blocks for long texts, and pictures of their attention: up to 64 MiB a block.
+
+    Among the results of the page Why each of them would push out hundreds of small ones.
+    """
+    return Jobs(queue(), "long texts", keep=64, keep_bytes=256 << 20, retry_seconds=RETRY_SECONDS)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -206,21 +206,22 @@ class Backend:
         key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length, attentions, terms)
         return self.store.get(key, lambda: self._run_inside(text, pair, max_length, attentions, terms))
 
-    def feed_forward(self, text: str, pair: str | None = None, max_length: int | None = None) -> FeedForward:
-        """The inner dimensions of each block's feed-forward part for one sentence or pair: one pass, kept like a trace.
+    def feed_forward(
+        self, text: str, pair: str | None = None, max_length: int | None = None, block: int = 0
+    ) -> FeedForward:
+        """The inner dimensions of feed-forward parts for one sentence or pair: one pass, kept in the store like a trace.
 
-        Raises InputError under the same conditions as `trace`.
+        They are those of all blocks; of a long input, only those of `block` (`one_block.feed_forward`). Raises InputError under
+        the same conditions as `trace`, ModelError for a model whose blocks are not shown, and IndexError for a block that
+        does not exist.
         """
-        check_texts([text], [pair])
-        key = ("feed forward", self.spec.key, self.revision, str(self.device), text, pair, max_length)
-
-        def run() -> FeedForward:
-            (sentence,) = self.tokenize([text], [pair], max_length)
-            size = inner_dimensions.size_in_bytes(self.loaded, len(sentence))
-            self._refuse_beyond_the_store(size, 1, len(sentence))
-            return inner_dimensions.feed_forward(self.loaded, sentence)
-
-        return self.store.get(key, run)
+        self.loaded.need("blocks")
+        (sentence,) = self.tokenize([text], [pair], max_length)
+        kept = inner_dimensions.kept_blocks(self.loaded, len(sentence), block)
+        size = inner_dimensions.size_in_bytes(self.loaded, len(sentence), len(kept))
+        self._refuse_beyond_the_store(size, 1, len(sentence))
+        key = ("feed forward", self.spec.key, self.revision, str(self.device), text, pair, max_length, kept)
+        return self.store.get(key, lambda: inner_dimensions.feed_forward(self.loaded, sentence, kept))
 
     def queries_and_keys(
         self,
@@ -233,8 +234,8 @@ class Backend:
     ) -> QueriesAndKeys:
         """Queries and keys of one block, for inputs whose attentions would not fit; a pass through the blocks up to it.
 
-        Not kept: the job that computes it is. Raises InputError under the same conditions as `trace`, and as
-        `one_block.queries_and_keys` does.
+        Not in the store, whose limit does not count here: the job that computes them keeps them. Raises InputError for texts
+        that `trace` refuses, and as `one_block.queries_and_keys` does.
         """
         check_texts([text], [pair])
         (sentence,) = self.tokenize([text], [pair], max_length)
@@ -243,9 +244,10 @@ class Backend:
     def rotation_speeds(self, block: int) -> Float64:
         """By how many radians a block turns each pair of dimensions of queries and keys from one position to the next, [pair].
 
-        Dimension d and d + head_dim / 2 are a pair. Raises ValueError for a model whose positions do not enter by rotation,
-        IndexError for a block that does not exist.
+        Dimension d and d + head_dim / 2 are a pair. Raises ModelError for a model whose blocks are not shown, ValueError for
+        one whose positions do not enter by rotation, IndexError for a block that does not exist.
         """
+        self.loaded.need("blocks")
         rotations = self.loaded.modules.rotations
         if rotations is None:
             raise ValueError(f"{self.structure.title} does not rotate queries and keys")
@@ -257,9 +259,13 @@ class Backend:
         """The size of the attentions of all blocks and heads for one input of so many tokens."""
         return 4 * tokens * tokens * self.facts.heads * self.facts.layers
 
+    def bytes_with_attentions(self, tokens: int) -> int:
+        """The size of a trace of one input of so many tokens, with its attentions."""
+        return self._trace_bytes((1, tokens), TraceOptions(attentions=True))
+
     def fits(self, tokens: int) -> bool:
         """Whether a trace of one input of so many tokens, with its attentions, fits into the store."""
-        return self._trace_bytes((1, tokens), TraceOptions(attentions=True)) <= self.store.limit
+        return self.bytes_with_attentions(tokens) <= self.store.limit
 
     def tokenize(
         self,

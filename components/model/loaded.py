@@ -163,6 +163,17 @@ class LoadedModel:
             if self._waiting:
                 time.sleep(HANDOVER_SECONDS)
 
+    def let_others_in(self) -> None:
+        """Called within a pass, between two of its steps: passes of other threads that wait go first.
+
+        The caller may not have hooks in place then that would do anything in a pass of another thread.
+        """
+        self.lock.release()
+        time.sleep(HANDOVER_SECONDS)
+        self._waiting.append(None)
+        self.lock.acquire()
+        self._waiting.pop()
+
     def tensors(self, ids: Int64, mask: Int64 | None, segments: Int64 | None) -> dict[str, torch.Tensor]:
         """The encoder's arguments on its device, each int64 [sentence, token]; None is left out."""
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}

@@ -92,7 +92,7 @@ HOMES = {
         "components.analysis.attention.overview": ("attention_overview", "attention_row"),
         "components.analysis.attention.rotation": ("angles", "score_by_distance"),
         "components.analysis.attention.scores": ("head_scores",),
-        "components.analysis.inner_dimensions": ("closed_share", "strongest"),
+        "components.analysis.inner_dimensions": ("strongest",),
         "components.analysis.attention.weights": (
             "combine",
             "merge_words",
@@ -119,6 +119,7 @@ HOMES = {
         "components.analysis.similarity.sentences": ("sentence_similarity",),
         "components.model.architecture.parameters": ("totals_by_part",),
         "components.model.backend": ("Backend",),
+        "components.model.one_block.nearly_closed": ("closed_share",),
         "components.retrieval.corpora.corpus": ("read_corpus",),
         "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences"),
         "components.training.before_after": (

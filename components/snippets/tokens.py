@@ -84,15 +84,15 @@ def part_cosines(read: Input, positions: Sequence[int], pairs: Sequence[tuple[in
     )
 
 
-def _feed_forward(read: Input, sentence: int) -> str:
-    return "inner = " + code.call("backend.feed_forward", f"texts[{sentence}]", max_length=read.max_length)
+def _feed_forward(read: Input, sentence: int, block: int) -> str:
+    return "inner = " + code.call("backend.feed_forward", f"texts[{sentence}]", max_length=read.max_length, block=block)
 
 
 def inner_dimensions(read: Input, sentence: int, block: int, position: int) -> Snippet:
     """The activations of one token's inner dimensions in a block, or their gates, and the share that is nearly closed."""
     return read.snippet(
-        _feed_forward(read, sentence),
-        f"values = inner.activations[{block}, {position}]  # [block, token, inner]",
+        _feed_forward(read, sentence, block),
+        f"values = inner.activations_of({block})[{position}]  # [inner]",
         "counts, edges = np.histogram(values, bins=60)",
         "print(closed_share(values), counts, edges)",
     )
@@ -101,7 +101,7 @@ def inner_dimensions(read: Input, sentence: int, block: int, position: int) -> S
 def strongest_dimensions(read: Input, sentence: int, block: int, position: int, count: int) -> Snippet:
     """The inner dimensions that give most for one token in a block."""
     return read.snippet(
-        _feed_forward(read, sentence),
+        _feed_forward(read, sentence, block),
         f"products = inner.products({block})[{position}]  # [inner]",
         f"dimensions = list(strongest(products, {count}))",
         "values = products[dimensions]",
@@ -109,10 +109,10 @@ def strongest_dimensions(read: Input, sentence: int, block: int, position: int, 
     )
 
 
-def closed_shares(read: Input, sentence: int) -> Snippet:
+def closed_shares(read: Input, sentence: int, block: int) -> Snippet:
     """The share of nearly closed inner dimensions by block and token."""
     return read.snippet(
-        _feed_forward(read, sentence),
-        "values = 100 * closed_share(inner.activations)",
+        _feed_forward(read, sentence, block),
+        "values = 100 * inner.closed_shares",
         "print(values)  # [block, token], in per cent",
     )

@@ -18,24 +18,35 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
-from components.arrays import Float32, arrays_of, read_only
+from components.arrays import Float32, Float64, arrays_of, read_only
 from components.model import inside
 from components.model.architecture.modules import Place
 from components.model.loaded import LoadedModel, numpy_of
+from components.model.one_block.nearly_closed import closed_share
 from components.model.trace import TokenizedSentence
+
+MOST_BYTES = (
+    32 << 20
+)  # of the inner dimensions of all blocks together; where they take more, those of one block are kept
 
 
 @dataclass(frozen=True, eq=False)
 class FeedForward:
-    """The inner dimensions of every block's feed-forward part for one input, without padding; arrays are read-only."""
+    """The inner dimensions of feed-forward parts for one input, without padding; arrays are read-only.
+
+    Of a short input they are kept for all blocks, of a long one for a single block (`kept_blocks`).
+    """
 
     sentence: TokenizedSentence
-    activations: Float32  # [block, token, inner]: what the activation function gives; in a gated part, the gates
-    values: Float32 | None  # [block, token, inner]: what the gates are multiplied with; None where there are none
+    first_block: int  # of those that are kept
+    activations: Float32  # [kept block, token, inner]: what the activation function gives; in a gated part, the gates
+    values: Float32 | None  # [kept block, token, inner]: what the gates are multiplied with; None where there are none
+    closed_shares: Float64  # [block, token], of all blocks: the share of inner dimensions that are nearly closed, 0..1
 
     def __post_init__(self) -> None:
         for array in arrays_of(self):
@@ -46,37 +57,81 @@ class FeedForward:
         """Memory the arrays take, in bytes."""
         return sum(array.nbytes for array in arrays_of(self))
 
+    @property
+    def kept_blocks(self) -> range:
+        """The blocks whose inner dimensions are kept."""
+        return range(self.first_block, self.first_block + len(self.activations))
+
+    def activations_of(self, block: int) -> Float32:
+        """The activations, or gates, of a block that is kept, [token, inner]. Raises ValueError for another one."""
+        return self.activations[self.kept_blocks.index(block)]
+
+    def values_of(self, block: int) -> Float32 | None:
+        """What the gates of a block that is kept are multiplied with, [token, inner]; None without gates."""
+        return None if self.values is None else self.values[self.kept_blocks.index(block)]
+
     def products(self, block: int) -> Float32:
-        """What the last dense layer of a block reads, float32 [token, inner]."""
-        return self.activations[block] if self.values is None else self.activations[block] * self.values[block]
+        """What the last dense layer of a block that is kept reads, float32 [token, inner]."""
+        values = self.values_of(block)
+        return self.activations_of(block) if values is None else self.activations_of(block) * values
 
 
-def size_in_bytes(model: LoadedModel, tokens: int) -> int:
-    """The size (nbytes) of the record of so many tokens, before anything is computed."""
+def kept_blocks(model: LoadedModel, tokens: int, block: int) -> range:
+    """The blocks whose inner dimensions are kept of so many tokens: all, or only this one if all would take too much.
+
+    Raises IndexError for a block that does not exist.
+    """
+    blocks = len(model.modules.blocks)
+    if not 0 <= block < blocks:
+        raise IndexError(f"block {block} is not within 0..{blocks - 1}")
+    return range(blocks) if size_in_bytes(model, tokens, blocks) <= MOST_BYTES else range(block, block + 1)
+
+
+def size_in_bytes(model: LoadedModel, tokens: int, kept: int) -> int:
+    """The size (nbytes) of the record of so many tokens and kept blocks, before anything is computed."""
     blocks = model.modules.blocks
-    return (
-        4 * len(blocks) * tokens * int(blocks[0].feed_forward_dense.in_features) * (1 if blocks[0].gate is None else 2)
-    )
+    inner = int(blocks[0].feed_forward_dense.in_features) * (1 if blocks[0].gate is None else 2)
+    return 4 * kept * tokens * inner + 8 * len(blocks) * tokens
 
 
-def feed_forward(model: LoadedModel, sentence: TokenizedSentence) -> FeedForward:
-    """One pass over one text or pair of texts."""
-    blocks = model.modules.blocks
-    shape = (len(blocks), len(sentence), int(blocks[0].feed_forward_dense.in_features))
+def feed_forward(model: LoadedModel, sentence: TokenizedSentence, kept: range) -> FeedForward:
+    """One pass over one text or pair of texts. Of the blocks that are not kept, no more than one is in memory at a time."""
+    blocks, tokens = model.modules.blocks, len(sentence)
+    inner = int(blocks[0].feed_forward_dense.in_features)
     gates = [block.gate for block in blocks if block.gate is not None]
     # NaN, so that an element that no hook wrote can never be mistaken for a result.
-    activations = np.full(shape, np.nan, np.float32)
-    values = np.full(shape, np.nan, np.float32) if gates else None
+    projected = np.full((tokens, inner), np.nan, np.float32)  # of the block that is running
+    multiplied = np.full((tokens, inner), np.nan, np.float32)
+    activations = np.full((len(kept), tokens, inner), np.nan, np.float32)
+    values = np.full((len(kept), tokens, inner), np.nan, np.float32) if gates else None
+    shares = np.full((len(blocks), tokens), np.nan, np.float64)
+    done, written = 0, 0  # blocks, and tokens of the next one
+
+    def end(module: Any, arguments: Any, output: torch.Tensor) -> None:
+        """After each call of a last dense layer: one call is a block, or a few of its tokens (chunk_size_feed_forward)."""
+        nonlocal done, written
+        written += output.shape[1]
+        if written < tokens:
+            return
+        block, written, done = done, 0, done + 1
+        given = projected
+        if gates:
+            given = numpy_of(gates[block].activation(torch.from_numpy(projected).to(model.device)))
+        shares[block] = closed_share(given)
+        if block in kept:
+            activations[kept.index(block)] = given
+            if values is not None:
+                values[kept.index(block)] = multiplied
+
     tensors = model.tensors(*model.tokenization.arrays([sentence]))
-    with model.forward_pass():
-        with ExitStack() as hooks:
-            if values is None:
-                inside.copy_into(activations, [Place(block.feed_forward_dense, "input") for block in blocks], hooks)
-            else:
-                inside.copy_into(activations, [gate.gate for gate in gates], hooks)
-                inside.copy_into(values, [gate.value for gate in gates], hooks)
-            model.encoder(**tensors)
-        for block, gate in enumerate(gates):
-            projected = torch.from_numpy(activations[block]).to(model.device)
-            activations[block] = numpy_of(gate.activation(projected))
-    return FeedForward(sentence, activations, values)
+    with model.forward_pass(), ExitStack() as hooks:
+        if gates:
+            inside.copy_into([projected] * len(blocks), [gate.gate for gate in gates], hooks)
+            inside.copy_into([multiplied] * len(blocks), [gate.value for gate in gates], hooks)
+        else:
+            places = [Place(block.feed_forward_dense, "input") for block in blocks]
+            inside.copy_into([projected] * len(blocks), places, hooks)
+        for dense in {id(block.feed_forward_dense): block.feed_forward_dense for block in blocks}.values():
+            hooks.callback(dense.register_forward_hook(end).remove)
+        model.encoder(**tensors)
+    return FeedForward(sentence, kept.start, activations, values, shares)

@@ -8,6 +8,7 @@ attention, which never holds a whole matrix of weights.
 
 from __future__ import annotations
 
+import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,6 @@ import numpy as np
 from components.arrays import Float32, arrays_of, read_only
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import inside
-from components.model.architecture.modules import Projection
 from components.model.architecture.record import first_blocks
 from components.model.loaded import LoadedModel, numpy_of
 from components.model.trace import TokenizedSentence
@@ -44,11 +44,6 @@ class QueriesAndKeys:
         return sum(array.nbytes for array in arrays_of(self))
 
 
-def size_in_bytes(model: LoadedModel, tokens: int) -> int:
-    """The size (nbytes) of the record of so many tokens, before anything is computed."""
-    return 2 * 4 * tokens * int(model.modules.blocks[0].attention_dense.in_features)
-
-
 def queries_and_keys(
     model: LoadedModel,
     sentence: TokenizedSentence,
@@ -58,38 +53,41 @@ def queries_and_keys(
 ) -> QueriesAndKeys:
     """One pass through the blocks up to this one. `progress(done, total)` counts blocks.
 
-    Raises ValueError for a model that adds more to the scores than the products of queries and keys, or whose tokens see only
-    those before them; IndexError for a block that does not exist; and Cancelled between two blocks once `is_cancelled()` is
-    true.
+    Passes of other threads go in between two blocks: with a long text a block takes a second, and all of them minutes.
+
+    Raises ModelError for a model whose blocks are not shown; ValueError for one that adds more to the scores than the
+    products of queries and keys; IndexError for a block that does not exist; and Cancelled between two blocks once
+    `is_cancelled()` is true.
     """
-    if model.structure.is_causal:
-        raise ValueError(f"{model.structure.title} is a decoder, whose attention is not shown")
+    model.need("blocks")
     if model.structure.adds_to_scores:
         raise ValueError(f"the scores of {model.structure.title} are more than products of queries and keys")
     if not 0 <= block < len(model.modules.blocks):
         raise IndexError(f"block {block} is not within 0..{len(model.modules.blocks) - 1}")
     blocks, heads = model.modules.blocks[: block + 1], model.facts.heads
-    begun = 0
-
-    def begin(*_: Any) -> None:
-        nonlocal begun
-        if is_cancelled():
-            raise Cancelled
-        progress(begun, len(blocks))
-        begun += 1
-
-    def flat(projections: list[Projection], hooks: ExitStack) -> Float32:
-        """What the last of them gives, [token, dim]; the blocks before write into the same array, as they may be the same."""
-        array = np.full((len(sentence), projections[-1].size), np.nan, np.float32)
-        inside.copy_into([array] * len(projections), projections, hooks)
-        return array
-
+    # NaN, so that an element that no hook wrote can never be mistaken for a result.
+    arrays = [np.full((len(sentence), part.size), np.nan, np.float32) for part in (blocks[-1].query, blocks[-1].key)]
+    begun, thread = 0, threading.get_ident()
     tensors = model.tensors(*model.tokenization.arrays([sentence]))
     with model.forward_pass():
         with ExitStack() as hooks:
+
+            def begin(*_: Any) -> None:
+                """Before each block. The last one is run without a break, so that only its own pass meets its hooks."""
+                nonlocal begun
+                if threading.get_ident() != thread:
+                    return
+                if is_cancelled():
+                    raise Cancelled
+                progress(begun, len(blocks))
+                begun += 1
+                model.let_others_in()
+                if begun == len(blocks):
+                    inside.copy_into(arrays[:1], [blocks[-1].query], hooks)
+                    inside.copy_into(arrays[1:], [blocks[-1].key], hooks)
+
             for linear in {id(item.query.linear): item.query.linear for item in blocks}.values():
                 hooks.callback(linear.register_forward_pre_hook(begin).remove)
-            arrays = [flat([item.query for item in blocks], hooks), flat([item.key for item in blocks], hooks)]
             first_blocks(model.encoder, len(blocks))(**tensors)
         head_dim = arrays[0].shape[-1] // heads
         queries, keys = (inside.by_head(array, heads, head_dim) for array in arrays)

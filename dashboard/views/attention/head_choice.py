@@ -133,13 +133,18 @@ def position_choice(model_input: AttentionInput, setting: str, label: str, defau
 
     `default` before a person chooses: if there is none, the word that all sentences share.
     """
-    remembered = f"_{setting}_of"
-    if st.session_state.setdefault(remembered, model_input.pair) != model_input.pair:
-        state.put(setting, None)
-        st.session_state[remembered] = model_input.pair
+    forget_of_other_texts(setting, model_input.pair)
     default = _default_position(model_input) if default is None else default
     names = dict(enumerate(matrices.axis_labels(model_input.pieces)))
     return int(controls.bind(setting, st.selectbox, label, options=names, default=default))
+
+
+def forget_of_other_texts(setting: str, pair: Pair) -> None:
+    """Set a choice of a token back once the texts are others: the same position holds another word there."""
+    remembered = f"_{setting}_of"
+    if st.session_state.setdefault(remembered, pair) != pair:
+        state.put(setting, None)
+        st.session_state[remembered] = pair
 
 
 def options(model_input: AttentionInput) -> Any:

@@ -13,9 +13,10 @@ from components.analysis.attention.overview import Reduction, attention_overview
 from components.charts import matrices
 from components.jobs import Cancelled
 from components.snippets import attention as snippets
+from dashboard import caching
 from dashboard.jobs import progress
 from dashboard.ui import controls, figures, messages, wording
-from dashboard.views.attention.head_choice import BLOCK_HELP
+from dashboard.views.attention.head_choice import BLOCK_HELP, forget_of_other_texts
 
 if TYPE_CHECKING:
     from components.arrays import Float64
@@ -44,10 +45,10 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
                 ),
             )
     st.info(
-        f"**{tokens:,} tokens are too many for all heads at once:** their attentions would take "
-        f"{_size(backend.attention_bytes(tokens))}, and this server keeps at most {_size(backend.store.limit)}. One head at "
-        f"a time is shown, in cells of {factor} × {factor} tokens; later blocks take longer. The other views need a shorter "
-        "text, or a lower maximum length under “More settings”.",
+        f"**{tokens:,} tokens are too many for all heads at once:** hidden states and all attentions would take "
+        f"{_size(backend.bytes_with_attentions(tokens))}, and this server keeps at most {_size(backend.store.limit)}. "
+        f"One head at a time is shown, in cells of {factor} × {factor} tokens; later blocks take longer. The other views need "
+        "a shorter text, or a lower maximum length under “More settings”.",
         icon=":material/unfold_more:",
     )
     length = controls.length_for(backend)
@@ -64,6 +65,7 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
         "reading a long text",
         "blocks",
         view="long_text",
+        jobs=caching.long_texts(),
     )
     if vectors is None:
         return
@@ -74,6 +76,7 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
         "long_overview",
         "computing the attention of a head",
         view="long_text",
+        jobs=caching.long_texts(),
     )
     if found is None:
         return
@@ -138,6 +141,7 @@ def _draw(
 def _row(pair: Pair, backend: Backend, vectors: QueriesAndKeys, head: int) -> None:
     """The exact attention of one query to the keys that get most of it."""
     tokens, block = vectors.sentence.tokens, vectors.block
+    forget_of_other_texts("score_query", pair)
     query = int(
         controls.bind(
             "score_query",

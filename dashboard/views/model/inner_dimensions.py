@@ -11,6 +11,7 @@ import streamlit as st
 from components.analysis import inner_dimensions as analysis
 from components.charts import theme
 from components.charts.inside_blocks import inner_dimensions as charts
+from components.model.one_block import nearly_closed
 from components.snippets import tokens as snippets
 from dashboard import caching
 from dashboard.ui import controls, figures, messages
@@ -29,7 +30,7 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
     with controls.row():
         row = controls.sentence(sentences)
         block = controls.stepped("inner_block", "Block", 0, backend.facts.layers - 1, 0, caching.glossary()["block"])
-    record = backend.feed_forward(sentences[row].text, max_length=controls.length_for(backend))
+    record = backend.feed_forward(sentences[row].text, max_length=controls.length_for(backend), block=block)
     figure = st.container()
     chosen = controls.positions(sentences, backend.spec.key)
     controls.token_chips(sentences, chosen, "chips_inner", rows=[row], unknown_id=backend.tokenization.unknown_id)
@@ -47,10 +48,13 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
 
 
 def _distribution(backend: Backend, record: FeedForward, row: int, block: int, token: int) -> None:
-    activations, structure = record.activations[block, token], backend.structure
+    # Copies: a report keeps what the tables read, and a part of an array would keep all of it.
+    activations, values = record.activations_of(block)[token].copy(), record.values_of(block)
+    others = None if values is None else values[token].copy()
+    structure = backend.structure
     piece, gated = record.sentence.tokens[token].piece, structure.has_gated_feed_forward
-    limit = float(analysis.closed_limit(activations))
-    share = float(analysis.closed_share(activations))
+    limit = float(nearly_closed.closed_limit(activations))
+    share = float(nearly_closed.closed_share(activations))
     value = "gate (after the activation function)" if gated else "activation"
     figures.figure(
         charts.activation_histogram(
@@ -64,10 +68,10 @@ def _distribution(backend: Backend, record: FeedForward, row: int, block: int, t
         alt=f"Histogram of the {len(activations)} {'gates' if gated else 'activations'} of {piece} in block {block}",
         message=f"For “{messages.escape(piece)}”, **{100 * share:.0f} %** of the {len(activations):,} "
         f"{'gates are nearly closed' if gated else 'inner dimensions give nearly nothing'}: at most "
-        f"{100 * analysis.NEARLY_CLOSED:.0f} % of the largest ({theme.number(float(np.abs(activations).max()), 2)}).",
+        f"{100 * nearly_closed.NEARLY_CLOSED:.0f} % of the largest ({theme.number(float(np.abs(activations).max()), 2)}).",
         table=lambda: pd.DataFrame(
             {"dimension": np.arange(len(activations)), "gate" if gated else "activation": activations.round(5)}
-            | ({} if record.values is None else {"value": record.values[block, token].round(5)})
+            | ({} if others is None else {"value": others.round(5)})
         ),
     )
 
@@ -91,15 +95,17 @@ def _computed(structure: Structure) -> str:
 def _strongest(backend: Backend, record: FeedForward, row: int, block: int, token: int) -> None:
     products, gated = record.products(block)[token], backend.structure.has_gated_feed_forward
     dimensions = list(analysis.strongest(products, MOST_DIMENSIONS))
-    gates = record.activations[block, token, dimensions]
-    values = None if record.values is None else record.values[block, token, dimensions]
+    # Copies, as the choice of some columns makes one: see `_distribution`.
+    drawn, gates = products[dimensions], record.activations_of(block)[token, dimensions]
+    all_values = record.values_of(block)
+    values = None if all_values is None else all_values[token, dimensions]
     half = analysis.half_from(products)
     name = "gate × value" if gated else "activation"
     piece = record.sentence.tokens[token].piece
     figures.figure(
         charts.strongest_bars(
             dimensions,
-            products[dimensions],
+            drawn,
             gates,
             values,
             f"Strongest inner dimensions of “{piece[:20]}”, block {block}",
@@ -107,7 +113,7 @@ def _strongest(backend: Backend, record: FeedForward, row: int, block: int, toke
         key="inner_strongest",
         code=snippets.strongest_dimensions(controls.current_input(backend), row, block, token, MOST_DIMENSIONS),
         alt=f"Bars: the {len(dimensions)} inner dimensions with the largest absolute {name}",
-        message=f"Dimension {dimensions[0]} gives most ({theme.number(float(products[dimensions[0]]), 2)}). "
+        message=f"Dimension {dimensions[0]} gives most ({theme.number(float(drawn[0]), 2)}). "
         f"{half:,} of {len(products):,} dimensions hold half of the sum of squares.",
         read=f"The {len(dimensions)} dimensions with the largest absolute {name}, which is what the last matrix reads. "
         + ("Hover for the gate and the value: a large value counts only where its gate is open. " if gated else "")
@@ -116,13 +122,14 @@ def _strongest(backend: Backend, record: FeedForward, row: int, block: int, toke
         table=lambda: pd.DataFrame(
             {"dimension": dimensions}
             | ({} if values is None else {"gate": gates.round(5), "value": values.round(5)})
-            | {name: products[dimensions].round(5)}
+            | {name: drawn.round(5)}
         ),
     )
 
 
 def _by_block(backend: Backend, record: FeedForward, row: int, block: int, token: int) -> None:
-    shares = analysis.closed_share(record.activations)  # [block, token]
+    shares = record.closed_shares.copy()  # [block, token]
+    labels = [f"{item.position} {item.piece}" for item in record.sentence.tokens]
     piece = record.sentence.tokens[token].piece
     gated = backend.structure.has_gated_feed_forward
     kind = "Nearly closed gates" if gated else "Inner dimensions near 0"
@@ -131,12 +138,10 @@ def _by_block(backend: Backend, record: FeedForward, row: int, block: int, token
     figures.figure(
         charts.closed_by_block(shares, token, piece, f"{kind} by block", kind),
         key="inner_closed",
-        code=snippets.closed_shares(controls.current_input(backend), row),
+        code=snippets.closed_shares(controls.current_input(backend), row, block),
         alt=f"Curves: {kind.lower()} by block, for {piece} and for all tokens",
         message=f"On average over this sentence's tokens, block {most} has most ({100 * means[most]:.0f} %).",
         read="Each point is a block. The more dimensions are near 0, the fewer take part in what the block adds to a token.",
         not_shown="Whether those that take part matter for the model's answer.",
-        table=lambda: pd.DataFrame(
-            (100 * shares).round(2), columns=[f"{item.position} {item.piece}" for item in record.sentence.tokens]
-        ).assign(block=range(len(shares))),
+        table=lambda: pd.DataFrame((100 * shares).round(2), columns=labels).assign(block=range(len(shares))),
     )

@@ -68,13 +68,16 @@ def test_what_is_offered(backend: Backend) -> None:
         backend.embed(TEXTS, poolings=["mean"])
 
 
-@pytest.mark.parametrize("what", ["trace", "inside", "tokens", "sample"])
+@pytest.mark.parametrize("what", ["trace", "inside", "tokens", "sample", "inner", "queries", "speeds"])
 def test_the_rest_is_refused_with_the_reason(backend: Backend, what: str) -> None:
     work = {
         "trace": lambda: backend.trace(TEXTS),
         "inside": lambda: backend.inside(TEXTS[0]),
         "tokens": lambda: backend.own_token_vectors(TEXTS),
         "sample": lambda: backend.token_vectors(TEXTS),
+        "inner": lambda: backend.feed_forward(TEXTS[0]),
+        "queries": lambda: backend.queries_and_keys(TEXTS[0], None, 0),
+        "speeds": lambda: backend.rotation_speeds(0),
     }[what]
     with pytest.raises(ModelError, match="is a decoder, in which a token sees only those before it"):
         work()

@@ -74,6 +74,18 @@ def test_what_a_static_model_is(tmp_path: Path) -> None:
     assert np.array_equal(first[1], second[3])
 
 
+@pytest.mark.parametrize("what", ["inner", "queries", "speeds"])
+def test_what_blocks_do_is_refused_with_the_reason(tmp_path: Path, what: str) -> None:
+    backend = Backend.load(str(model2vec(tmp_path)), device_name="cpu")
+    work = {
+        "inner": lambda: backend.feed_forward(TEXTS[0]),
+        "queries": lambda: backend.queries_and_keys(TEXTS[0], None, 0),
+        "speeds": lambda: backend.rotation_speeds(0),
+    }[what]
+    with pytest.raises(ModelError, match="has no blocks"):
+        work()
+
+
 def test_a_layer_of_dense_after_the_mean_is_applied(tmp_path: Path) -> None:
     folder = static_models.save_static_embedding(tmp_path)
     numbers = torch.Generator().manual_seed(1)

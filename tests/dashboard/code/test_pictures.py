@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from components.model.backend import Backend
+from components.model.one_block.feed_forward import FeedForward
 from components.model.store import TraceStore
 from dashboard import caching
+from dashboard.ui import figures
 from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import codes, figure, same, y, z
 from tests.dashboard.conftest import Open, settled, texts
@@ -92,6 +96,25 @@ def test_inner_dimensions(open_page: Open, tiny_folder: Folder, run: Run, family
     assert ("feed-forward part is gated" in texts(app)) == (family == "modernbert")
 
 
+def test_tables_of_inner_dimensions_keep_no_more_than_they_show(
+    open_page: Open, tiny_folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report keeps the tables in the session, and with them what they read."""
+    kept: list[Any] = []
+    draw = figures.figure
+
+    def figure_of(*arguments: Any, table: Callable[[], pd.DataFrame], **options: Any) -> None:
+        kept.extend(cell.cell_contents for cell in table.__closure__ or ())
+        draw(*arguments, table=table, **options)
+
+    monkeypatch.setattr(figures, "figure", figure_of)
+    open_page("model", m=str(tiny_folder("modernbert")), s=[TEXT], view="inner", fb="1", t="2")
+    arrays = [item for item in kept if isinstance(item, np.ndarray)]
+    assert len(arrays) == 6  # a token's gates and values, three numbers of the strongest, shares by block
+    assert all(array.base is None and array.size <= 64 for array in arrays)
+    assert not any(isinstance(item, FeedForward) for item in kept)
+
+
 def test_shared_blocks_are_seen_as_one(open_page: Open, tiny_folder: Folder) -> None:
     app = open_page("model", m=str(tiny_folder("albert")), s=[TEXT], view="facts")
     assert "**2 blocks do the work of 3**: blocks 0 to 1 are one, used 2 times" in texts(app)
@@ -140,5 +163,13 @@ def test_a_text_that_is_too_long_for_all_heads_shows_one(
     keys = [int(label.split()[0]) for label in figure(app, "long_row")["data"][0]["x"]]
     np.testing.assert_allclose(y(app, "long_row")[0], expected[4, keys], atol=1e-6)
     assert len(figure(app, "long_attention")["layout"]["shapes"]) == 2
+    own, why = ([job.key[0] for job in jobs.finished()] for jobs in (caching.long_texts(), caching.explanations()))
+    assert {"queries and keys", "overview"} <= set(own)  # large: they must not push out what the page Why keeps
+    assert not {"queries and keys", "overview"} & set(why)
+    query = next(item for item in app.number_input if item.key == "w_long_query")
+    assert query.value == 4
+    app.session_state["sentences"] = ["money in the river bank"]
+    other = settled(app.run())
+    assert next(item for item in other.number_input if item.key == "w_long_query").value == 1  # as for a short text
     app = open_page("attention", m=str(tiny_folder("deberta-v2")), s=[TEXT], view="glance")
     assert "too many for all heads" not in texts(app)

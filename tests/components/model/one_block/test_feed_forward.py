@@ -8,7 +8,9 @@ import torch
 
 from components.errors import InputError
 from components.model.backend import Backend
+from components.model.one_block import feed_forward
 from components.model.one_block.feed_forward import size_in_bytes
+from components.model.one_block.nearly_closed import closed_share
 from components.model.store import TraceStore
 from tests import tiny
 
@@ -53,10 +55,11 @@ def test_gates_are_the_activation_of_one_projection_of_what_the_part_reads(backe
 
 def test_the_size_is_known_before(backend):
     record = backend.feed_forward(TEXT)
-    assert record.nbytes == size_in_bytes(backend.loaded, len(record.sentence))
+    assert record.nbytes == size_in_bytes(backend.loaded, len(record.sentence), kept=3)
     passes = backend.forward_passes
     assert backend.feed_forward(TEXT) is record
     assert backend.forward_passes == passes
+    assert backend.feed_forward(TEXT, block=2) is record  # a short text: all blocks are kept
     with pytest.raises(ValueError, match="read-only"):
         record.activations.fill(0)
 
@@ -66,3 +69,34 @@ def test_a_record_larger_than_the_store_is_refused(tiny_folder):
     with pytest.raises(InputError, match="keeps at most"):
         backend.feed_forward(TEXT)
     assert backend.forward_passes == 0
+
+
+def test_of_a_long_text_one_block_is_kept_and_the_shares_of_all(backend, monkeypatch):
+    whole = backend.feed_forward(TEXT)
+    np.testing.assert_array_equal(whole.closed_shares, closed_share(whole.activations))
+    monkeypatch.setattr(feed_forward, "MOST_BYTES", 0)
+    for block in range(3):
+        part = backend.feed_forward(TEXT, block=block)
+        assert part.kept_blocks == range(block, block + 1)
+        assert part.nbytes == size_in_bytes(backend.loaded, len(part.sentence), kept=1)
+        np.testing.assert_allclose(part.activations_of(block), whole.activations[block], atol=1e-6)
+        np.testing.assert_allclose(part.products(block), whole.products(block), atol=1e-6)
+        np.testing.assert_allclose(part.closed_shares, whole.closed_shares, atol=0.04)  # a dimension at the border
+        with pytest.raises(ValueError, match="not in range"):
+            part.activations_of((block + 1) % 3)
+
+
+def test_a_feed_forward_part_in_pieces_of_some_tokens_gives_the_same(tiny_folder):
+    """chunk_size_feed_forward runs the part for a few tokens at a time."""
+    backend = Backend.load(str(tiny_folder("bert")), device_name="cpu")
+    whole = backend.feed_forward("the cat sat on the")  # 7 tokens, so that the last piece is as long as the others
+    for layer in backend.encoder.encoder.layer:
+        layer.chunk_size_feed_forward = 1
+    pieces = feed_forward.feed_forward(backend.loaded, whole.sentence, range(3))
+    np.testing.assert_allclose(pieces.activations, whole.activations, atol=1e-5)
+    np.testing.assert_allclose(pieces.closed_shares, whole.closed_shares, atol=0.04)
+
+
+def test_a_block_that_is_not_there(backend):
+    with pytest.raises(IndexError, match=r"0\.\.2"):
+        backend.feed_forward(TEXT, block=3)

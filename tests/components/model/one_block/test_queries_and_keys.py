@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
 from components.jobs import Cancelled
+from components.model import loaded
 from components.model.backend import Backend
-from components.model.one_block.queries_and_keys import size_in_bytes
 from tests import tiny
 
 TEXT, PAIR = "The cat sat on the bank.", "money in the river"
@@ -32,26 +35,57 @@ def test_they_are_those_of_the_record(backend, block):
     assert part.score_scale == whole.score_scale
     assert part.window == backend.structure.windows[block]
     assert part.sentence == whole.sentence
-    assert part.nbytes == size_in_bytes(backend.loaded, len(part.sentence))
+    assert part.nbytes == 2 * 4 * len(part.sentence) * backend.facts.hidden_size
     assert steps == [(number, block + 1) for number in range(block + 1)]
 
 
-def test_it_stops_between_blocks(backend):
-    if backend.structure.adds_to_scores:
-        return
+@pytest.fixture(params=["bert", "albert", "modernbert"])
+def products_only(request, tiny_folder):
+    """Models whose scores are products of queries and keys; in ALBERT two blocks are one module."""
+    return Backend.load(str(tiny_folder(request.param)), device_name="cpu")
+
+
+def test_it_stops_between_blocks(products_only):
     steps = []
     with pytest.raises(Cancelled):
-        backend.queries_and_keys(
+        products_only.queries_and_keys(
             TEXT, None, 2, progress=lambda *step: steps.append(step), is_cancelled=lambda: len(steps) == 2
         )
     assert len(steps) == 2
-    assert not backend.loaded.modules.blocks[0].query.linear._forward_pre_hooks
+    assert not products_only.loaded.modules.blocks[0].query.linear._forward_pre_hooks
 
 
-def test_a_block_that_is_not_there(backend):
-    if not backend.structure.adds_to_scores:
-        with pytest.raises(IndexError, match=r"0\.\.2"):
-            backend.queries_and_keys(TEXT, None, 3)
+def test_a_block_that_is_not_there(products_only):
+    with pytest.raises(IndexError, match=r"0\.\.2"):
+        products_only.queries_and_keys(TEXT, None, 3)
+
+
+def test_passes_of_other_threads_go_in_between_blocks(products_only, monkeypatch):
+    """The other pass changes nothing of this one, and is not stopped or counted with it."""
+    monkeypatch.setattr(loaded, "HANDOVER_SECONDS", 0.1)  # enough for a thread on a busy machine
+    alone, expected = products_only.run([PAIR]), products_only.inside(TEXT)
+    passes, others, found = [], [], []
+
+    def step(done, total):
+        passes.append(products_only.forward_passes)
+        other = threading.Thread(target=lambda: found.append(products_only.run([PAIR])))
+        other.start()
+        others.append(other)
+        time.sleep(0.02)  # it waits for the lock then
+
+    part = products_only.queries_and_keys(TEXT, None, 2, progress=step)
+    for other in others:
+        other.join()
+    first = passes[0]
+    assert passes == [first, first + 1, first + 2]
+    assert products_only.forward_passes == first + 3
+    np.testing.assert_allclose(part.queries, expected.queries[2], atol=1e-5)
+    np.testing.assert_allclose(part.keys, expected.keys[2], atol=1e-5)
+    for trace in found:
+        np.testing.assert_array_equal(trace.hidden_states, alone.hidden_states)
+    query = products_only.loaded.modules.blocks[2].query.linear
+    assert not query._forward_pre_hooks
+    assert not query._forward_hooks
 
 
 @pytest.mark.parametrize("family", ["modernbert", "nomic_bert", "eurobert"])

@@ -21,7 +21,7 @@ from components.analysis.matched_words import word_vectors
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration, cosines
 from components.charts import curves as curve_charts
-from components.charts import heatmap
+from components.charts import heatmap, theme
 from components.model.trace import POOLING_NAMES
 from components.snippets import layers as snippets
 from components.snippets.code import Input
@@ -340,7 +340,7 @@ def summary(curves: LayerCurves, band: BandData | None = None, scale: controls.C
         return "There is no value to show."
 
     def shown(value: float) -> str:
-        return calibration.rounded(value / 100) if scale.percentiles else f"{value:.3f}"
+        return calibration.rounded(value / 100) if scale.percentiles else theme.number(value)
 
     most, least = int(np.nanargmax(last)), int(np.nanargmin(last))
     if scale.percentiles and last[least] > ALMOST_ALL:

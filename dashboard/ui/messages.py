@@ -12,6 +12,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from components.errors import UserError
+from components.model.catalog import EMBEDDED_KEY
 from components.operator_settings import CACHE
 from dashboard import ready_made, state
 from dashboard.ui import wording
@@ -111,9 +112,12 @@ def no_sentences() -> bool:
 
 
 def hint(view: str) -> None:
-    """What to look for, if the session's sentences are a ready-made set whose hint describes this view."""
+    """What to look for, if the session's sentences are a ready-made set whose hint describes this view.
+
+    The hints say what the included model does.
+    """
     chosen = ready_made.set_of(state.get("sentences"))
-    if chosen is not None and chosen.view == view:
+    if chosen is not None and chosen.view == view and state.get("model") == EMBEDDED_KEY:
         st.markdown(f":material/lightbulb: {chosen.look_for}")
 
 

@@ -47,7 +47,8 @@ READ: dict[DepthCurve, str] = {
     "words": "Each line is a model, from its embeddings (depth 0) to its last layer (depth 1). The value is the cosine of two "
     "words of the sentence; a word of several pieces is their mean. Where a line rises, the words come closer.",
     "sentences": "Each line is a model, from its embeddings (depth 0) to its last layer (depth 1). The value is the cosine of "
-    "two sentence vectors, pooled as each model was trained. Where a line falls, the model begins to tell the sentences apart.",
+    "two sentence vectors, with the pooling that each model was published with, or else the mean. Where a line falls, the "
+    "model begins to tell the sentences apart.",
     "steps": "Each line is a model. The value at a layer is how much of its direction a token keeps from the layer before: the "
     "mean cosine over the tokens, without special ones. Where a line is low, a block changes the tokens most.",
 }

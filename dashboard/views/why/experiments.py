@@ -18,6 +18,7 @@ from components.analysis.why.patching import Outcomes
 from components.charts import theme
 from components.charts.why import experiments as charts
 from components.errors import InputError
+from components.model.catalog import EMBEDDED_KEY
 from components.snippets import why as snippets
 from components.snippets.code import Input, NoCode
 from dashboard import caching, settings, state
@@ -409,7 +410,8 @@ def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patc
     if experiment_texts.shows_example():
         experiment_texts.leave_example(experiment_texts.minimal_pairs()[0])
     pair = experiment_texts.on_display()
-    if pair is not None and shown.is_patching and shown.outcome == "cosine":
+    is_included = state.get("model") == EMBEDDED_KEY  # of which the text speaks
+    if pair is not None and is_included and shown.is_patching and shown.outcome == "cosine":
         st.markdown(f":material/lightbulb: {pair.look_for}")
     left = f"{shown.noun.capitalize()} with C: **{shown.number(found.of_b)}** for B"
     st.markdown(left + (f", **{shown.number(found.of_a)}** for A." if shown.is_patching else "."))

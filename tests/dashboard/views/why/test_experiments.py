@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -306,3 +308,11 @@ def test_the_ready_made_pairs_need_no_advice() -> None:
     for pair in minimal_pairs():
         a, b = model.tokenize([pair.a, pair.b])
         assert 2 * len(patching.align_tokens(a, b).differing) < len(b) - 2
+
+
+def test_what_to_look_for_is_said_of_the_included_model_only(
+    open_page: Open, tiny_folder: Callable[[str], Path]
+) -> None:
+    app = opened(open_page, m=str(tiny_folder("modernbert").resolve()))
+    assert not app.exception
+    assert PARIS.look_for.split(".")[0] not in texts(app)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from components.arrays import Float64, read_only
 from components.model.inside import InsideBlocks
@@ -57,6 +58,4 @@ def in_window(tokens: int, window: int | None) -> NDArray[np.bool_]:
 
 def softmax(scores: Float64, allowed: NDArray[np.bool_]) -> Float64:
     """The shares of each row [..., key] among its allowed keys; each row needs one at least."""
-    masked = np.where(allowed, scores, -np.inf)
-    exponentials = np.exp(masked - masked.max(axis=-1, keepdims=True))
-    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True), np.float64)
+    return np.asarray(special.softmax(np.where(allowed, scores, -np.inf), axis=-1), np.float64)

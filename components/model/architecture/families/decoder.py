@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from components.model.architecture.modules import EncoderModules, Place, block_with_norms_first, whole
+from components.model.architecture.families.rotary import blocks_like_llama
+from components.model.architecture.modules import EncoderModules, Place
 from components.model.architecture.structure import Structure
 from components.model.files.published import PublishedModule
 
@@ -26,17 +27,7 @@ def is_for_texts(modules: Sequence[PublishedModule]) -> bool:
 def modules_of(model: Any) -> EncoderModules:
     """The record of such a model."""
     config = model.config
-    blocks = tuple(
-        block_with_norms_first(
-            [whole(getattr(layer.self_attn, name)) for name in ("q_proj", "k_proj", "v_proj")],
-            layer.self_attn.o_proj,
-            layer.input_layernorm,
-            layer.mlp.down_proj,
-            layer.post_attention_layernorm,
-            layer,
-        )
-        for layer in model.layers
-    )
+    blocks = blocks_like_llama(model)
     kind = config.model_type
     structure = Structure(
         kind,

@@ -12,7 +12,15 @@ from typing import Any
 import torch
 
 from components.model.architecture.families.bert import Names, block_with_norms_after, tables_of
-from components.model.architecture.modules import EncoderModules, Gate, Place, Rotations, block_with_norms_first, whole
+from components.model.architecture.modules import (
+    BlockModules,
+    EncoderModules,
+    Gate,
+    Place,
+    Rotations,
+    block_with_norms_first,
+    whole,
+)
 from components.model.architecture.structure import Structure
 
 TITLES = {"nomic_bert": "Nomic BERT", "eurobert": "EuroBERT"}
@@ -109,9 +117,9 @@ def _nomic(model: Any) -> EncoderModules:
     )
 
 
-def _euro(model: Any) -> EncoderModules:
-    config = model.config
-    blocks = tuple(
+def blocks_like_llama(model: Any) -> tuple[BlockModules, ...]:
+    """Blocks as in Llama (Touvron et al. 2023), which EuroBERT and Qwen3 have: norms first, a gated feed-forward part."""
+    return tuple(
         block_with_norms_first(
             [whole(getattr(layer.self_attn, name)) for name in ("q_proj", "k_proj", "v_proj")],
             layer.self_attn.o_proj,
@@ -123,6 +131,11 @@ def _euro(model: Any) -> EncoderModules:
         )
         for layer in model.layers
     )
+
+
+def _euro(model: Any) -> EncoderModules:
+    config = model.config
+    blocks = blocks_like_llama(model)
     return EncoderModules(
         Structure(
             "eurobert",

@@ -25,6 +25,7 @@ UNKNOWN_HOST = (
     "This server is not reached by this name, or not through a proxy. Its operator can allow the name with Streamlit's "
     "option server.allowedHosts.\n"
 )
+NOT_PAGES = {"_stcore", "app", "auth", "component", "media", "static", "vendor"}  # Streamlit's own files, and its login
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
@@ -223,3 +224,12 @@ def _own_names() -> frozenset[str]:
     """The names of this machine, and the name the server was told to listen on."""
     names = {socket.gethostname(), str(st.get_option("server.address") or "")}
     return frozenset(name.lower() for name in names if name)
+
+
+def is_below_a_page(path: str) -> bool:
+    """Whether an address, without the server's base path, is below that of a page, as tokens/x is.
+
+    Streamlit answers with a page that finds none of its scripts, and stays empty.
+    """
+    parts = path.strip("/").split("/")
+    return len(parts) > 1 and parts[0] not in NOT_PAGES

@@ -31,7 +31,7 @@ from starlette.concurrency import run_in_threadpool  # noqa: E402
 from starlette.datastructures import Headers, MutableHeaders  # noqa: E402
 from starlette.exceptions import HTTPException  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
-from starlette.responses import PlainTextResponse  # noqa: E402
+from starlette.responses import PlainTextResponse, RedirectResponse  # noqa: E402
 from starlette.types import ASGIApp, Message, Receive, Scope, Send  # noqa: E402
 from streamlit import runtime  # noqa: E402
 from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: E402
@@ -220,6 +220,9 @@ class StyledPage:
         headers = Headers(scope=scope) if scope["type"] == "http" else {}
         if "text/html" not in headers.get("accept", ""):
             await self.app(scope, receive, send)
+            return
+        if access.is_below_a_page(scope["path"].removeprefix(_below_base("/"))):
+            await RedirectResponse(_below_base("/"))(scope, receive, send)
             return
         # Neither compressed nor out of the browser's store: it has some 24 kB, and its date does not tell another style sheet.
         kept = [pair for pair in scope["headers"] if pair[0] not in UNSTYLED_HEADERS]

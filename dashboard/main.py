@@ -64,8 +64,12 @@ def main() -> None:
     jobs_slot = sidebar.draw(key)
     panel.draw(key)
     page_header.draw(key, partial(session_panel.draw, key))
-    messages.notices()
+    notices = st.empty()
+    with notices:
+        messages.notices()
     page.run()
+    if state.current_notices(key):
+        notices.empty()  # the page shows them with its own, in one box
     listing.draw(jobs_slot)  # last: by now the page has started its jobs
     if LOGIN.value():
         st.sidebar.button("Log out", key="log_out", on_click=st.logout)

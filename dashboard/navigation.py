@@ -97,7 +97,8 @@ def show(
 ) -> None:
     """Draw a page: the question of the chosen view, the choice of views, the view, and a link to the next page.
 
-    `draw(models(), view)` draws a view; an error message uses `doing` to name what failed. With `needs_sentences`,
+    `draw(models(), view)` draws a view; an error message uses `doing` to name what failed. Of a model that lacks what a view
+    shows, only the reason is said and what to do. With `needs_sentences`,
     a session without sentences gets the empty state instead. `foot` draws below every view.
     """
     if needs_sentences and not state.get("sentences"):
@@ -105,8 +106,11 @@ def show(
         messages.no_sentences()
         return
 
+    is_refused = False
+
     @st.fragment
     def body() -> None:
+        nonlocal is_refused
         st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
         st.session_state.pop(progress.IN_PAGE, None)  # each view that waits for jobs names them anew
         header = st.container(key="view_header")
@@ -138,7 +142,13 @@ def show(
             line.caption(said)
             report.begin_view(page, question)
         with st.empty().container() if is_new else st.container():
-            if is_offered(main, views[view].needs or NEEDS[page]):
+            needed = views[view].needs or NEEDS[page]
+            is_refused = bool(main.structure.why_not(needed))
+            if is_refused:  # the view's question and its line would speak of what is not drawn
+                named = views[view].label if views[view].needs else _title(page)
+                title.title(f"{named}: another model is needed", anchor=False)
+                line.empty()
+            if is_offered(main, needed):
                 messages.guarded(partial(draw, loaded, view), doing)
         figures.notebook(question, page)
         controls.refuse_unavailable(page, loaded)
@@ -149,9 +159,14 @@ def show(
 
     controls.stop_playing()  # of a page visited before
     body()
-    if foot is not None:
+    if foot is not None and not is_refused:
         foot()
     next_step(page)
+
+
+def _title(page: str) -> str:
+    """What the list of pages calls a page."""
+    return next(title for key, title, _, _ in PATH if key == page)
 
 
 def is_offered(backend: Backend, needed: Offer) -> bool:

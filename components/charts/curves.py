@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 
+EXTREMES = "lowest and highest layer"  # the name of the traces with a curve's triangles
+
 
 @dataclass(frozen=True, eq=False)
 class BandData:
@@ -37,12 +39,15 @@ def layer_curves(
     """One line for each row of `values` [curve, layer 0..L].
 
     `details` are longer names of the curves for the hover. Triangles pointing down and up mark the lowest and the
-    highest layer of each curve. NaN leaves a gap.
+    highest layer of each curve; they are traces of their own behind those of the curves. NaN leaves a gap.
     """
     layers = np.arange(values.shape[1])
+    extremes: list[dict[str, Any]] = []
     traces = [] if band is None else _band(layers, band)
     for index, (row, label) in enumerate(zip(values, labels, strict=True)):
         long_name = theme.plain(details[index] if details else label, 140)
+        if mark_extremes:
+            extremes += _extremes(layers, row, index)
         traces.append(
             {
                 "x": layers,
@@ -50,11 +55,12 @@ def layer_curves(
                 "name": theme.plain(label),
                 "mode": "lines+markers",
                 "line": theme.line_style(index),
-                "marker": _extremes(row, index) if mark_extremes else theme.marker_style(index),
+                "marker": theme.marker_style(index),
+                "legendgroup": f"curve {index}",
                 "hovertemplate": f"{long_name}<br>layer %{{x}}: %{{y:.4f}}<extra></extra>",
             }
         )
-    figure = go.Figure(traces)
+    figure = go.Figure(traces + extremes)
     theme.layer_axis(figure, len(layers))
     figure.layout.yaxis = {"title": {"text": y_title}, "range": y_range, "zeroline": False}
     theme.legend_below(figure, shown=True)
@@ -76,23 +82,27 @@ def depth_curves(
     Layer l stands at l / L. Triangles mark the lowest and the highest layer of each curve; NaN leaves a gap. `styles` are
     the numbers of the curves' styles, so that a model has one style in several figures; by default they are counted from 0.
     """
-    traces = []
+    traces: list[dict[str, Any]] = []
+    extremes: list[dict[str, Any]] = []
     for index, row, label in zip(range(len(values)) if styles is None else styles, values, labels, strict=True):
         last, name = len(row) - 1, theme.plain(label)
+        depths = np.arange(len(row)) / max(1, last)
+        extremes += _extremes(depths, row, index)
         traces.append(
             {
-                "x": np.arange(len(row)) / max(1, last),
+                "x": depths,
                 "y": np.asarray(row, np.float32),
                 "name": name,
                 "mode": "lines+markers",
                 "line": theme.line_style(index),
-                "marker": _extremes(row, index),
+                "marker": theme.marker_style(index),
+                "legendgroup": f"curve {index}",
                 "customdata": np.arange(len(row)),
                 "hovertemplate": f"{name.replace('%{', '% {')}<br>layer %{{customdata}} of {last}, depth %{{x:.2f}}: "
                 f"%{{y:.{decimals}f}}<extra></extra>",
             }
         )
-    figure = go.Figure(traces)
+    figure = go.Figure(traces + extremes)
     figure.layout.xaxis = {
         "title": {"text": "relative depth (1 = last layer)"},
         "range": (-0.03, 1.03),
@@ -178,16 +188,31 @@ def _band(layers: np.ndarray, band: BandData) -> list[dict[str, Any]]:
     ]
 
 
-def _extremes(row: np.ndarray, index: int) -> dict[str, list[str] | list[int]]:
-    """Marker symbols: triangle down at the lowest layer, up at the highest, elsewhere the curve's own."""
-    own = theme.marker_style(index)
-    symbols, sizes = [str(own["symbol"])] * len(row), [int(own["size"])] * len(row)
+def _extremes(places: np.ndarray, row: np.ndarray, index: int) -> list[dict[str, Any]]:
+    """The trace of a curve's extremes: a triangle down at the lowest layer, up at the highest; none for a flat curve.
+
+    A trace of its own, which appears and goes with its curve: the legend draws a curve with the symbol of its first point.
+    """
     known = np.flatnonzero(~np.isnan(row))
-    if len(known) > 1 and np.ptp(row[known]) > 0:
-        low, high = known[np.argmin(row[known])], known[np.argmax(row[known])]
-        symbols[low], symbols[high] = "triangle-down", "triangle-up"
-        sizes[low] = sizes[high] = 13
-    return {"symbol": symbols, "size": sizes}
+    if len(known) < 2 or np.ptp(row[known]) == 0:
+        return []
+    both = [known[np.argmin(row[known])], known[np.argmax(row[known])]]
+    return [
+        {
+            "x": places[both],
+            "y": np.asarray(row[both], np.float32),
+            "name": EXTREMES,
+            "mode": "markers",
+            "marker": {
+                "symbol": ["triangle-down", "triangle-up"],
+                "size": 13,
+                "color": theme.line_style(index)["color"],
+            },
+            "legendgroup": f"curve {index}",
+            "showlegend": False,
+            "hoverinfo": "skip",
+        }
+    ]
 
 
 def shared_range(*groups: np.ndarray, floor: float | None = None) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from components.charts import theme
 from components.charts.cells import number_readably
 from components.charts.heatmap import hover_of, written
 
+BORDER = "border of the window"
 Border = Sequence[tuple[float, float]]  # a line of points (column, row); cell n reaches from n - 0.5 to n + 0.5
 
 MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
@@ -23,6 +24,7 @@ SQUARE_FROM = 20  # tokens: with fewer, cells are as wide as the column allows
 _PLOT = 380  # pixels: height of a large matrix; with its labels it ends within the first screen
 _LABEL = 14  # characters of a token on an axis; the hover shows more
 _LETTER = 7.4  # pixels
+_BAR_HEIGHT = 52  # pixels of a colour bar above a matrix, with its name and numbers
 _KEY_HEIGHT = 22  # pixels of a line with the ends of the colours
 _NARROW_TICKS, _NARROW_LABEL, _NARROW_PLOT = 9, 9, 190  # the same for a quarter of a page
 
@@ -64,8 +66,8 @@ def token_matrix(
     the column with which a pair's second text begins: lines part the texts, and a frame marks the first's rows in the
     second's columns. `narrow`: for
     a quarter of a page, with square cells, few and short labels, and no names of the axes.
-    `plot_height` in pixels replaces the height that fits the number of tokens. `borders` are lines between cells, see
-    `window_borders`.
+    `plot_height` in pixels replaces the height that fits the number of tokens. `borders` are lines between cells, which a
+    legend names (see `window_borders`). The colour bar lies above square cells, else at the right.
     """
     hover, hints = hover_of(np.asarray(matrix), value)
     row_names, column_names = ([theme.plain(label, 26) for label in labels] for labels in (row_labels, column_labels))
@@ -99,18 +101,48 @@ def token_matrix(
     number_readably(figure)
     if second_text is not None and 0 < second_text < min(n_rows, n_columns):
         _part(figure, second_text - 0.5, n_rows - 0.5, n_columns - 0.5)
-    for border in borders:
+    for number, border in enumerate(borders):
         path = "M" + "L".join(f"{column:g},{row:g}" for column, row in border)
-        figure.add_shape(type="path", path=path, line={"color": theme.ORANGE, "width": 2})
+        line = {"color": theme.ORANGE, "width": 2}
+        figure.add_shape(
+            type="path", path=path, line=line, name=BORDER, legendgroup=BORDER, showlegend=number == 0 and not narrow
+        )
     plot = _NARROW_PLOT if narrow else _PLOT * n_rows / most if is_square else min(_PLOT, 26 * n_rows)
     plot = plot_height or plot
     longest = max((min(len(label), _NARROW_LABEL if narrow else _LABEL) for label in column_labels), default=0)
     # Never so low that the numbers of the colour scale overlap.
     height = max(240 if narrow else 330, 46 + plot + _LETTER * longest + (10 if narrow else 34))
     theme.finish(figure, title, round(height))
+    if colour_bar is True and is_square and not narrow:
+        _lay_bar_above(figure)
+    if borders and not narrow:
+        # Not below: a legend at the figure's lower edge pushes the axis's name into its labels.
+        beside_bar = 0.42 if colour_bar is True and is_square else 0
+        figure.layout.legend = {"x": beside_bar, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+        figure.layout.showlegend = True
     if colour_bar == "key":
         _add_key(figure, *theme.limits_of(np.asarray(matrix), limits))
     return figure
+
+
+def _lay_bar_above(figure: go.Figure) -> None:
+    """Lay the colour bar above a square matrix, both at the left: at the page's right edge it stands far from the matrix."""
+    figure.layout.xaxis.constraintoward = "left"
+    figure.layout.xaxis.title.standoff = 26  # pixels: nearer, the name lies on the longest labels
+    figure.layout.margin.t += _BAR_HEIGHT
+    figure.data[0].colorbar.update(
+        title_side="top",  # at its side the name would lie on the bar
+        orientation="h",
+        x=0,
+        xanchor="left",
+        y=1,
+        yanchor="bottom",
+        len=0.4,
+        thickness=10,
+        ypad=6,
+        xpad=0,
+        nticks=5,
+    )
 
 
 def _add_key(figure: go.Figure, low: float, high: float) -> None:

@@ -1,16 +1,19 @@
 """Models that are loaded or being loaded, shared by all sessions.
 
 Each is loaded once for everybody; those who wait can read the job's progress (in bytes, for a download)
-and may stop it. At most `capacity` models are kept; the least recently used is removed first.
+and may stop it. At most `capacity` models are kept, and no more than fit into a number of bytes; the least recently used is
+removed first. The model that was loaded last is kept however large it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from components import operator_settings
 from components.jobs import RETRY_SECONDS, IsCancelled, Job, Jobs, Queue, ReportProgress
 from components.model.catalog import ModelSpec, spec_of
+from components.model.device import machine_memory
 from components.model.files import hub
 from components.model.files.sources import folder_of, folder_stamp
 from components.model.store import TraceStore
@@ -19,21 +22,49 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 LANE, DOWNLOAD_LANE = "models", "downloads"
+BYTES_PER_WEIGHT = 4  # they are float32 in memory, whatever the files hold
+
+
+def configured_bytes() -> int:
+    """The most bytes of weights, the operator's setting `model_bytes`. Raises InputError for an invalid one."""
+    return operator_settings.MODEL_BYTES.chosen() or default_bytes()
+
+
+def default_bytes() -> int:
+    """What holds without the setting: half of the machine's memory."""
+    return machine_memory() // 2
 
 
 class ModelLoader:
     """Loads models on request and keeps the last few. The result of a job is a Backend."""
 
     def __init__(
-        self, queue: Queue, store: TraceStore, capacity: int = 3, after_load: Callable[[Backend], None] = lambda _: None
+        self,
+        queue: Queue,
+        store: TraceStore,
+        capacity: int = 3,
+        after_load: Callable[[Backend], None] = lambda _: None,
+        max_bytes: int | None = None,
     ) -> None:
-        """`after_load` runs in the loading thread, after those who wait have received the model."""
+        """`after_load` runs in the loading thread, after those who wait have received the model.
+
+        `max_bytes` is the limit of the weights in memory, by default the operator's setting.
+        """
         self.store = store
+        self.max_bytes = configured_bytes() if max_bytes is None else max_bytes
+        self._sizes: dict[Hashable, int] = {}  # by the model's key: bytes of weights of each that was ever loaded
         self._after_load = after_load
         self._stamps: dict[
             Hashable, object
         ] = {}  # by the model's key: the state of its folder's files when they were read
-        self.jobs = Jobs(queue, LANE, keep=capacity, retry_seconds=RETRY_SECONDS, is_stale=self._is_saved_anew)
+        self.jobs = Jobs(
+            queue,
+            LANE,
+            keep=capacity,
+            keep_bytes=self.max_bytes,
+            retry_seconds=RETRY_SECONDS,
+            is_stale=self._is_saved_anew,
+        )
 
     def request(self, spec: ModelSpec, person: Hashable = None) -> Job:
         """The job of a model: finished, under way, or started now."""
@@ -43,7 +74,9 @@ class ModelLoader:
             from components.model.backend import Backend
 
             self._stamps[spec.key] = folder_stamp(spec)
-            return Backend.load(spec, self.store, progress=report_progress, is_cancelled=is_cancelled)
+            backend = Backend.load(spec, self.store, progress=report_progress, is_cancelled=is_cancelled)
+            self._sizes[spec.key] = backend.nbytes
+            return backend
 
         is_download = spec.source == "hub" and hub.cached_folder(spec.key) is None
         return self.jobs.request(
@@ -62,6 +95,20 @@ class ModelLoader:
         """A model that is in memory; starts nothing."""
         job = self.jobs.find(key)
         return None if job is None else job.result
+
+    def size(self, spec: ModelSpec) -> int:
+        """Bytes of a model's weights in memory, as far as they are known before it is loaded; else 0."""
+        parameters = spec.facts.parameters if spec.facts is not None else 0
+        return self._sizes.get(spec.key, BYTES_PER_WEIGHT * parameters)
+
+    def fits(self, spec: ModelSpec, others: Sequence[ModelSpec]) -> bool:
+        """Whether a model can be in memory together with others.
+
+        Of models that do not fit together, each would push the others out every time a page that needs all is drawn.
+        """
+        return (
+            sum(map(self.size, {spec.key: spec, **{other.key: other for other in others}}.values())) <= self.max_bytes
+        )
 
     def forget(self, key: str, person: Hashable = None) -> None:
         """Let the next request try a failed or stopped model again. Loaded models stay."""

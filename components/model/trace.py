@@ -140,6 +140,15 @@ class MaskLogits:
     logits: Float32  # [mask, vocabulary]
 
 
+@dataclass(frozen=True)
+class TraceOptions:
+    """What a trace contains besides hidden states; part of its key in the store."""
+
+    attentions: bool = False
+    max_length: int | None = None  # tokens; None: the model's maximum
+    mask_logits: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """A forward pass of `model` at `revision` over `sentences`.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _COLLECTED = "_report"  # session key
-LEFT_OUT = "Lists of hits stand in it as tables; the tiles of all heads are not in it."
+LEFT_OUT = "Lists of hits are saved as tables; the small pictures of all heads are left out."
 
 
 @dataclass(frozen=True)

@@ -44,11 +44,14 @@ def no_baseline(*baselines: Baseline) -> str:
 def notices(page: str | None = None) -> None:
     """Show the current notices: those about a page's settings, or without a page the others.
 
-    They may quote the link, so nothing in them may act as markup.
+    A page that has some of its own shows all in one box (dashboard/main.py then removes the others' box). They may quote
+    the link, so nothing in them may act as markup.
     """
     texts = list(dict.fromkeys(state.current_notices(page)))
     if not texts:
         return
+    if page is not None:
+        texts = list(dict.fromkeys([*state.current_notices(), *texts]))
     lines = [escape(text) for text in texts]
     st.warning(lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines), icon=":material/link_off:")
 

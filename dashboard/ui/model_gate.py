@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from components import operator_settings
 from components.errors import ModelError
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, catalog_spec, spec_of
 from components.model.files import hub
 from dashboard import caching, state
 from dashboard.jobs import progress
 from dashboard.ui.messages import escape, model_notes
+from dashboard.ui.wording import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,6 +47,9 @@ def second_model(needed: Offer = "texts") -> Backend | None:
         st.info(
             "The second model is the same as the first: there is nothing to compare. Choose another one in the sidebar."
         )
+        return None
+    if not caching.models().fits(spec_of(key), [spec_of(state.get("model"))]):
+        st.info(_too_large(key))
         return None
     job = _loading_job("model2", "second")
     if job is None:
@@ -94,16 +99,24 @@ def chosen_models() -> list[Backend]:
 def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> dict[str, Backend]:
     """Models beside the main one, loaded, by key: those that are not available, or not yet, are missing, which is drawn.
 
-    They are loaded at the same time. `leave_out(key)` is called when a person chooses to continue without a model.
+    They are loaded at the same time. `leave_out(key)` is called when a person chooses to continue without a model. A link
+    can name several: none of them is downloaded before somebody agrees.
     """
     models, person = caching.models(), caching.person()
-    jobs = {key: models.request(spec_of(key), person) for key in keys if not _is_unknown_link(key)}
+    fitting = _fitting(keys)
+    downloads = [key for key in fitting if _is_linked_download(key)]
+    jobs = {key: models.request(spec_of(key), person) for key in fitting if key not in downloads}
     loaded = {}
+    _consent_to_listed([key for key in downloads if not _is_unknown_link(key)], leave_out)
     with progress.one_bar():
         for key in keys:
             job = jobs.get(key)
-            if job is None:
+            if key not in fitting:
+                st.markdown(f":orange[:material/memory:] {_too_large(key)}")
+            elif _is_unknown_link(key):
                 _consent_to_further(key, leave_out)
+            elif job is None:  # it is in the box above
+                continue
             elif progress.is_awaited(job) and not progress.given_time(job):
                 # It may end at this moment: then nothing is drawn, and the model is there.
                 if progress.ready(
@@ -119,6 +132,29 @@ def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> dic
     return loaded
 
 
+def _fitting(keys: Sequence[str]) -> list[str]:
+    """Those of several models that can be in memory together with the main one, the first ones first.
+
+    Without this, each that is loaded would push out another, and the page would load them in turn for ever.
+    """
+    main = spec_of(state.get("model"))
+    kept: list[str] = []
+    for key in keys:
+        if caching.models().fits(spec_of(key), [main, *map(spec_of, kept)]):
+            kept.append(key)
+    return kept
+
+
+def _too_large(key: str) -> str:
+    """Why a model is left out."""
+    models, spec = caching.models(), spec_of(key)
+    return (
+        f"**{escape(spec.title)} is left out:** it takes {size(models.size(spec))} of memory, and all models of this server "
+        f"together at most {size(models.max_bytes)}. Compare fewer or smaller models; whoever runs the server can raise the "
+        f"limit ({operator_settings.MODEL_BYTES.variable})."
+    )
+
+
 def _missing(key: str, job: Job, leave_out: Callable[[str], None]) -> None:
     """Say in a line that one of several models is not loaded, with the reason in a popover, and what can be done."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"missing_{key}"):
@@ -132,6 +168,33 @@ def _missing(key: str, job: Job, leave_out: Callable[[str], None]) -> None:
         # No job as an argument: a widget keeps its arguments, and others may get the model.
         label, arguments = progress.again_label(job), (key, caching.person())
         progress.again(label, f"again_{key}", caching.models().forget, arguments, is_main=False)
+
+
+def _consent_to_listed(keys: Sequence[str], leave_out: Callable[[str], None]) -> None:
+    """Ask once about all models of the list that a link names and that must be downloaded; draws nothing without any."""
+    if not keys:
+        return
+
+    def agree() -> None:
+        st.session_state["_linked_models"].difference_update(keys)
+
+    def refuse() -> None:
+        for key in keys:
+            leave_out(key)
+
+    specs = [spec_of(key) for key in keys]
+    named = [
+        escape(spec.title) + ("" if spec.megabytes is None else f" ({size(1e6 * spec.megabytes)})") for spec in specs
+    ]
+    them = "it" if len(keys) == 1 else "them"
+    with st.container(border=True):
+        st.markdown(
+            f":material/download: **This link compares with models that are not stored on this machine:** {', '.join(named)}. "
+            f"You can download {them} from the Hugging Face hub."
+        )
+        with st.container(horizontal=True):
+            st.button(f"Leave {them} out", key="leave_listed", type="primary", on_click=refuse)
+            st.button(f"Download {them}", key="fetch_listed", on_click=agree)
 
 
 def _consent_to_further(key: str, leave_out: Callable[[str], None]) -> None:
@@ -163,7 +226,12 @@ def needs_consent(setting: str) -> bool:
 
 def _is_unknown_link(key: str) -> bool:
     """Whether this is such a model."""
-    if key not in st.session_state.get("_linked_models", ()) or catalog_spec(key) is not None:
+    return catalog_spec(key) is None and _is_linked_download(key)
+
+
+def _is_linked_download(key: str) -> bool:
+    """Whether a link names this model, and it must be downloaded."""
+    if key not in st.session_state.get("_linked_models", ()):
         return False
     return spec_of(key).source == "hub" and hub.cached_folder(key) is None
 

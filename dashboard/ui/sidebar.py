@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from components.errors import UserError
-from components.model.catalog import CATALOG, GROUPS, RUN_PREFIX, catalog_spec, run_title
+from components.model.catalog import CATALOG, GROUPS, RUN_PREFIX, catalog_spec, run_title, spec_of
 from components.model.files import hub
 from components.training import runs
 from dashboard import access, caching, settings, state
@@ -27,7 +27,7 @@ _USED = {  # models that only some views of a page use
         "search",
     ): "Used in “Hits” when you choose “Compare: second model”, and for “MaxSim” or “SPLADE” "
     "if only this model was made for it.",
-    ("model2", "evaluate"): "“Compare runs”, “Two kinds of search” and “Graded relevance” use it.",
+    ("model2", "evaluate"): "“Compare”, “Kinds of search” and “Graded relevance” use it.",
     ("model2", "pairs"): "“Learnt from [CLS]” uses it.",
     ("cross_encoder", "search"): "Used in “Hits” when you choose “Compare: re-ranked”.",
     ("cross_encoder", "evaluate"): "Used by runs that are re-ranked.",
@@ -52,7 +52,7 @@ def _label(key: str) -> str:
         return f"{run_title(key.removeprefix(RUN_PREFIX))} · trained here"
     spec = catalog_spec(key)
     if spec is None:
-        return key
+        return spec_of(key).title  # of a folder its name: the line below the list has the path
     # The whole in the label, because typing searches the labels; but the kind once, for two lines have room.
     words = wording.model_in_words(spec, _where(spec), is_short=True)
     if spec.group is not None and GROUPS[spec.group] in spec.title:
@@ -70,9 +70,21 @@ def _where(spec: ModelSpec) -> str:
 def _facts(key: str) -> None:
     """A line on the chosen model: the picker has no room for its whole label."""
     spec = catalog_spec(key)
+    if spec is None and key != _NONE and spec_of(key).source == "folder":
+        st.caption(_folder_facts(key))
     if spec is not None:
         text = wording.model_in_words(spec, _where(spec))
         st.caption(messages.escape(text[0].upper() + text[1:]))
+
+
+def _folder_facts(key: str) -> str:
+    """A line on a model of a folder: its path and, once it is in memory, what its configuration says."""
+    text, backend = f"Folder {key}", caching.models().find(key)
+    if backend is not None:
+        text += f" · {backend.structure.title} · {wording.millions(backend.facts.parameters)} parameters"
+        if backend.structure.has_blocks:
+            text += f" · {wording.counted(backend.facts.layers, 'block')}"
+    return messages.escape(text)
 
 
 def _models(page: str) -> None:

@@ -8,6 +8,8 @@ from components.model.catalog import GROUPS
 from components.model.trace import POOLING_NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from components.model.architecture.structure import Structure
     from components.model.catalog import ModelSpec
 
@@ -17,8 +19,10 @@ __all__ = [
     "POOLING_NAMES",
     "SIMILARITY_HELP",
     "SIMILARITY_NAMES",
+    "cell_labels",
     "counted",
     "duration",
+    "first_to_last",
     "how_positions_enter",
     "millions",
     "missing_parts",
@@ -67,6 +71,16 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+def cell_labels(tokens: int, factor: int) -> list[str]:
+    """The labels of rows or columns that each stand for so many tokens of a text: "0–3", "4–7", ..."""
+    return [first_to_last(range(first, min(first + factor, tokens))) for first in range(0, tokens, factor)]
+
+
+def first_to_last(positions: Sequence[int]) -> str:
+    """The positions of a cell's tokens in words: "4–7", or "4" for one token."""
+    return f"{positions[0]}–{positions[-1]}" if len(positions) > 1 else str(positions[0])
+
+
 def shortened(text: str, most: int) -> str:
     """The beginning of a text in one line, at most `most` characters and an ellipsis."""
     line = " ".join(text[: 4 * most].split())
@@ -85,8 +99,8 @@ def model_in_words(spec: ModelSpec, where: str, is_short: bool = False) -> str:
     """
     parts = [] if spec.group is None else [GROUPS[spec.group]]
     if spec.facts is not None:
-        millions = f"{round(spec.facts.parameters / 1e6):,}"
-        parts.append(f"{millions}{NBSP}M" if is_short else f"{millions} M parameters")
+        parameters = f"{round(spec.facts.parameters / 1e6):,}"
+        parts.append(f"{parameters}{NBSP}M" if is_short else f"{parameters} M parameters")
     if spec.licence is not None:
         parts.append(spec.licence.partition(";")[0])
     if where == "download" and spec.megabytes is not None:

@@ -21,6 +21,9 @@ def test_a_long_table_is_scrolled_by_the_keyboard(visit: Visit) -> None:
     page = visit("/training")
     table = page.locator(".st-key-training_rows")
     expect(table).to_have_attribute("tabindex", "0")
+    expect(table.get_by_role("row")).to_have_count(
+        51
+    )  # drawn after the rest of the page: before, nothing is to be scrolled
     table.focus()
     page.keyboard.press("PageDown")
     page.wait_for_function("document.querySelector('.st-key-training_rows').scrollTop > 100")

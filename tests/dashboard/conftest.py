@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from components.charts.curves import EXTREMES
 from dashboard import caching
 from tests.places import ROOT
 
@@ -72,9 +73,17 @@ def type_sentences(app: AppTest, text: str) -> AppTest:
     return app.run()
 
 
-def figures(app: AppTest) -> list[dict[str, Any]]:
+def whole_figures(app: AppTest) -> list[dict[str, Any]]:
     """The page's figures as plotly dictionaries, arrays decoded."""
     return [_decoded(json.loads(chart.proto.spec)) for chart in app.get("plotly_chart")]
+
+
+def figures(app: AppTest) -> list[dict[str, Any]]:
+    """The page's figures without the triangles at the extremes of curves, which belong to the curves."""
+    found = whole_figures(app)
+    for figure in found:
+        figure["data"] = [trace for trace in figure["data"] if trace.get("name") != EXTREMES]
+    return found
 
 
 def _decoded(value: Any) -> Any:

@@ -511,7 +511,7 @@ def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
 @pytest.mark.parametrize(
     ("page", "options", "said", "unsaid"),
     [
-        ("layers", {}, "exactly the same one at the same position", "every sentence. Block"),
+        ("layers", {}, "a vector for its position is added", "every sentence. Block"),
         ("model", {"view": "zero"}, "At the same position layer 0 is identical", "The position parts differ"),
         ("heatmaps", {"view": "inside"}, "added to what that LayerNorm gives", "The other two are added to it"),
         (
@@ -669,8 +669,8 @@ def test_unusual_text_gives_a_page_not_an_error(open_page: Open, text: str) -> N
 def test_a_bad_link_falls_back_with_a_notice(open_page: Open) -> None:
     app = open_page("layers", pool="median", m="a b c", t=["x"])
     (notice,) = (item.value for item in app.warning)
-    assert all(f"“{key}”" in notice for key in ("pool", "m", "t"))
-    assert all(name in notice for name in ("link's pooling", "link's model", "link's chosen tokens"))
+    for value in ("pooling \\(“pool=median”", "model \\(“m=a b c”", "chosen tokens \\(“t=x”"):
+        assert f"value for the {value}" in notice
     assert app.session_state["_address"] == {}
     assert "bank (rob) – bank (river)" in traces(app)
 
@@ -791,6 +791,13 @@ def test_a_folder_that_disappears_is_said_and_the_way_out_works(open_page: Open,
     assert not app.error
 
 
+def test_what_was_wrong_in_a_link_is_said_in_one_box(open_page: Open) -> None:
+    app = open_page("attention", m="/no/such/folder", l="99")
+    (box,) = app.warning
+    assert "The link's value for the model" in box.value.replace("\\", "")
+    assert "Block 99 is not available here" in box.value
+
+
 def test_a_link_to_a_model_outside_the_list_asks_first(open_page: Open) -> None:
     app = open_page("layers", m="somebody/unknown-model")
     assert "This link asks for somebody/unknown-model" in texts(app).replace("\\", "")
@@ -909,7 +916,7 @@ def test_an_older_link_with_sentences_is_taken_without_a_word(open_page: Open) -
     app.switch_page("views/tokens/page.py").run()
     assert app.session_state["sentences"] == ("a river bank",)
     (notice,) = open_page("search", s=["x"] * 65).warning  # a bad value is said on every page
-    assert "“s”" in notice.value
+    assert "“s=x, x" in notice.value
 
 
 def test_chips_stand_in_the_direction_of_their_text(open_page: Open) -> None:

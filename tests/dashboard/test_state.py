@@ -163,6 +163,7 @@ EXAMPLES = {
     "layer2": 2,
     "pooling2": "cls",
     "similarity2": "dot",
+    "engine": "usearch",
     "why": 17,
     "typed_queries": ("a & b = <c>?", "日本語 😀"),
     "shown_pairs": 25,
@@ -187,6 +188,7 @@ EXAMPLES = {
     "lab_dims": 64,
     "lab_seed": 7,
     "lab_pooling": "idf",
+    "approximation": "hnsw-64",
     "training_view": "run",
     "training_preset": "collapse",
     "training_data": "demo:nli",
@@ -313,7 +315,7 @@ def test_one_bound_of_the_steps_and_of_the_seed() -> None:
     by_name = {setting.name: setting for setting in settings.SETTINGS}
     for name, most in (("split_steps", MOST_STEPS), ("experiment_seed", settings.MOST_EXPERIMENT_SEED)):
         assert by_name[name].parse([str(most)]) == most
-        with pytest.raises(ValueError, match=str(most)):
+        with pytest.raises(ValueError, match=f"{most:,}"):
             by_name[name].parse([str(most + 1)])
 
 

@@ -66,7 +66,8 @@ def test_views_that_work(open_page: Open, folder: Path) -> None:
 def test_the_tensors_say_nothing_about_blocks_that_are_not_there(open_page: Open, folder: Path) -> None:
     said = texts(_show(open_page("home", m=str(folder), s=TEXTS), "tokens", "tensors"))
     assert "a piece has the same vector wherever it stands" in said
-    assert not any(word in said for word in ("attention scores", "separator", "in each block"))
+    assert not any(word in said for word in ("attention scores", "separator", "in each block", "no token attends"))
+    assert "the mean of a text leaves it out" in said
 
 
 def test_views_that_need_blocks_say_so(open_page: Open, folder: Path) -> None:
@@ -76,6 +77,10 @@ def test_views_that_need_blocks_say_so(open_page: Open, folder: Path) -> None:
             _show(app, page, view)
             assert "has no blocks: it is a table" in texts(app), (page, view)
             assert not figures(app), (page, view)
+            if page != "home":  # only why, and what to do
+                (title,) = app.title
+                assert title.value.endswith(": another model is needed")
+            assert "Attention is not explanation" not in texts(app)
     app.button(key="use_included").click().run()
     assert app.session_state["model"] == "embedded"
     assert "has no blocks" not in texts(app)

@@ -13,10 +13,11 @@ from components.charts import theme
 BINS = 60
 
 
-def activation_histogram(activations: np.ndarray, limit: float, title: str, *, value: str) -> go.Figure:
+def activation_histogram(activations: np.ndarray, limit: float, title: str, *, value: str, band: str) -> go.Figure:
     """How many inner dimensions have which activation [inner]; a band marks those at most `limit` from 0.
 
-    `value` names the quantity. The axis of the counts is logarithmic, because most dimensions are near 0.
+    `value` names the quantity, and `band` those within the band. The axis of the counts is logarithmic, because most
+    dimensions are near 0.
     """
     counts, edges = np.histogram(activations, bins=BINS)
     figure = go.Figure()
@@ -29,6 +30,18 @@ def activation_histogram(activations: np.ndarray, limit: float, title: str, *, v
         customdata=[[theme.number(low), theme.number(high)] for low, high in itertools.pairwise(edges)],
         hovertemplate=f"%{{y:,}} dimensions with {value} from %{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
         showlegend=False,
+    )
+    # Above the bars, which are highest there.
+    figure.add_annotation(
+        text=band,
+        x=limit,
+        y=1,
+        yref="paper",
+        xanchor="left",
+        yanchor="top",
+        xshift=4,
+        showarrow=False,
+        font_color=theme.ORANGE,
     )
     figure.update_yaxes(
         title="inner dimensions", type="log", range=[-0.3, np.log10(max(10, counts.max())) + 0.1], dtick=1

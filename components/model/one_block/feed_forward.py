@@ -16,6 +16,7 @@ In both, each row of W_2 is a vector of the hidden size that is added in proport
 
 from __future__ import annotations
 
+import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ import numpy as np
 import torch
 
 from components.arrays import Float32, Float64, arrays_of, read_only
+from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import inside
 from components.model.architecture.modules import Place
 from components.model.loaded import LoadedModel, numpy_of
@@ -94,8 +96,18 @@ def size_in_bytes(model: LoadedModel, tokens: int, kept: int) -> int:
     return 4 * kept * tokens * inner + 8 * len(blocks) * tokens
 
 
-def feed_forward(model: LoadedModel, sentence: TokenizedSentence, kept: range) -> FeedForward:
-    """One pass over one text or pair of texts. Of the blocks that are not kept, no more than one is in memory at a time."""
+def feed_forward(
+    model: LoadedModel,
+    sentence: TokenizedSentence,
+    kept: range,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> FeedForward:
+    """One pass over one text or pair of texts. Of the blocks that are not kept, no more than one is in memory at a time.
+
+    `progress(done, total)` counts blocks; after each, passes of other threads go first. Raises Cancelled once `is_cancelled()`
+    is true.
+    """
     blocks, tokens = model.modules.blocks, len(sentence)
     inner = int(blocks[0].feed_forward_dense.in_features)
     gates = [block.gate for block in blocks if block.gate is not None]
@@ -106,13 +118,25 @@ def feed_forward(model: LoadedModel, sentence: TokenizedSentence, kept: range) -
     values = np.full((len(kept), tokens, inner), np.nan, np.float32) if gates else None
     shares = np.full((len(blocks), tokens), np.nan, np.float64)
     done, written = 0, 0  # blocks, and tokens of the next one
+    thread = threading.get_ident()
+
+    def copy_next() -> None:
+        """Place the hooks for the next block. They are removed at its end, so that only this pass meets them."""
+        if gates:
+            inside.copy_into([projected], [gates[done].gate], hooks)
+            inside.copy_into([multiplied], [gates[done].value], hooks)
+        else:
+            inside.copy_into([projected], [Place(blocks[done].feed_forward_dense, "input")], hooks)
 
     def end(module: Any, arguments: Any, output: torch.Tensor) -> None:
         """After each call of a last dense layer: one call is a block, or a few of its tokens (chunk_size_feed_forward)."""
         nonlocal done, written
+        if threading.get_ident() != thread:  # a pass that was let in
+            return
         written += output.shape[1]
         if written < tokens:
             return
+        hooks.close()
         block, written, done = done, 0, done + 1
         given = projected
         if gates:
@@ -122,16 +146,18 @@ def feed_forward(model: LoadedModel, sentence: TokenizedSentence, kept: range) -
             activations[kept.index(block)] = given
             if values is not None:
                 values[kept.index(block)] = multiplied
+        progress(done, len(blocks))
+        if is_cancelled():
+            raise Cancelled
+        if done < len(blocks):
+            model.let_others_in()
+            copy_next()
 
     tensors = model.tensors(*model.tokenization.arrays([sentence]))
-    with model.forward_pass(), ExitStack() as hooks:
-        if gates:
-            inside.copy_into([projected] * len(blocks), [gate.gate for gate in gates], hooks)
-            inside.copy_into([multiplied] * len(blocks), [gate.value for gate in gates], hooks)
-        else:
-            places = [Place(block.feed_forward_dense, "input") for block in blocks]
-            inside.copy_into([projected] * len(blocks), places, hooks)
+    # In the order in which they are removed: first those of a block, which `end` removes too, then `end` itself.
+    with model.forward_pass(), ExitStack() as ends, ExitStack() as hooks:
+        copy_next()
         for dense in {id(block.feed_forward_dense): block.feed_forward_dense for block in blocks}.values():
-            hooks.callback(dense.register_forward_hook(end).remove)
+            ends.callback(dense.register_forward_hook(end).remove)
         model.encoder(**tensors)
     return FeedForward(sentence, kept.start, activations, values, shares)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 CELLS = 256  # rows and columns of the overview at most: 65,536 numbers, some 0.5 MB for the browser
 MOST_KEYS = 24  # drawn of one query's row
+LEAST_REACH = 4  # cells of several tokens: the borders of a narrower window would hide what lies between them
 HOW = {"max": "Largest", "mean": "Mean"}
 
 
@@ -109,12 +111,14 @@ def _draw(
     how: Reduction,
 ) -> None:
     tokens, block = len(vectors.sentence), vectors.block
-    labels = [
-        f"{first}" if factor == 1 else f"{first}–{min(first + factor, tokens) - 1}"
-        for first in range(0, tokens, factor)
-    ]
+    labels = wording.cell_labels(tokens, factor)
     window = tokens if vectors.window is None else vectors.window
-    borders = matrices.coarse_borders(len(found), (window + 0.5) / factor) if window < tokens - 1 else []
+    reach = (window + 0.5) / factor
+    is_local = window < tokens - 1
+    borders = matrices.coarse_borders(len(found), reach) if is_local and (factor == 1 or reach >= LEAST_REACH) else []
+    seen = wording.window_of(backend.structure, block, tokens)
+    if is_local and not borders:
+        seen += f" Here that is the diagonal and {wording.counted(math.ceil(reach), 'cell')} on either side of it."
     title = f"Block {block}, head {head}: {tokens:,} × {tokens:,} tokens"
     shown = np.sqrt(found)
     figures.matrix(
@@ -125,7 +129,7 @@ def _draw(
         key="long_attention",
         code=snippets.overview(pair.input(backend), block, head, factor, how),
         alt=f"{title}, in cells of {factor} by {factor} tokens",
-        message=wording.window_of(backend.structure, block, tokens),
+        message=seen,
         rows="query",
         columns="key",
         value=f"square root of the {HOW[how].lower()} attention",

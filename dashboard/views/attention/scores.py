@@ -142,8 +142,11 @@ def _parts(model_input: AttentionInput, scored: HeadScores, block: int, head: in
     factor = -(-tokens // MOST_ROWS)
     if factor > 1:
         drawn = {name: matrices.mean_cells(values, factor) for name, values in drawn.items()}
-        labels = [f"{first}–{min(first + factor, tokens) - 1}" for first in range(0, tokens, factor)]
-        st.caption(f"{tokens} tokens are too many to draw one by one: each cell is the mean of {factor} × {factor}.")
+        labels = wording.cell_labels(tokens, factor)
+        st.caption(
+            f"{tokens:,} tokens are too many to draw one by one: each cell is the mean of {factor} × {factor} tokens, and its "
+            "label has the positions of the first and the last."
+        )
     else:
         labels = matrices.axis_labels(model_input.pieces)
     limit = max(float(np.abs(values).max()) for values in drawn.values())

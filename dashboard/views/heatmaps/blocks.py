@@ -15,7 +15,7 @@ from components.analysis.similarity import cosines
 from components.charts import curves, matrices, theme
 from components.snippets import heatmaps as snippets
 from dashboard import caching, state
-from dashboard.ui import controls, figures, messages, pair_choice
+from dashboard.ui import controls, figures, messages, pair_choice, wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -119,7 +119,7 @@ def coarse_labels(sentence: TokenizedSentence, positions: Sequence[int], factor:
     if factor == 1:
         return token_labels(sentence, positions)
     groups = [positions[first : first + factor] for first in range(0, len(positions), factor)]
-    return [f"{group[0]}–{group[-1]}" for group in groups]
+    return [wording.first_to_last(group) for group in groups]
 
 
 def tell_cells(factor: int, tokens: int) -> None:

@@ -15,8 +15,8 @@ VIEWS = {
     "across": navigation.View(
         "One word",
         "How does a word's vector change?",
-        "At layer 0 a word has nearly the same vector in every sentence, and exactly the same one at the same position. Then "
-        "each block mixes in the other words.",
+        "At layer 0 a word has the same vector in every sentence, or nearly the same where a vector for its position is added. "
+        "Then each block mixes in the other words.",
     ),
     "within": navigation.View(
         "Two tokens",

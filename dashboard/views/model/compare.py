@@ -177,25 +177,29 @@ def _two_words(sentences: Sequence[TokenizedSentence], row: int) -> tuple[tuple[
     names = {
         number: word if words.count(word) == 1 else f"{word} (word {number + 1})" for number, word in enumerate(words)
     }
-    chosen = []
-    for setting, label, default in zip(
+    chosen: list[int] = []
+    for setting, label, defaults in zip(
         ("depth_first_word", "depth_second_word"),
         ("First word", "Second word"),
-        _default_words(sentences, row),
+        (default := _default_words(sentences, row), default[::-1]),
         strict=True,
     ):
-        chosen.append(
-            controls.bind(
-                setting,
-                st.selectbox,
-                label,
-                options=names,
-                default=default,
-                describe=lambda number: str(number + 1),
-                offers=f"The sentence has {len(spans)} words.",
-            )
+        offered = {
+            number: name for number, name in names.items() if number not in chosen
+        }  # a word is not compared with itself
+        if state.get(setting) in chosen:
+            state.put(setting, None)
+        number = controls.bind(
+            setting,
+            st.selectbox,
+            label,
+            options=offered,
+            default=next(number for number in defaults if number in offered),
+            describe=lambda number: str(number + 1),
+            offers=f"The sentence has {len(spans)} words.",
         )
-    return tuple(spans[int(number)] for number in chosen)
+        chosen.append(int(number))
+    return tuple(spans[number] for number in chosen)
 
 
 def _default_words(sentences: Sequence[TokenizedSentence], row: int) -> tuple[int, int]:

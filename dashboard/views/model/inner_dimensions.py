@@ -14,6 +14,7 @@ from components.charts.inside_blocks import inner_dimensions as charts
 from components.model.one_block import nearly_closed
 from components.snippets import tokens as snippets
 from dashboard import caching
+from dashboard.jobs import progress
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
@@ -30,10 +31,13 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
     with controls.row():
         row = controls.sentence(sentences)
         block = controls.stepped("inner_block", "Block", 0, backend.facts.layers - 1, 0, caching.glossary()["block"])
-    record = backend.feed_forward(sentences[row].text, max_length=controls.length_for(backend), block=block)
     figure = st.container()
+    with figure:
+        record = _record(backend, sentences[row], block)
     chosen = controls.positions(sentences, backend.spec.key)
     controls.token_chips(sentences, chosen, "chips_inner", rows=[row], unknown_id=backend.tokenization.unknown_id)
+    if record is None:
+        return
     with figure:
         _distribution(backend, record, row, block, chosen[row])
     gated = backend.structure.has_gated_feed_forward
@@ -45,6 +49,23 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
     )
     _strongest(backend, record, row, block, chosen[row])
     _by_block(backend, record, row, block, chosen[row])
+
+
+def _record(backend: Backend, sentence: TokenizedSentence, block: int) -> FeedForward | None:
+    """The inner dimensions of a sentence; of a long one they are a job: None while it runs or is stopped, which is drawn."""
+    text, length = sentence.text, controls.length_for(backend)
+    if not backend.feed_forward_takes_long(len(sentence)):
+        return backend.feed_forward(text, max_length=length, block=block)
+    return progress.latest(
+        ("feed forward", backend.spec.key, backend.revision, text, length, block),
+        f"Reading {len(sentence):,} tokens",
+        lambda report, is_cancelled: backend.feed_forward(text, None, length, block, report, is_cancelled),
+        "inner_dimensions",
+        "reading a long text",
+        "blocks",
+        view="inner_dimensions",
+        jobs=caching.long_texts(),
+    )
 
 
 def _distribution(backend: Backend, record: FeedForward, row: int, block: int, token: int) -> None:
@@ -62,6 +83,9 @@ def _distribution(backend: Backend, record: FeedForward, row: int, block: int, t
             limit,
             f"{'Gates' if gated else 'Activations'} of “{piece[:20]}” in block {block}",
             value=value,
+            band=f"nearly closed: at most {theme.number(limit, 2)}"
+            if gated
+            else f"near 0: at most {theme.number(limit, 2)}",
         ),
         key="inner_distribution",
         code=snippets.inner_dimensions(controls.current_input(backend), row, block, token),

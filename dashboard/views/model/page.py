@@ -30,7 +30,7 @@ VIEWS = {
     "zero": navigation.View(
         "Parts of layer 0",
         "What is a token before the first block?",
-        "Layer 0 is made of a vector for the piece and, in most models, vectors for its position and its token type (segment).",
+        "Layer 0 is what the first block reads: the vector of each piece, and whatever the model adds to it.",
         "blocks",
     ),
     "inner": navigation.View(

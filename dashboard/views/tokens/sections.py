@@ -176,7 +176,8 @@ def tensors(
         st.caption(f"This model gets no token_type_ids. {wording.missing_parts(backend.structure)}")
     figures.reading(
         "Each tensor has one row per sentence and one column per position. Padding (grey) fills every sentence of a batch "
-        "up to the length of the longest. The attention mask is 0 there, so that no token attends to it.",
+        "up to the length of the longest. The attention mask is 0 there, so that "
+        + ("no token attends to it." if backend.structure.has_blocks else "the mean of a text leaves it out."),
         "What the numbers mean: an id is a row number of a table, and neighbouring ids are unrelated.",
     )
     figures.data(

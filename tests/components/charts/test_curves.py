@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.charts import theme
-from components.charts.curves import BandData, depth_curves, layer_curves, removal_curves, shared_range
+from components.charts.curves import EXTREMES, BandData, depth_curves, layer_curves, removal_curves, shared_range
 
 VALUES = np.array([[0.9, 0.5, 0.7], [0.2, np.nan, 0.4]])
 
@@ -27,19 +27,35 @@ def test_traces_hold_the_values_as_float32() -> None:
 
 def test_lowest_and_highest_layer_carry_triangles() -> None:
     figure = layer_curves(VALUES, ["a – b", "a – c"], "Title")
-    assert list(drawn(figure, "a – b").marker.symbol) == ["triangle-up", "triangle-down", "circle"]
-    assert list(drawn(figure, "a – c").marker.symbol) == ["triangle-down", "square", "triangle-up"]
+    for triangles, row in zip(figure.data[2:], VALUES, strict=True):
+        assert list(triangles.marker.symbol) == ["triangle-down", "triangle-up"]
+        np.testing.assert_array_equal(triangles.x, [np.nanargmin(row), np.nanargmax(row)])
+        np.testing.assert_array_equal(triangles.y, np.float32([np.nanmin(row), np.nanmax(row)]))
+
+
+def test_the_legend_has_each_curve_with_its_own_symbol() -> None:
+    """The legend takes the symbol of a curve's first point, which is often its lowest."""
+    for figure in (
+        layer_curves(VALUES, ["a – b", "a – c"], "Title"),
+        depth_curves(list(VALUES), ["a – b", "a – c"], "Title", y_title="cosine"),
+    ):
+        shown = [trace for trace in figure.data if trace.showlegend is not False]
+        assert [trace.name for trace in shown] == ["a – b", "a – c"]
+        assert [trace.marker.symbol for trace in shown] == [theme.marker_style(index)["symbol"] for index in range(2)]
+        hidden = [trace for trace in figure.data if trace.showlegend is False]
+        assert [trace.legendgroup for trace in hidden] == [trace.legendgroup for trace in shown]
+        assert [trace.marker.color for trace in hidden] == [trace.line.color for trace in shown]
 
 
 def test_a_flat_curve_has_no_extremes() -> None:
     figure = layer_curves(np.ones((1, 3)), ["a"], "Title")
-    assert set(figure.data[0].marker.symbol) == {"circle"}
+    assert [trace.name for trace in figure.data] == ["a"]
 
 
 def test_the_band_lies_behind_with_its_edges() -> None:
     band = BandData(np.array([0.2, 0.3, 0.1]), np.array([0.0, 0.1, 0.0]), np.array([0.4, 0.5, 0.2]), "unrelated")
     figure = layer_curves(VALUES, ["a – b", "a – c"], "Title", band=band)
-    assert [trace.name for trace in figure.data] == ["95 %", "5 %", "unrelated", "a – b", "a – c"]
+    assert [trace.name for trace in figure.data] == ["95 %", "5 %", "unrelated", "a – b", "a – c", EXTREMES, EXTREMES]
     assert drawn(figure, "5 %").fill == "tonexty"
     np.testing.assert_allclose(drawn(figure, "unrelated").y, band.mean, rtol=1e-6)
 
@@ -82,12 +98,12 @@ def test_removal_curves_hold_their_values_and_say_what_is_removed() -> None:
 def test_curves_of_models_stand_at_their_relative_depth() -> None:
     short, long = np.array([0.1, 0.5, 0.3]), np.array([np.nan, 0.2, 0.4, 0.8, 0.6])
     figure = depth_curves([short, long], ["<b>A</b>", "B"], "Title", y_title="cosine")
-    assert [trace.name for trace in figure.data] == ["&lt;b&gt;A&lt;/b&gt;", "B"]
+    assert [trace.name for trace in figure.data] == ["&lt;b&gt;A&lt;/b&gt;", "B", EXTREMES, EXTREMES]
     np.testing.assert_array_equal(figure.data[0].x, [0, 0.5, 1])
     np.testing.assert_array_equal(figure.data[1].x, [0, 0.25, 0.5, 0.75, 1])
     np.testing.assert_array_equal(figure.data[1].y, long.astype(np.float32))
     assert list(figure.data[1].customdata) == [0, 1, 2, 3, 4]  # the layer, for the hover
-    assert list(figure.data[0].marker.symbol) == ["triangle-down", "triangle-up", "circle"]
+    np.testing.assert_array_equal(figure.data[3].x, [0.25, 0.75])
     assert "layer %{customdata} of 4" in figure.data[1].hovertemplate
 
 

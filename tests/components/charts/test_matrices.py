@@ -178,6 +178,21 @@ def test_borders_are_drawn_as_lines_of_cells() -> None:
     assert figure.layout.shapes[1].path.startswith("M1.5,-0.5L1.5,0.5L2.5,0.5")
 
 
+def test_the_borders_have_one_entry_in_a_legend() -> None:
+    figure = drawn(np.eye(30), borders=window_borders(range(30), range(30), 3))
+    assert [shape.showlegend for shape in figure.layout.shapes] == [True, False]
+    assert {shape.name for shape in figure.layout.shapes} == {"border of the window"}
+    assert figure.layout.showlegend
+    assert not drawn(np.eye(30)).layout.showlegend
+
+
+def test_the_colour_bar_of_square_cells_lies_above_them() -> None:
+    square, wide = drawn(np.eye(30)), drawn(np.eye(4))
+    assert (square.data[0].colorbar.orientation, square.layout.xaxis.constraintoward) == ("h", "left")
+    assert square.layout.margin.t >= wide.layout.margin.t + 30
+    assert wide.data[0].colorbar.orientation is None
+
+
 def test_coarse_borders_are_parallel_to_the_diagonal() -> None:
     for border, side in zip(coarse_borders(10, 2.5), (1, -1), strict=True):
         assert all(row - column == side * 2.5 for column, row in border)

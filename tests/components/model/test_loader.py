@@ -11,10 +11,13 @@ import time
 import types
 import weakref
 
+import psutil
 import pytest
+from safetensors.torch import load_file
 
 from components.errors import ModelError
 from components.jobs import RETRY_SECONDS, Lane, Queue
+from components.model import device
 from components.model import loader as loader_module
 from components.model.backend import Backend
 from components.model.catalog import ModelSpec, catalog_spec, parse_model
@@ -32,12 +35,12 @@ def spec_of(key):
 @pytest.fixture
 def loads(monkeypatch):
     """Backend.load replaced by a stand-in that notes what it was asked for and obeys `then`."""
-    asked = types.SimpleNamespace(keys=[], then=lambda spec, progress, is_cancelled: None)
+    asked = types.SimpleNamespace(keys=[], sizes={}, then=lambda spec, progress, is_cancelled: None)
 
     def load(spec, store, progress, is_cancelled):
         asked.keys.append(spec.key)
         asked.then(spec, progress, is_cancelled)
-        return types.SimpleNamespace(spec=spec, store=store)
+        return types.SimpleNamespace(spec=spec, store=store, nbytes=asked.sizes.get(spec.key, 0))
 
     monkeypatch.setattr(Backend, "load", load)
     return asked
@@ -201,6 +204,52 @@ def test_beyond_capacity_the_least_recently_used_goes(loader, loads):
     finished(loader.request(spec_of("b")))
     assert loaded(loader) == ["c", "b"]
     assert loads.keys == ["a", "b", "c", "b"]
+
+
+def test_beyond_the_bytes_the_least_recently_used_goes_and_the_newest_stays(loads):
+    loader = model_loader(capacity=4, max_bytes=100)
+    loads.sizes = {"a": 40, "b": 40, "c": 30, "large": 150}
+    for key in ("a", "b"):
+        finished(loader.request(spec_of(key)))
+    loader.request(spec_of("a"))
+    finished(loader.request(spec_of("c")))
+    assert loaded(loader) == ["a", "c"]  # 70 of 100 bytes; with b they would be 110
+    finished(loader.request(spec_of("large")))
+    assert loaded(loader) == ["large"]
+    finished(loader.request(spec_of("b")))
+    assert loaded(loader) == ["b"]
+
+
+def test_models_fit_together_by_what_is_known_of_their_sizes(loads):
+    loader = model_loader(capacity=4, max_bytes=100)
+    loads.sizes = {"a": 60, "b": 60}
+    a, b = spec_of("a"), spec_of("b")
+    assert loader.fits(b, [a])  # nothing is known of either
+    for spec in (a, b):
+        finished(loader.request(spec))
+    assert not loader.fits(b, [a])
+    assert loader.fits(a, [a])  # one model takes its memory once
+    listed = catalog_spec("google-bert/bert-base-uncased")
+    assert loader.size(listed) == 4 * listed.facts.parameters
+
+
+def test_the_weights_of_a_model_count_once(tmp_path):
+    backend = Backend.load(parse_model(str(save_tiny(tmp_path / "tiny", "albert"))), device_name="cpu")
+    stored = sum(tensor.nbytes for tensor in load_file(tmp_path / "tiny" / "model.safetensors").values())
+    buffers = sum(tensor.nbytes for tensor in backend.encoder.buffers())
+    assert backend.nbytes == stored + buffers
+
+
+def test_the_limit_is_the_setting_or_else_half_of_what_the_container_may_use(monkeypatch, tmp_path):
+    monkeypatch.delenv("BERT_INTERNALS_MODEL_BYTES", raising=False)
+    (tmp_path / "memory.max").write_text("3000000\n")
+    (tmp_path / "no limit").write_text("max\n")
+    monkeypatch.setattr(device, "CONTAINER_LIMITS", (tmp_path / "no limit", tmp_path / "missing"))
+    assert loader_module.configured_bytes() == psutil.virtual_memory().total // 2
+    monkeypatch.setattr(device, "CONTAINER_LIMITS", (tmp_path / "memory.max",))
+    assert loader_module.configured_bytes() == 1_500_000
+    monkeypatch.setenv("BERT_INTERNALS_MODEL_BYTES", "2K")
+    assert loader_module.configured_bytes() == 2048
 
 
 def test_a_failure_takes_no_place(loader, loads):

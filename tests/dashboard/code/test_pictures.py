@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from components.model.backend import Backend
+from components.model.one_block import feed_forward
 from components.model.one_block.feed_forward import FeedForward
 from components.model.store import TraceStore
 from dashboard import caching
@@ -113,6 +115,35 @@ def test_tables_of_inner_dimensions_keep_no_more_than_they_show(
     assert len(arrays) == 6  # a token's gates and values, three numbers of the strongest, shares by block
     assert all(array.base is None and array.size <= 64 for array in arrays)
     assert not any(isinstance(item, FeedForward) for item in kept)
+
+
+def test_inner_dimensions_of_a_long_text_are_a_job_that_can_be_stopped(
+    open_page: Open, tiny_folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(tiny_folder("modernbert"))
+    whole = y(open_page("model", m=folder, s=[TEXT], view="inner", fb="1", t="2"), "inner_strongest")
+    assert not any(job.key[0] == "feed forward" for job in caching.long_texts().finished())
+    monkeypatch.setattr(feed_forward, "MOST_BYTES", 0)  # every text is a long one
+    monkeypatch.setattr(caching, "person", lambda: "Ann")
+    begun, go_on, read = threading.Event(), threading.Event(), feed_forward.feed_forward
+
+    def held(*given: Any) -> FeedForward:
+        begun.set()
+        assert go_on.wait(20)
+        return read(*given)
+
+    monkeypatch.setattr(feed_forward, "feed_forward", held)
+    app = open_page("model", m=folder, s=[TEXT], view="inner", fb="1", t="2")
+    assert begun.is_set()
+    assert not app.get("plotly_chart")
+    assert app.button(key="stop_inner_dimensions").label == "Stop"
+    app.button(key="stop_inner_dimensions").click().run()
+    go_on.set()
+    app = settled(app)
+    assert "Stopped: Reading" in texts(app)
+    app = settled(app.button(key="again_inner_dimensions").click().run())
+    for ours, expected in zip(y(app, "inner_strongest"), whole, strict=True):
+        np.testing.assert_allclose(ours, expected, atol=1e-6)
 
 
 def test_shared_blocks_are_seen_as_one(open_page: Open, tiny_folder: Folder) -> None:

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.sharing import report
 from dashboard.views.attention import single_heads
-from tests.dashboard.conftest import Open, chips, figures, setting, settled
+from tests.dashboard.conftest import Open, chips, figures, setting, settled, whole_figures
 
 
 def collected(app: AppTest) -> report.Report:
@@ -44,8 +44,9 @@ def test_it_has_the_figures_that_the_page_shows(open_page: Open, page: str, addr
     app = open_page(page, **address)
     found = collected(app)
     drawn = [json.loads(part.figure.to_json()) for part, _ in found.parts.values() if part.figure is not None]
-    assert len(drawn) == len(figures(app)) > 0
-    assert [values(spec) for spec in drawn] == [values(spec) for spec in figures(app)]
+    shown = whole_figures(app)
+    assert len(drawn) == len(shown) > 0
+    assert [values(spec) for spec in drawn] == [values(spec) for spec in shown]
     assert all(part.alt for part, _ in found.parts.values() if part.figure is not None)
     text = report.to_bytes(found).decode()
     assert text.count("Plotly.newPlot(") - text.split("<body>")[0].count("Plotly.newPlot(") == len(drawn)

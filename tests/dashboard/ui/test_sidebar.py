@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from components.model.catalog import CATALOG, GROUPS, catalog_spec
@@ -48,6 +51,19 @@ def test_the_list_is_grouped_and_says_kind_size_and_licence(open_page: Open) -> 
 )
 def test_a_part_of_one_name_stands_for_that_model(typed: str, expected: str | None) -> None:
     assert sidebar._only_match(typed, sidebar._offered("model")) == expected
+
+
+def test_a_folder_has_its_name_in_the_list_and_a_line_of_facts(
+    open_page: Open, tiny_folder: Callable[[str], Path]
+) -> None:
+    folder = tiny_folder("modernbert").resolve()
+    app = open_page("tokens", m=str(folder)).run()
+    assert folder.name in app.selectbox(key="w_model").options
+    assert str(folder) not in app.selectbox(key="w_model").options
+    said = [item.value.replace("\\", "") for item in app.sidebar.caption]
+    (line,) = [text for text in said if text.startswith(f"Folder {folder}")]
+    assert line.endswith(" · 3 blocks")
+    assert "ModernBERT" in line
 
 
 def test_a_name_that_has_its_kind_is_not_told_it_twice() -> None:

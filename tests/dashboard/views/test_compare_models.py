@@ -118,6 +118,15 @@ def test_the_words_to_begin_with_are_the_word_of_interest_and_one_near_it(open_p
     assert title == "“bank” and “sat” at each depth"
 
 
+def test_a_word_is_not_compared_with_itself(open_page: Open, folders: list[str]) -> None:
+    app = compared(open_page, folders[:2], cv="words", w1="5", w2="5")
+    assert not app.exception
+    assert figure(app, "compare_depth")["layout"]["title"]["text"] == "“bank” and “sat” at each depth"
+    assert "bank" not in app.selectbox(key="w_depth_second_word").options
+    app = settled(app.selectbox(key="w_depth_first_word").set_value(2).run())  # the second one
+    assert figure(app, "compare_depth")["layout"]["title"]["text"] == "“sat” and “bank” at each depth"
+
+
 def test_percentiles_are_offered_for_pairs(open_page: Open, folders: list[str]) -> None:
     app = compared(open_page, folders[:2], cv="sentences", pct="1")
     for folder, line in zip(folders, lines(app, "compare_depth"), strict=False):
@@ -179,6 +188,7 @@ def test_what_is_measured(open_page: Open, folders: list[str], models: list[Back
 def test_a_model_that_cannot_be_loaded_is_named_and_the_others_go_on(open_page: Open, folders: list[str]) -> None:
     missing = "google-bert/bert-base-uncased"
     app = compared(open_page, [folders[0], missing, folders[1]])
+    app = settled(app.button(key="fetch_listed").click().run())
     assert not app.exception
     assert "**BERT base could not be loaded:** the others are compared." in texts(app)
     assert "is not on this machine" in texts(app)
@@ -203,6 +213,36 @@ def test_a_link_to_an_unknown_model_asks_first(open_page: Open, folders: list[st
     assert "This link asks for somebody/model" in texts(app).replace("\\", "")
     assert caching.models().jobs.find("somebody/model") is None
     assert len(figure(app, "compare_depth")["data"]) == 2
+
+
+def test_a_link_downloads_no_model_of_the_list_before_somebody_agrees(open_page: Open, folders: list[str]) -> None:
+    listed = ["google-bert/bert-base-uncased", "FacebookAI/roberta-base"]
+    loader = caching.models()
+    loader.jobs.drop(job for job in loader.jobs.finished() if job.key in listed)
+    app = compared(open_page, [folders[0], *listed, folders[1]])
+    assert "BERT base (440 MB), RoBERTa base" in texts(app)
+    assert [loader.jobs.find(key) for key in listed] == [None, None]
+    assert len(figure(app, "compare_depth")["data"]) == 2
+    left = settled(app.button(key="leave_listed").click().run())
+    assert setting(left, "compared_models") == (folders[1],)
+    app = compared(open_page, [folders[0], *listed, folders[1]])
+    app = settled(app.button(key="fetch_listed").click().run())
+    assert all(loader.jobs.find(key) is not None for key in listed)
+    assert not any(button.key == "fetch_listed" for button in app.button)
+
+
+def test_models_that_do_not_fit_into_memory_together_are_left_out(
+    open_page: Open, folders: list[str], models: list[Backend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared(open_page, folders)  # their sizes are known from now on
+    monkeypatch.setattr(caching.models(), "max_bytes", models[0].nbytes + models[2].nbytes)
+    app = compared(open_page, folders)
+    assert not app.exception
+    assert f"**{Path(folders[1]).name} is left out:** it takes 1 MB of memory" in texts(app)
+    assert len(figure(app, "compare_depth")["data"]) == 2
+    monkeypatch.setattr(caching.models(), "max_bytes", models[0].nbytes)
+    app = open_page("layers", m=folders[0], m2=folders[1], s=TEXTS)
+    assert "is left out:** it takes" in texts(app)
 
 
 def test_it_begins_with_the_second_model_or_an_included_one(

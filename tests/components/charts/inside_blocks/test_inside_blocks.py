@@ -42,7 +42,8 @@ def test_the_texts_own_distance_is_marked_and_a_window_that_lies_within() -> Non
 
 
 def test_the_histogram_counts_all_and_marks_the_band() -> None:
-    figure = activation_histogram(np.array([0.0, 0.01, -0.02, 4.0]), 0.2, "Title", value="gate")
+    figure = activation_histogram(np.array([0.0, 0.01, -0.02, 4.0]), 0.2, "Title", value="gate", band="nearly closed")
+    assert [note.text for note in figure.layout.annotations] == ["nearly closed"]
     assert sum(figure.data[0].y) == 4
     assert (figure.layout.shapes[0].x0, figure.layout.shapes[0].x1) == (-0.2, 0.2)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 import torch
 
 from components.errors import InputError
+from components.jobs import Cancelled
 from components.model.backend import Backend
 from components.model.one_block import feed_forward
 from components.model.one_block.feed_forward import size_in_bytes
@@ -95,6 +99,42 @@ def test_a_feed_forward_part_in_pieces_of_some_tokens_gives_the_same(tiny_folder
     pieces = feed_forward.feed_forward(backend.loaded, whole.sentence, range(3))
     np.testing.assert_allclose(pieces.activations, whole.activations, atol=1e-5)
     np.testing.assert_allclose(pieces.closed_shares, whole.closed_shares, atol=0.04)
+
+
+def test_short_texts_go_in_between_the_blocks_and_change_nothing(backend):
+    whole, thread = backend.feed_forward(TEXT), threading.Thread(target=backend.trace, args=(["the cat", PAIR],))
+    done = []
+
+    def progress(*counts):
+        done.append(counts)
+        if len(done) == 1:
+            thread.start()
+            while not backend.loaded._waiting:  # it has come to the lock
+                time.sleep(0.001)
+
+    found = feed_forward.feed_forward(backend.loaded, whole.sentence, range(3), progress)
+    thread.join(20)
+    assert done == [(1, 3), (2, 3), (3, 3)]
+    np.testing.assert_array_equal(found.activations, whole.activations)
+    np.testing.assert_array_equal(found.closed_shares, whole.closed_shares)
+    assert not thread.is_alive()
+
+
+def test_it_stops_between_two_blocks_and_leaves_no_hook(backend):
+    def hooks():
+        return [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in backend.encoder.modules()]
+
+    sentence, before, stopped = backend.feed_forward(TEXT).sentence, hooks(), []
+
+    def is_cancelled():
+        stopped.append(True)
+        return len(stopped) == 2
+
+    with pytest.raises(Cancelled):
+        feed_forward.feed_forward(backend.loaded, sentence, range(3), is_cancelled=is_cancelled)
+    assert len(stopped) == 2
+    assert hooks() == before
+    assert backend.trace([PAIR]).sentences[0].text == PAIR  # the lock is free
 
 
 def test_a_block_that_is_not_there(backend):

@@ -157,10 +157,10 @@ def test_characters_that_the_model_cannot_read_are_named(open_page: Open) -> Non
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ({"pool": "zzz"}, "pooling (“pool” is 'zzz') was ignored"),
+        ({"pool": "zzz"}, "pooling (“pool=zzz”) was ignored"),
         ({"l": "99"}, "Layer 99 is not available"),
-        ({"l": "x"}, "layer (“l” is 'x') was ignored"),
-        ({"view": "nonsense"}, "view (“view” is 'nonsense') was ignored"),
+        ({"l": "x"}, "layer (“l=x”) was ignored"),
+        ({"view": "nonsense"}, "view (“view=nonsense”) was ignored"),
         ({"sa": "9"}, "Sentence A 10 is not available"),
     ],
 )

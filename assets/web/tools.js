@@ -80,7 +80,11 @@ function changeTheme(name, carried) {
 // the page writes its settings into the address, which belong to one visit. And before a page that a button opens, it adds
 // up to two entries of the page that is left: one without settings, and one with the new page's settings, which are not
 // its own. Each of them replaces the entry before it, until the person does something again.
-const visit = { isNew: true, written: null }; // written: the settings that the page has written since the last press
+// This file can arrive after the first press, which the browser remembers.
+const visit = {
+  isNew: !navigator.userActivation?.hasBeenActive,
+  written: null, // the settings that the page has written since the last press
+};
 
 function oneEntryPerVisit() {
   const push = window.history.pushState.bind(window.history);

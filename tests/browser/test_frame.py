@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import NewPage, Server, Visit, settle, start_server, stop_server
+from tests.browser.conftest import ROOT, NewPage, Server, Visit, settle, start_server, stop_server
 
 EDITOR = "One sentence per line"
 # Imported by Python at its start: every run of a page pauses before and after Streamlit decides which page it draws. Of two
@@ -184,6 +184,32 @@ def test_one_visit_is_one_entry_of_the_history(visit: Visit) -> None:
         page.wait_for_url(f"**/{title}?s=a+river*")
         settle(page)
         expect(editor_of(page)).to_have_value("a river bank\na money bank")
+
+
+@pytest.mark.parametrize("is_pressed", [True, False])
+def test_a_press_before_the_rules_arrive_counts(new_page: NewPage, server: Server, is_pressed: bool) -> None:
+    """On a busy machine the file of the rules can arrive after a person's first press."""
+    page = new_page()
+    page.add_init_script("window.bertInternalsRules = true")  # the page itself adds none
+    # Said in the browser's place, which takes every script that a test runs in the page for a press.
+    presses = f"{{ hasBeenActive: {str(is_pressed).lower()} }}"
+    page.add_init_script(f"Object.defineProperty(navigator, 'userActivation', {{ value: {presses} }})")
+    page.goto(server.url + "/about")
+    settle(page)
+    before = page.evaluate("history.length")
+    page.evaluate(
+        """async (source) => {
+            window.bertInternalsRules = false;
+            const { default: draw } = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+            const button = "<button><span class=text></span></button>";
+            const parentElement = document.createElement("div");
+            parentElement.innerHTML = button + button;
+            draw({ data: { link: { label: "" }, theme: { label: "" } }, parentElement });
+            history.pushState(null, "", "/about?s=a+kite");
+        }""",
+        (ROOT / "assets" / "web" / "tools.js").read_text(encoding="utf-8"),
+    )
+    assert page.evaluate("history.length") == before + int(is_pressed)
 
 
 def test_a_press_while_a_page_is_drawn_adds_no_entry(visit: Visit) -> None:

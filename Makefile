@@ -76,7 +76,7 @@ $(RUN_READY): requirements.txt | $(VENV)/bin/pip
 	$(BIN)/python -c 'from components.analysis.maps import numba_work; numba_work.compile_umap()'  # once a machine, 20 s
 	touch $@
 
-$(TEST_READY): tests/requirements.txt $(RUN_READY)
+$(TEST_READY): tests/requirements.txt requirements-scale.txt $(RUN_READY)
 	$(BIN)/python -m pip install --disable-pip-version-check -r tests/requirements.txt
 	touch $@
 

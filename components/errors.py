@@ -36,6 +36,10 @@ class UserError(ValueError):
         super().__init__(f"{problem} {expected} {fix}")
         self.problem, self.expected, self.fix = problem, expected, fix
 
+    def __reduce__(self) -> tuple[type[UserError], tuple[str, ...]]:
+        """What pickle makes it from again in another process: the three sentences, not the message."""
+        return type(self), (self.problem, self.expected, self.fix)
+
 
 class InputError(UserError):
     """Text or an option that cannot be used."""
@@ -47,6 +51,9 @@ class ModelError(UserError):
     def __init__(self, kind: ModelErrorKind, problem: str, expected: str, fix: str) -> None:
         super().__init__(problem, expected, fix)
         self.kind: ModelErrorKind = kind
+
+    def __reduce__(self) -> tuple[type[UserError], tuple[str, ...]]:
+        return type(self), (self.kind, self.problem, self.expected, self.fix)
 
 
 class DatasetError(ModelError):

@@ -50,6 +50,7 @@ class Setting(Generic[Value]):
     default: Value | None  # None: `rule` says what holds instead
     rule: str  # the default as people read it
     meaning: str
+    is_secret: bool = False  # its value is never shown
 
     @property
     def variable(self) -> str:
@@ -109,6 +110,11 @@ def _sites(text: str) -> str | None:
     return text if re.fullmatch(r"[\w.:/*'\- \[\]]+", text) else None
 
 
+def _milvus(text: str) -> str | None:
+    is_file = "://" not in text and text.endswith(".db")
+    return text if is_file or re.fullmatch(r"https?://[\w.\[\]-]+(:\d{1,5})?/?", text) else None
+
+
 SWITCH: Kind[bool] = Kind(_switch, (bool, int, str), "It must be 1 (yes) or 0 (no).", "0")
 SIZE: Kind[int] = Kind(
     _size, (int, float, str), "A size is a number of bytes, or a number with K, M or G.", "a size such as 512M or 2G"
@@ -130,6 +136,19 @@ FREE_MODELS = Setting(
     None,
     "1 on a loopback address, else 0",
     "any model of the hub by its id; 0: only models of the list",
+)
+BACKEND = Setting(
+    "models",
+    "backend",
+    Kind(
+        lambda text: text if re.fullmatch(r"ray://[\w.:\[\]-]+:\d{1,5}", text) else None,
+        (str,),
+        "It must be the address of a Ray Client server.",
+        "an address such as ray://10.0.0.5:10001",
+    ),
+    None,
+    "none: this process computes",
+    "a model server that several dashboards share (docs/deployment.md)",
 )
 SERVER_FILES = Setting(
     "paths",
@@ -201,6 +220,14 @@ CHARACTERS = Setting(
     "20,000",
     "the most characters of these sentences together",
 )
+MODEL_BYTES = Setting(
+    "limits",
+    "model_bytes",
+    SIZE,
+    None,
+    "half of the machine's memory",
+    "memory for the weights of models, shared by all sessions; the least recently used is removed first",
+)
 TRACE_BYTES = Setting("limits", "trace_bytes", SIZE, 1 << 30, "1G", "memory for traces, shared by all sessions")
 CACHE_BYTES = Setting(
     "limits",
@@ -233,6 +260,20 @@ LOGIN = Setting(
 )
 METRICS = Setting("server", "metrics", SWITCH, False, "0", "opens /metrics and /_stcore/metrics for Prometheus")
 WARM_UP = Setting("server", "warm_up", SWITCH, True, "1", "embeds the demo corpus before somebody asks for it")
+MILVUS = Setting(
+    "search",
+    "milvus",
+    Kind(
+        _milvus,
+        (str,),
+        "It must be the path of a file that ends in .db, or an address such as http://host:19530 without a name or password.",
+        "http://localhost:19530",
+    ),
+    None,
+    "none",
+    "where Milvus is, as the Search page's third engine: a file ending in .db, or http://host:19530",
+)
+MILVUS_TOKEN = Setting("search", "milvus_token", TEXT, None, "none", "the token of that Milvus, or user:password", True)
 DEBUG = Setting(
     "server", "debug", SWITCH, False, "0", "errors with their whole messages in the log, which can hold texts of people"
 )
@@ -240,6 +281,7 @@ DEBUG = Setting(
 SETTINGS: tuple[Setting[Any], ...] = (
     DEVICE,
     FREE_MODELS,
+    BACKEND,
     SERVER_FILES,
     CACHE,
     UPLOADS,
@@ -250,6 +292,7 @@ SETTINGS: tuple[Setting[Any], ...] = (
     RUNS_GB,
     SENTENCES,
     CHARACTERS,
+    MODEL_BYTES,
     TRACE_BYTES,
     CACHE_BYTES,
     FRAMES,
@@ -257,6 +300,8 @@ SETTINGS: tuple[Setting[Any], ...] = (
     METRICS,
     WARM_UP,
     DEBUG,
+    MILVUS,
+    MILVUS_TOKEN,
 )
 
 

@@ -20,11 +20,12 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from components import operator_settings
 from components.arrays import read_only
 from components.errors import UserError
 from components.folders import cache_part
 from components.jobs import RETRY_SECONDS, Cache, Job, Jobs, Lane, Presence, Queue
-from components.model.loader import ModelLoader
+from components.model import loader
 from components.model.store import DEFAULT_BYTES, TraceStore
 from dashboard import access, garbage
 from dashboard.ready_made import ASSETS
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from components.analysis.similarity.cka import LayerCKA
     from components.analysis.word_senses import SenseCurve
     from components.arrays import Float32
+    from components.distributed.serving import Served
     from components.lessons.answers import Answers
     from components.model.backend import Backend
     from components.model.files.sentence_config import Role
@@ -81,6 +83,9 @@ LANES = {
     "evaluation": Lane(niceness=NICENESS),
     "statistics": Lane(niceness=NICENESS),
     "preparation": Lane(workers=2),
+    "engines": Lane(
+        workers=2, niceness=NICENESS
+    ),  # one that only has to be opened does not wait behind a graph that is built
     # A shorter kind of work must not wait for a longer one: the words of two texts take seconds, the deletion curves of long
     # texts minutes, and so does a pass over a long text up to a late block.
     "explanations": Lane(workers=2, niceness=NICENESS),
@@ -159,9 +164,25 @@ def traces() -> TraceStore:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def models() -> ModelLoader:
+def models() -> loader.ModelLoader:
     """The models in memory, and those being loaded."""
-    return ModelLoader(queue(), traces(), MODELS_KEPT, _after_load)
+    try:
+        limit = loader.configured_bytes()
+    except UserError as problem:
+        log.error("%s Half of the machine's memory is used.", problem)
+        limit = loader.default_bytes()
+    return loader.ModelLoader(queue(), traces(), MODELS_KEPT, _after_load, limit)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _model_server() -> Served | None:
+    """The model server that the operator named; None if there is none."""
+    address = operator_settings.BACKEND.chosen()
+    if address is None:
+        return None
+    from components.distributed.serving import Served
+
+    return Served(address)
 
 
 # What else is done with a model once it is loaded, by name. warm_up fills it: this module must not import dashboard.jobs.
@@ -169,6 +190,9 @@ after_load: dict[str, Callable[[Backend], None]] = {}
 
 
 def _after_load(backend: Backend) -> None:
+    server = _model_server()
+    if server is not None:
+        backend.compute_elsewhere(server.of(backend))
     garbage.freezer.collect_everything()  # a model that was dropped for this one is freed
     baseline(backend)
     for more in after_load.values():
@@ -487,6 +511,12 @@ def preparations() -> Jobs:
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def search_engines() -> Jobs:
+    """Graphs and collections that approximate searches use; their vectors are mapped from files, or lie elsewhere."""
+    return Jobs(queue(), "engines", keep=16, retry_seconds=RETRY_SECONDS)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def explanations() -> Jobs:
     """What the page Why computes of texts: splits, edits, cosines of pairs, probes; mostly kilobytes each."""
     return Jobs(queue(), "explanations", keep=512, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
@@ -500,7 +530,8 @@ def deletions() -> Jobs:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def long_texts() -> Jobs:
-    """The queries and keys of single blocks for long texts, and pictures of their attention: up to 64 MiB a block.
+    """The queries and keys of single blocks for long texts, pictures of their attention, and inner dimensions: up to 64 MiB a
+    block.
 
     Among the results of the page Why each of them would push out hundreds of small ones.
     """

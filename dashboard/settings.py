@@ -131,7 +131,7 @@ def _text(
 
 def _whole_number(text: str, most: int, least: int = 0) -> int:
     if not (text.isascii() and text.isdigit()) or not least <= int(text[:9]) <= most:
-        raise ValueError(f"it is not a whole number from {least} to {most}")
+        raise ValueError(f"it is not a whole number from {least:,} to {most:,}")
     return int(text[:9])
 
 
@@ -274,6 +274,11 @@ LEAST_RUN_CANDIDATES, MOST_RUN_CANDIDATES = 2, 1_000  # of a query that a run re
 LEARNING_RATES = ("1e-06", "5e-06", "1e-05", "2e-05", "5e-05", "0.0001", "0.0002", "0.0005", "0.001", "0.002", "0.005")
 LEARNT_CS = ("0.00001", "0.0001", "0.001", "0.01", "0.1", "1", "10")
 LAB_POOLINGS = ("mean", "cls", "max", "last4", "idf")
+ENGINES = ("exact", "usearch", "milvus")
+APPROXIMATIONS = (
+    *("float16", "int8", "bits-1", "bits-4", "bits-10", "first-2", "first-4", "first-8"),
+    *("hnsw-16", "hnsw-64", "hnsw-256"),
+)
 COMPARISONS = ("none", "setting", "model", "rerank", "maxsim", "splade", *KINDS, "static")
 FAILURE_CAUSES = tuple(name.replace(" ", "-") for name in CAUSES)  # as in addresses
 DEFAULT_SET = "bank"
@@ -454,13 +459,19 @@ SETTINGS: tuple[Setting, ...] = (
         _choice("pooling2", "pool2", EVERY_POOLING, SEARCH, words="pooling of the comparison"), default=None
     ),  # None: the model's own pooling
     _choice("similarity2", "sim2", SIMILARITIES, SEARCH, words="similarity of the comparison"),
+    _choice("engine", "eng", ENGINES, SEARCH),
     _number("why", "why", None, 100_000_000, SEARCH, words="explained hit"),
     Setting(  # None: the ready-made ones
         "typed_queries", "qs", None, _parse_queries, lambda value: list(value) or [""], SEARCH, words="list of queries"
     ),
     _number("shown_pairs", "n", None, MOST_PAIRS, SEARCH, least=LEAST_PAIRS, words="number of pairs"),
     # Evaluate
-    _choice("evaluate_view", "view", ("grid", "compare", "kinds", "graded", "similarity", "lab", "pairs"), EVALUATE),
+    _choice(
+        "evaluate_view",
+        "view",
+        ("grid", "compare", "kinds", "graded", "similarity", "lab", "approximation", "pairs"),
+        EVALUATE,
+    ),
     _text("query_column", "col", (*EVALUATE, *WHY), words="column with the queries"),
     _choice("measure", "by", ("r1", "r5", "r10", "r20", "r50", "mrr", "ndcg"), EVALUATE),
     Setting("runs", "r", None, _parse_runs, lambda value: list(value) or [""], EVALUATE),
@@ -488,6 +499,7 @@ SETTINGS: tuple[Setting, ...] = (
     _number("lab_dims", "d", None, 4_096, EVALUATE, least=2, words="dimensions"),
     _number("lab_seed", "seed", 0, 9_999, EVALUATE, words="seed"),
     _choice("lab_pooling", "lp", LAB_POOLINGS, EVALUATE, words="pooling"),
+    replace(_choice("approximation", "way", APPROXIMATIONS, EVALUATE, words="way to search"), default="bits-4"),
     # Pairs
     _choice("pairs_view", "view", ("given", "scores", "rerank", "disagree", "learnt"), PAIRS),
     _text("pair_query", "pq", PAIRS, DEFAULT_TRIPLE[0], 4_000, words="query of the pairs"),

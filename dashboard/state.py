@@ -154,7 +154,9 @@ def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) 
             continue
         if problem := _take(setting, address[setting.short]):
             value = ", ".join(address[setting.short])[:60]
-            ignored.append(f"The link's {setting.label} (“{setting.short}” is {value!r}) was ignored: {problem}.")
+            ignored.append(
+                f"The link's value for the {setting.label} (“{setting.short}={value}”) was ignored: {problem}."
+            )
     for text in ignored[:MOST_NAMED]:
         notice(text)
     if (further := len(ignored) - MOST_NAMED) > 0:

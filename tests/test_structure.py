@@ -146,6 +146,25 @@ def test_the_server_never_loads_the_libraries_of_training():
     assert "components.training.worker" not in graph["components.training.runs"]
 
 
+def test_only_the_command_line_and_caching_know_several_machines():
+    """Nobody has to install Ray: it is imported in one folder, inside its functions, and only when it is asked for."""
+    knowing = [
+        line for folder in ("components", "dashboard") for line in wrong_imports(folder, "components.distributed")
+    ]
+    may = ("components/distributed/", "components/command_line/", "dashboard/caching.py ")
+    assert [line for line in knowing if not line.startswith(may)] == []
+    importing = [line for folder in ("components", "dashboard") for line in wrong_imports(folder, "ray")]
+    assert importing
+    assert [line for line in importing if not line.startswith("components/distributed/")] == []
+    at_once = [
+        f"{relative(path)}:{node.lineno}"
+        for path in files_of("components/distributed", ".py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Import | ast.ImportFrom) and re.search(r"\b(ray|grpc)\b", ast.unparse(node))
+    ]
+    assert at_once == []
+
+
 def test_analysis_and_charts_do_not_know_each_other():
     assert wrong_imports("components/analysis", "components.charts") == []
     assert wrong_imports("components/charts", "components.analysis") == []

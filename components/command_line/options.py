@@ -46,6 +46,36 @@ def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto", cuts
     )
 
 
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """The options of commands whose work several machines can share."""
+    parser.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="local: in this process; ray: by several workers (needs requirements-scale.txt) (default: local)",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="HOST:PORT",
+        help="with --engine ray: a running cluster; auto finds one of this machine (default: one is started for the work, "
+        "on this machine alone)",
+    )
+
+
+def check_engine(options: argparse.Namespace) -> None:
+    """Raise InputError for an address that nothing would use, or where Ray is not installed."""
+    if options.engine == "ray":
+        from components.distributed.cluster import imported_ray
+
+        imported_ray()
+    elif options.address is not None:
+        raise InputError(
+            f"--address {options.address[:80]} is given without --engine ray.",
+            "Only Ray works on several machines.",
+            "Add --engine ray, or leave --address out.",
+        )
+
+
 def add_cross_encoder(parser: argparse.ArgumentParser) -> None:
     """The option of commands that re-rank hits."""
     parser.add_argument(

@@ -22,7 +22,6 @@ from typing import Any, NoReturn
 from components import operator_settings
 from components.command_line import options as shared
 from components.command_line.commands import (
-    cache,
     check,
     evaluate,
     index,
@@ -30,14 +29,14 @@ from components.command_line.commands import (
     reproduce,
     rerank,
     search,
-    settings,
     sts,
     train,
     why,
 )
+from components.command_line.commands.operating import cache, plan, serve, settings
 from components.errors import InputError, UserError
 
-COMMANDS = (index, search, rerank, evaluate, sts, train, why, reproduce, check, lessons, cache, settings)
+COMMANDS = (index, search, rerank, evaluate, sts, train, why, reproduce, check, lessons, cache, plan, serve, settings)
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}  # how writing to standard output fails
 MOST_CHARACTERS = 1_000  # of an error's line: messages quote what was given
 

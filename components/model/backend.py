@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from components.arrays import Float32, Float64, Int64, read_only
+from components.arrays import Float32, Float64, read_only
 from components.errors import InputError, UserError
 from components.jobs import IsCancelled, ReportProgress
 from components.model import device, inside, loading
@@ -27,6 +27,7 @@ from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_
 from components.model.contributions.block_norms import BlockNorms, block_norms
 from components.model.contributions.gradients import gradient_times_input
 from components.model.contributions.path_products import available_references, path_products, reference_vectors
+from components.model.elsewhere import Elsewhere
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.multi_vectors import multi_vector_pieces, multi_vectors
 from components.model.embedding.options import EmbedOptions
@@ -45,18 +46,10 @@ from components.model.one_block.feed_forward import FeedForward
 from components.model.one_block.queries_and_keys import QueriesAndKeys, queries_and_keys
 from components.model.store import TraceStore
 from components.model.tokenization import Truncation, check_texts
-from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace
+from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace, TraceOptions
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class TraceOptions:
-    """What a trace contains besides hidden states; part of its key in the store."""
-
-    attentions: bool = False
-    max_length: int | None = None  # tokens; None: the model's maximum
-    mask_logits: bool = False
+HIDDEN_STATES_ALONE = TraceOptions()
 
 
 class Backend:
@@ -98,6 +91,8 @@ class Backend:
         self.own_max_length = loaded.own_max_length
         self.vector_size = loaded.vector_size
         self.text_layers = loaded.text_layers  # the layers whose text vectors it offers
+        # Of the weights. Tensors that several modules share count once.
+        self.nbytes: int = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
         self.has_pooler = loaded.modules.pool is not None
         self.parameter_parts = tuple(parameter_parts(model))
         self.store = TraceStore() if store is None else store
@@ -105,6 +100,7 @@ class Backend:
         # The bulk path; what each takes and gives is said there.
         self.embed_options = self.embedder.options
         self.embed_into = self.embedder.stream
+        self.embed_with_report = self.embedder.collect
         self.embed_weighted = self.embedder.embed_weighted
         self.token_vectors = partial(token_vectors, self.embedder)
         self.own_token_vectors = partial(own_token_vectors, self.embedder)
@@ -185,7 +181,21 @@ class Backend:
         check_texts(texts, pairs)
         options = TraceOptions(attentions, max_length, mask_logits)
         key = (self.spec.key, self.revision, str(self.device), tuple(texts), tuple(pairs or ()), options)
-        return self.store.get(key, lambda: self.run(texts, pairs, options))
+        return self.store.get(
+            key, lambda: self._run_elsewhere(texts, pairs, options) or self.run(texts, pairs, options)
+        )
+
+    def compute_elsewhere(self, elsewhere: Elsewhere) -> None:
+        """From now on let another process compute traces and the vectors of many texts, where it can."""
+        self.embedder.elsewhere = elsewhere
+
+    def _run_elsewhere(
+        self, texts: Sequence[str], pairs: Sequence[str | None] | None, options: TraceOptions
+    ) -> Trace | None:
+        if self.embedder.elsewhere is None:
+            return None
+        trace = self.embedder.elsewhere.trace(texts, pairs, options)
+        return None if trace is None else replace(trace, head=self.loaded.head)
 
     def inside(
         self,
@@ -207,13 +217,19 @@ class Backend:
         return self.store.get(key, lambda: self._run_inside(text, pair, max_length, attentions, terms))
 
     def feed_forward(
-        self, text: str, pair: str | None = None, max_length: int | None = None, block: int = 0
+        self,
+        text: str,
+        pair: str | None = None,
+        max_length: int | None = None,
+        block: int = 0,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
     ) -> FeedForward:
         """The inner dimensions of feed-forward parts for one sentence or pair: one pass, kept in the store like a trace.
 
         They are those of all blocks; of a long input, only those of `block` (`one_block.feed_forward`). Raises InputError under
-        the same conditions as `trace`, ModelError for a model whose blocks are not shown, and IndexError for a block that
-        does not exist.
+        the same conditions as `trace`, ModelError for a model whose blocks are not shown, IndexError for a block that
+        does not exist, and Cancelled once `is_cancelled()` is true; `progress(done, total)` counts blocks.
         """
         self.loaded.need("blocks")
         (sentence,) = self.tokenize([text], [pair], max_length)
@@ -221,7 +237,13 @@ class Backend:
         size = inner_dimensions.size_in_bytes(self.loaded, len(sentence), len(kept))
         self._refuse_beyond_the_store(size, 1, len(sentence))
         key = ("feed forward", self.spec.key, self.revision, str(self.device), text, pair, max_length, kept)
-        return self.store.get(key, lambda: inner_dimensions.feed_forward(self.loaded, sentence, kept))
+        return self.store.get(
+            key, lambda: inner_dimensions.feed_forward(self.loaded, sentence, kept, progress, is_cancelled)
+        )
+
+    def feed_forward_takes_long(self, tokens: int) -> bool:
+        """Whether one input of so many tokens is a long one for `feed_forward`: only a block at a time is kept of it."""
+        return len(inner_dimensions.kept_blocks(self.loaded, tokens, 0)) < self.facts.layers
 
     def queries_and_keys(
         self,
@@ -322,14 +344,7 @@ class Backend:
         sentences. Raises InputError, and Cancelled once `is_cancelled()` is true.
         """
         chosen = options or self.embed_options(layers, poolings)
-        shape = (len(chosen.layers), len(chosen.poolings), len(texts), self.vector_size(chosen.poolings))
-        result = np.empty(shape, np.float32)
-
-        def keep(rows: Int64, vectors: Float32) -> None:
-            result[:, :, rows] = vectors
-
-        self.embed_into(texts, chosen, keep, token_budget, progress, is_cancelled)
-        return result
+        return self.embed_with_report(texts, chosen, token_budget, progress, is_cancelled)[0]
 
     def word_embeddings(self) -> Float32:
         """The model's static vectors, one for each piece of the vocabulary, float32 [piece, dim]; read-only."""
@@ -343,7 +358,10 @@ class Backend:
         return self._block_norms
 
     def run(
-        self, texts: Sequence[str], pairs: Sequence[str | None] | None = None, options: TraceOptions = TraceOptions()
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str | None] | None = None,
+        options: TraceOptions = HIDDEN_STATES_ALONE,
     ) -> Trace:
         """The forward pass itself, neither searched for nor kept in the store."""
         self.loaded.need("blocks" if options.attentions else "tokens")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -12,6 +14,9 @@ from components.errors import ModelError
 
 if TYPE_CHECKING:
     import torch
+
+# Where Linux keeps what a container may use: a number of bytes, or "max".
+CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 @dataclass(frozen=True)
@@ -57,3 +62,12 @@ def memory(device: torch.device) -> Memory:
         used = total - free
     process = psutil.Process().memory_info().rss
     return Memory(process, used, total)
+
+
+def machine_memory() -> int:
+    """Bytes of main memory that this program may use: the machine's, or less where its container has a limit."""
+    total = int(psutil.virtual_memory().total)
+    for path in CONTAINER_LIMITS:
+        with suppress(OSError, ValueError):  # no such file, or "max"
+            total = min(total, int(path.read_text(encoding="ascii")))
+    return total

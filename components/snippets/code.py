@@ -50,6 +50,8 @@ HOMES = {
         "components.retrieval.corpora.hub_datasets": ("fetch_dataset",),
         "components.retrieval.corpora.minimal_pairs": ("read_minimal_pairs",),
         "components.retrieval.corpora.senses": ("meant_occurrences", "read_senses"),
+        "components.retrieval.engines.approximation": ("losses",),
+        "components.retrieval.engines.contract": ("StoredVectors",),
         "components.retrieval.evaluation.graded.collection": ("demo_graded", "read_fields", "read_folder_fields"),
         "components.retrieval.evaluation.graded.metrics": ("interpolated_precision",),
         "components.retrieval.evaluation.graded.ranks": ("ranker_relevant_ranks", "vector_relevant_ranks"),

@@ -489,6 +489,41 @@ def lab_sweep(
     )
 
 
+def approximated(
+    backend: Backend,
+    collection: Collection,
+    cell: tuple[int, Pooling],
+    max_length: int | None,
+    similarity: Similarity,
+    most: int,
+    own: bool,
+) -> Snippet:
+    """What approximate searches find of the exact hits; with `own`, the queries are the documents themselves."""
+    cell_of = ([cell[0]], [cell[1]], max_length)
+    asked = f"vectors[:{most}]"
+    body = [f"vectors = backend.embed(documents, options={_embed_options('backend', *cell_of, 'document')})[0, 0]"]
+    if not own:
+        of_queries = _embed_options("backend", *cell_of, "query")
+        body.append(f"asked = backend.embed(queries[:{most}], options={of_queries})[0, 0]")
+        asked = "asked"
+    options = {"own": True} if own else {}
+    found = code.call("losses", "StoredVectors.of_vectors(vectors)", asked, similarity=similarity, **options)
+    return Snippet(
+        (code.model(backend), *collection.statements),
+        (
+            *body,
+            f"found = {found}",
+            "values = {way.approximation.name: (way.bytes_per_vector, 100 * way.mean) for way in found.ways}",
+            "print(values)  # bytes per vector, and Recall@10 in per cent",
+        ),
+    )
+
+
+def sentences(corpus: Sequence[str]) -> Collection:
+    """A corpus whose sentences are the documents and the queries."""
+    return Collection((*corpus, "documents = queries = corpus.texts"))
+
+
 def _lab_setup(backend: Backend, collection: Collection, most: int | None) -> tuple[str, ...]:
     statements = list(collection.statements)
     if most is not None:

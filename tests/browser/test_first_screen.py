@@ -50,6 +50,7 @@ VIEWS = {
     "/evaluate?view=compare": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
     "/evaluate?view=kinds": ".js-plotly-plot",
     "/evaluate?view=similarity": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
+    "/evaluate?view=approximation": ".js-plotly-plot",
     "/pairs": ".row",
     "/pairs?view=scores": ".js-plotly-plot",
     "/pairs?view=rerank": ".js-plotly-plot",

@@ -159,6 +159,16 @@ def test_the_command_lists_every_setting_and_misspelt_variables(written, monkeyp
     assert len([line for line in lines if "BERT_INTERNALS_" in line]) == len(SETTINGS)
 
 
+def test_a_secret_is_not_shown(written, monkeypatch, capsys) -> None:
+    written("")
+    monkeypatch.setenv(operator_settings.MILVUS_TOKEN.variable, "s3cret")
+    assert main(["settings", "--json", "-"]) == 0
+    assert main(["settings"]) == 0
+    output = capsys.readouterr()
+    assert "s3cret" not in output.out + output.err
+    assert output.out.count("(set, not shown)") == 2
+
+
 def test_names_and_variables_are_unique() -> None:
     assert len({setting.name for setting in SETTINGS}) == len(SETTINGS)
     in_module = {value for value in vars(operator_settings).values() if isinstance(value, operator_settings.Setting)}

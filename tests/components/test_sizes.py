@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components.errors import InputError
-from components.model import store
+from components.model import loader, store
 from components.retrieval.corpora.readers import limits
 from components.retrieval.index import cache
 from components.sizes import parse_bytes
@@ -44,6 +44,7 @@ def test_sizes_that_cannot_be_read(text):
     ("variable", "read"),
     [
         ("BERT_INTERNALS_TRACE_BYTES", store.configured_bytes),
+        ("BERT_INTERNALS_MODEL_BYTES", loader.configured_bytes),
         ("BERT_INTERNALS_CACHE_BYTES", cache.cache_limit),
         ("BERT_INTERNALS_CORPUS_BYTES", limits.browser_limits),
     ],

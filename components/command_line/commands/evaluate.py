@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--splade", action="store_true", help="measure one more run by the weights of a SPLADE model (--model)"
     )
     shared.add_embedding(parser, precision="float32", cuts="sentences, and pairs for a cross-encoder,")
+    shared.add_engine(parser)
 
 
 def _add_fields(parser: argparse.ArgumentParser) -> None:
@@ -87,6 +89,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 "A cross-encoder only re-ranks the first hits of a run.",
                 f"Add for example --rerank 100, or leave {option} out.",
             )
+    shared.check_engine(options)
     return _run_graded(options) if options.pairs.is_dir() else _run_pairs(options)
 
 
@@ -108,7 +111,12 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     pairs = pairs_of_corpus(corpus)
     shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(pairs))
     texts = pairs.documents.texts, pairs.queries.texts
-    ways = _Ways(gold_ranks, second_ranks, ranker_ranks, metrics.summary)
+    rank: Callable[..., Any] = gold_ranks
+    if options.engine == "ray":
+        from components.distributed.ranks import gold_ranks_on_ray
+
+        rank = partial(gold_ranks_on_ray, address=options.address)
+    ways = _Ways(rank, second_ranks, ranker_ranks, metrics.summary)
     result = _measured(options, corpus.name, *texts, ways)
     _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
     return {"file": str(options.pairs), **result}
@@ -182,9 +190,18 @@ def _measured(
         ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
         return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled) for k in set(counts)}
 
-    with shared.progress_bar(f"Embedding {name}") as report_progress:
+    with _engine(options, backend) as embed_into, shared.progress_bar(f"Embedding {name}") as report_progress:
         measured = list(
-            retrieval_runs(backend, documents, queries, both, document_options, query_options, report_progress)
+            retrieval_runs(
+                backend,
+                documents,
+                queries,
+                both,
+                document_options,
+                query_options,
+                report_progress,
+                embed_into=embed_into,
+            )
         )
     runs: list[dict[str, Any]] = [
         {"model": backend.spec.key, "layer": layer, "pooling": pooling, **ways.summary(ranks)}
@@ -198,6 +215,19 @@ def _measured(
     if options.splade:
         result |= _splade(options, backend, documents, queries, ways, runs)
     return result
+
+
+@contextmanager
+def _engine(options: argparse.Namespace, backend: Backend) -> Iterator[Callable[..., object]]:
+    """How texts are embedded: in this process, or by the workers of one connection to Ray, which is open meanwhile."""
+    if options.engine == "local":
+        yield backend.embed_into
+        return
+    from components.distributed.cluster import connected
+    from components.distributed.embedding import embed_into_on_ray
+
+    with connected(options.address):
+        yield partial(embed_into_on_ray, backend)
 
 
 def _rerank(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ HELP = "embed a corpus (.txt, .csv, .tsv, .jsonl, .json, .parquet) into an index
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("corpus", metavar="CORPUS", type=Path, help="the file with the sentences")
+    parser.add_argument(
+        "corpus",
+        metavar="CORPUS",
+        help="the file with the sentences, a folder of such files, or an address (file://, s3://, gs://, ...)",
+    )
     parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
     parser.add_argument("--text-column", help="the column with the sentences (default: detected)")
     parser.add_argument("--encoding", help="the encoding of the file (default: detected)")
@@ -21,12 +26,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dtype", default="auto", help="float32, float16, or auto for float32 up to 2 GB (default: auto)"
     )
     shared.add_embedding(parser)
+    shared.add_engine(parser)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.corpora.corpus import read_corpus
+    from components.retrieval.corpora.readers.places import files_at
 
-    corpus = read_corpus(options.corpus, options.corpus.name, options.text_column, options.encoding, limits=None)
+    shared.check_engine(options)
+    with files_at(options.corpus) as (files, left_out):
+        name = Path(options.corpus).name
+        corpus = read_corpus(files, name, options.text_column, options.encoding, limits=None)
+    if left_out:
+        shared.note(f"{len(left_out):,} files of other formats are left out ({', '.join(left_out[:3])}).")
     report = corpus.report
     if report.bad_count:
         first = "; ".join(f"row {row.row}: {row.reason}" for row in report.bad_rows[:3])
@@ -36,9 +48,15 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     backend = shared.load(options)
     embed_options = shared.embed_options(backend, options, "document")
     from components.retrieval.index.build import build_index
+    from components.retrieval.index.unfinished import Embed, embed_here
 
+    embed: Embed = embed_here
+    if options.engine == "ray":
+        from components.distributed.embedding import embed_on_ray
+
+        embed = partial(embed_on_ray, address=options.address)
     with shared.progress_bar(f"Embedding {corpus.name}") as report_progress:
-        index = build_index(backend, corpus, options.out, embed_options, options.dtype, report_progress)
+        index = build_index(backend, corpus, options.out, embed_options, options.dtype, report_progress, embed=embed)
     info = index.info
     size = index.nbytes
     shared.note(

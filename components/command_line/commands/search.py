@@ -22,6 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="the text to search for")
     parser.add_argument("-k", type=int, default=10, help="how many hits (default: 10)")
     add_ranking(parser)
+    parser.add_argument(
+        "--engine",
+        default="exact",
+        help="exact (default); usearch for a graph beside the index, which is built when it is first asked for; or milvus. "
+        "Both need requirements-scale.txt, and may miss some hits",
+    )
+    parser.add_argument(
+        "--address", metavar="PATH_OR_URI", help="where Milvus is: a file ending in .db, or http://host:19530"
+    )
 
 
 def add_ranking(parser: argparse.ArgumentParser) -> None:
@@ -58,12 +67,18 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "Correct the query or k.",
         )
     from components.model.backend import Backend
+    from components.retrieval.engines.contract import StoredVectors
+    from components.retrieval.engines.opening import check_engine, open_engine
     from components.retrieval.search.exact import tie_note
     from components.retrieval.search.query import query_vectors
 
+    check_engine(options.engine, options.address)  # before the model is loaded
     backend = Backend.load(index.info.model)
     vectors = query_vectors(backend, [options.query], index.info)
-    hits = index.engine(layer, pooling).search(vectors[layer, pooling], options.k, options.similarity)
+    with shared.progress_bar(f"Preparing {options.engine}", " vectors") as progress:
+        stored = StoredVectors.of_index(index, layer, pooling)
+        engine = open_engine(options.engine, stored, options.similarity, options.address, progress)
+    hits = engine.search(vectors[layer, pooling], options.k, options.similarity)
     results = [
         {
             "rank": rank,
@@ -77,7 +92,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         for hit in results:
             shared.say(f"{hit['rank']:>4}  {hit['score']:.4f}  {hit['index']:>8}  {hit['text']}")
     tied, shown = int(hits.tied[0]), int(hits.tied_shown[0])
-    if note := tie_note(tied, shown):
+    if note := tie_note(tied, shown, at_least=not engine.facts.exact):
         shared.note(note)
     return {
         "query": options.query,
@@ -85,6 +100,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "layer": layer,
         "pooling": pooling,
         "similarity": options.similarity,
+        "engine": engine.facts.name,
         "tied_with_last": tied,  # sentences of the index with the score of the last result, itself included
         "tied_shown": shown,  # how many of them are among the results
         "results": results,

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, get_args
 
@@ -28,11 +28,12 @@ import torch
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
-from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model import loading
+from components.model.elsewhere import Elsewhere
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
-from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions, Precision, Resolved
+from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions, EmbedReport, Precision, Resolved
 from components.model.files.sentence_config import Role, prompt_for
 from components.model.loaded import LoadedModel
 from components.model.trace import Pooling
@@ -43,6 +44,7 @@ Item = TypeVar("Item")  # what a batch consists of: the ids of a sentence, for e
 
 CPU_TOKENS = 3072  # per batch: large enough for the chip's matrix units, small enough for its caches
 GPU_TOKENS = 65_536
+TEXTS_PER_PIECE = 256  # that another process computes at once: progress and Stop come between two pieces
 BULK_TOKENS = 1024  # batches of at least this size use a packed copy of the model's weights
 SHORT_WIDTH = 96  # tokens: up to this length plain matrix products are faster on a CPU than the fused attention
 MIN_SPEEDUP = 1.25  # bfloat16 must be this much faster to be chosen
@@ -50,14 +52,6 @@ log = logging.getLogger(__name__)
 # Every batch has another shape, and oneDNN keeps its preparations for the last 1,024 shapes, each with a copy of the
 # weights: over a gigabyte after 36,000 sentences, and slower than with few. It reads this variable when first used.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
-
-
-@dataclass(frozen=True)
-class EmbedReport:
-    """Counts of one run."""
-
-    tokens: int  # after truncation, special tokens included
-    truncated: int  # sentences that lost tokens
 
 
 class Embedder:
@@ -69,6 +63,7 @@ class Embedder:
         self._head_layers: torch.nn.Module | None = None  # on the model's device, created when first needed
         self._trials: dict[Resolved, tuple[float, bool]] | None = None
         self._token_budget = GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS
+        self.elsewhere: Elsewhere | None = None  # another process that computes, where there is one
 
     def options(
         self,
@@ -158,6 +153,9 @@ class Embedder:
         is true before a batch; errors of `sink` are passed on. `forward` computes the vectors of a batch.
         """
 
+        if forward is None and self.elsewhere is not None and self.elsewhere.is_there:
+            return self._stream_elsewhere(self.elsewhere, texts, options, sink, token_budget, progress, is_cancelled)
+
         def vectors_of(ids: Sequence[Sequence[int]]) -> Float32:
             return (forward or self._forward)(ids, options)
 
@@ -172,6 +170,54 @@ class Embedder:
                 done += len(rows)
                 tokens += sum(lengths[row] for row in rows)
                 progress(done, len(texts))
+        return EmbedReport(tokens, truncated)
+
+    def collect(
+        self,
+        texts: Sequence[str],
+        options: EmbedOptions,
+        token_budget: int | None = None,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> tuple[Float32, EmbedReport]:
+        """As `stream`, with all vectors in one array, float32 [layer, pooling, text, dim]."""
+        size = self.model.vector_size(options.poolings)
+        result = np.empty((len(options.layers), len(options.poolings), len(texts), size), np.float32)
+
+        def keep(rows: Int64, vectors: Float32) -> None:
+            result[:, :, rows] = vectors
+
+        return result, self.stream(texts, options, keep, token_budget, progress, is_cancelled)
+
+    def _stream_elsewhere(
+        self,
+        elsewhere: Elsewhere,
+        texts: Sequence[str],
+        options: EmbedOptions,
+        sink: Sink,
+        token_budget: int | None,
+        progress: ReportProgress,
+        is_cancelled: IsCancelled,
+    ) -> EmbedReport:
+        """`stream` by another process, in pieces; pieces that it does not take are computed here."""
+        tokens = truncated = 0
+        for start in range(0, len(texts), TEXTS_PER_PIECE):
+            if is_cancelled():
+                raise Cancelled
+            piece = texts[start : start + TEXTS_PER_PIECE]
+            answer = elsewhere.embed(piece, options)
+            if answer is None:
+
+                def shifted(rows: Int64, vectors: Float32, start: int = start) -> None:
+                    sink(rows + start, vectors)
+
+                here = part_of(progress, start, len(texts))
+                report = self.stream(piece, options, shifted, token_budget, here, is_cancelled, self._forward)
+            else:
+                vectors, report = answer
+                sink(np.arange(start, start + len(piece)), vectors)
+                progress(start + len(piece), len(texts))
+            tokens, truncated = tokens + report.tokens, truncated + report.truncated
         return EmbedReport(tokens, truncated)
 
     def in_batches(

@@ -23,3 +23,11 @@ class EmbedOptions:
     max_length: int  # tokens
     precision: Resolved
     prompt: str = ""  # put before each text
+
+
+@dataclass(frozen=True)
+class EmbedReport:
+    """Counts of one run."""
+
+    tokens: int  # after truncation, special tokens included
+    truncated: int  # sentences that lost tokens

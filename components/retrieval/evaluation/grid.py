@@ -37,17 +37,21 @@ def retrieval_runs(
     query_options: EmbedOptions | None = None,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    embed_into: Callable[..., object] | None = None,
 ) -> Iterator[tuple[int, Pooling, Ranks]]:
     """Layer, pooling and ranks of each run: one for each layer and pooling of the options.
 
     `rank(query_vectors [query, dim], document_vectors [document, dim], is_cancelled=)` is `gold_ranks`, or
-    `vector_relevant_ranks` with its grades. `progress(done, total)` counts embedded texts. Raises Cancelled.
+    `vector_relevant_ranks` with its grades. `embed_into` embeds as `Backend.embed_into`, the default, does.
+    `progress(done, total)` counts embedded texts. Raises Cancelled.
     """
     total = len(documents) + len(queries)
     with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as name:
         sides = ((documents, options, 0), (queries, query_options or options, len(documents)))
         document_grid, query_grid = (
-            _embed_grid(backend, texts, own_options, Path(name), part_of(progress, before, total), is_cancelled)
+            _embed_grid(
+                backend, texts, own_options, Path(name), part_of(progress, before, total), is_cancelled, embed_into
+            )
             for texts, own_options, before in sides
         )
         for layer, pooling in document_grid.cells:
@@ -62,12 +66,24 @@ def _embed_grid(
     folder: Path,
     progress: ReportProgress,
     is_cancelled: IsCancelled,
+    embed_into: Callable[..., object] | None,
 ) -> LayerGrid:
     """Vectors [layer, pooling, text, dim], float32: in memory, or above 512 MB in a file of the folder."""
     shape = (len(options.layers), len(options.poolings), len(texts), backend.vector_size(options.poolings))
     if 4 * int(np.prod(shape)) <= IN_MEMORY:
-        vectors = backend.embed(texts, options=options, progress=progress, is_cancelled=is_cancelled)
-        return LayerGrid(options.layers, options.poolings, vectors)
+        grid: Any = np.empty(shape, np.float32)
+    else:
+        grid = _grid_file(shape, folder)
+
+    def keep(rows: Int64, vectors: Float32) -> None:
+        grid[:, :, rows] = vectors
+
+    (embed_into or backend.embed_into)(texts, options, keep, progress=progress, is_cancelled=is_cancelled)
+    return LayerGrid(options.layers, options.poolings, grid)
+
+
+def _grid_file(shape: tuple[int, ...], folder: Path) -> Any:
+    """An array of this shape in a new file of the folder. Raises InputError without enough space."""
     path = folder / f"{len(list(folder.iterdir()))}.npy"
     try:
         reserve_array(path, shape, np.float32)
@@ -77,10 +93,4 @@ def _embed_grid(
             "That much free space is needed.",
             "Choose fewer layers or poolings, or set TMPDIR to a folder on a larger disk.",
         ) from problem
-    grid: Any = np.lib.format.open_memmap(path, mode="r+")
-
-    def keep(rows: Int64, vectors: Float32) -> None:
-        grid[:, :, rows] = vectors
-
-    backend.embed_into(texts, options, keep, progress=progress, is_cancelled=is_cancelled)
-    return LayerGrid(options.layers, options.poolings, grid)
+    return np.lib.format.open_memmap(path, mode="r+")

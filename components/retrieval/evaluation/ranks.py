@@ -21,7 +21,7 @@ from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
 TIED = 1e-6  # scores of one pair each, by words or by a cross-encoder: equal if they differ by less, or by this share
-_QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB
+QUERIES_PER_BLOCK, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB
 _FEW = 0.02  # share of a block up to which its pairs are compared one by one
 
 
@@ -51,13 +51,13 @@ def gold_ranks(
     longest = None if cosine else _longest(documents)
     directions = float32_directions(documents, longest)
     ranks = np.empty(len(queries), np.int64)
-    for start in range(0, len(queries), _QUERIES):
+    for start in range(0, len(queries), QUERIES_PER_BLOCK):
         if is_cancelled():
             raise Cancelled
-        rows = slice(start, start + _QUERIES)
+        rows = slice(start, start + QUERIES_PER_BLOCK)
         ranks[rows] = _ranks_of(np.asarray(queries[rows], np.float32), directions, documents, gold[rows], longest)
         if progress is not None:
-            progress(min(start + _QUERIES, len(queries)), len(queries))
+            progress(min(start + QUERIES_PER_BLOCK, len(queries)), len(queries))
     return ranks
 
 

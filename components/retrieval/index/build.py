@@ -3,7 +3,8 @@
 The folder grows as `NAME.part`. Its vector files have their final size from the start, so that a full disk is noticed at
 once. After each block (4,096 sentences) the vectors are flushed, and then a small record says how many blocks are done: a
 build that was killed or cancelled continues after the last complete block and writes the same bytes as without the
-interruption, since the batches are the same. A lock file lets only one process build an index.
+interruption, since the batches are the same (components.retrieval.index.unfinished). A lock file lets only one process build
+an index.
 """
 
 from __future__ import annotations
@@ -19,24 +20,23 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from filelock import FileLock, Timeout
 
-from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.folders import write_json
-from components.jobs import IsCancelled, ReportProgress, part_of
+from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions
 from components.model.files.published import read_json
 from components.retrieval.corpora.texts import Texts, write_texts
 from components.retrieval.index import folder as index_folder
 from components.retrieval.index.folder import DType, IndexInfo, VectorIndex, norm_file, open_index, vector_file
+from components.retrieval.index.unfinished import DONE, Embed, UnfinishedVectors, embed_here
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
-JOB, DONE = "job.json", "done.json"
+JOB = "job.json"
 
 
 def needed_bytes(sentences: int, dim: int, options: EmbedOptions, dtype: DType) -> int:
@@ -91,11 +91,14 @@ def build_index(
     dtype: str = "auto",
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    embed: Embed = embed_here,
+    sentences_per_block: int = SENTENCES_PER_BLOCK,
 ) -> VectorIndex:
     """Embed a corpus into a folder, continue an unfinished build, or open the index that is already there.
 
-    `progress(done, total)` counts sentences. Raises InputError for a folder with other content, for a full disk, or
-    while another process builds the same index. After Cancelled the build can be continued.
+    `embed` computes the vectors: in this process, or as components.distributed.embedding does. An unfinished build goes on
+    with any of them. `progress(done, total)` counts sentences. Raises InputError for a folder with other content, for a full
+    disk, or while another process builds the same index. After Cancelled the build can be continued.
     """
     info = planned(backend, corpus, options, dtype)
     try:
@@ -108,7 +111,7 @@ def build_index(
         ) from problem
     try:
         folder = Path(os.path.abspath(folder))  # without "..", whose lock file would have no place
-        return built(backend, corpus, folder, info, progress, is_cancelled)
+        return built(backend, corpus, folder, info, progress, is_cancelled, embed, sentences_per_block)
     except Timeout as problem:
         raise InputError(
             f"Another process is building {folder}.",
@@ -132,6 +135,8 @@ def built(
     info: IndexInfo,
     progress: ReportProgress,
     is_cancelled: IsCancelled,
+    embed: Embed = embed_here,
+    sentences_per_block: int = SENTENCES_PER_BLOCK,
 ) -> VectorIndex:
     """`build_index` of what is planned, for callers who have a folder of their own.
 
@@ -149,8 +154,10 @@ def built(
         except BaseException:  # nothing was begun here
             Path(lock.lock_file).unlink(missing_ok=True)
             raise
-        tokens, truncated = _embed(part, backend, corpus.texts, info, progress, is_cancelled)
-        info = replace(info, tokens=tokens, truncated=truncated, versions=versions())
+        vectors = UnfinishedVectors(part, info, sentences_per_block)
+        embed(backend, corpus.texts, vectors, progress, is_cancelled)
+        info = replace(info, tokens=vectors.tokens, truncated=vectors.truncated, versions=versions())
+        del vectors  # Windows moves no folder while its files are mapped into memory
         index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
         part.rename(folder)
         for name in (JOB, DONE):  # after the move: a build killed in between leaves a complete index
@@ -206,52 +213,6 @@ def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
     except OSError:
         shutil.rmtree(part, ignore_errors=True)
         raise
-
-
-def _embed(
-    part: Path,
-    backend: Backend,
-    texts: Sequence[str],
-    info: IndexInfo,
-    progress: ReportProgress,
-    is_cancelled: IsCancelled,
-) -> tuple[int, int]:
-    """Embed the remaining blocks; the numbers of tokens and of truncated sentences in all blocks."""
-    record = _read(part / DONE)
-    blocks, tokens, truncated = (int(record.get(name, 0)) for name in ("blocks", "tokens", "truncated"))
-    cells = list(product(info.options.layers, info.options.poolings))
-    vectors = [np.load(part / vector_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
-    norms = [np.load(part / norm_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
-    progress(min(blocks * SENTENCES_PER_BLOCK, len(texts)), len(texts))
-    for start in range(blocks * SENTENCES_PER_BLOCK, len(texts), SENTENCES_PER_BLOCK):
-
-        def keep(rows: Int64, vectors_of_rows: Float32, start: int = start) -> None:
-            flat = vectors_of_rows.reshape(-1, *vectors_of_rows.shape[2:])  # [cell, sentence, dim]
-            for number, values in enumerate(flat):
-                with np.errstate(over="ignore"):  # a number that float16 cannot hold is refused below
-                    stored = values.astype(info.dtype)
-                vectors[number][start + rows] = stored
-                lengths = np.linalg.norm(stored.astype(np.float32), axis=1)
-                if not np.isfinite(lengths).all():
-                    raise InputError(
-                        f"A vector has a number too large for {info.dtype}.",
-                        "All numbers must be small enough for the index to store.",
-                        "Use --dtype float32, or another model.",
-                    )
-                norms[number][start + rows] = lengths
-
-        report = backend.embed_into(
-            texts[start : start + SENTENCES_PER_BLOCK],
-            info.options,
-            keep,
-            progress=part_of(progress, start, len(texts)),
-            is_cancelled=is_cancelled,
-        )
-        for array in (*vectors, *norms):
-            array.flush()
-        blocks, tokens, truncated = blocks + 1, tokens + report.tokens, truncated + report.truncated
-        write_json(part / DONE, {"blocks": blocks, "tokens": tokens, "truncated": truncated})
-    return tokens, truncated
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -25,8 +25,9 @@ from components.jobs import RETRY_SECONDS, Cancelled, IsCancelled, Job, Jobs, La
 from components.model.embedding.disk import private_folder
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
-from components.retrieval.index.build import DONE, built, lock_of, planned
+from components.retrieval.index.build import built, lock_of, planned
 from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest
+from components.retrieval.index.unfinished import DONE
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -239,9 +240,12 @@ def _is_usable(stored: IndexInfo, wanted: IndexInfo, dtype: str) -> bool:
 
 
 def _size(folder: Path) -> int:
+    total = 0
     with suppress(OSError):  # removed in the meantime
-        return sum(path.stat().st_size for path in folder.iterdir())
-    return 0
+        for path in folder.iterdir():
+            with suppress(FileNotFoundError):  # as files of graphs that are being built are
+                total += path.stat().st_size
+    return total
 
 
 def _last_used(folder: Path) -> float:

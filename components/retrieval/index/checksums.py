@@ -34,6 +34,11 @@ def checksum_of(path: Path) -> Checksum:
     return Checksum(_whole(path), _sample(path) if path.stat().st_size > SAMPLED_BYTES else None)
 
 
+def sample_of(path: Path) -> str:
+    """A checksum that is read quickly: of the whole file, or of samples of a large one."""
+    return _sample(path) if path.stat().st_size > SAMPLED_BYTES else _whole(path)
+
+
 def checksum_of_json(content: Any) -> str:
     """SHA-256 of a JSON value in hexadecimal digits, whatever the order of its keys and its spaces."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -21,6 +21,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
@@ -86,7 +87,11 @@ class VectorIndex:
 
     @property
     def nbytes(self) -> int:
-        return sum(path.stat().st_size for path in self.folder.iterdir())
+        total = 0
+        for path in self.folder.iterdir():
+            with suppress(FileNotFoundError):  # a graph that is being built beside the vectors has just got its name
+                total += path.stat().st_size
+        return total
 
     def engine(self, layer: int, pooling: Pooling) -> ExactSearch:
         """The search over the vectors of a layer and pooling. Raises InputError for one that is not stored."""

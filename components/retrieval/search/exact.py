@@ -56,7 +56,7 @@ class ExactSearch:
         if query.shape != self.vectors.shape[1:]:
             raise ValueError(f"a query of {self.vectors.shape[1]} numbers was expected, not of shape {query.shape}")
         products = self._products(query)
-        if _checked(similarity) == "dot":
+        if checked_similarity(similarity) == "dot":
             return products
         return _divided(products, self.norms * np.float32(np.linalg.norm(query)))
 
@@ -76,7 +76,7 @@ class ExactSearch:
         for start in range(0, len(queries), step):
             rows = slice(start, start + step)
             scores = self._products(queries[rows])  # [query, sentence]
-            if _checked(similarity) == "cosine":
+            if checked_similarity(similarity) == "cosine":
                 scores = _divided(scores, lengths[rows, None] * self.norms[None])
             found += [self.hits_of(query, own, k, similarity) for query, own in zip(queries[rows], scores, strict=True)]
         if not found:
@@ -102,6 +102,27 @@ class ExactSearch:
             raise not_finite()
         least = float(np.partition(scores, len(scores) - k)[len(scores) - k])
         candidates = np.flatnonzero(scores >= np.float32(least - NEAR * size))
+        return self._settled(query, candidates, k, similarity, size)
+
+    def among(self, query: Float32, candidates: Int64, k: int, similarity: Similarity = "cosine") -> Hits:
+        """The k best of some candidates [candidate] for one query [dim], with their scores in float64.
+
+        It is what an engine that only finds candidates ends with. Ties are counted among the candidates. Raises InputError
+        as `search` does.
+        """
+        query = np.ascontiguousarray(query, np.float32)
+        candidates = np.unique(np.asarray(candidates, np.int64))
+        if not np.isfinite(query).all() or not np.isfinite(self.norms[candidates]).all():
+            raise not_finite()
+        k, size = min(k, len(candidates)), 1.0
+        if k == 0:
+            return Hits(np.empty((1, 0), np.int64), np.empty((1, 0)), np.zeros(1, np.int64), np.zeros(1, np.int64))
+        if checked_similarity(similarity) == "dot":
+            size = float(np.linalg.norm(query)) * float(self.norms.max()) or 1.0
+        return self._settled(query, candidates, k, similarity, size)
+
+    def _settled(self, query: Float32, candidates: Int64, k: int, similarity: Similarity, size: float) -> Hits:
+        """The k best candidates, which ascend, in float64; scores are equal if they differ by less than SAME of `size`."""
         exact = self._exact(query, candidates, similarity)
         order = np.argsort(-exact, kind="stable")
         # A tie continues as long as each score equals the one before it.
@@ -135,13 +156,16 @@ class ExactSearch:
         return products
 
 
-def tie_note(tied: int, shown: int) -> str:
-    """What to say when more sentences have the score of the last hit than are shown; empty if there are none."""
+def tie_note(tied: int, shown: int, at_least: bool = False) -> str:
+    """What to say when more sentences have the score of the last hit than are shown; empty if there are none.
+
+    `at_least`: not every sentence was compared, so that there may be more.
+    """
     if tied <= shown:
         return ""
     return (
-        f"{tied:,} sentences have the same score as the last hit, and {shown} of them are shown. They are in the order of "
-        "the corpus: which of them are shown, and in which order, means nothing."
+        f"{'At least ' if at_least else ''}{tied:,} sentences have the same score as the last hit, and {shown} of them are "
+        "shown. They are in the order of the corpus: which of them are shown, and in which order, means nothing."
     )
 
 
@@ -195,7 +219,8 @@ def _divided(products: np.ndarray, lengths: np.ndarray) -> Float32:
     return cosines
 
 
-def _checked(similarity: str) -> Similarity:
+def checked_similarity(similarity: str) -> Similarity:
+    """A similarity by its name. Raises InputError for another name."""
     if similarity not in SIMILARITIES:
         raise InputError(
             f"The similarity {similarity!r} is not available.",

@@ -8,14 +8,14 @@ from dashboard import navigation
 from dashboard.jobs import progress
 from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import messages
-from dashboard.views.evaluate import choices, compare, graded, grid, kinds, lab, sts
+from dashboard.views.evaluate import approximation, choices, compare, graded, grid, kinds, lab, sts
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
 VIEWS = {
     "grid": navigation.View(
-        "Layers and poolings",
+        "Layers",
         "Which layer and pooling retrieve best?",
         "Share of queries whose correct answer each layer and pooling ranks first.",
         without_blocks=(
@@ -24,12 +24,12 @@ VIEWS = {
         ),
     ),
     "compare": navigation.View(
-        "Compare runs",
+        "Compare",
         "Which run is better, and on which queries?",
         "Differences with intervals, and the queries on which runs disagree.",
     ),
     "kinds": navigation.View(
-        "Two kinds of search",
+        "Kinds of search",
         "Questions or paraphrases: what does a run find better?",
         "Asymmetric search finds the answer to a question. Symmetric search finds another sentence with the same meaning.",
     ),
@@ -39,7 +39,7 @@ VIEWS = {
         "Each query has several correct answers. A grade says how relevant each is: 2 is better than 1, and 0 is not relevant.",
     ),
     "similarity": navigation.View(
-        "Sentence similarity",
+        "Similarity",
         "Do cosines agree with people?",
         "People scored how similar pairs of sentences are. Do the cosines order the pairs in the same way?",
     ),
@@ -48,6 +48,11 @@ VIEWS = {
         "What do other ways of pooling change?",
         "How tokens become one vector (columns), and what is done to it then (rows): which finds most correct answers?",
         "blocks",
+    ),
+    "approximation": navigation.View(
+        "Approximation",
+        "What does approximation lose?",
+        "Smaller vectors and graphs search large collections faster. How many of the 10 nearest sentences do they still find?",
     ),
     "pairs": navigation.View(
         "Data",
@@ -62,6 +67,7 @@ DRAW = {
     "graded": graded.relevance,
     "similarity": sts.similarity,
     "lab": lab.lab,
+    "approximation": approximation.approximation,
     "pairs": choices.data,
 }
 

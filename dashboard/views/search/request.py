@@ -36,6 +36,7 @@ class SearchRequest:
     layer: int | None  # None: the last one
     pooling: Pooling | None  # None: the model's own
     explained: int | None  # the number of the sentence that is explained
+    engine: str = "exact"  # of the first ranking
 
     @classmethod
     def of_session(cls, backend: Backend, corpus: Corpus) -> SearchRequest:
@@ -51,6 +52,7 @@ class SearchRequest:
             layer=state.get("layer"),
             pooling=state.get("pooling"),
             explained=state.get("why"),
+            engine=state.get("engine"),
         )
 
     def by(self, backend: Backend) -> SearchRequest:

@@ -22,7 +22,7 @@ from components.snippets import search as snippets
 from components.snippets.code import UNWRITTEN, NoCode
 from dashboard import caching, state
 from dashboard.corpora import current, marks
-from dashboard.jobs import rankers, reranking
+from dashboard.jobs import rankers, reranking, search_engines
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.wording import (
     INCLUDED_CROSS_ENCODER,
@@ -106,6 +106,7 @@ class Ranked:
     calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
     code: Snippet | NoCode = UNWRITTEN
     code_of_all: Snippet | NoCode = UNWRITTEN  # of the scores of all sentences
+    hits_only: bool = False  # whether only the hits have scores, and not every sentence was compared
     note: str = ""  # what it is, where that is not the usual note; {count} stands for the sentences it ranks
 
     def share(self, row: int) -> float | None:
@@ -135,7 +136,12 @@ def results(request: SearchRequest, panel: DeltaGenerator) -> None:
             st.warning(
                 "The model's vocabulary has no piece of this query, so its vector, and these hits, say nothing about it."
             )
-        rankings.append(_by_vectors(request, index, layer, pooling, request.similarity))
+        if request.engine == "exact":
+            rankings.append(_by_vectors(request, index, layer, pooling, request.similarity))
+        elif (found := _by_engine(request, index, layer, pooling)) is not None:
+            rankings.append(found)
+        else:
+            return
     of_splade = splade.ranker(request) if request.compare_with == "splade" else None
     max_sim_by = _of_token_vectors(request)
     comparison = _comparison(request, index, panel, max_sim_by) if of_splade is None else _by_splade(request, of_splade)
@@ -158,7 +164,7 @@ def results(request: SearchRequest, panel: DeltaGenerator) -> None:
     why.notes()
     judging.precision([(ranked.title, ranked.first_ten) for ranked in rankings], request)
     for number, ranked in enumerate(rankings):
-        if len(ranked.best):
+        if len(ranked.best) and not ranked.hits_only:
             _spread(ranked, request.corpus, number)
 
 
@@ -197,9 +203,28 @@ def query_controls() -> DeltaGenerator:
             "Two rankings without their names and scores: people vote for the better list, query by query.",
             disabled=state.get("compare_with") == "none",
         )
+        _engine()
         if state.get("compare_with") in reranking.STAGE_NAMES:
             controls.number("reranked_hits", "Candidates (re-ranked)", 10, reranking.MOST_CANDIDATES, 100)
     return panel
+
+
+def _engine() -> None:
+    """The choice of the engine, where there are several."""
+    offered = search_engines.offered()
+    if state.get("engine") not in offered:
+        name = search_engines.NAMES[state.get("engine")]
+        state.refuse(
+            "engine", "exact", f"The search engine “{name}” is not available here; every sentence is compared."
+        )
+    if len(offered) > 1:
+        controls.pick(
+            "engine",
+            "Search engine",
+            offered,
+            "“Exact” compares the query with every sentence. The others are faster for large collections and may miss some "
+            "hits: “Evaluate”, “Approximation” shows how many.",
+        )
 
 
 def _choose_query(query: str) -> None:
@@ -260,6 +285,37 @@ def _by_vectors(
         caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
         snippets.hits(code, [request.query], request.k, similarity),
         snippets.all_scores(code, request.query, similarity),
+    )
+
+
+def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling) -> Ranked | None:
+    """The hits that an approximate engine finds; None while it is built, with the progress drawn."""
+    similarity = request.similarity
+    engine = search_engines.ready(index, layer, pooling, similarity, request.engine)
+    if engine is None:
+        return None
+    query = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
+    hits = engine.search(query, request.k, similarity)
+    ten = hits if request.k >= 10 else engine.search(query, 10, similarity)  # the first ten of more are the same
+    scores = np.full(len(request.corpus), np.nan)
+    scores[ten.indices[0]], scores[hits.indices[0]] = ten.scores[0], hits.scores[0]
+    name = search_engines.NAMES[request.engine]
+    as_percentiles = state.get("percentiles") and similarity == "cosine"
+    code = NoCode(
+        f"Python code is given for the exact search only: `python -m components search --engine {request.engine}`."
+    )
+    return Ranked(
+        f"Layer {layer}, {POOLING_NAMES[pooling]}, {SIMILARITY_NAMES[similarity].lower()}, {name}",
+        similarity,
+        scores,
+        hits.indices[0],
+        ten.indices[0][:10],
+        int(hits.tied[0]),
+        int(hits.tied_shown[0]),
+        caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
+        code,
+        code,
+        hits_only=True,
     )
 
 
@@ -412,7 +468,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 shared = "piece" if request.compare_with == "splade" else "word"
                 st.info(f"No sentence shares a {shared} with the query.")
                 continue
-            if note := tie_note(ranked.tied, ranked.tied_shown):
+            if note := tie_note(ranked.tied, ranked.tied_shown, at_least=ranked.hits_only):
                 st.warning(note)
             hit_list(
                 hits,

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.command_line.commands import cache
+from components.command_line.commands.operating import cache
 from components.command_line.options import visible
 from components.command_line.program import main
 from tests.components.command_line.in_process import run
@@ -82,6 +82,38 @@ def test_search_gives_the_exact_ranking(folder, embedded):
     assert [hit["rank"] for hit in results] == [1, 2, 3]
     assert [hit["text"] for hit in results] == [TEXTS[at] for at in order]
     np.testing.assert_allclose([hit["score"] for hit in results], cosines[order], atol=1e-4)
+
+
+def test_search_by_other_engines_finds_the_same(folder):
+    """usearch builds its graph once, with a bar; Milvus Lite keeps a file."""
+    query = ("search", str(folder / "idx"), "a volcano erupts", "-k", "3", "--json", "-")
+    exact = json.loads(run(*query).stdout)
+    assert exact["engine"] == "exact"
+    by_graph, again = (run(*query, "--engine", "usearch") for _ in range(2))
+    assert by_graph.returncode == 0, by_graph.stderr
+    assert "Preparing usearch: 100%" in by_graph.stderr
+    assert "Preparing" not in again.stderr
+    by_milvus = run(*query, "--engine", "milvus", "--address", str(folder / "vectors.db"))
+    assert by_milvus.returncode == 0, by_milvus.stderr
+    for done, name in ((by_graph, "usearch"), (again, "usearch"), (by_milvus, "milvus")):
+        found = json.loads(done.stdout)
+        assert (found["engine"], found["results"]) == (name, exact["results"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--engine", "faiss"), "The engines are exact, usearch, milvus."),
+        (("--engine", "milvus"), "needs an address"),
+        (("--engine", "milvus", "--address", "http://name:secret@host"), "none may hold a secret"),
+        (("--engine", "usearch", "--address", "a.db"), "has no address"),
+    ],
+)
+def test_search_refuses_other_engines(folder, arguments, said):
+    done = run("search", str(folder / "idx"), "bank", *arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+    assert "secret@" not in done.stderr
 
 
 def test_search_by_layer_pooling_and_dot_product_as_a_table(folder, embedded):

@@ -14,8 +14,9 @@ import torch
 from transformers import AutoModel, AutoTokenizer, BertForMaskedLM, BertModel
 
 from components.errors import InputError, ModelError
-from components.model.backend import Backend, TraceOptions
+from components.model.backend import Backend
 from components.model.store import TraceStore
+from components.model.trace import TraceOptions
 from tests import tiny
 
 MODELS = ("embedded", *tiny.ARCHITECTURES)

@@ -14,10 +14,11 @@ from transformers import EuroBertConfig, EuroBertModel
 from components.errors import InputError
 from components.model import inside as inside_module
 from components.model.architecture.record import modules_of
-from components.model.backend import Backend, TraceOptions
+from components.model.backend import Backend
 from components.model.catalog import ModelSpec
 from components.model.inside import InsideBlocks, size_in_bytes
 from components.model.store import TraceStore
+from components.model.trace import TraceOptions
 from tests import tiny
 
 MODELS = ("embedded", *tiny.ARCHITECTURES)

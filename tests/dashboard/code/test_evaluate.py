@@ -113,3 +113,17 @@ def test_the_lab(open_page: Open, run: Run, corpus: str, few_texts: None) -> Non
     same(np.sort([row[3] for row in values]), np.sort(z(app, "lab_recall").ravel()), 1e-3)
     same(np.sort([row[4] for row in values]), np.sort(z(app, "lab_spearman").ravel()), 1e-5)
     assert "sweep_recall" not in codes(app)
+
+
+def test_approximation(open_page: Open, run: Run) -> None:
+    app = settled(open_page("evaluate", view="approximation"))
+    values = run(codes(app)["approximation"].snippet)["values"]
+    drawn = [
+        (float(size), float(recall))
+        for trace in figure(app, "approximation")["data"]
+        if trace["name"] != "exact"
+        for size, recall in zip(trace["x"], trace["y"], strict=True)
+    ]
+    assert len(values) == 11
+    # The code embeds one layer alone, in other batches: a hit of 5,000 may change places.
+    same(np.array(list(values.values())), np.array(drawn), 0.2)

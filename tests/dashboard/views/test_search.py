@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
+from components import operator_settings
 from components.analysis.similarity import late_interaction
 from components.jobs import Cancelled
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.engines import graph
 from components.retrieval.search import lexical
 from components.retrieval.search.lexical import make_ranker
 from components.retrieval.search.paraphrases import most_similar_pairs
@@ -26,7 +27,7 @@ from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.views.search import batches
 from dashboard.views.search.request import SearchRequest
-from tests.dashboard.conftest import Open, figures, texts
+from tests.dashboard.conftest import Open, figures, settled, texts
 from tests.dashboard.test_pages import backend
 
 
@@ -57,18 +58,6 @@ def expected(vectors: np.ndarray, query: str, layer: int, pooling: str, dot: boo
 
 def rows_of(app: Any, number: int = 0) -> list[int]:
     return [row["index"] for row in hits(app, number)]
-
-
-def settled(app: AppTest) -> AppTest:
-    """The page once its corpus is prepared: read, and its words and tokens counted."""
-    for _ in range(20):
-        jobs = caching.preparations().under_way()
-        if not jobs:
-            return app.run()
-        for job in jobs:
-            assert job.finished.wait(60)
-        app.run()
-    raise AssertionError("it never ends")
 
 
 def test_counting_tokens_and_words_is_a_job_with_progress_and_stop(
@@ -376,7 +365,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(open_page: Open
     app.segmented_control(key="corpus_way").set_value("path").run()
     settled(app.text_input(key="corpus_path").set_value(str(path)).run())
     settled(app.button(key="use_corpus").click().run())
-    assert not app.error
+    assert not app.error, [error.value for error in app.error]
     assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "2,500"
     assert "1 of 2,501 rows could not be used" in [expander.label for expander in app.expander]
     assert "on disk" in texts(app)  # the costs stand there before anything runs
@@ -389,7 +378,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(open_page: Open
         app.run()
     app.segmented_control(key="w_search_view").set_value("results").run()
     app.text_input(key="w_query").set_value("a story about ships").run()
-    assert not app.error
+    assert not app.error, [error.value for error in app.error]
     assert len(hits(app)) == 10
     assert all("ships" in "".join(part["text"] for part in row["parts"]) for row in hits(app)[:5])
     assert "Layer 6" in texts(app)
@@ -463,7 +452,7 @@ def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(
 
 
 def test_lsa_is_called_an_approximation(open_page: Open, demo_vectors: np.ndarray) -> None:
-    shown = texts(open_page("search", vs="lsa"))
+    shown = texts(settled(open_page("search", vs="lsa")))
     assert "roughly the main directions in which words occur together" in shown
     assert "reduced to the main directions" not in shown
 
@@ -514,8 +503,8 @@ def test_the_first_line_names_the_corpus(open_page: Open, demo_vectors: np.ndarr
 def test_all_bad_values_of_a_link_are_one_notice(open_page: Open, demo_vectors: np.ndarray) -> None:
     app = open_page("search", k="0", sim="x", s=["a"] * 100)
     (notice,) = (item.value for item in app.warning if "was ignored" in item.value)
-    for key in ("k", "sim", "s"):  # `s` is of other pages
-        assert f"“{key}”" in notice
+    for value in ("number of hits \\(“k=0”", "similarity \\(“sim=x”", "sentences \\(“s=a, a"):  # `s` is of other pages
+        assert f"value for the {value}" in notice
 
 
 def test_a_notice_on_a_refused_layer_goes_when_another_is_chosen_in_any_way(
@@ -588,3 +577,36 @@ def test_percentiles_are_shares_of_the_corpus_own_pairs(open_page: Open, demo_ve
         assert row["bar"] == pytest.approx(share / 100, abs=6e-4)
     assert "all pairs among up to 1,000 sentences" in texts(app)
     assert open_page("search", pct="1", sim="dot").toggle(key="w_percentiles").disabled
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_the_graph_finds_what_the_exact_search_finds(
+    open_page: Open, demo_vectors: np.ndarray, similarity: str
+) -> None:
+    exact = open_page("search", q="volcano erupted", sim=similarity)
+    app = settled(open_page("search", q="volcano erupted", sim=similarity, eng="usearch"))
+    assert not app.exception
+    assert app.selectbox(key="w_engine").value == "usearch"
+    assert rows_of(app) == rows_of(exact)
+    assert [row["score"] for row in hits(app)] == [row["score"] for row in hits(exact)]
+    assert "cosine, HNSW graph" in texts(app) or "dot product, HNSW graph" in texts(app)
+    assert not figures(app)  # the other sentences have no scores
+    assert app.selectbox(key="w_engine").options == ["Exact", "HNSW graph (usearch)"]  # Milvus is the operator's
+
+
+def test_an_engine_that_is_not_there_is_refused(open_page: Open, demo_vectors: np.ndarray, monkeypatch) -> None:
+    monkeypatch.setattr(graph, "is_installed", lambda: False)
+    app = open_page("search", q="volcano erupted", eng="usearch")
+    assert "is not available here" in " ".join(item.value for item in app.warning) + texts(app)
+    assert not [box for box in app.selectbox if box.key == "w_engine"]
+    assert len(rows_of(app)) == 10
+    assert figures(app)
+
+
+def test_milvus_where_the_operator_names_it(open_page: Open, demo_vectors: np.ndarray, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv(operator_settings.MILVUS.variable, str(tmp_path / "vectors.db"))
+    exact = open_page("search", q="actor wins award")
+    app = settled(open_page("search", q="actor wins award", eng="milvus"))
+    assert not app.exception
+    assert rows_of(app) == rows_of(exact)
+    assert "Milvus" in texts(app)

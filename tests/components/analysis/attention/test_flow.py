@@ -4,7 +4,7 @@ import pytest
 from components.analysis.attention.flow import rollout, weighted_norms
 from components.analysis.attention.flow import summed_norms as summed_norms_of_block
 from components.analysis.attention.weights import of_sentence
-from components.model.backend import TraceOptions
+from components.model.trace import TraceOptions
 
 
 def random_attention(*shape: int, seed: int = 11) -> np.ndarray:

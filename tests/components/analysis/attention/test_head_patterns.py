@@ -7,8 +7,7 @@ import pytest
 from components.analysis.attention.head_patterns import MEANING, PATTERNS, HeadPatterns, RankedHead, score_heads
 from components.analysis.attention.weights import of_sentence
 from components.errors import InputError
-from components.model.backend import TraceOptions
-from components.model.trace import TokenizedSentence
+from components.model.trace import TokenizedSentence, TraceOptions
 from tests.components.analysis.handmade import sentence, words
 from tests.places import ASSETS
 

@@ -17,7 +17,7 @@ from components.analysis.attention.weights import (
     without_special,
 )
 from components.errors import InputError
-from components.model.backend import TraceOptions
+from components.model.trace import TraceOptions
 from tests.components.analysis.handmade import sentence, trace, words
 
 

@@ -158,7 +158,7 @@ def test_ranks_cannot_be_written_and_say_how_large_they_are(indexes):
 
 
 def test_progress_counts_queries_over_the_whole_grid(indexes, monkeypatch):
-    monkeypatch.setattr(ranks_module, "_QUERIES", 16)
+    monkeypatch.setattr(ranks_module, "QUERIES_PER_BLOCK", 16)
     told: list[tuple[int, int]] = []
     grid_ranks(*indexes, progress=lambda done, total: told.append((done, total)))
     expected = [cell * COUNT + done for cell in range(12) for done in (16, 32, 40)]

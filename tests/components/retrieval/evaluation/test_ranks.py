@@ -35,7 +35,7 @@ def test_ranks_worked_out_on_paper():
 @pytest.mark.parametrize("blocks", [(512, 8192), (7, 11)])
 @pytest.mark.parametrize("noise", [0.3, 3.0])
 def test_ranks_equal_brute_force(monkeypatch, blocks, noise):
-    monkeypatch.setattr(module, "_QUERIES", blocks[0])
+    monkeypatch.setattr(module, "QUERIES_PER_BLOCK", blocks[0])
     monkeypatch.setattr(module, "_DOCUMENTS", blocks[1])
     random = np.random.default_rng(1)
     documents = random.normal(size=(200, 16)).astype(np.float32) * random.uniform(0.1, 9, (200, 1)).astype(np.float32)
@@ -46,7 +46,7 @@ def test_ranks_equal_brute_force(monkeypatch, blocks, noise):
 
 @pytest.mark.parametrize("blocks", [(512, 8192), (4, 8)])
 def test_identical_vectors_count_against_the_query(monkeypatch, blocks):
-    monkeypatch.setattr(module, "_QUERIES", blocks[0])
+    monkeypatch.setattr(module, "QUERIES_PER_BLOCK", blocks[0])
     monkeypatch.setattr(module, "_DOCUMENTS", blocks[1])
     same = np.tile(np.random.default_rng(0).normal(size=16).astype(np.float32), (30, 1))
     assert (gold_ranks(same, same) == 30).all()  # last, although each is as near as can be
@@ -97,7 +97,7 @@ def test_dot_products_worked_out_on_paper():
 @pytest.mark.parametrize("noise", [0.3, 3.0])
 @pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
 def test_dot_product_ranks_equal_brute_force_at_any_size(monkeypatch, blocks, noise, size):
-    monkeypatch.setattr(module, "_QUERIES", blocks[0])
+    monkeypatch.setattr(module, "QUERIES_PER_BLOCK", blocks[0])
     monkeypatch.setattr(module, "_DOCUMENTS", blocks[1])
     random = np.random.default_rng(1)
     documents = random.normal(size=(200, 16)).astype(np.float32) * random.uniform(0.1, 9, (200, 1)).astype(np.float32)
@@ -119,7 +119,7 @@ def test_dot_products_of_unit_vectors_rank_as_cosines_do():
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("blocks", [(512, 8192), (4, 8)])
 def test_equal_dot_products_count_against_the_query(monkeypatch, blocks, size):
-    monkeypatch.setattr(module, "_QUERIES", blocks[0])
+    monkeypatch.setattr(module, "QUERIES_PER_BLOCK", blocks[0])
     monkeypatch.setattr(module, "_DOCUMENTS", blocks[1])
     same = size * np.tile(np.random.default_rng(0).normal(size=16).astype(np.float32), (30, 1))
     assert (gold_ranks(same, same, cosine=False) == 30).all()

@@ -32,6 +32,7 @@ from components.retrieval.index.cache import IndexCache, cache_folder, cache_lim
 from components.retrieval.index.folder import (
     MANIFEST,
     OWN_CHECKSUM,
+    VectorIndex,
     check_index,
     open_index,
     read_manifest,
@@ -821,3 +822,11 @@ def test_a_build_of_another_server_is_waited_for_and_serves(backend, options, tm
         assert not waiting.finished.is_set()
     wait(waiting)
     assert waiting.result.info.identity == wanted.identity
+
+
+def test_a_file_that_vanishes_does_not_count(tmp_path):
+    """As the files of a graph do that is being built: a link to nothing is listed too, and has no size."""
+    (tmp_path / "vectors").write_bytes(bytes(10))
+    (tmp_path / "graph.new").symlink_to(tmp_path / "gone")
+    index = VectorIndex(tmp_path, info=None, texts=None, columns={}, engines={})
+    assert index.nbytes == cache._size(tmp_path) == 10

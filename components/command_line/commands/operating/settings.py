@@ -11,6 +11,7 @@ from components.operator_settings import Found
 
 NAME = "settings"
 HELP = "list the operator's settings, their values, and where each value comes from"
+SECRET = "(set, not shown)"
 
 
 def add_arguments(_: argparse.ArgumentParser) -> None:
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 "section": row.setting.section,
                 "name": row.setting.name,
                 "variable": row.setting.variable,
-                "value": row.value,
+                "value": SECRET if row.setting.is_secret and row.value else row.value,
                 "source": row.source,
                 "default": row.setting.rule,
                 "meaning": row.setting.meaning,
@@ -61,4 +62,6 @@ def _shown(row: Found[Any]) -> str:
     """A value as the environment would write it; the rule where the default has no fixed value."""
     if row.source == "default":
         return row.setting.rule
+    if row.setting.is_secret:
+        return SECRET
     return ("1" if row.value else "0") if isinstance(row.value, bool) else str(row.value)

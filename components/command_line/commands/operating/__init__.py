@@ -1,0 +1,1 @@
+"""Commands of whoever runs a server or plans a large index."""

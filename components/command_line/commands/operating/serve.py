@@ -1,0 +1,37 @@
+"""`serve`: one model server for several dashboards, on a Ray cluster."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+
+from components.command_line import options as shared
+from components.model.catalog import EMBEDDED_KEY
+
+NAME = "serve"
+HELP = "compute passes for several dashboards on a Ray cluster (requirements-scale.txt)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--address", default="auto", help="the cluster: host:port, or auto for one that runs on this machine (default)"
+    )
+    parser.add_argument(
+        "--models",
+        default=EMBEDDED_KEY,
+        help="the models to serve, separated by commas (default: the included one); dashboards compute others themselves",
+    )
+    parser.add_argument(
+        "--gpus", type=float, default=0, help="GPUs to reserve for it (default: 0, it computes on the CPU)"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    from components.distributed.serving import serving
+
+    models = [name.strip() for name in options.models.split(",") if name.strip()]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # how services are stopped: it ends as Ctrl-C does
+    with serving(models, options.address, options.gpus):
+        shared.note(f"Serving {', '.join(models)}. Stop with Ctrl-C: dashboards then compute by themselves.")
+        threading.Event().wait()

@@ -1,0 +1,298 @@
+"""One model server for several dashboards: a Ray Serve application, and the dashboards' side of it.
+
+The server loads models once, where the accelerator is. Requests for traces that arrive within a few milliseconds are put
+into one pass (dynamic batching), up to the number of sentences that a page may show; requests with attentions or mask logits,
+whose size grows quickly, have a pass of their own. Vectors of a corpus cross in pieces, so that progress and Stop stay
+with the dashboard.
+
+Each dashboard loads its models too: words, tokens and whatever needs hooks or gradients are computed there. Where the server
+does not answer, or has another model or other weights, the dashboard computes everything itself and asks again later.
+
+What it does not do: keep strangers out. Ray's own token does that (RAY_AUTH_TOKEN, the same for all); whoever has it can run
+programs on the cluster, so that its address belongs into a network of your own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from components.arrays import Float32
+from components.distributed.cluster import connected
+from components.errors import InputError, UserError, first_line
+from components.jobs import RETRY_SECONDS
+from components.model.backend import Backend
+from components.model.elsewhere import part_of_trace
+from components.model.embedding.options import EmbedOptions, EmbedReport
+from components.model.tokenization import MAX_SENTENCES
+from components.model.trace import Trace, TraceOptions
+
+if TYPE_CHECKING:
+    from ray.serve.handle import DeploymentHandle
+
+APPLICATION = "bert-internals"
+BATCH_SECONDS = 0.004  # a request waits so long for others
+UNANSWERED = "The model server at %s does not answer: %s. This process computes."
+# The longest a dashboard waits before it computes itself, and asks no more for RETRY_SECONDS.
+TRACE_SECONDS = 20.0  # for a trace: somebody looks at a page
+PIECE_SECONDS = 60.0  # for a piece of a corpus
+Result = TypeVar("Result")
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """The texts of one trace, and what it is to contain."""
+
+    model: str
+    texts: tuple[str, ...]
+    pairs: tuple[str | None, ...] | None
+    options: TraceOptions
+
+    @property
+    def can_be_joined(self) -> bool:
+        """Whether it may share a pass with others of the same model and options."""
+        return not (self.options.attentions or self.options.mask_logits)
+
+
+def joined(requests: Sequence[TraceRequest], most: int) -> list[list[int]]:
+    """Groups of the requests that share a pass, as indices: same model and options, at most `most` sentences together."""
+    groups: list[list[int]] = []
+    open_groups: dict[tuple[str, TraceOptions], tuple[list[int], int]] = {}
+    for index, request in enumerate(requests):
+        key = (request.model, request.options)
+        group, sentences = open_groups.get(key, ([], most))
+        if not request.can_be_joined or sentences + len(request.texts) > most:
+            group, sentences = [], 0
+            groups.append(group)
+        group.append(index)
+        if request.can_be_joined:
+            open_groups[key] = (group, sentences + len(request.texts))
+    return groups
+
+
+def traces_of(backend: Backend, requests: Sequence[TraceRequest]) -> list[Trace]:
+    """The traces of requests that share a pass, each without the model's own Dense layers, which the asker has."""
+    texts = [text for request in requests for text in request.texts]
+    pairs = [pair for request in requests for pair in request.pairs or [None] * len(request.texts)]
+    trace = replace(backend.run(texts, pairs, requests[0].options), head=None)
+    if len(requests) == 1:
+        return [trace]
+    starts = [0]
+    for request in requests:
+        starts.append(starts[-1] + len(request.texts))
+    return [part_of_trace(trace, start, stop) for start, stop in pairwise(starts)]
+
+
+class ModelServer:
+    """The deployment: loaded models, and their passes for whoever asks. Each method answers one dashboard's request."""
+
+    def __init__(self, models: Sequence[str]) -> None:
+        """Load the models by catalogue key, hub id or folder. Raises UserError."""
+        self.backends = {backend.spec.key: backend for backend in map(Backend.load, models)}
+        self.passes = 0  # for traces
+
+    def models(self) -> dict[str, str]:
+        """What is served: the revision of each model's weights, by the model's key."""
+        return {key: backend.revision for key, backend in self.backends.items()}
+
+    def trace_passes(self) -> int:
+        """How many passes the traces have taken so far."""
+        return self.passes
+
+    async def traces(self, requests: list[TraceRequest]) -> list[Trace | UserError]:
+        """The trace of each request, or the error that its asker reads."""
+        return await asyncio.to_thread(self._traces, requests)
+
+    def _traces(self, requests: list[TraceRequest]) -> list[Trace | UserError]:
+        answers: dict[int, Trace | UserError] = {}
+        for group in joined(requests, MAX_SENTENCES):
+            try:
+                answers.update(zip(group, self._pass([requests[index] for index in group]), strict=True))
+            except UserError:  # one text may be at fault: each is asked for again by itself
+                answers.update({index: self._alone(requests[index]) for index in group})
+        return [answers[index] for index in range(len(requests))]
+
+    def _alone(self, request: TraceRequest) -> Trace | UserError:
+        try:
+            return self._pass([request])[0]
+        except UserError as problem:
+            return problem
+
+    def _pass(self, requests: Sequence[TraceRequest]) -> list[Trace]:
+        self.passes += 1
+        return traces_of(self.backends[requests[0].model], requests)
+
+    def embed(self, model: str, texts: Sequence[str], options: EmbedOptions) -> tuple[Float32, EmbedReport] | UserError:
+        """Vectors of texts, float32 [layer, pooling, text, dim], and their counts."""
+        try:
+            return self.backends[model].embed_with_report(texts, options)
+        except UserError as problem:
+            return problem
+
+
+@contextmanager
+def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iterator[None]:
+    """The application, ready; it takes the place of one that runs, and is removed at the end.
+
+    `gpus` is the accelerator's share that it reserves, 0 for a server on the CPU. Raises InputError where Ray is not installed,
+    the cluster does not answer, or a model cannot be loaded.
+    """
+    with connected(address):
+        from ray import serve
+        from ray.serve.exceptions import RayServeException
+
+        class Deployed(ModelServer):
+            """The server with its queue of requests, which Ray Serve must see in the class itself."""
+
+            @serve.batch(max_batch_size=MAX_SENTENCES, batch_wait_timeout_s=BATCH_SECONDS)
+            async def trace(self, requests: list[TraceRequest]) -> list[Trace | UserError]:
+                return await self.traces(requests)
+
+            async def vectors(
+                self, model: str, texts: Sequence[str], options: EmbedOptions
+            ) -> tuple[Float32, EmbedReport] | UserError:
+                return await asyncio.to_thread(self.embed, model, texts, options)
+
+        deployment: Any = serve.deployment(
+            Deployed, name="models", ray_actor_options={"num_gpus": gpus}, max_ongoing_requests=256
+        )
+        try:
+            serve.start(http_options={"location": "NoServer"})
+            serve.run(deployment.bind(list(models)), name=APPLICATION, route_prefix=None)
+            yield
+        except (RayServeException, RuntimeError) as problem:
+            raise InputError(
+                f"The model server could not be started: {first_line(problem)}.",
+                f"The cluster's machines must have {' and '.join(models)} and enough memory.",
+                "Check the names of the models, and that each can be loaded on these machines.",
+            ) from problem
+        finally:  # also of one that was stopped while its models were loaded
+            serve.delete(APPLICATION)
+
+
+@dataclass(frozen=True, eq=False)
+class Connection:
+    """A dashboard's connection to the server, with what the server said when it was made."""
+
+    handle: DeploymentHandle[Any]
+    revisions: dict[str, str]  # of the weights, by the model's key
+    opened: ExitStack  # closes it
+
+
+class Served:
+    """The server as a dashboard sees it. It connects in a thread of its own: pages compute by themselves until then."""
+
+    def __init__(self, address: str) -> None:
+        """Nothing is connected before the first question."""
+        self.address = address
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._connecting: threading.Thread | None = None
+        self._failed_at = float("-inf")
+
+    def of(self, backend: Backend) -> PassesOfModel:
+        """The passes of this model on the server; begins to connect."""
+        self.connection()
+        return PassesOfModel(self, backend)
+
+    def connection(self) -> Connection | None:
+        """The connection; None while there is none. Begins to connect, after a failure not before RETRY_SECONDS are over."""
+        with self._lock:
+            is_due = time.monotonic() - self._failed_at >= RETRY_SECONDS
+            if self._connection is None and self._connecting is None and is_due:
+                self._connecting = threading.Thread(target=self._connect, daemon=True, name="model server")
+                self._connecting.start()
+            return self._connection
+
+    def wait(self, seconds: float) -> bool:
+        """Whether there is a connection, at the latest after so many seconds."""
+        self.connection()
+        thread = self._connecting
+        if thread is not None:
+            thread.join(seconds)
+        return self._connection is not None
+
+    def revision(self, key: str) -> str | None:
+        """The weights of a model that the server has; None if it has not, or is not connected."""
+        connection = self.connection()
+        return None if connection is None else connection.revisions.get(key)
+
+    def ask(self, request: Callable[[DeploymentHandle[Any]], Any], seconds: float) -> Any | None:
+        """What the server answers; None where it does not, within so many seconds."""
+        connection = self.connection()
+        if connection is None:
+            return None
+        try:
+            return request(connection.handle).result(timeout_s=seconds)
+        except Exception as problem:
+            log.warning(UNANSWERED, self.address, first_line(problem), exc_info=problem)
+            self._lose(connection)
+            return None
+
+    def _connect(self) -> None:
+        opened = ExitStack()
+        try:
+            opened.enter_context(connected(self.address))
+            from ray import serve
+
+            handle = serve.get_app_handle(APPLICATION)
+            connection = Connection(handle, handle.models.remote().result(timeout_s=PIECE_SECONDS), opened)
+        except Exception as problem:
+            log.warning(UNANSWERED, self.address, first_line(problem), exc_info=problem)
+            opened.close()
+            with self._lock:
+                self._failed_at, self._connecting = time.monotonic(), None
+            return
+        with self._lock:
+            self._connection, self._connecting = connection, None
+
+    def _lose(self, connection: Connection) -> None:
+        """Give up a connection, unless another has taken its place. It is closed by a thread: that can take seconds."""
+        with self._lock:
+            if self._connection is not connection:
+                return
+            self._failed_at, self._connection = time.monotonic(), None
+        threading.Thread(target=connection.opened.close, daemon=True, name="closing the model server").start()
+
+
+class PassesOfModel:
+    """One model's passes on the server (components.model.elsewhere.Elsewhere)."""
+
+    def __init__(self, server: Served, backend: Backend) -> None:
+        """Nothing is asked yet."""
+        self._server = server
+        self._key, self._revision = backend.spec.key, backend.revision
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the server has this model, with the same weights."""
+        return self._server.revision(self._key) == self._revision
+
+    def trace(self, texts: Sequence[str], pairs: Sequence[str | None] | None, options: TraceOptions) -> Trace | None:
+        """See Elsewhere."""
+        if not self.is_there:
+            return None
+        request = TraceRequest(self._key, tuple(texts), None if pairs is None else tuple(pairs), options)
+        return _raised(self._server.ask(lambda handle: handle.trace.remote(request), TRACE_SECONDS))
+
+    def embed(self, texts: Sequence[str], options: EmbedOptions) -> tuple[Float32, EmbedReport] | None:
+        """See Elsewhere."""
+        if not self.is_there:
+            return None
+        return _raised(
+            self._server.ask(lambda handle: handle.vectors.remote(self._key, list(texts), options), PIECE_SECONDS)
+        )
+
+
+def _raised(answer: Result | UserError) -> Result:
+    if isinstance(answer, UserError):
+        raise answer
+    return answer

@@ -1,0 +1,84 @@
+"""Where a corpus lies: a file, a folder of files, or an address of either (file://, s3://, gs://, ...).
+
+What is not on this machine is first copied into a temporary folder, and then read as any file is: its texts are the same
+from everywhere. Addresses are opened by pyarrow with the credentials that the environment has for them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from components.errors import InputError, first_line
+from components.retrieval.corpora.readers.files import FORMATS
+
+SCHEME = "://"
+
+
+@contextmanager
+def files_at(place: str) -> Iterator[tuple[list[Path], list[str]]]:
+    """The files of a corpus, and the names of those of a folder that are left out, since they have another format.
+
+    The files of a folder and of the folders in it come in the order of their paths, without those whose path has a part
+    that begins with "." or "_": programs write these for themselves. Raises InputError for a place that cannot be read.
+    """
+    if SCHEME not in place:
+        yield _files_of(Path(place))
+        return
+    from pyarrow import fs
+
+    if "@" in place.partition(SCHEME)[2].partition("/")[0]:
+        raise InputError(
+            "The address of the corpus has a name or a password in front of the host.",
+            "Addresses are shown and logged, so that credentials come from the environment.",
+            "Leave out everything before @, and set for example AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+        )
+    shown = place.partition("?")[0][:200]  # what follows can hold secrets
+    with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as folder:
+        try:
+            system, path = fs.FileSystem.from_uri(place)
+            is_here = isinstance(system, fs.LocalFileSystem)
+            files = _files_of(Path(path) if is_here else _copied(system, path, Path(folder)))
+        except InputError:
+            raise
+        except (OSError, ValueError, NotImplementedError) as problem:  # pyarrow's errors are among these
+            raise InputError(
+                f"{shown} cannot be read: {first_line(problem).replace(place, shown)}.",
+                "A corpus is a file, a folder of files, or an address such as s3://bucket/folder.",
+                "Check the address, the network and the credentials for it.",
+            ) from problem
+        yield files
+
+
+def _copied(system: Any, path: str, folder: Path) -> Path:
+    """Copy a file, or all files below a folder, into `folder`; the path of the copy."""
+    from pyarrow import fs
+
+    found = system.get_file_info(path)
+    if found.type == fs.FileType.NotFound:
+        raise FileNotFoundError("there is nothing at this address")
+    target = folder / PurePosixPath(path).name
+    if found.type == fs.FileType.File:
+        fs.copy_files(path, str(target), source_filesystem=system, destination_filesystem=fs.LocalFileSystem())
+    else:
+        target.mkdir()
+        fs.copy_files(path, str(target), source_filesystem=system, destination_filesystem=fs.LocalFileSystem())
+    return target
+
+
+def _files_of(place: Path) -> tuple[list[Path], list[str]]:
+    if not place.is_dir():
+        return [place], []
+    relative = sorted(path.relative_to(place) for path in place.rglob("*") if path.is_file())
+    own = [path for path in relative if not any(part.startswith((".", "_")) for part in path.parts)]
+    is_known = {path: path.name.lower().removesuffix(".gz").endswith(FORMATS) for path in own}
+    if not any(is_known.values()):
+        raise InputError(
+            f"The folder {place} has no file with sentences.",
+            f"Its files need one of these endings: {', '.join(FORMATS)}, each optionally followed by .gz.",
+            "Choose another folder, or a file.",
+        )
+    return [place / path for path in own if is_known[path]], [path.as_posix() for path in own if not is_known[path]]

@@ -1,0 +1,325 @@
+"""Approximate neighbours by a graph on this machine: HNSW (Malkov and Yashunin, arXiv:1603.09320) as usearch builds it.
+
+Each vector is linked to some of its neighbours, in layers that thin out towards the top. A search walks greedily from the
+top towards the query and keeps the best `expansion_search` vectors it meets: a larger one finds more, and takes longer. The
+numbers of the vectors can be shortened (float16, int8, single bits): the walk then follows rounded similarities, and the
+vectors it ends with are compared again with the vectors of the index. Vectors are compared by inner products, for the cosine
+divided by their lengths. (A further dimension that makes all vectors equally long, so that dot products become cosines, was
+tried: of 5,000 random vectors of different lengths it found 2 of the 10 best, inner products 9.7.)
+
+The graph lies beside the index in two files: the graph, which is mapped into memory, and a description with the identity of
+the vectors and a checksum of the whole graph, since a search in a damaged one could end the process. It is written under
+another name and moved into place when it is whole; the description comes last. A graph of other vectors is refused, and so is
+a damaged one. The checksum is read once, when the graph is opened.
+
+What it does not give: all of the nearest vectors. Which ones are lost depends on the order in which vectors were added, and
+with several threads also on chance.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from components.arrays import Float32
+from components.errors import InputError, first_line
+from components.folders import write_json
+from components.jobs import Cancelled
+from components.retrieval.engines.contract import (
+    EngineFacts,
+    StoredVectors,
+    checked_queries,
+    comparable,
+    longest_of,
+    missing_package,
+    other_similarity,
+    settle,
+)
+from components.retrieval.index.checksums import checksum_of
+
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
+    from components.retrieval.search.exact import Hits, Similarity
+
+Precision = Literal["float32", "float16", "int8", "bits"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+KIND = "BERT Internals graph"
+FORMAT = 2  # 1: checksums of samples alone
+ALL_THREADS = 0
+LEAST, MOST = 2, 4_096  # of a graph's settings
+_KINDS: dict[Precision, str] = {"float32": "f32", "float16": "f16", "int8": "i8", "bits": "b1"}
+_BLOCK_ROWS = 2_048  # vectors added together, between two looks at Stop
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """How a graph is built and searched. Raises InputError for values that no graph can have."""
+
+    precision: Precision = "float32"
+    connectivity: int = 16  # links of a vector (M in the paper); twice as many in the lowest layer
+    expansion_add: int = 128  # candidates kept while a vector is added (efConstruction)
+    expansion_search: int = 64  # candidates kept while a query is searched (ef); not part of the file
+
+    def __post_init__(self) -> None:
+        numbers = (self.connectivity, self.expansion_add, self.expansion_search)
+        if self.precision not in PRECISIONS or min(numbers) < LEAST or max(numbers) > MOST:
+            raise InputError(
+                f"The settings {self} are not available.",
+                f"The precisions are {', '.join(PRECISIONS)}; the other settings range from {LEAST} to {MOST:,}.",
+                "Choose other settings.",
+            )
+
+    @property
+    def of_file(self) -> dict[str, str | int]:
+        """What a graph's file depends on."""
+        return {name: value for name, value in asdict(self).items() if name != "expansion_search"}
+
+
+def is_installed() -> bool:
+    """Whether usearch is."""
+    return importlib.util.find_spec("usearch") is not None
+
+
+def graph_file(stored: StoredVectors, similarity: Similarity, settings: GraphSettings) -> Path:
+    """Where the graph of some vectors lies."""
+    name = f"{stored.stem}.{similarity}-{settings.precision}-{settings.connectivity}-{settings.expansion_add}.usearch"
+    return stored.folder / name
+
+
+class GraphEngine:
+    """A graph over the vectors of a layer and pooling, for one similarity."""
+
+    def __init__(
+        self, stored: StoredVectors, similarity: Similarity, settings: GraphSettings, graph: Any, nbytes: int
+    ) -> None:
+        self._stored, self._exact, self._dim = stored, stored.exact, stored.dim
+        self._similarity, self._settings = similarity, settings
+        self._graph, self._nbytes = graph, nbytes
+
+    @property
+    def facts(self) -> EngineFacts:
+        return EngineFacts("usearch", False, self._nbytes, {"similarity": self._similarity, **asdict(self._settings)})
+
+    def with_expansion(self, expansion: int) -> GraphEngine:
+        """The same graph, searched with another expansion."""
+        settings = replace(self._settings, expansion_search=expansion)
+        return GraphEngine(self._stored, self._similarity, settings, self._graph, self._nbytes)
+
+    def search(self, queries: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
+        queries = checked_queries(queries, self._dim, k)
+        if similarity != self._similarity:
+            raise other_similarity("usearch", self._similarity, similarity)
+        count = min(len(self._exact.vectors), max(k, self._settings.expansion_search))
+        found = []
+        for query in comparable(queries, "cosine"):  # a query's length changes no order
+            encoded = _encoded(query[None], self._settings.precision, float(np.abs(query).max(initial=0)))[0]
+            if not count:
+                found.append(np.empty(0, np.int64))
+                continue
+            # As many candidates are asked for as the search keeps: with so many, it keeps no others.
+            try:
+                nearest = self._graph.search(encoded, count, threads=1).keys
+            except Exception as problem:  # its errors have no common type
+                raise InputError(
+                    f"The graph of {self._stored.stem} cannot be searched: {first_line(problem)}.",
+                    "A graph that was built whole can be; this one may be damaged.",
+                    "Remove the files of the index's folder that end in .usearch; they are then built again.",
+                ) from problem
+            found.append(np.asarray(nearest, np.int64))
+        return settle(self._exact, queries, found, k, similarity)
+
+
+def build(
+    stored: StoredVectors,
+    similarity: Similarity = "cosine",
+    settings: GraphSettings | None = None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+    threads: int = ALL_THREADS,
+) -> GraphEngine:
+    """A new graph in memory; `progress(done, total)` counts vectors. With one thread it is the same every time.
+
+    Raises Cancelled, and InputError without usearch and for values that are not finite.
+    """
+    settings = settings or GraphSettings()
+    graph = _built(stored, similarity, settings, progress, is_cancelled, threads)
+    return GraphEngine(stored, similarity, settings, graph, int(graph.serialized_length))
+
+
+def build_file(
+    stored: StoredVectors,
+    similarity: Similarity = "cosine",
+    settings: GraphSettings | None = None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> GraphEngine:
+    """A new graph beside the index, in place of one that is there, or the one that another process has just built.
+
+    For errors see `build`; OSError where it has no room.
+    """
+    settings = settings or GraphSettings()
+    path = graph_file(stored, similarity, settings)
+    lock = FileLock(path.with_name(f"{path.name}.lock"), mode=0o600)
+    has_waited = False
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=0.2 if has_waited else 0)
+        except Timeout:
+            has_waited = True
+            if is_cancelled():
+                raise Cancelled from None
+    try:
+        if has_waited:
+            with suppress(FileNotFoundError, InputError):  # then it is built after all
+                return open_file(stored, similarity, settings)
+        _write(
+            _built(stored, similarity, settings, progress, is_cancelled, max(1, (os.cpu_count() or 2) // 2)),
+            path,
+            stored,
+            similarity,
+            settings,
+        )
+        return open_file(stored, similarity, settings)
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)  # before the release: whoever waits notices that the file is gone
+        lock.release()
+
+
+def _write(graph: Any, path: Path, stored: StoredVectors, similarity: Similarity, settings: GraphSettings) -> None:
+    """Put a graph and its description in place; the lock is held."""
+    for left in path.parent.glob(f"{path.name}.*.new"):  # by a build that was killed
+        left.unlink(missing_ok=True)
+    new = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    try:
+        _description_file(path).unlink(missing_ok=True)  # so that none ever describes another graph
+        try:
+            graph.save(str(new))
+        except Exception as problem:  # its errors have no common type
+            raise OSError(f"the graph cannot be written: {first_line(problem)}") from problem
+        description = {
+            "kind": KIND,
+            "format": FORMAT,
+            "vectors": stored.identity,
+            "count": len(stored),
+            "similarity": similarity,
+            "settings": settings.of_file,
+            "size": new.stat().st_size,
+            "checksum": checksum_of(new).whole,
+        }
+        new.replace(path)
+        write_json(_description_file(path), description)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def open_file(
+    stored: StoredVectors, similarity: Similarity = "cosine", settings: GraphSettings | None = None
+) -> GraphEngine:
+    """The graph beside the index, mapped into memory.
+
+    Raises FileNotFoundError where there is none, and InputError for one of other vectors, a damaged one, or without usearch.
+    """
+    settings = settings or GraphSettings()
+    index_type = _library()
+    path = graph_file(stored, similarity, settings)
+    if not path.is_file() or not _description_file(path).is_file():
+        raise FileNotFoundError(path)
+    try:
+        described = json.loads(_description_file(path).read_text(encoding="utf-8"))
+        if described["kind"] != KIND or described["format"] != FORMAT:
+            raise ValueError("its description has other content")
+        if described["size"] != path.stat().st_size or described["checksum"] != checksum_of(path).whole:
+            raise ValueError("it has other content than when it was written")
+        is_of_these = described["vectors"] == stored.identity and described["count"] == len(stored)
+        is_alike = described["similarity"] == similarity and described["settings"] == settings.of_file
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
+        raise _refused(path, f"is damaged: {first_line(problem)}") from problem
+    if not is_of_these or not is_alike:
+        raise _refused(path, "was built from other vectors, or in another way")
+    graph = index_type.restore(str(path), view=True)
+    if graph is None or len(graph) != len(stored):
+        raise _refused(path, "is damaged: it has another number of vectors")
+    return GraphEngine(stored, similarity, settings, graph, path.stat().st_size)
+
+
+def _built(
+    stored: StoredVectors,
+    similarity: Similarity,
+    settings: GraphSettings,
+    progress: ReportProgress,
+    is_cancelled: IsCancelled,
+    threads: int,
+) -> Any:
+    index_type = _library()
+    total, longest, precision = len(stored), longest_of(stored.exact), settings.precision
+    blocks = range(0, total, _BLOCK_ROWS)
+
+    def vectors_from(start: int) -> Float32:
+        return comparable(stored.exact.vectors[start : start + _BLOCK_ROWS], similarity, longest)
+
+    # The numbers of int8 need one scale for all vectors, so that inner products keep their order.
+    largest = (
+        max((float(np.abs(vectors_from(start)).max()) for start in blocks), default=0) if precision == "int8" else 1.0
+    )
+    graph = index_type(
+        # Single bits fill whole bytes.
+        ndim=-(-stored.dim // 8) * 8 if precision == "bits" else stored.dim,
+        metric="hamming" if precision == "bits" else "ip",
+        dtype=_KINDS[precision],
+        connectivity=settings.connectivity,
+        expansion_add=settings.expansion_add,
+        expansion_search=LEAST,
+    )
+    progress(0, total)
+    for start in blocks:
+        if is_cancelled():
+            raise Cancelled
+        vectors = vectors_from(start)
+        numbers = np.arange(start, start + len(vectors), dtype=np.uint64)
+        graph.add(numbers, _encoded(vectors, precision, largest), threads=threads)
+        progress(start + len(vectors), total)
+    if is_cancelled():
+        raise Cancelled
+    return graph
+
+
+def _encoded(vectors: Float32, precision: Precision, largest: float) -> np.ndarray:
+    """Vectors [vector, dim] as the graph takes them: uint8 [vector, dim / 8] for bits, int8, or float32.
+
+    `largest` is the largest number, without its sign, of all that are encoded alike.
+    """
+    if precision == "bits":
+        return np.packbits(vectors > 0, axis=1)
+    if precision == "int8":
+        return np.rint(vectors * (127 / (largest or 1))).astype(np.int8)
+    return vectors
+
+
+def _library() -> Any:
+    """usearch's Index. Raises InputError where it is not installed."""
+    try:
+        from usearch.index import Index
+    except ImportError as problem:
+        raise missing_package("usearch", "usearch") from problem
+    return Index
+
+
+def _description_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
+def _refused(path: Path, reason: str) -> InputError:
+    return InputError(
+        f"The graph {path.name} {reason}.",
+        "A graph belongs to the vectors that it was built from.",
+        "Remove this file; it is then built again.",
+    )

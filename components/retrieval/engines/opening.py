@@ -1,0 +1,64 @@
+"""Opens an engine by its name, and builds what it needs where that is not there yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.errors import InputError
+from components.retrieval.engines import graph, milvus
+from components.retrieval.engines.contract import ENGINES, Engine, ExactEngine, StoredVectors, missing_package
+from components.retrieval.search.exact import checked_similarity
+
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
+    from components.retrieval.search.exact import Similarity
+
+
+def check_engine(name: str, address: str | None = None) -> None:
+    """Raises InputError for an engine that is not there, and for an address that it cannot have or lacks."""
+    if name not in ENGINES:
+        raise InputError(
+            f"The engine {name[:80]!r} is not available.",
+            f"The engines are {', '.join(ENGINES)}.",
+            "Choose one of these.",
+        )
+    if address is not None and name != "milvus":
+        raise InputError(
+            f"The engine {name} has no address.", "Only Milvus has one.", "Leave the address out, or choose milvus."
+        )
+    if name == "milvus":
+        if address is None:
+            raise InputError(
+                "The engine milvus needs an address.",
+                f"It is the path of a file of Milvus Lite, which ends in {milvus.SUFFIX}, or a cluster's http://host:19530.",
+                f"Write for example --address vectors{milvus.SUFFIX}",
+            )
+        milvus.Address.parse(address)
+    if name != "exact" and not (graph if name == "usearch" else milvus).is_installed():
+        raise missing_package("usearch" if name == "usearch" else "pymilvus", name)
+
+
+def open_engine(
+    name: str,
+    stored: StoredVectors,
+    similarity: Similarity = "cosine",
+    address: str | None = None,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Engine:
+    """The engine of a name over some vectors; `address` says where Milvus is.
+
+    usearch's graph is built beside the index, and Milvus's collection filled, when they are first asked for: `progress`
+    counts vectors. A graph of other vectors, which an index that was written again leaves behind, is built anew. Raises
+    Cancelled, OSError where there is no room, and InputError for other names, addresses, and packages that are missing.
+    """
+    check_engine(name, address)
+    similarity = checked_similarity(similarity)
+    if name == "exact":
+        return ExactEngine(stored)
+    if address is not None:
+        return milvus.opened(stored, address, similarity, progress, is_cancelled)
+    try:
+        return graph.open_file(stored, similarity)
+    except (FileNotFoundError, InputError):
+        return graph.build_file(stored, similarity, progress=progress, is_cancelled=is_cancelled)

@@ -1,0 +1,1 @@
+"""Ray as it is: clusters of this machine, whose workers run the tiny BERT."""

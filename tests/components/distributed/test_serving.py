@@ -1,0 +1,322 @@
+"""The model server: requests that share a pass, what a dashboard does without it, and a real one on Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from components.arrays import Float32
+from components.distributed import serving
+from components.distributed.serving import ModelServer, Served, TraceRequest, joined
+from components.errors import InputError, UserError
+from components.jobs import Cancelled
+from components.model.backend import Backend
+from components.model.elsewhere import part_of_trace
+from components.model.embedding import embedder
+from components.model.embedding.options import EmbedOptions, EmbedReport
+from components.model.trace import Trace, TraceOptions
+from tests.places import ROOT
+from tests.tiny import save_tiny
+
+TEXTS = ["the cat sat on the red hat.", "a dog ran", "we will put money in the bank by the river !"]
+PLAIN, WITH_ATTENTIONS = TraceOptions(), TraceOptions(attentions=True)
+
+
+class Counted:
+    """Another process that answers with our own model's results; `is_there` says whether it answers."""
+
+    def __init__(self, backend: Backend, is_served: bool = True) -> None:
+        self.backend, self.is_there = backend, is_served
+        self.answers = True
+        self.traces: list[tuple[str, ...]] = []
+        self.embedded: list[int] = []
+
+    def trace(self, texts: Any, pairs: Any, options: TraceOptions) -> Trace | None:
+        self.traces.append(tuple(texts))
+        return replace(self.backend.run(texts, pairs, options), head=None) if self.answers else None
+
+    def embed(self, texts: Any, options: EmbedOptions) -> tuple[Float32, EmbedReport] | None:
+        self.embedded.append(len(texts))
+        if not self.answers:
+            return None
+        return self.backend.embed(texts, options=options), EmbedReport(10 * len(texts), 1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture
+def backend(folder: Path) -> Backend:
+    return Backend.load(str(folder))
+
+
+@pytest.fixture(scope="module")
+def other(folder: Path) -> Backend:
+    return Backend.load(str(folder))
+
+
+@pytest.fixture
+def thread() -> Iterator[ThreadPoolExecutor]:
+    """A thread as pages have: the main one may run the event loop of browser tests, in which nobody may wait for Ray."""
+    with ThreadPoolExecutor(1) as executor:
+        yield executor
+
+
+def request(*texts: str, options: TraceOptions = PLAIN, model: str = "tiny") -> TraceRequest:
+    return TraceRequest(model, texts, None, options)
+
+
+def test_requests_of_one_model_share_passes_up_to_the_most_sentences() -> None:
+    several = [
+        request("a", "b"),
+        request("c"),
+        request("d", model="other"),
+        request("e", options=WITH_ATTENTIONS),
+        request("f", "g"),
+        request("h"),
+        request("i", options=WITH_ATTENTIONS),
+    ]
+    assert joined(several, 4) == [[0, 1], [2], [3], [4, 5], [6]]
+    assert joined(several, 64) == [[0, 1, 4, 5], [2], [3], [6]]
+
+
+def test_a_part_of_a_trace_equals_a_pass_of_its_own(backend: Backend) -> None:
+    texts = [*TEXTS[:2], " ".join(TEXTS), TEXTS[2]]
+    whole = backend.run(texts)
+    for start, stop in ((0, 2), (1, 3), (3, 4)):
+        part, own = part_of_trace(whole, start, stop), backend.run(texts[start:stop])
+        assert part.sentences == own.sentences
+        for name in ("input_ids", "attention_mask", "token_type_ids", "special_mask"):
+            np.testing.assert_array_equal(getattr(part, name), getattr(own, name))
+        is_token = own.attention_mask.astype(bool)
+        np.testing.assert_allclose(part.hidden_states[:, is_token], own.hidden_states[:, is_token], atol=1e-5)
+        np.testing.assert_allclose(part.pooler_output, own.pooler_output, atol=1e-5)
+        assert part.embedding_parts is not None
+        assert part.hidden_states.base is None or part.hidden_states.base.nbytes == part.hidden_states.nbytes
+    with pytest.raises(ValueError, match="not divided"):
+        part_of_trace(backend.run(texts, options=WITH_ATTENTIONS), 0, 1)
+
+
+def test_requests_at_once_take_one_pass_and_one_at_fault_does_not_spoil_the_others(
+    backend: Backend, thread: ThreadPoolExecutor
+) -> None:
+    server = ModelServer([])
+    server.backends = {"tiny": backend}
+
+    def ask(*requests: TraceRequest) -> list[Trace | UserError]:
+        return thread.submit(asyncio.run, server.traces(list(requests))).result()
+
+    answers = ask(request(TEXTS[0]), request(TEXTS[1], TEXTS[2]))
+    assert server.trace_passes() == 1
+    assert [len(answer.sentences) for answer in answers if isinstance(answer, Trace)] == [1, 2]
+    answer, refused = ask(request(TEXTS[0]), request(" "))
+    assert isinstance(answer, Trace)
+    assert isinstance(refused, InputError)
+    assert "empty" in refused.problem
+
+
+def test_a_dashboard_takes_traces_from_the_server_and_computes_what_it_does_not_give(
+    backend: Backend, other: Backend
+) -> None:
+    there = Counted(other)
+    backend.compute_elsewhere(there)
+    passes = backend.forward_passes
+    trace = backend.trace(TEXTS[:2])
+    assert backend.forward_passes == passes
+    np.testing.assert_array_equal(trace.hidden_states, other.run(TEXTS[:2]).hidden_states)
+    there.answers = False
+    np.testing.assert_array_equal(backend.trace(TEXTS[1:3]).hidden_states, other.run(TEXTS[1:3]).hidden_states)
+    assert backend.forward_passes > passes
+
+
+def test_vectors_of_a_corpus_come_in_pieces_and_stop_between_them(
+    backend: Backend, other: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedder, "TEXTS_PER_PIECE", 2)
+    there = Counted(other)
+    backend.compute_elsewhere(there)
+    texts, seen = TEXTS[:3], []
+    vectors = backend.embed(texts, [0, 1], progress=lambda done, total: seen.append((done, total)))
+    np.testing.assert_allclose(vectors, other.embed(texts, [0, 1]), atol=1e-6)
+    assert (there.embedded, seen) == ([2, 1], [(2, 3), (3, 3)])
+    there.answers = False
+    np.testing.assert_allclose(backend.embed(texts, [0, 1]), vectors, atol=1e-5)
+    there.answers = True
+    with pytest.raises(Cancelled):
+        backend.embed(texts, [0, 1], is_cancelled=lambda: len(there.embedded) > 4)
+    there.is_there = False  # another model, or no connection
+    before = len(there.embedded)
+    backend.embed(texts, [0, 1])
+    assert len(there.embedded) == before
+
+
+def test_a_server_that_does_not_answer_costs_nobody_a_wait(backend: Backend, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"ray://127.0.0.1:{unused.getsockname()[1]}"
+    served = Served(address)
+    backend.compute_elsewhere(served.of(backend))
+    assert backend.trace(TEXTS[:1]).n_layers == backend.facts.layers
+    assert not served.wait(30)
+    assert "does not answer" in caplog.text
+    assert served.connection() is None  # and it does not connect again at once
+    assert served._connecting is None
+
+
+class FakeHandle:
+    """A handle whose answers never come; `asked` has what each waited for at most."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+        self.trace = self
+
+    def remote(self, request: object) -> FakeHandle:
+        return self
+
+    def result(self, timeout_s: float) -> None:
+        self.asked.append(timeout_s)
+        raise TimeoutError("no answer")
+
+
+def test_a_server_that_hangs_is_asked_once_and_its_connection_is_closed_beside_the_pages(backend: Backend) -> None:
+    served, handle = Served("ray://127.0.0.1:1"), FakeHandle()
+    closing, may_close = threading.Event(), threading.Event()
+
+    def close() -> None:
+        closing.set()
+        may_close.wait(30)
+
+    old = ExitStack()
+    old.callback(close)
+    first = serving.Connection(handle, {backend.spec.key: backend.revision}, old)  # type: ignore[arg-type]
+    served._connection = first
+    backend.compute_elsewhere(served.of(backend))
+    assert backend.trace(TEXTS[:1]).n_layers == backend.facts.layers  # computed here
+    assert handle.asked == [serving.TRACE_SECONDS]
+    assert closing.wait(10)
+    assert served.connection() is None  # while the old one is still being closed
+    backend.trace(TEXTS[1:2])
+    assert len(handle.asked) == 1
+    newer = serving.Connection(FakeHandle(), {}, ExitStack())  # type: ignore[arg-type]
+    served._connection = newer
+    served._lose(first)  # a request of the old connection fails late
+    assert served.connection() is newer
+    may_close.set()
+
+
+class Cluster(NamedTuple):
+    """A cluster with the tiny model's server, as an operator starts both."""
+
+    address: str  # what dashboards are told
+    server: subprocess.Popen[str]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Cluster]:
+    monkeypatch = pytest.MonkeyPatch()
+    # Ray reads its token once in a process, and other tests may have come first.
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    home = tmp_path_factory.mktemp("r")
+    port, client_port = unused_port(), unused_port()
+    options = f"--port={port} --ray-client-server-port={client_port} --min-worker-port=0 --max-worker-port=0"
+    head = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *options.split()),
+            *("--num-cpus=2", "--object-store-memory=100000000", "--include-dashboard=false", f"--temp-dir={home}"),
+        ],
+        cwd=ROOT,
+        stdout=(home / "head.txt").open("w"),
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    arguments = ["serve", "--address", f"127.0.0.1:{port}", "--models", str(folder)]
+    server = None
+    try:
+        wait_for(lambda: "Ray runtime started" in (home / "head.txt").read_text(), home / "head.txt")
+        server = subprocess.Popen(
+            [sys.executable, "-m", "components", *arguments],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=(home / "server.txt").open("w"),
+            text=True,
+        )
+        wait_for(lambda: "Serving " in (home / "server.txt").read_text(), home / "server.txt")
+        yield Cluster(f"ray://127.0.0.1:{client_port}", server)
+    finally:
+        if server is not None:
+            server.kill()
+            server.wait()
+        os.killpg(head.pid, signal.SIGKILL)
+        head.wait()
+        monkeypatch.undo()
+
+
+def unused_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+def wait_for(is_so: Callable[[], bool], log: Path) -> None:
+    end = time.monotonic() + 90
+    while not is_so():
+        assert time.monotonic() < end, log.read_text()
+        time.sleep(0.2)
+
+
+@pytest.mark.timeout(240)
+def test_two_dashboards_share_a_real_server_until_it_ends(
+    cluster: Cluster, folder: Path, thread: ThreadPoolExecutor
+) -> None:
+    thread.submit(check_that_two_dashboards_share, cluster, folder).result()
+
+
+def check_that_two_dashboards_share(cluster: Cluster, folder: Path) -> None:
+    dashboards, own = [Backend.load(str(folder)) for _ in range(2)], Backend.load(str(folder))
+    served = Served(cluster.address)
+    for backend in dashboards:
+        backend.compute_elsewhere(served.of(backend))
+    assert served.wait(90)
+    assert served.revision(str(folder)) == own.revision
+    at_first = [backend.forward_passes for backend in dashboards]
+
+    texts = [" ".join(["the cat sat"] * (1 + number % 4)) + " on" * (number % 7) for number in range(24)]
+    with ThreadPoolExecutor(12) as people:
+        traces = list(people.map(lambda number: dashboards[number % 2].trace([texts[number]]), range(len(texts))))
+    for text, trace in zip(texts, traces, strict=True):
+        np.testing.assert_allclose(trace.hidden_states, own.run([text]).hidden_states, atol=1e-5)
+    assert 1 <= served.ask(lambda handle: handle.trace_passes.remote(), 60) < len(texts)  # some shared a pass
+
+    with_attentions = dashboards[0].trace(TEXTS, attentions=True)
+    np.testing.assert_allclose(
+        with_attentions.attentions, own.run(TEXTS, options=WITH_ATTENTIONS).attentions, atol=1e-6
+    )
+    vectors = dashboards[1].embed(texts, [0, 1, 2], ["mean", "cls"])
+    np.testing.assert_allclose(vectors, own.embed(texts, [0, 1, 2], ["mean", "cls"]), atol=1e-5)
+    with pytest.raises(InputError, match="tokens"):
+        dashboards[0].trace(TEXTS, max_length=10**6)
+    assert [backend.forward_passes for backend in dashboards] == at_first  # nothing was computed in the dashboards
+
+    cluster.server.send_signal(signal.SIGINT)
+    assert cluster.server.wait(60) == 130
+    after = dashboards[0].trace(["a dog ran"])
+    assert dashboards[0].forward_passes == at_first[0] + 1
+    np.testing.assert_array_equal(after.hidden_states, own.run(["a dog ran"]).hidden_states)

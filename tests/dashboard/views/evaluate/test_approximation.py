@@ -1,0 +1,120 @@
+"""The view on approximation: the figures of plain vectors, the hits that are lost, and times only on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.engines import graph
+from components.retrieval.engines.approximation import losses
+from components.retrieval.engines.contract import StoredVectors
+from dashboard import caching
+from dashboard.corpora import current
+from dashboard.jobs.embedding import EmbedRequest
+from tests.dashboard.conftest import Open, figures, settled, texts
+from tests.dashboard.test_pages import backend
+from tests.dashboard.views.evaluate.test_lab import corpus_of
+
+COUNT = 60
+
+
+@pytest.fixture(autouse=True)
+def _no_times() -> Iterator[None]:
+    """Neither results nor times of another test."""
+    caching.evaluations.clear()
+    yield
+    for job in caching.evaluations().under_way():
+        assert job.finished.wait(60)
+
+
+def vectors_of(texts_of: list[str]) -> np.ndarray:
+    """The last layer's vectors in float32, scaled to length 1."""
+    model = backend()
+    request = EmbedRequest(model, exact=True)
+    found = model.embed(texts_of, options=request.document_options([6], ["mean"]))[0, 0].astype(np.float64)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def recall_of_first(documents: np.ndarray, queries: np.ndarray, dims: int) -> float:
+    """Recall@10 in per cent of the first dimensions, by plain cosines."""
+    exact = np.argsort(-(queries @ documents.T), axis=1)[:, :10]
+    short, asked = documents[:, :dims], queries[:, :dims]
+    cosines = asked @ (short / np.linalg.norm(short, axis=1, keepdims=True)).T
+    found = np.argsort(-cosines, axis=1)[:, :10]
+    return 100 * float(np.mean([len({*a} & {*b}) / 10 for a, b in zip(exact, found, strict=True)]))
+
+
+def test_the_figure_and_the_table_are_those_of_plain_vectors(open_page: Open) -> None:
+    app = settled(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT), way="first-8"))
+    assert not app.error
+    demo = current.demo()
+    documents, queries = vectors_of(list(demo.texts[:COUNT])), vectors_of(list(demo.columns["compressed"][:COUNT]))
+    drawn = figures(app)[0]
+    of_first = next(trace for trace in drawn["data"] if "first" in trace["name"])
+    expected = [recall_of_first(documents, queries, dims) for dims in (192, 96, 48)]
+    assert list(of_first["x"]) == [768, 384, 192]
+    np.testing.assert_allclose(np.asarray(of_first["y"], float), expected, atol=0.2)
+    table = app.table[0].value
+    assert f"{expected[2]:.0f}" in {f"{float(value):.0f}" for value in table["Recall@10 (%)"]}
+    lost = app.table[1].value
+    assert list(lost.columns) == ["query", "rank", "lost hit", "cosine"]
+    assert (lost["rank"] >= 1).all()
+    assert (lost["rank"] <= 10).all()
+    assert lost["query"].iloc[0]
+    assert f"of {COUNT} queries" in texts(app)
+
+
+def test_another_way_shows_its_own_losses(open_page: Open) -> None:
+    app = settled(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT)))
+    assert app.selectbox(key="w_approximation").value == "bits-4"
+    app.selectbox(key="w_approximation").select("first-8").run()
+    assert "**first 48** loses" in texts(app)
+    if graph.is_installed():
+        app.selectbox(key="w_approximation").select("hnsw-256").run()
+        assert "HNSW, 256 finds all 10 nearest sentences" in app.success[0].value
+
+
+def test_times_are_measured_only_on_request(open_page: Open) -> None:
+    app = settled(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT)))
+    assert "ms per query (median)" not in app.table[0].value.columns
+    settled(app.button(key="measure_approximation").click().run())
+    times = app.table[0].value["ms per query (median)"].astype(float)
+    assert (times > 0).all()
+    assert "ms per query (median)" in str(figures(app)[0]["data"][0]["text"])
+    assert "On a small corpus they say little" in texts(app)
+
+
+def test_sentences_alone_are_their_own_queries(open_page: Open) -> None:
+    lines = "\n".join(current.demo().texts[:40]).encode()
+    corpus = read_corpus(lines, "lines.txt")
+    caching.corpora().put(current.key_of(corpus), corpus)
+    app = settled(open_page("evaluate", view="approximation", corpus=current.key_of(corpus), way="first-8"))
+    assert not app.error
+    assert "For 40 sentences of the corpus as queries" in texts(app)
+    assert "A sentence is no hit of itself." in texts(app)
+    model = backend()
+    options = EmbedRequest(model, exact=True).document_options([6], ["mean"])
+    vectors = model.embed(current.demo().texts[:40], options=options)[0, 0]
+    alike = losses(StoredVectors.of_vectors(vectors), vectors, own=True)
+    way = alike.of("first-8")
+    assert way is not None
+    assert f"loses {sum(len(alike.lost(way, query)) for query in range(40))} hits" in texts(app)
+    assert f"{100 * way.mean:.2f}" in set(app.table[0].value["Recall@10 (%)"])
+
+
+def test_without_usearch_a_line_says_so(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "is_installed", lambda: False)
+    app = settled(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT), way="hnsw-16"))
+    assert not app.exception
+    assert "the package usearch is not installed" in texts(app)
+    assert app.selectbox(key="w_approximation").value == "bits-4"
+    assert "HNSW" not in str(figures(app)[0]["layout"]["annotations"])
+
+
+def test_few_sentences_are_too_few(open_page: Open) -> None:
+    app = settled(open_page("evaluate", view="approximation", corpus=corpus_of(12)))
+    assert "12 sentences are too few" in app.info[0].value
+    assert not app.get("plotly_chart")

@@ -3,8 +3,8 @@
 It is fast for these reasons, each measured: batches of sentences of similar length, filled to a number of tokens, so
 that little work is spent on padding; bfloat16 if a short trial shows that it is faster on the chip (mean cosine to
 float32 0.9999, 3 times faster with AVX512-BF16), except for [CLS] below the last layer; weights arranged for the chip
-once (components.model.embedding.packing); plain matrix products instead of the fused attention for short sentences; and
-pooling inside the batch, so that no hidden state is kept longer.
+once (components.model.embedding.packing); plain matrix products instead of the fused attention for short sentences,
+except in bfloat16 on chips with AMX; and pooling inside the batch, so that no hidden state is kept longer.
 
 Sentences are processed in blocks and sorted within a block: memory stays bounded, and a caller that stores the blocks
 can continue after the last complete one. The model's lock is held for one batch at a time (about 0.1 s), so that pages
@@ -46,12 +46,12 @@ CPU_TOKENS = 3072  # per batch: large enough for the chip's matrix units, small 
 GPU_TOKENS = 65_536
 TEXTS_PER_PIECE = 256  # that another process computes at once: progress and Stop come between two pieces
 BULK_TOKENS = 1024  # batches of at least this size use a packed copy of the model's weights
-SHORT_WIDTH = 96  # tokens: up to this length plain matrix products are faster on a CPU than the fused attention
+SHORT_WIDTH = 96  # tokens: up to this length plain matrix products are faster on most CPUs than the fused attention
 MIN_SPEEDUP = 1.25  # bfloat16 must be this much faster to be chosen
 log = logging.getLogger(__name__)
-# Every batch has another shape, and oneDNN keeps its preparations for the last 1,024 shapes, each with a copy of the
-# weights: over a gigabyte after 36,000 sentences, and slower than with few. It reads this variable when first used.
-os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
+# oneDNN keeps its preparations for the last 1,024 shapes, which took over a gigabyte after 36,000 sentences, and was slower
+# than few. Products of packed weights have 19 numbers of rows and mostly 3 sizes. It reads this variable when first used.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 
 class Embedder:
@@ -353,7 +353,10 @@ class Embedder:
         on_cpu = self.model.device.type == "cpu"
         # A query uses the model's own weights in float32, so that it needs no second copy of them.
         packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._measured()[precision][1]
-        return self._twin(precision, packed, on_cpu and width <= SHORT_WIDTH)
+        # With AMX a product of a new shape takes longest to prepare, and the fused attention needs none: a tenth faster. By
+        # the chip and not by a trial: close calls would differ between processes, whose vectors must be equal.
+        is_fused = precision == "bfloat16" and torch.cpu._is_amx_tile_supported()
+        return self._twin(precision, packed, on_cpu and width <= SHORT_WIDTH and not is_fused)
 
     def _twin(self, precision: Resolved, packed: bool, short: bool) -> Any:
         """A twin of the encoder, created when first needed; twins share weights where possible."""

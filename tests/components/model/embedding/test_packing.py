@@ -35,6 +35,43 @@ def test_a_packed_layer_equals_the_plain_one(shape, kind, tolerance, bias):
 
 
 @needs_onednn
+@pytest.mark.parametrize("count", [0, 1, 32, 33, 256, 257, 700])
+def test_added_rows_change_nothing(count):
+    """Whatever lies behind the vectors in memory, such as not a number, stays out of the result."""
+    torch.manual_seed(1)
+    linear = torch.nn.Linear(48, 80)
+    packed = packing.PackedLinear(linear)
+    beyond = torch.full((1024, 48), torch.nan)
+    beyond[:count] = torch.randn(count, 48)
+    with torch.inference_mode():
+        inputs = {
+            "rows of their own": beyond[:count].clone(),
+            "the first of more": beyond[:count],
+            "every second column": beyond.repeat_interleave(2, dim=1)[:count, ::2],
+        }
+        for name, vectors in inputs.items():
+            result = packed(vectors)
+            assert result.shape == (count, 80), name
+            torch.testing.assert_close(result, linear(vectors), atol=1e-5, rtol=1e-5, msg=name)
+
+
+@needs_onednn
+@pytest.mark.parametrize("kind", ["gelu", "gelu_new", "relu"])
+def test_gelu_is_computed_with_the_product_and_no_other_activation(kind):
+    from transformers import BertConfig
+    from transformers.models.bert.modeling_bert import BertIntermediate
+
+    torch.manual_seed(1)
+    layer = BertIntermediate(BertConfig(hidden_size=48, intermediate_size=80, hidden_act=kind)).eval()
+    packed = packing.packed_copy(layer)
+    assert (type(packed.intermediate_act_fn) is torch.nn.Identity) == (kind == "gelu")
+    assert type(layer.intermediate_act_fn) is not torch.nn.Identity
+    vectors = 3 * torch.randn(5, 7, 48)
+    with torch.inference_mode():
+        torch.testing.assert_close(packed(vectors), layer(vectors), atol=1e-5, rtol=1e-5)
+
+
+@needs_onednn
 def test_a_packed_copy_leaves_the_model_as_it_is():
     model = torch.nn.Sequential(
         torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.Sequential(torch.nn.Linear(4, 2))

@@ -37,9 +37,8 @@ class PackedLinear(torch.nn.Module):
         with torch.inference_mode():
             self._weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _TOKENS)
         self._bias = None if linear.bias is None else linear.bias.detach()
-        self._activation: tuple[str, list[Any], str] = (
-            ("gelu", [], "none") if with_gelu else ("none", [], "")
-        )  # "none": not approximated by tanh
+        # Its name, numbers and way of computing it; "none" here: without the approximation by tanh.
+        self._activation: tuple[str, list[Any], str] = ("gelu", [], "none") if with_gelu else ("none", [], "")
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
         rows, count = _filled(vectors)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
+from components.charts.stand_alone.page import Part
 from components.model.catalog import EMBEDDED_KEY
 from dashboard import state
 from dashboard.corpora import current
@@ -146,8 +147,10 @@ def show(
             is_refused = bool(main.structure.why_not(needed))
             if is_refused:  # the view's question and its line would speak of what is not drawn
                 named = views[view].label if views[view].needs else _title(page)
-                title.title(f"{named}: another model is needed", anchor=False)
+                question = f"{named}: another model is needed"
+                title.title(question, anchor=False)
                 line.empty()
+                report.begin_view(page, question)
             if is_offered(main, needed):
                 messages.guarded(partial(draw, loaded, view), doing)
         figures.notebook(question, page)
@@ -174,7 +177,9 @@ def is_offered(backend: Backend, needed: Offer) -> bool:
     reason = backend.structure.why_not(needed)
     if not reason:
         return True
-    st.info(f"**{messages.escape(backend.spec.title)} {reason}.** {SHOWN[needed]}", icon=":material/block:")
+    said = f"**{messages.escape(backend.spec.title)} {reason}.** {SHOWN[needed]}"
+    st.info(said, icon=":material/block:")
+    report.add("refused", Part(message=said))
     st.markdown("These pages work with it:")
     offered = backend.structure.offered
     with st.container(horizontal=True, gap="small"):

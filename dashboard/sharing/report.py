@@ -103,7 +103,7 @@ def state_number(setting: str, value: int) -> None:
     """Say which layer, block or head is drawn where nobody has chosen one."""
     if (report := st.session_state.get(_COLLECTED)) is not None:
         label = next(each.label for each in settings.SETTINGS if each.name == setting)
-        report.numbers[setting] = Fact(_sentence_case(label), (str(value),))
+        report.numbers[setting] = Fact(_sentence_case(label), (str(value),), setting)
 
 
 def _facts_of(page: str) -> tuple[Fact, ...]:

@@ -355,7 +355,7 @@ class Embedder:
         packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._measured()[precision][1]
         # With AMX a product of a new shape takes longest to prepare, and the fused attention needs none: a tenth faster. By
         # the chip and not by a trial: close calls would differ between processes, whose vectors must be equal.
-        is_fused = precision == "bfloat16" and torch.cpu._is_amx_tile_supported()
+        is_fused = on_cpu and precision == "bfloat16" and torch.cpu._is_amx_tile_supported()
         return self._twin(precision, packed, on_cpu and width <= SHORT_WIDTH and not is_fused)
 
     def _twin(self, precision: Resolved, packed: bool, short: bool) -> Any:

@@ -45,6 +45,7 @@ SUFFIX = ".db"  # of a file of Milvus Lite
 CONNECTIVITY, EXPANSION_ADD, EXPANSION_SEARCH = 16, 128, 64  # of the index; see graph.GraphSettings
 MOST_FOUND = 16_384  # by one search, Milvus's own limit
 _SECONDS = 30.0  # to wait for an answer
+_SEARCH_SECONDS = 10.0  # of a search, for which a person waits
 _BLOCK_ROWS = 1_000  # vectors sent together: 1.5 MB at 384 dimensions
 _opening = threading.Lock()
 
@@ -120,7 +121,7 @@ class MilvusEngine:
                         data=list(comparable(queries, "cosine")),
                         limit=count,
                         search_params=options,
-                        timeout=_SECONDS,
+                        timeout=_SEARCH_SECONDS,
                     )
             except Exception as problem:  # of grpc and of Milvus
                 raise _no_answer(self._address, problem) from problem

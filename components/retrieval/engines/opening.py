@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from components.errors import InputError
@@ -49,8 +51,10 @@ def open_engine(
     """The engine of a name over some vectors; `address` says where Milvus is.
 
     usearch's graph is built beside the index, and Milvus's collection filled, when they are first asked for: `progress`
-    counts vectors. A graph of other vectors, which an index that was written again leaves behind, is built anew. Raises
-    Cancelled, OSError where there is no room, and InputError for other names, addresses, and packages that are missing.
+    counts vectors. A graph of other vectors, which an index that was written again leaves behind, is built anew; in a folder
+    that may only be read, the graph stays in memory.
+
+    Raises Cancelled, OSError where there is no room, and InputError for other names, addresses, and packages that are missing.
     """
     check_engine(name, address)
     similarity = checked_similarity(similarity)
@@ -61,4 +65,6 @@ def open_engine(
     try:
         return graph.open_file(stored, similarity)
     except (FileNotFoundError, InputError):
-        return graph.build_file(stored, similarity, progress=progress, is_cancelled=is_cancelled)
+        is_writable = os.access(stored.folder, os.W_OK)
+        build = graph.build_file if is_writable else partial(graph.build, threads=max(1, (os.cpu_count() or 2) // 2))
+        return build(stored, similarity, progress=progress, is_cancelled=is_cancelled)

@@ -5,7 +5,7 @@
     money  = hours x machines x price of an hour, and bytes x price of a gigabyte for a month
 
 A rate measured on the very machines counts; elsewhere it only says what those machines would take. One pass gives every
-layer and pooling (about 1.04 times the time of one), so that the hours hardly depend on them, and the bytes do.
+layer and pooling (about 1.2 times the time of one), so that the hours hardly depend on them, and the bytes do.
 
 What it does not know: slower disks and networks, machines that wait for each other, discounts.
 Sizes: int8 keeps one byte a number; a product quantiser (PQ, Jegou et al. 2011, doi:10.1109/TPAMI.2010.57) with one byte for

@@ -269,7 +269,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
         [token.piece for token in trace.sentences[row].tokens],
         f"Length of each part, sentence {row + 1}"
         if len(lengths) > 1
-        else f"Length of the word vectors, sentence {row + 1}",
+        else f"Length of word vectors, sentence {row + 1}",
         key="part_norms",
         code=snippets.part_norms(controls.current_input(backend), row),
         alt=f"Grouped bars: norms of the parts of layer 0 for each token of sentence {row + 1}",

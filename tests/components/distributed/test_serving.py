@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +26,7 @@ from components.model.elsewhere import part_of_trace
 from components.model.embedding import embedder
 from components.model.embedding.options import EmbedOptions, EmbedReport
 from components.model.trace import Trace, TraceOptions
-from tests.places import ROOT
+from tests.model_server import ENVIRONMENT, Cluster, model_server
 from tests.tiny import save_tiny
 
 TEXTS = ["the cat sat on the red hat.", "a dog ran", "we will put money in the bank by the river !"]
@@ -221,65 +217,13 @@ def test_a_server_that_hangs_is_asked_once_and_its_connection_is_closed_beside_t
     may_close.set()
 
 
-class Cluster(NamedTuple):
-    """A cluster with the tiny model's server, as an operator starts both."""
-
-    address: str  # what dashboards are told
-    server: subprocess.Popen[str]
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Cluster]:
-    monkeypatch = pytest.MonkeyPatch()
-    # Ray reads its token once in a process, and other tests may have come first.
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    home = tmp_path_factory.mktemp("r")
-    port, client_port = unused_port(), unused_port()
-    options = f"--port={port} --ray-client-server-port={client_port} --min-worker-port=0 --max-worker-port=0"
-    head = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *options.split()),
-            *("--num-cpus=2", "--object-store-memory=100000000", "--include-dashboard=false", f"--temp-dir={home}"),
-        ],
-        cwd=ROOT,
-        stdout=(home / "head.txt").open("w"),
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    arguments = ["serve", "--address", f"127.0.0.1:{port}", "--models", str(folder)]
-    server = None
-    try:
-        wait_for(lambda: "Ray runtime started" in (home / "head.txt").read_text(), home / "head.txt")
-        server = subprocess.Popen(
-            [sys.executable, "-m", "components", *arguments],
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=(home / "server.txt").open("w"),
-            text=True,
-        )
-        wait_for(lambda: "Serving " in (home / "server.txt").read_text(), home / "server.txt")
-        yield Cluster(f"ray://127.0.0.1:{client_port}", server)
-    finally:
-        if server is not None:
-            server.kill()
-            server.wait()
-        os.killpg(head.pid, signal.SIGKILL)
-        head.wait()
-        monkeypatch.undo()
-
-
-def unused_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return int(unused.getsockname()[1])
-
-
-def wait_for(is_so: Callable[[], bool], log: Path) -> None:
-    end = time.monotonic() + 90
-    while not is_so():
-        assert time.monotonic() < end, log.read_text()
-        time.sleep(0.2)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name, value in ENVIRONMENT.items():
+            monkeypatch.setenv(name, value)
+        with model_server(tmp_path_factory.mktemp("r"), str(folder)) as started:
+            yield started
 
 
 @pytest.mark.timeout(240)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.sharing import report
 from dashboard.views.attention import single_heads
 from tests.dashboard.conftest import Open, chips, figures, setting, settled, whole_figures
+from tests.static_models import save_model2vec
 
 
 def collected(app: AppTest) -> report.Report:
@@ -62,6 +64,21 @@ def test_it_names_the_block_and_head_that_nobody_has_chosen(open_page: Open) -> 
     chosen = collected(open_page("attention", view="matrix", l="3", h="1")).facts
     assert {"Block: 3", "Head: 1"} <= set(chosen)
     assert "Block: 0" not in chosen
+
+
+def test_sentences_are_named_as_on_the_page(open_page: Open) -> None:
+    sentences = ["A bank.", "The river."]
+    assert {"Sentence B: none: A alone"} <= set(collected(open_page("attention", s=sentences, view="matrix")).facts)
+    chosen = collected(open_page("attention", s=sentences, view="matrix", sa="1", sb="1")).facts
+    assert {"Sentence A: 2  The river.", "Sentence B: 1  A bank."} <= set(chosen)
+    assert {"Sentence: 1  A bank."} <= set(collected(open_page("model", s=sentences, view="zero")).facts)
+
+
+def test_a_page_that_cannot_show_the_model_says_so_in_it(open_page: Open, tmp_path: Path) -> None:
+    found = collected(open_page("attention", m=str(save_model2vec(tmp_path / "static"))))
+    assert found.title == "Attention: another model is needed"
+    ((part, _),) = found.parts.values()
+    assert "has no blocks" in part.message
 
 
 def test_it_names_the_model_the_sentences_and_the_settings(open_page: Open) -> None:

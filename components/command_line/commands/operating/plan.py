@@ -117,7 +117,7 @@ def _say(costs: Sequence[Cost], speed: float, machines: int) -> None:
     for each in costs:
         sizes = "".join(f"{_gigabytes(size):>11}" for size in (each.text_bytes, *each.vector_bytes.values()))
         money = "-" if each.money_once is None else f"{each.money_once:,.2f}"
-        shared.say(f"{each.sentences:>15,}{each.hours:>12,.1f}{sizes}{money:>12}")
+        shared.say(f"{each.sentences:>15,}{each.hours:>12,.2f}{sizes}{money:>12}")
     if costs[0].money is not None:
         shared.say("money: the machines alone; --json has the sum with a month of storage for each format")
 

@@ -74,7 +74,10 @@ def test_it_equals_sentence_transformers(embedded):
     np.testing.assert_allclose(ours / np.linalg.norm(ours, axis=1, keepdims=True), reference, atol=2e-6)
 
 
-def test_bfloat16_keeps_directions(embedded):
+@pytest.mark.parametrize("has_amx", [True, False])
+def test_bfloat16_keeps_directions(embedded, has_amx, monkeypatch):
+    """With the attention for either kind of chip."""
+    monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: has_amx)
     exact = embedded.embed(TEXTS, options=embedded.embed_options((0, 3, 6), POOLINGS, precision="float32"))
     rough = embedded.embed(TEXTS, options=embedded.embed_options((0, 3, 6), POOLINGS, precision="bfloat16"))
     assert cosines(exact, rough).mean(axis=-1).min() > 0.999

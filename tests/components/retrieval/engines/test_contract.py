@@ -294,3 +294,11 @@ def test_a_graph_is_built_by_several_at_once(tmp_path: Path) -> None:
         engines = list(threads.map(lambda _: graph.build_file(stored), range(12)))
     assert {tuple(engine.search(stored.exact.vectors[:1], 1).indices[0]) for engine in engines} == {(0,)}
     assert len(list((tmp_path / "index").glob("*.usearch*"))) == 2  # the graph and its description
+
+
+def test_a_graph_of_a_folder_that_may_only_be_read_stays_in_memory(numbers, tmp_path, monkeypatch):
+    stored = stored_in(tmp_path / "index", numbers)
+    monkeypatch.setattr("os.access", lambda path, mode: path != stored.folder)  # root may write everywhere
+    engine = open_engine("usearch", stored)
+    assert list(stored.folder.iterdir()) == []
+    assert recall_of(engine, stored, queries_of(numbers), 10, "cosine") >= 0.97

@@ -83,9 +83,8 @@ LANES = {
     "evaluation": Lane(niceness=NICENESS),
     "statistics": Lane(niceness=NICENESS),
     "preparation": Lane(workers=2),
-    "engines": Lane(
-        workers=2, niceness=NICENESS
-    ),  # one that only has to be opened does not wait behind a graph that is built
+    # Two: an engine that only has to be opened does not wait behind a graph that is built.
+    "engines": Lane(workers=2, niceness=NICENESS),
     # A shorter kind of work must not wait for a longer one: the words of two texts take seconds, the deletion curves of long
     # texts minutes, and so does a pass over a long text up to a late block.
     "explanations": Lane(workers=2, niceness=NICENESS),
@@ -512,8 +511,8 @@ def preparations() -> Jobs:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def search_engines() -> Jobs:
-    """Graphs and collections that approximate searches use; their vectors are mapped from files, or lie elsewhere."""
-    return Jobs(queue(), "engines", keep=16, retry_seconds=RETRY_SECONDS)
+    """Graphs and collections that approximate searches use: mapped from files, elsewhere, or a GiB of graphs in memory."""
+    return Jobs(queue(), "engines", keep=16, keep_bytes=1 << 30, retry_seconds=RETRY_SECONDS)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -6,6 +6,7 @@ Sizes are chosen so that a mixed-up axis shows: 3 layers, 4 heads, 32 dimensions
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -166,10 +167,30 @@ def tiny_tokenizer(architecture: str) -> PreTrainedTokenizerFast:
     return wordpiece_tokenizer(lowercase=architecture != "multilingual")
 
 
+def undisturbed(make: Callable[[], Any]) -> Any:
+    """A model from `make`, which seeds torch's generator: made again until two are equal.
+
+    The generator is that of all threads, and one that loads another model draws from it in between.
+    """
+    before, after = make(), make()
+    while not _are_equal(before, after):
+        before, after = after, make()
+    return after
+
+
+def _are_equal(first: Any, second: Any) -> bool:
+    others = second.state_dict()
+    return all(torch.equal(tensor, others[name]) for name, tensor in first.state_dict().items())
+
+
 def tiny_model(architecture: str, seed: int = 0) -> tuple[Any, PreTrainedTokenizerFast]:
     """A seeded model in eval mode and its tokenizer."""
-    torch.manual_seed(seed)
     tokenizer = tiny_tokenizer(architecture)
+    return undisturbed(lambda: _seeded(architecture, tokenizer, seed)), tokenizer
+
+
+def _seeded(architecture: str, tokenizer: PreTrainedTokenizerFast, seed: int) -> Any:
+    torch.manual_seed(seed)
     sizes: dict[str, Any] = {
         "vocab_size": len(tokenizer),
         "hidden_size": 32,
@@ -228,7 +249,7 @@ def tiny_model(architecture: str, seed: int = 0) -> tuple[Any, PreTrainedTokeniz
     for module in model.modules():  # norms that change something, so that none could be left out unnoticed
         if architecture in OTHERS and "norm" in type(module).__name__.lower() and hasattr(module, "weight"):
             torch.nn.init.uniform_(module.weight, 0.5, 1.5)
-    return model.eval(), tokenizer
+    return model.eval()
 
 
 def save_tiny(folder: Path, architecture: str = "bert", seed: int = 0) -> Path:
@@ -242,8 +263,12 @@ def save_tiny(folder: Path, architecture: str = "bert", seed: int = 0) -> Path:
 def save_tiny_masked_lm(folder: Path, seed: int = 0) -> Path:
     """A tiny BertForMaskedLM with its trained head, saved as a folder."""
     model, tokenizer = tiny_model("bert", seed)
-    torch.manual_seed(seed)
-    BertForMaskedLM(model.config).eval().save_pretrained(folder)
+
+    def make() -> Any:
+        torch.manual_seed(seed)
+        return BertForMaskedLM(model.config).eval()
+
+    undisturbed(make).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

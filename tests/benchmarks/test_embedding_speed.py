@@ -66,9 +66,9 @@ def test_all_layers_and_poolings_against_sentence_transformers(embedded: Any, te
         f"float32 {speed['exact']:.0f}/s: {speed['exact'] / speed['theirs']:.2f} times"
     )
     if every.precision == "bfloat16":
-        assert ratio >= 3.2  # 3.34 to 3.51 in five runs; 4.5 was asked for
-    assert speed["exact"] / speed["theirs"] >= 1.25
-    assert cost <= 1.4  # 1.20 to 1.26: writing 129 MB of results, and pooling seven layers
+        assert ratio >= 3.5
+    assert speed["exact"] / speed["theirs"] >= 1.3
+    assert cost <= 1.25
 
 
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {

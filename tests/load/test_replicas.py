@@ -71,6 +71,6 @@ def test_two_dashboards_with_one_model_server_are_about_as_fast_as_one_that_comp
         assert "Traceback" not in log
         assert "does not answer" not in log
     assert passes > len(shared) / 4  # the server computed: some moves need no pass, and some share one
-    # Promised were 1.5 x. On two cores, which all these processes share, 1.70 and 1.92 x were measured: the call takes 11 ms,
-    # the wait for others 4 ms, and 0.4 MB of results 14 ms, where a pass takes 11 ms.
-    assert ratio <= 2.5
+    # Not reached on two cores, which all these processes share (1.70 and 1.92 x): the call takes 11 ms, the wait for others
+    # 4 ms, and 0.4 MB of results 14 ms, where a pass takes 11 ms.
+    assert ratio <= 1.5

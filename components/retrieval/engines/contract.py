@@ -83,7 +83,12 @@ class StoredVectors:
     @classmethod
     def of_vectors(cls, vectors: NDArray[np.floating]) -> StoredVectors:
         """Vectors [sentence, dim] of no index: only for engines in memory."""
-        return cls(ExactSearch(vectors), "", Path(), "")
+        return cls.of_search(ExactSearch(vectors))
+
+    @classmethod
+    def of_search(cls, exact: ExactSearch) -> StoredVectors:
+        """The vectors that a search has, with their lengths: only for engines in memory."""
+        return cls(exact, "", Path(), "")
 
     def __len__(self) -> int:
         return len(self.exact.vectors)

@@ -99,11 +99,20 @@ class GraphEngine:
     """A graph over the vectors of a layer and pooling, for one similarity."""
 
     def __init__(
-        self, stored: StoredVectors, similarity: Similarity, settings: GraphSettings, graph: Any, nbytes: int
+        self,
+        stored: StoredVectors,
+        similarity: Similarity,
+        settings: GraphSettings,
+        graph: Any,
+        nbytes: int,
+        is_in_memory: bool = False,
     ) -> None:
         self._stored, self._exact, self._dim = stored, stored.exact, stored.dim
         self._similarity, self._settings = similarity, settings
         self._graph, self._nbytes = graph, nbytes
+        self.nbytes = (
+            nbytes if is_in_memory else 0
+        )  # of this process's memory: none of a graph that is mapped from its file
 
     @property
     def facts(self) -> EngineFacts:
@@ -112,7 +121,7 @@ class GraphEngine:
     def with_expansion(self, expansion: int) -> GraphEngine:
         """The same graph, searched with another expansion."""
         settings = replace(self._settings, expansion_search=expansion)
-        return GraphEngine(self._stored, self._similarity, settings, self._graph, self._nbytes)
+        return GraphEngine(self._stored, self._similarity, settings, self._graph, self._nbytes, self.nbytes > 0)
 
     def search(self, queries: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
         queries = checked_queries(queries, self._dim, k)
@@ -152,7 +161,7 @@ def build(
     """
     settings = settings or GraphSettings()
     graph = _built(stored, similarity, settings, progress, is_cancelled, threads)
-    return GraphEngine(stored, similarity, settings, graph, int(graph.serialized_length))
+    return GraphEngine(stored, similarity, settings, graph, int(graph.serialized_length), is_in_memory=True)
 
 
 def build_file(

@@ -69,7 +69,7 @@ class Searched:
         return "approximation", self.documents.folder.name, of_queries, *cell
 
     def stored(self) -> StoredVectors:
-        return StoredVectors.of_vectors(self.documents.engine(self.layer, self.pooling).vectors)
+        return StoredVectors.of_search(self.documents.engine(self.layer, self.pooling))
 
     def vectors(self) -> np.ndarray:
         """The first queries' vectors [query, dim]."""

@@ -301,4 +301,8 @@ def test_a_graph_of_a_folder_that_may_only_be_read_stays_in_memory(numbers, tmp_
     monkeypatch.setattr("os.access", lambda path, mode: path != stored.folder)  # root may write everywhere
     engine = open_engine("usearch", stored)
     assert list(stored.folder.iterdir()) == []
+    assert isinstance(engine, graph.GraphEngine)
+    assert engine.nbytes == engine.with_expansion(16).nbytes == engine.facts.nbytes > 0  # counted among what is kept
     assert recall_of(engine, stored, queries_of(numbers), 10, "cosine") >= 0.97
+    monkeypatch.undo()
+    assert open_engine("usearch", stored).nbytes == 0  # mapped from its file

@@ -42,6 +42,7 @@ def test_an_adapter_is_merged_into_every_architecture(architecture, tiny_folder,
     from sentence_transformers import SentenceTransformer
 
     settings = TrainingSettings(model=str(tiny_folder(architecture)), pooling="max", adapter_rank=4, adapter_alpha=6.0)
+    torch.manual_seed(0)  # of the adapter's A: with unlucky numbers rounding alone is 1e-5
     model = models.build(settings, "encoder")
     untouched = encode(model)
     base = Backend.load(settings.model, device_name="cpu")

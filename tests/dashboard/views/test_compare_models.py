@@ -179,7 +179,8 @@ def test_what_is_measured(open_page: Open, folders: list[str], models: list[Back
     assert shown == [f"{values[-1]:.1f} %" for values in recalls]
     assert all(float(text.rstrip(" *").replace(",", "")) > 0 for text in table["sentences per second"])
     vectors = [
-        model.embed(pairs.documents.texts, range(4), ["mean"], options=None)[:, 0] for model in (models[0], models[2])
+        model.embed(pairs.documents.texts, options=model.embed_options(range(4), ["mean"], precision="float32"))[:, 0]
+        for model in (models[0], models[2])
     ]
     same(z(app, "compare_cka"), layer_cka(*vectors).debiased, 1e-4)
     assert "cka" in app.query_params

@@ -48,6 +48,7 @@ TEXTS_PER_PIECE = 256  # that another process computes at once: progress and Sto
 BULK_TOKENS = 1024  # batches of at least this size use a packed copy of the model's weights
 SHORT_WIDTH = 96  # tokens: up to this length plain matrix products are faster on most CPUs than the fused attention
 MIN_SPEEDUP = 1.25  # bfloat16 must be this much faster to be chosen
+MIN_WIDTH = 128  # of the hidden states; products of narrower models are so short that chance would decide the trial
 log = logging.getLogger(__name__)
 # oneDNN keeps its preparations for the last 1,024 shapes, which took over a gigabyte after 36,000 sentences, and was slower
 # than few. Products of packed weights have 19 numbers of rows and mostly 3 sizes. It reads this variable when first used.
@@ -61,7 +62,6 @@ class Embedder:
         self.model = model
         self._modules: dict[tuple[Resolved, bool, bool], Any] = {}  # by precision, packed, short
         self._head_layers: torch.nn.Module | None = None  # on the model's device, created when first needed
-        self._trials: dict[Resolved, tuple[float, bool]] | None = None
         self._token_budget = GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS
         self.elsewhere: Elsewhere | None = None  # another process that computes, where there is one
 
@@ -352,7 +352,7 @@ class Embedder:
             return self.model.encoder
         on_cpu = self.model.device.type == "cpu"
         # A query uses the model's own weights in float32, so that it needs no second copy of them.
-        packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._measured()[precision][1]
+        packed = on_cpu and (precision == "bfloat16" or tokens >= BULK_TOKENS) and self._trial(precision)[1]
         # With AMX a product of a new shape takes longest to prepare, and the fused attention needs none: a tenth faster. By
         # the chip and not by a trial: close calls would differ between processes, whose vectors must be equal.
         is_fused = on_cpu and precision == "bfloat16" and torch.cpu._is_amx_tile_supported()
@@ -381,8 +381,8 @@ class Embedder:
         return self.best_precision() if precision == "auto" else precision
 
     def best_precision(self) -> Resolved:
-        """bfloat16 if it is clearly faster in a short trial of the model itself, else float32; measured once."""
-        if not self.model.structure.has_blocks:
+        """bfloat16 if it is clearly faster in a short trial of products of this size, else float32; measured once."""
+        if not self.model.structure.has_blocks or self.model.facts.hidden_size < MIN_WIDTH:
             return "float32"
         device = self.model.device
         if device.type == "cuda":
@@ -390,15 +390,10 @@ class Embedder:
         if device.type != "cpu":
             return "float32"
         with self.model.lock:
-            trials = self._measured()
-        return "bfloat16" if trials["bfloat16"][0] * MIN_SPEEDUP < trials["float32"][0] else "float32"
+            seconds, plain_seconds = self._trial("bfloat16")[0], self._trial("float32")[0]
+        return "bfloat16" if seconds * MIN_SPEEDUP < plain_seconds else "float32"
 
-    def _measured(self) -> dict[Resolved, tuple[float, bool]]:
-        """Seconds for one of the model's matrix products and whether packing helps, by precision; measured once."""
-        if self._trials is None:
-            width, inner = self.model.facts.hidden_size, self.model.facts.feed_forward_size
-            self._trials = {
-                "float32": packing.trial(width, inner, torch.float32),
-                "bfloat16": packing.trial(width, inner, torch.bfloat16),
-            }
-        return self._trials
+    def _trial(self, precision: Resolved) -> tuple[float, bool]:
+        """Seconds for one of the model's matrix products, and whether packing helps."""
+        width, inner = self.model.facts.hidden_size, self.model.facts.feed_forward_size
+        return packing.trial(width, inner, getattr(torch, precision))

@@ -19,6 +19,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -87,8 +88,12 @@ def _has_gelu(module: Any) -> bool:
     return is_exact and type(getattr(module, "dense", None)) is torch.nn.Linear and len(list(module.children())) == 2
 
 
+@cache
 def trial(width: int, inner: int, kind: torch.dtype) -> tuple[float, bool]:
-    """Seconds for a product [2048, width] times [width, inner] on this CPU, and whether packed weights were faster."""
+    """Seconds for a product [2048, width] times [width, inner] on this CPU, and whether packed weights were faster.
+
+    Measured once in a process: models of one size decide alike.
+    """
     with torch.inference_mode():
         linear = torch.nn.Linear(width, inner, dtype=kind, device="meta").to_empty(device="cpu")
         numbers = torch.Generator().manual_seed(0)  # its own generator: no other random numbers change

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +26,7 @@ def disturb(model) -> None:
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.requires_grad:
-                parameter += 0.1 * torch.randn(parameter.shape, generator=generator).to(parameter.device)
+                parameter += 0.03 * torch.randn(parameter.shape, generator=generator).to(parameter.device)
 
 
 def encode(model, texts=TEXTS):
@@ -42,7 +43,7 @@ def test_an_adapter_is_merged_into_every_architecture(architecture, tiny_folder,
     from sentence_transformers import SentenceTransformer
 
     settings = TrainingSettings(model=str(tiny_folder(architecture)), pooling="max", adapter_rank=4, adapter_alpha=6.0)
-    torch.manual_seed(0)  # of the adapter's A: with unlucky numbers rounding alone is 1e-5
+    torch.manual_seed(0)  # of the adapter's A
     model = models.build(settings, "encoder")
     untouched = encode(model)
     base = Backend.load(settings.model, device_name="cpu")
@@ -59,14 +60,16 @@ def test_an_adapter_is_merged_into_every_architecture(architecture, tiny_folder,
     if architecture in LIKE_BERT:
         assert len(linears) == base.facts.layers * 6
     disturb(model)
-    changed = encode(model)
+    changed = encode(deepcopy(model).double())
     assert np.abs(changed - untouched).max() > 0.01
     models.save(model, settings, tmp_path / "model", tmp_path / "adapter")
-    np.testing.assert_allclose(encode(SentenceTransformer(str(tmp_path / "model"), device="cpu")), changed, atol=1e-5)
+    saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    exact = encode(saved.double())
+    np.testing.assert_allclose(exact, changed, atol=3e-6)  # the merged weights are saved as float32
     backend = Backend.load(str(tmp_path / "model"), device_name="cpu")
     assert (backend.own_pooling, backend.own_max_length) == ("max", min(128, base.facts.max_positions))
     ours = backend.embed(TEXTS, options=backend.embed_options(precision="float32"))[0, 0]
-    np.testing.assert_allclose(ours, changed, atol=1e-5)
+    np.testing.assert_allclose(ours, exact, atol=1e-5)
 
 
 def test_the_adapter_apart_is_peft_s_own(tiny_folder, tmp_path):

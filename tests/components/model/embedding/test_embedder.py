@@ -175,6 +175,14 @@ def test_out_of_memory_halves_the_batch_and_goes_on(tiny_folder, monkeypatch):
         backend.embed(texts[:1], options=options)
 
 
+def test_auto_follows_the_trial_except_for_narrow_models(embedded, tiny_folder, monkeypatch):
+    half, whole = torch.bfloat16, torch.float32
+    for seconds, expected in (({half: 1.0, whole: 2.0}, "bfloat16"), ({half: 1.0, whole: 1.2}, "float32")):
+        monkeypatch.setattr(packing, "trial", lambda width, inner, kind, seconds=seconds: (seconds[kind], False))
+        assert embedded.embedder.resolve("auto") == expected
+        assert Backend.load(str(tiny_folder("bert")), device_name="cpu").embedder.resolve("auto") == "float32"
+
+
 def test_auto_is_float32_for_cls_below_the_last_layer(embedded, monkeypatch):
     monkeypatch.setattr(embedded.embedder, "best_precision", lambda: "bfloat16")
     monkeypatch.setattr(embedded, "embed_options", embedded.embedder.options)

@@ -12,6 +12,13 @@ from components.model.embedding import packing
 needs_onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
 
 
+@pytest.fixture(autouse=True)
+def _nothing_measured_before():
+    packing.trial.cache_clear()
+    yield
+    packing.trial.cache_clear()
+
+
 def packs_bfloat16() -> bool:
     """Whether this chip has oneDNN's products in bfloat16, by torch's own answer: a fault of the packing cannot hide here."""
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
@@ -105,3 +112,8 @@ def test_a_torch_without_these_operations_goes_on_with_the_plain_layers(monkeypa
     seconds, worth_it = packing.trial(16, 32, torch.float32)
     assert seconds > 0
     assert not worth_it
+
+
+def test_a_trial_is_measured_once_so_that_models_of_one_size_decide_alike():
+    assert packing.trial(16, 32, torch.float32) is packing.trial(16, 32, torch.float32)
+    assert packing.trial(16, 32, torch.float32) is not packing.trial(16, 48, torch.float32)

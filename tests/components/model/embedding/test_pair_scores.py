@@ -75,7 +75,8 @@ def test_packed_weights_and_short_attention_change_no_score(scorers, monkeypatch
         (DOCUMENTS * 60)[7:] + DOCUMENTS[:1] * 7,
     )  # batches large enough for packed weights
     expected = theirs.predict(list(zip(queries, documents, strict=True)), activation_fn=torch.nn.Identity())
-    monkeypatch.setattr(ours.embedder, "_trials", {"float32": (1.0, True), "bfloat16": (1.0, packs_bfloat16())})
+    trials = {"float32": (1.0, True), "bfloat16": (1.0, packs_bfloat16())}
+    monkeypatch.setattr(ours.embedder, "_trial", trials.__getitem__)
     scores = ours.score_pairs(queries, documents, precision="float32")
     assert ("float32", True, True) in ours.embedder._modules
     np.testing.assert_allclose(scores, expected, atol=1e-5)

@@ -17,6 +17,7 @@ about 1e-6 of the result). Therefore only the bulk path uses it, never a page th
 from __future__ import annotations
 
 import copy
+import threading
 import time
 from collections.abc import Callable
 from functools import cache
@@ -27,6 +28,7 @@ import torch
 _TOKENS = 2048  # the number of rows for which the order is chosen; others work too
 _ROWS, _FEW_ROWS = 256, 32  # the rows of a product are filled up to a multiple of 256; those of a query to one of 32
 _MIN_SPEEDUP = 1.05  # how much faster packed weights must be
+_measuring = threading.Lock()
 
 
 class PackedLinear(torch.nn.Module):
@@ -88,12 +90,17 @@ def _has_gelu(module: Any) -> bool:
     return is_exact and type(getattr(module, "dense", None)) is torch.nn.Linear and len(list(module.children())) == 2
 
 
-@cache
 def trial(width: int, inner: int, kind: torch.dtype) -> tuple[float, bool]:
     """Seconds for a product [2048, width] times [width, inner] on this CPU, and whether packed weights were faster.
 
-    Measured once in a process: models of one size decide alike.
+    Measured once in a process, one size at a time: models of one size decide alike, and no trial slows another.
     """
+    with _measuring:
+        return _measured(width, inner, kind)
+
+
+@cache
+def _measured(width: int, inner: int, kind: torch.dtype) -> tuple[float, bool]:
     with torch.inference_mode():
         linear = torch.nn.Linear(width, inner, dtype=kind, device="meta").to_empty(device="cpu")
         numbers = torch.Generator().manual_seed(0)  # its own generator: no other random numbers change

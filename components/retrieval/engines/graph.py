@@ -110,9 +110,8 @@ class GraphEngine:
         self._stored, self._exact, self._dim = stored, stored.exact, stored.dim
         self._similarity, self._settings = similarity, settings
         self._graph, self._nbytes = graph, nbytes
-        self.nbytes = (
-            nbytes if is_in_memory else 0
-        )  # of this process's memory: none of a graph that is mapped from its file
+        # Of this process's memory: none of a graph that is mapped from its file.
+        self.nbytes = nbytes if is_in_memory else 0
 
     @property
     def facts(self) -> EngineFacts:

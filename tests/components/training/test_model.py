@@ -20,13 +20,13 @@ from tests.tiny import ARCHITECTURES, LIKE_BERT
 TEXTS = ["the cat sat on the bank", "a red hat", "we will put money in the bank . " * 30]
 
 
-def disturb(model) -> None:
+def disturb(model, size: float = 0.1) -> None:
     """Give every trained parameter other values, as training would."""
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.requires_grad:
-                parameter += 0.03 * torch.randn(parameter.shape, generator=generator).to(parameter.device)
+                parameter += size * torch.randn(parameter.shape, generator=generator).to(parameter.device)
 
 
 def encode(model, texts=TEXTS):
@@ -59,7 +59,7 @@ def test_an_adapter_is_merged_into_every_architecture(architecture, tiny_folder,
     assert len(blocks) == len(linears) * 2
     if architecture in LIKE_BERT:
         assert len(linears) == base.facts.layers * 6
-    disturb(model)
+    disturb(model, 0.03)  # with 0.1 float32 alone is 1e-5 from float64 for NomicBERT
     changed = encode(deepcopy(model).double())
     assert np.abs(changed - untouched).max() > 0.01
     models.save(model, settings, tmp_path / "model", tmp_path / "adapter")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -14,9 +16,9 @@ needs_onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reas
 
 @pytest.fixture(autouse=True)
 def _nothing_measured_before():
-    packing.trial.cache_clear()
+    packing._measured.cache_clear()
     yield
-    packing.trial.cache_clear()
+    packing._measured.cache_clear()
 
 
 def packs_bfloat16() -> bool:
@@ -115,5 +117,13 @@ def test_a_torch_without_these_operations_goes_on_with_the_plain_layers(monkeypa
 
 
 def test_a_trial_is_measured_once_so_that_models_of_one_size_decide_alike():
-    assert packing.trial(16, 32, torch.float32) is packing.trial(16, 32, torch.float32)
+    both_ask = threading.Barrier(2)
+
+    def ask(_):
+        both_ask.wait(10)
+        return packing.trial(16, 32, torch.float32)
+
+    with ThreadPoolExecutor(2) as models:  # two that are loaded at once
+        first, second = models.map(ask, range(2))
+    assert first is second
     assert packing.trial(16, 32, torch.float32) is not packing.trial(16, 48, torch.float32)

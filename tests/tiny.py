@@ -50,6 +50,8 @@ from transformers import (
     XLMRobertaXLModel,
 )
 
+from components.model.loading import BUILDING
+
 WORDS = [
     *("the", "a", "cat", "dog", "bank", "river", "money", "sat", "ran", "walk", "##ing", "##ed", "red", "hat", "on"),
     *("in", "by", ".", ",", "!", "?", "é", "你", "x", "##x", "we", "will", "put"),
@@ -170,11 +172,13 @@ def tiny_tokenizer(architecture: str) -> PreTrainedTokenizerFast:
 def undisturbed(make: Callable[[], Any]) -> Any:
     """A model from `make`, which seeds torch's generator: made again until two are equal.
 
-    The generator is that of all threads, and one that loads another model draws from it in between.
+    The generator is that of all threads, which may draw from it in between. None of them loads a model meanwhile:
+    transformers ties no weights then, in any thread.
     """
-    before, after = make(), make()
-    while not _are_equal(before, after):
-        before, after = after, make()
+    with BUILDING:
+        before, after = make(), make()
+        while not _are_equal(before, after):
+            before, after = after, make()
     return after
 
 

@@ -19,15 +19,17 @@ from components.model.files import hub, static_files
 from components.model.files.published import MOST_TOKENIZER_BYTES, read_json, read_modules
 from components.model.tokenization import check_growth
 
-# transformers imports its parts when they are first asked for. Two threads that do so at once get an ImportError.
-_IMPORTS = threading.Lock()
+# Held wherever transformers imports its parts or builds a model. Two threads that import at once get an ImportError. And while
+# it builds one, it replaces functions of its own for the whole process, such as the one that ties a masked-LM head to the
+# word vectors: two builds that overlap can leave the replacement in place, and later heads get random numbers.
+BUILDING = threading.RLock()
 ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"  # as peft names them
 ADAPTER_PREFIX = "base_model.model."  # of each name in the second
 
 
 def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     """Encoder and tokenizer of a folder, float32 on the CPU. Raises ModelError for files that are damaged or unsupported."""
-    with _IMPORTS:
+    with BUILDING:
         from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig
         from transformers.models.auto.modeling_auto import MODEL_MAPPING
         from transformers.utils import logging as transformers_logging
@@ -44,16 +46,17 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
         check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name, is_for_texts)
         config = AutoConfig.from_pretrained(folder, **strict)
         check_supported(config, name, is_for_texts)
-        with _IMPORTS:
+        with BUILDING:
             MODEL_MAPPING[type(config)]  # imports the model's own code
         if config.model_type in decoder.TITLES:
             config.use_cache = False  # keys and values are kept only to write text
         _check_weights(folder, config, name)
         _check_tokenizer(folder)
         tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
-        model, report = AutoModel.from_pretrained(
-            folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **strict
-        )
+        with BUILDING:
+            model, report = AutoModel.from_pretrained(
+                folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **strict
+            )
     except ModelError:
         raise
     except Exception as problem:
@@ -209,21 +212,23 @@ def publishes_masked_lm(config: Any) -> bool:
 
 def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
     """The model with its published masked-LM head, on the encoder's own weights. Raises ModelError without one."""
-    from transformers import AutoModelForMaskedLM
+    with BUILDING:
+        from transformers import AutoModelForMaskedLM
 
-    model, report = AutoModelForMaskedLM.from_pretrained(
-        folder,
-        local_files_only=True,
-        trust_remote_code=False,
-        use_safetensors=True,
-        attn_implementation="eager",
-        output_loading_info=True,
-    )
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            attn_implementation="eager",
+            output_loading_info=True,
+        )
     if report["missing_keys"]:  # transformers would only report these and fill them with random numbers
         raise no_masked_lm(name)
     check_finite(model, name)
     setattr(model, model.base_model_prefix, eager_twin(encoder))
-    model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy of them
+    with BUILDING:
+        model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy of them
     return model.to(next(encoder.parameters()).device).eval()
 
 
@@ -233,7 +238,8 @@ def pair_scorer(folder: Path | None, encoder: Any, structure: Structure, name: s
     Only the head is read, from the folder's safetensors or those of an adapter; the encoder's weights are shared. Raises
     ModelError if there is no head, or if it is damaged.
     """
-    from transformers import AutoModelForSequenceClassification
+    with BUILDING:
+        from transformers import AutoModelForSequenceClassification
 
     head = {} if folder is None else head_weights(folder, name, structure.scoring_head)
     last = head.get("classifier.out_proj.weight", head.get("classifier.weight"))  # [output, dim]
@@ -244,7 +250,7 @@ def pair_scorer(folder: Path | None, encoder: Any, structure: Structure, name: s
     config.num_labels = len(last)  # which also names the labels LABEL_0, LABEL_1, ...
     if sorted(published) == list(range(len(last))):
         config.id2label = published
-    with torch.device("meta"):  # no memory for the encoder's weights, which are replaced
+    with BUILDING, torch.device("meta"):  # no memory for the encoder's weights, which are replaced
         model = AutoModelForSequenceClassification.from_config(config)
     setattr(model, model.base_model_prefix, encoder)
     try:

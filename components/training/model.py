@@ -34,7 +34,7 @@ from components.model.catalog import parse_model
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.files import hub, sources
 from components.model.files.static_files import static_folder
-from components.model.loading import check_finite, head_weights, unusable
+from components.model.loading import BUILDING, check_finite, head_weights, unusable
 from components.model.loading import merge_adapter as merge_published
 from components.training.run_folder import WatchToken
 
@@ -89,7 +89,8 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
         check_supported(config, spec.title)
         longest = min(settings.max_length, max_positions(config))
         published = _weight_names(folder)
-        model = (_encoder if kind == "encoder" else _cross_encoder)(folder, settings, longest)
+        with BUILDING:
+            model = (_encoder if kind == "encoder" else _cross_encoder)(folder, settings, longest)
     except ModelError:
         raise
     except Exception as problem:
@@ -146,9 +147,10 @@ def _missing_of_encoder(folder: Path) -> set[str]:
     """The names of the encoder's parameters for which the files have no value, as the library reads them."""
     from transformers import AutoModel
 
-    report = AutoModel.from_pretrained(
-        folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, output_loading_info=True
-    )[1]
+    with BUILDING:
+        report = AutoModel.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, output_loading_info=True
+        )[1]
     return {str(name) for name in report["missing_keys"]}
 
 

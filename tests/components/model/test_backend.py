@@ -7,6 +7,9 @@ import json
 import random
 import shutil
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -481,6 +484,31 @@ def test_logits_do_not_change_what_comes_with_them(folder):
     assert_close(with_logits.pooler_output, without.pooler_output)
     assert_close(with_logits.hidden_states, without.hidden_states)
     assert with_logits.mask_logits.logits.shape == (1, backend.facts.vocabulary_size)
+
+
+def test_models_loaded_at_once_leave_transformers_as_it_was(masked_lm_folder, monkeypatch):
+    from transformers import PreTrainedModel, initialization
+
+    ties, without_ties = PreTrainedModel.tie_weights, initialization.no_tie_weights
+    monkeypatch.setattr(PreTrainedModel, "tie_weights", ties)  # put back whatever happens here
+
+    @contextmanager
+    def slow():  # transformers' own, which replaces tie_weights for the whole process; the first to begin ends first
+        with without_ties():
+            time.sleep(0.2)
+            yield
+
+    monkeypatch.setattr(initialization, "no_tie_weights", slow)
+
+    def head(delay):
+        time.sleep(delay)
+        return Backend.load(str(masked_lm_folder)).loaded.masked_lm()
+
+    with ThreadPoolExecutor(3) as people:
+        heads = list(people.map(head, (0, 0.1, 0.15)))
+    assert PreTrainedModel.tie_weights is ties
+    for each in heads:
+        assert each.cls.predictions.decoder.weight is each.bert.embeddings.word_embeddings.weight
 
 
 def test_the_head_runs_on_the_encoders_own_weights(masked_lm_folder):

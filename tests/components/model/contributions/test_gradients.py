@@ -62,10 +62,11 @@ def test_the_scores_are_those_of_plain_torch(model, pooling, layer):
 def test_nothing_is_left_in_the_model(model):
     backend, _ = model
     before = {name: (item.requires_grad, item.detach().clone()) for name, item in backend.encoder.named_parameters()}
-    hooks, passes, trace = hooks_of(backend.encoder), backend.forward_passes, backend.run([TEXT])
+    trace = backend.run([TEXT])  # a model's first pass places hooks of transformers' own, which stay
+    hooks, passes = hooks_of(backend.encoder), backend.forward_passes
     (sentence,) = backend.tokenize([TEXT])
     backend.gradient_times_input(sentence, np.ones(32, np.float32), 3, "mean")
-    assert backend.forward_passes == passes + 2
+    assert backend.forward_passes == passes + 1
     assert hooks_of(backend.encoder) == hooks
     for name, item in backend.encoder.named_parameters():
         assert item.grad is None, name

@@ -71,7 +71,7 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
     own = caching.blind_votes().marked_by(comparison, query, caching.visitor())
     is_over = caching.blind_votes().is_revealed(comparison, query, caching.visitor())
     mark = _marker(comparison, query, (lists[0], lists[1]))
-    ticks = _Ticks.of((comparison, query, caching.visitor()))
+    ticks = _Ticks.of((*_shared_part(comparison), query), own)
     for number, (column, rows) in enumerate(zip(st.columns(2), lists if is_first_left else lists[::-1], strict=True)):
         with column.container(gap="xsmall", key=f"blind_list_{number}"):
             title = messages.escape((titles if is_first_left else titles[::-1])[number])
@@ -109,6 +109,16 @@ def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
     return (group, request.corpus.content_hash, backend.spec.key, backend.revision, titles, static, settings)
 
 
+def _shared_part(comparison: Comparison) -> Comparison:
+    """A comparison without the person: it stays the same when the browser's mark becomes known."""
+    return comparison[1:] if isinstance(comparison[0], Alone) else comparison
+
+
+def _counted_now(comparison: Comparison) -> Comparison:
+    """A comparison as it is counted now: since the page was drawn, the browser's mark can have become known."""
+    return (Alone(caching.visitor()), *comparison[1:]) if isinstance(comparison[0], Alone) else comparison
+
+
 def _text(corpus: Corpus, row: int) -> str:
     """A sentence in one line, cut if it is very long; nothing in it acts as markup."""
     return messages.escape(wording.shortened(corpus.texts[row], SHOWN_CHARACTERS))
@@ -118,22 +128,28 @@ def _text(corpus: Corpus, row: int) -> str:
 class _Ticks:
     """The boxes of one query, with names that no other box has had: a browser sends what it last knew of a name.
 
-    A hit can stand in both lists. Ticked in one, it gets a new box in the other, which begins with the tick.
+    A hit can stand in both lists. Ticked in one, it gets a new box in the other, which begins with the tick. When the
+    browser's mark becomes known, the boxes stay, so that a click on its way finds its box; only a mark that has other ticks,
+    as after a reload, gets new ones.
     """
 
     of_query: tuple[object, ...]
     name: str
+    visitor: str
+    ticked: frozenset[int]  # the sentences whose boxes are ticked
     turns: Counter[tuple[int, int]] = field(
         default_factory=Counter
     )  # by list and sentence: how often its box was replaced
 
     @classmethod
-    def of(cls, query: tuple[object, ...]) -> _Ticks:
-        """The session's boxes of a query: new ones if it was another query's before."""
+    def of(cls, query: tuple[object, ...], own: frozenset[int]) -> _Ticks:
+        """The session's boxes of a query; `own` are the sentences that its visitor has ticked."""
         kept: _Ticks | None = st.session_state.get(_TICKS)
-        if kept is None or kept.of_query != query:
+        visitor = caching.visitor()
+        if kept is None or kept.of_query != query or (kept.visitor != visitor and kept.ticked != own):
             st.session_state[_TICK_NUMBER] = st.session_state.get(_TICK_NUMBER, 0) + 1
-            kept = st.session_state[_TICKS] = cls(query, str(st.session_state[_TICK_NUMBER]))
+            kept = st.session_state[_TICKS] = cls(query, str(st.session_state[_TICK_NUMBER]), visitor, own)
+        kept.visitor, kept.ticked = visitor, own
         return kept
 
     def name_of(self, number: int, row: int) -> str:
@@ -143,20 +159,22 @@ class _Ticks:
 def _ticked_in(ticks: _Ticks, mark: Callable[[int, bool], None], number: int, row: int, is_good: bool) -> None:
     mark(row, is_good)
     ticks.turns[1 - number, row] += 1
+    ticks.ticked = ticks.ticked | {row} if is_good else ticks.ticked - {row}
 
 
 def _marker(
     comparison: Comparison, query: str, lists: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> Callable[[int, bool], None]:
     """What ticking a hit does."""
-    votes, person = caching.blind_votes(), caching.visitor()
+    votes = caching.blind_votes()
 
     def mark(row: int, is_good: bool) -> None:
-        if votes.is_revealed(comparison, query, person):  # a browser can send a tick after the boxes are gone
+        counted_for, person = _counted_now(comparison), caching.visitor()
+        if votes.is_revealed(counted_for, query, person):  # a browser can send a tick after the boxes are gone
             return
-        own = votes.marked_by(comparison, query, person)  # now: several ticks can arrive at once
-        votes.mark(comparison, query, person, own | {row} if is_good else own - {row}, lists)
-        st.session_state[_VOTED_ON] = comparison
+        own = votes.marked_by(counted_for, query, person)  # now: several ticks can arrive at once
+        votes.mark(counted_for, query, person, own | {row} if is_good else own - {row}, lists)
+        st.session_state[_VOTED_ON] = counted_for
 
     return mark
 
@@ -168,13 +186,14 @@ def _vote(comparison: Comparison, query: str, is_first_left: bool) -> None:
     choices = (("left", "A is better", left), ("alike", "Both alike", ALIKE), ("right", "B is better", right))
 
     def give(value: float | None) -> None:
-        if votes.is_revealed(comparison, query, person):  # a browser can send a click on a disabled button
+        counted_for, person = _counted_now(comparison), caching.visitor()
+        if votes.is_revealed(counted_for, query, person):  # a browser can send a click on a disabled button
             return
         if value is None:
-            votes.take_back(comparison, query, person)
+            votes.take_back(counted_for, query, person)
         else:
-            votes.give(comparison, query, person, value)
-            st.session_state[_VOTED_ON] = comparison
+            votes.give(counted_for, query, person, value)
+            st.session_state[_VOTED_ON] = counted_for
 
     with st.container(horizontal=True, vertical_alignment="center", key="blind_vote"):
         for name, label, value in choices:

@@ -278,3 +278,34 @@ def test_after_a_reload_a_vote_is_still_the_tabs_own(
     again.run()
     assert "1 vote on 1 query;" in texts(again)
     assert again.button(key="blind_right").disabled  # the lists were seen before the reload
+
+
+@pytest.mark.parametrize("class_code", ["", "7b"])
+def test_boxes_stay_when_the_browsers_mark_becomes_known(open_page: Open, class_code: str) -> None:
+    """A click that is on its way at that moment finds its box."""
+    address = {"q": QUERY, "vs": "bm25", "blind": "1"} | ({"class": class_code} if class_code else {})
+    app = settled(open_page("search", **address))
+    clicked, other = box(app, 0, 1), box(app, 1, 5)
+    app.session_state["blind_visitor"] = {"mark": "7d444840-9dc0-41d1-b245-5ffdce74fad2"}
+    app.run()
+    assert (box(app, 0, 1).key, box(app, 1, 5).key) == (clicked.key, other.key)
+    clicked.check().run()
+    assert box(app, 0, 1).value
+    assert "hits ticked on 1 query." in texts(app)
+
+
+def test_a_mark_with_other_ticks_gets_boxes_of_its_own(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = "7d444840-9dc0-41d1-b245-5ffdce74fad2"
+    address = {"q": QUERY, "vs": "bm25", "blind": "1"}
+    monkeypatch.setattr(caching, "person", lambda: "first session")
+    app = settled(open_page("search", **address))
+    app.session_state["blind_visitor"] = {"mark": mark}
+    app.run()
+    box(app, 0, 2).check().run()
+    monkeypatch.setattr(caching, "person", lambda: "second session")
+    again = settled(open_page("search", **address))
+    assert not box(again, 0, 2).value
+    again.session_state["blind_visitor"] = {"mark": mark}
+    again.run()
+    assert box(again, 0, 2).value
+    assert "hits ticked on 1 query." in texts(again)

@@ -71,7 +71,7 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
     own = caching.blind_votes().marked_by(comparison, query, caching.visitor())
     is_over = caching.blind_votes().is_revealed(comparison, query, caching.visitor())
     mark = _marker(comparison, query, (lists[0], lists[1]))
-    ticks = _Ticks.of((*_shared_part(comparison), query), own)
+    ticks = _Ticks.of((state.get("class_code"), *comparison[1:], query), own)
     for number, (column, rows) in enumerate(zip(st.columns(2), lists if is_first_left else lists[::-1], strict=True)):
         with column.container(gap="xsmall", key=f"blind_list_{number}"):
             title = messages.escape((titles if is_first_left else titles[::-1])[number])
@@ -107,11 +107,6 @@ def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
     static = rankers.word_ranking(backend, "static").source if request.compare_with == "static" else ""
     settings = tuple(state.get(name) for name in RANKED_BY)
     return (group, request.corpus.content_hash, backend.spec.key, backend.revision, titles, static, settings)
-
-
-def _shared_part(comparison: Comparison) -> Comparison:
-    """A comparison without the person: it stays the same when the browser's mark becomes known."""
-    return comparison[1:] if isinstance(comparison[0], Alone) else comparison
 
 
 def _counted_now(comparison: Comparison) -> Comparison:
@@ -186,13 +181,13 @@ def _vote(comparison: Comparison, query: str, is_first_left: bool) -> None:
     choices = (("left", "A is better", left), ("alike", "Both alike", ALIKE), ("right", "B is better", right))
 
     def give(value: float | None) -> None:
-        counted_for, person = _counted_now(comparison), caching.visitor()
-        if votes.is_revealed(counted_for, query, person):  # a browser can send a click on a disabled button
+        counted_for, giver = _counted_now(comparison), caching.visitor()
+        if votes.is_revealed(counted_for, query, giver):  # a browser can send a click on a disabled button
             return
         if value is None:
-            votes.take_back(counted_for, query, person)
+            votes.take_back(counted_for, query, giver)
         else:
-            votes.give(counted_for, query, person, value)
+            votes.give(counted_for, query, giver, value)
             st.session_state[_VOTED_ON] = counted_for
 
     with st.container(horizontal=True, vertical_alignment="center", key="blind_vote"):

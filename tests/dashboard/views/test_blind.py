@@ -294,6 +294,15 @@ def test_boxes_stay_when_the_browsers_mark_becomes_known(open_page: Open, class_
     assert "hits ticked on 1 query." in texts(app)
 
 
+def test_boxes_stay_when_the_mark_arrives_together_with_a_tick(open_page: Open) -> None:
+    app = settled(open_page("search", q=QUERY, vs="bm25", blind="1"))
+    clicked, other = box(app, 0, 1), box(app, 0, 2)
+    app.session_state["blind_visitor"] = {"mark": "7d444840-9dc0-41d1-b245-5ffdce74fad2"}
+    clicked.check().run()
+    assert (box(app, 0, 1).key, box(app, 0, 2).key) == (clicked.key, other.key)
+    assert box(app, 0, 1).value
+
+
 def test_a_mark_with_other_ticks_gets_boxes_of_its_own(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = "7d444840-9dc0-41d1-b245-5ffdce74fad2"
     address = {"q": QUERY, "vs": "bm25", "blind": "1"}

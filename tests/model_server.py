@@ -31,12 +31,18 @@ def model_server(home: Path, models: str) -> Iterator[Cluster]:
     `home` has a short path: Ray's sockets lie in it.
     """
     port, client_port = unused_port(), unused_port()
-    options = f"--port={port} --ray-client-server-port={client_port} --min-worker-port=0 --max-worker-port=0"
+    ports = f"--port={port} --ray-client-server-port={client_port} --min-worker-port=0 --max-worker-port=0"
     environment = {**os.environ, **ENVIRONMENT}
     head = subprocess.Popen(
         [
-            *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *options.split()),
-            *("--num-cpus=2", "--object-store-memory=100000000", "--include-dashboard=false", f"--temp-dir={home}"),
+            *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *ports.split()),
+            *(
+                "--node-ip-address=127.0.0.1",
+                "--num-cpus=2",
+                "--object-store-memory=100000000",
+                "--include-dashboard=false",
+                f"--temp-dir={home}",
+            ),
         ],
         cwd=ROOT,
         stdout=(home / "head.txt").open("w"),

@@ -1,9 +1,9 @@
 """One model server for several dashboards: a Ray Serve application, and the dashboards' side of it.
 
-The server loads models once, where the accelerator is. Requests for traces that arrive within a few milliseconds are put
-into one pass (dynamic batching), up to the number of sentences that a page may show; requests with attentions or mask logits,
-whose size grows quickly, have a pass of their own. Vectors of a corpus cross in pieces, so that progress and Stop stay
-with the dashboard.
+The server loads models once, where the accelerator is. Requests for traces that come during a pass share the next one
+(dynamic batching), up to the number of sentences that a page may show; requests with attentions or mask logits, whose size
+grows quickly, have a pass of their own. Vectors of a corpus cross in pieces, so that progress and Stop stay with the
+dashboard. Requests and results go by a connection of their own where there can be one (direct.py), else Ray's way.
 
 Each dashboard loads its models too: words, tokens and whatever needs hooks or gradients are computed there. Where the server
 does not answer, or has another model or other weights, the dashboard computes everything itself and asks again later.
@@ -18,13 +18,14 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from components.arrays import Float32
+from components.distributed import direct
 from components.distributed.cluster import connected
 from components.errors import InputError, UserError, first_line
 from components.jobs import RETRY_SECONDS
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from ray.serve.handle import DeploymentHandle
 
 APPLICATION = "bert-internals"
-BATCH_SECONDS = 0.004  # a request waits so long for others
+DIRECT_METHODS = ("trace", "vectors")  # those of the server that pages and jobs wait for
 UNANSWERED = "The model server at %s does not answer: %s. This process computes."
 # The longest a dashboard waits before it computes itself, and asks no more for RETRY_SECONDS.
 TRACE_SECONDS = 20.0  # for a trace: somebody looks at a page
@@ -92,12 +93,20 @@ def traces_of(backend: Backend, requests: Sequence[TraceRequest]) -> list[Trace]
 
 
 class ModelServer:
-    """The deployment: loaded models, and their passes for whoever asks. Each method answers one dashboard's request."""
+    """The deployment: loaded models, and their passes for whoever asks. Each method answers one dashboard's request.
+
+    Requests are joined here and not by Ray Serve's own batches, which are made before they can be computed: a request would
+    have to wait for others that may never come, where these share the pass for which they wait anyway.
+    """
 
     def __init__(self, models: Sequence[str]) -> None:
         """Load the models by catalogue key, hub id or folder. Raises UserError."""
         self.backends = {backend.spec.key: backend for backend in map(Backend.load, models)}
         self.passes = 0  # for traces
+        self.waiting: list[tuple[TraceRequest, asyncio.Future[Trace | UserError]]] = []
+        self.computing: asyncio.Task[None] | None = None
+        self.opening = asyncio.Lock()
+        self.opened: direct.Port | None = None
 
     def models(self) -> dict[str, str]:
         """What is served: the revision of each model's weights, by the model's key."""
@@ -107,18 +116,50 @@ class ModelServer:
         """How many passes the traces have taken so far."""
         return self.passes
 
-    async def traces(self, requests: list[TraceRequest]) -> list[Trace | UserError]:
-        """The trace of each request, or the error that its asker reads."""
-        return await asyncio.to_thread(self._traces, requests)
+    async def port(self) -> direct.Port | None:
+        """Where dashboards can ask without Ray, opened for the first that wants to know; None if nowhere."""
+        import ray
 
-    def _traces(self, requests: list[TraceRequest]) -> list[Trace | UserError]:
-        answers: dict[int, Trace | UserError] = {}
-        for group in joined(requests, MAX_SENTENCES):
-            try:
-                answers.update(zip(group, self._pass([requests[index] for index in group]), strict=True))
-            except UserError:  # one text may be at fault: each is asked for again by itself
-                answers.update({index: self._alone(requests[index]) for index in group})
-        return [answers[index] for index in range(len(requests))]
+        async with self.opening:
+            if self.opened is None:
+                methods = {name: getattr(self, name) for name in DIRECT_METHODS}
+                self.opened = await direct.opened(ray.util.get_node_ip_address(), methods)
+            return self.opened
+
+    async def trace(self, request: TraceRequest) -> Trace | UserError:
+        """The trace, or the error that its asker reads. Requests that come during a pass share the next one."""
+        answer = asyncio.get_running_loop().create_future()
+        self.waiting.append((request, answer))
+        if self.computing is None or self.computing.done():
+            self.computing = asyncio.create_task(self._compute_waiting())
+        return await answer
+
+    async def _compute_waiting(self) -> None:
+        """One pass after the other, until nobody waits; each for the one who has waited longest, and those who can join."""
+        while self.waiting:
+            group = set(joined([request for request, _ in self.waiting], MAX_SENTENCES)[0])
+            taken = [self.waiting[index] for index in sorted(group)]
+            self.waiting = [each for index, each in enumerate(self.waiting) if index not in group]
+            taken = [(request, answer) for request, answer in taken if not answer.done()]  # some have given up
+            work = asyncio.to_thread(self._traces, [request for request, _ in taken])
+            (results,) = await asyncio.gather(work, return_exceptions=True)
+            if isinstance(results, BaseException):  # the askers learn of it, and the server goes on
+                for _, answer in taken:
+                    if not answer.done():
+                        answer.set_exception(results)
+                continue
+            for (_, answer), result in zip(taken, results, strict=True):
+                if not answer.done():
+                    answer.set_result(result)
+
+    def _traces(self, requests: Sequence[TraceRequest]) -> list[Trace | UserError]:
+        """The results of requests that share a pass."""
+        if not requests:
+            return []
+        try:
+            return [*self._pass(requests)]
+        except UserError:  # one text may be at fault: each is asked for again by itself
+            return [self._alone(request) for request in requests]
 
     def _alone(self, request: TraceRequest) -> Trace | UserError:
         try:
@@ -130,10 +171,12 @@ class ModelServer:
         self.passes += 1
         return traces_of(self.backends[requests[0].model], requests)
 
-    def embed(self, model: str, texts: Sequence[str], options: EmbedOptions) -> tuple[Float32, EmbedReport] | UserError:
-        """Vectors of texts, float32 [layer, pooling, text, dim], and their counts."""
+    async def vectors(
+        self, model: str, texts: Sequence[str], options: EmbedOptions
+    ) -> tuple[Float32, EmbedReport] | UserError:
+        """Vectors of texts, float32 [layer, pooling, text, dim], and their counts; or the error that its asker reads."""
         try:
-            return self.backends[model].embed_with_report(texts, options)
+            return await asyncio.to_thread(self.backends[model].embed_with_report, texts, options)
         except UserError as problem:
             return problem
 
@@ -149,20 +192,8 @@ def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iter
         from ray import serve
         from ray.serve.exceptions import RayServeException
 
-        class Deployed(ModelServer):
-            """The server with its queue of requests, which Ray Serve must see in the class itself."""
-
-            @serve.batch(max_batch_size=MAX_SENTENCES, batch_wait_timeout_s=BATCH_SECONDS)
-            async def trace(self, requests: list[TraceRequest]) -> list[Trace | UserError]:
-                return await self.traces(requests)
-
-            async def vectors(
-                self, model: str, texts: Sequence[str], options: EmbedOptions
-            ) -> tuple[Float32, EmbedReport] | UserError:
-                return await asyncio.to_thread(self.embed, model, texts, options)
-
         deployment: Any = serve.deployment(
-            Deployed, name="models", ray_actor_options={"num_gpus": gpus}, max_ongoing_requests=256
+            ModelServer, name="models", ray_actor_options={"num_gpus": gpus}, max_ongoing_requests=256
         )
         try:
             serve.start(http_options={"location": "NoServer"})
@@ -183,8 +214,15 @@ class Connection:
     """A dashboard's connection to the server, with what the server said when it was made."""
 
     handle: DeploymentHandle[Any]
+    straight: direct.Direct | None  # None: all goes through the handle
     revisions: dict[str, str]  # of the weights, by the model's key
     opened: ExitStack  # closes it
+
+    def ask(self, name: str, arguments: tuple[Any, ...], seconds: float) -> Any:
+        """What the server answers. Raises whatever stands in the way, also when nothing comes within so many seconds."""
+        if self.straight is not None and name in DIRECT_METHODS:
+            return self.straight.ask(name, arguments, seconds)
+        return getattr(self.handle, name).remote(*arguments).result(timeout_s=seconds)
 
 
 class Served:
@@ -225,13 +263,13 @@ class Served:
         connection = self.connection()
         return None if connection is None else connection.revisions.get(key)
 
-    def ask(self, request: Callable[[DeploymentHandle[Any]], Any], seconds: float) -> Any | None:
-        """What the server answers; None where it does not, within so many seconds."""
+    def ask(self, name: str, *arguments: Any, seconds: float) -> Any | None:
+        """What a method of the server gives; None where it does not answer within so many seconds."""
         connection = self.connection()
         if connection is None:
             return None
         try:
-            return request(connection.handle).result(timeout_s=seconds)
+            return connection.ask(name, arguments, seconds)
         except Exception as problem:
             log.warning(UNANSWERED, self.address, first_line(problem), exc_info=problem)
             self._lose(connection)
@@ -244,7 +282,11 @@ class Served:
             from ray import serve
 
             handle = serve.get_app_handle(APPLICATION)
-            connection = Connection(handle, handle.models.remote().result(timeout_s=PIECE_SECONDS), opened)
+            revisions = handle.models.remote().result(timeout_s=PIECE_SECONDS)
+            straight = self._straight(handle.port.remote().result(timeout_s=PIECE_SECONDS))
+            if straight is not None:
+                opened.callback(straight.close)
+            connection = Connection(handle, straight, revisions, opened)
         except Exception as problem:
             log.warning(UNANSWERED, self.address, first_line(problem), exc_info=problem)
             opened.close()
@@ -253,6 +295,17 @@ class Served:
             return
         with self._lock:
             self._connection, self._connecting = connection, None
+
+    def _straight(self, port: direct.Port | None) -> direct.Direct | None:
+        if port is None:
+            return None
+        try:
+            return direct.Direct(port)
+        except TimeoutError as problem:
+            log.warning(
+                "%s: requests to the model server at %s go through Ray, which is slower.", problem, self.address
+            )
+            return None
 
     def _lose(self, connection: Connection) -> None:
         """Give up a connection, unless another has taken its place. It is closed by a thread: that can take seconds."""
@@ -281,15 +334,13 @@ class PassesOfModel:
         if not self.is_there:
             return None
         request = TraceRequest(self._key, tuple(texts), None if pairs is None else tuple(pairs), options)
-        return _raised(self._server.ask(lambda handle: handle.trace.remote(request), TRACE_SECONDS))
+        return _raised(self._server.ask("trace", request, seconds=TRACE_SECONDS))
 
     def embed(self, texts: Sequence[str], options: EmbedOptions) -> tuple[Float32, EmbedReport] | None:
         """See Elsewhere."""
         if not self.is_there:
             return None
-        return _raised(
-            self._server.ask(lambda handle: handle.vectors.remote(self._key, list(texts), options), PIECE_SECONDS)
-        )
+        return _raised(self._server.ask("vectors", self._key, list(texts), options, seconds=PIECE_SECONDS))
 
 
 def _raised(answer: Result | UserError) -> Result:

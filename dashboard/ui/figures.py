@@ -260,11 +260,12 @@ def data(
         )
         with of_table:
             frame = table()
-            st.dataframe(frame, hide_index=True, key=f"table_{key}")
+            # Above the table, which gets its height late: what stands below it would move away under a press.
             with st.container(horizontal=True, key=f"files_{key}"):
                 download(frame, key)
                 if draw_files is not None:
                     draw_files()
+            st.dataframe(frame, hide_index=True, key=f"table_{key}")
         if isinstance(code, NoCode):
             of_code.caption(code.reason)
         else:

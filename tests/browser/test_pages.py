@@ -178,6 +178,14 @@ def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
     page.get_by_text("Data and code of this figure").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as CSV").click()
+    panel = page.locator("[class*=st-key-data_]")
+    buttons, table = (
+        panel.locator("[class*=st-key-files_]").bounding_box(),
+        panel.get_by_test_id("stDataFrame").bounding_box(),
+    )
+    assert buttons is not None
+    assert table is not None
+    assert buttons["y"] + buttons["height"] <= table["y"]  # the table gets its height late, and moves what is below it
     text = download.value.path().read_text(encoding="utf-8-sig")
     header, first = text.splitlines()[:2]
     assert header.startswith("pair,layer 0,layer 1")

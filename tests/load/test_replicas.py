@@ -26,7 +26,7 @@ def passes_of(address: str) -> int:
     """How many passes the model server has computed."""
     served = Served(address)
     assert served.wait(90)
-    passes = served.ask(lambda handle: handle.trace_passes.remote(), 60)
+    passes = served.ask("trace_passes", seconds=60)
     assert passes is not None
     return int(passes)
 

@@ -110,22 +110,71 @@ def test_a_part_of_a_trace_equals_a_pass_of_its_own(backend: Backend) -> None:
         part_of_trace(backend.run(texts, options=WITH_ATTENTIONS), 0, 1)
 
 
-def test_requests_at_once_take_one_pass_and_one_at_fault_does_not_spoil_the_others(
-    backend: Backend, thread: ThreadPoolExecutor
+@pytest.fixture
+def server(backend: Backend) -> ModelServer:
+    started = ModelServer([])
+    started.backends = {"tiny": backend}
+    return started
+
+
+Answers = list[Trace | UserError | BaseException]
+
+
+def test_requests_during_a_pass_share_the_next_one(
+    server: ModelServer, thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = ModelServer([])
-    server.backends = {"tiny": backend}
+    begun, may_end, run = threading.Event(), threading.Event(), server.backends["tiny"].run
 
-    def ask(*requests: TraceRequest) -> list[Trace | UserError]:
-        return thread.submit(asyncio.run, server.traces(list(requests))).result()
+    def slow(*arguments: Any) -> Trace:
+        begun.set()
+        assert may_end.wait(30)
+        return run(*arguments)
 
-    answers = ask(request(TEXTS[0]), request(TEXTS[1], TEXTS[2]))
-    assert server.trace_passes() == 1
-    assert [len(answer.sentences) for answer in answers if isinstance(answer, Trace)] == [1, 2]
-    answer, refused = ask(request(TEXTS[0]), request(" "))
+    monkeypatch.setattr(server.backends["tiny"], "run", slow)
+
+    async def ask() -> Answers:
+        first = asyncio.create_task(server.trace(request(TEXTS[0])))
+        assert await asyncio.to_thread(begun.wait, 30)
+        given_up = asyncio.create_task(server.trace(request("a dog")))
+        others = [asyncio.create_task(server.trace(each)) for each in (request(TEXTS[1]), request(TEXTS[2], TEXTS[0]))]
+        alone = asyncio.create_task(server.trace(request(TEXTS[1], options=WITH_ATTENTIONS)))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        may_end.set()
+        return await asyncio.gather(first, *others, alone)
+
+    answers = [answer for answer in thread.submit(asyncio.run, ask()).result() if isinstance(answer, Trace)]
+    assert server.trace_passes() == 3
+    assert [[sentence.text for sentence in answer.sentences] for answer in answers] == [
+        *([TEXTS[0]], [TEXTS[1]], [TEXTS[2], TEXTS[0]], [TEXTS[1]])
+    ]
+    for answer in answers:
+        own = run([sentence.text for sentence in answer.sentences])
+        is_token = own.attention_mask.astype(bool)
+        np.testing.assert_allclose(answer.hidden_states[:, is_token], own.hidden_states[:, is_token], atol=1e-5)
+    assert answers[-1].attentions is not None
+
+
+def test_a_text_at_fault_spoils_no_others_and_a_defect_reaches_who_asked(
+    server: ModelServer, thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask(*requests: TraceRequest) -> Answers:
+        return await asyncio.gather(*map(server.trace, requests), return_exceptions=True)
+
+    answer, refused = thread.submit(asyncio.run, ask(request(TEXTS[0]), request(" "))).result()
     assert isinstance(answer, Trace)
     assert isinstance(refused, InputError)
     assert "empty" in refused.problem
+
+    def fails(*_: Any) -> Trace:
+        raise RuntimeError("a defect")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(server.backends["tiny"], "run", fails)
+        answers = thread.submit(asyncio.run, ask(request(TEXTS[0]), request(TEXTS[1]))).result()
+        assert [str(answer) for answer in answers] == ["a defect", "a defect"]
+    (answer,) = thread.submit(asyncio.run, ask(request(TEXTS[0]))).result()
+    assert isinstance(answer, Trace)
 
 
 def test_a_dashboard_takes_traces_from_the_server_and_computes_what_it_does_not_give(
@@ -201,7 +250,7 @@ def test_a_server_that_hangs_is_asked_once_and_its_connection_is_closed_beside_t
 
     old = ExitStack()
     old.callback(close)
-    first = serving.Connection(handle, {backend.spec.key: backend.revision}, old)  # type: ignore[arg-type]
+    first = serving.Connection(handle, None, {backend.spec.key: backend.revision}, old)  # type: ignore[arg-type]
     served._connection = first
     backend.compute_elsewhere(served.of(backend))
     assert backend.trace(TEXTS[:1]).n_layers == backend.facts.layers  # computed here
@@ -210,7 +259,7 @@ def test_a_server_that_hangs_is_asked_once_and_its_connection_is_closed_beside_t
     assert served.connection() is None  # while the old one is still being closed
     backend.trace(TEXTS[1:2])
     assert len(handle.asked) == 1
-    newer = serving.Connection(FakeHandle(), {}, ExitStack())  # type: ignore[arg-type]
+    newer = serving.Connection(FakeHandle(), None, {}, ExitStack())  # type: ignore[arg-type]
     served._connection = newer
     served._lose(first)  # a request of the old connection fails late
     assert served.connection() is newer
@@ -247,15 +296,15 @@ def check_that_two_dashboards_share(cluster: Cluster, folder: Path) -> None:
         traces = list(people.map(lambda number: dashboards[number % 2].trace([texts[number]]), range(len(texts))))
     for text, trace in zip(texts, traces, strict=True):
         np.testing.assert_allclose(trace.hidden_states, own.run([text]).hidden_states, atol=1e-5)
-    # People in threads can come further apart than requests wait for each other: these are sent in one moment.
-    before = served.ask(lambda handle: handle.trace_passes.remote(), 60)
     connection = served.connection()
     assert connection is not None
-    requests = [TraceRequest(str(folder), (text,), None, PLAIN) for text in texts]
-    answers = [connection.handle.trace.remote(each) for each in requests]
-    for text, answer in zip(texts, answers, strict=True):
-        np.testing.assert_allclose(answer.result(timeout_s=60).hidden_states, own.run([text]).hidden_states, atol=1e-5)
-    assert 1 <= served.ask(lambda handle: handle.trace_passes.remote(), 60) - before < len(texts)  # some shared a pass
+    assert connection.straight is not None
+    by_ray = replace(connection, straight=None)  # as where the server's port cannot be reached
+    request = TraceRequest(str(folder), tuple(TEXTS), None, PLAIN)
+    np.testing.assert_array_equal(
+        by_ray.ask("trace", (request,), 60).hidden_states, connection.ask("trace", (request,), 60).hidden_states
+    )
+    assert 1 <= served.ask("trace_passes", seconds=60) <= len(texts) + 2
 
     with_attentions = dashboards[0].trace(TEXTS, attentions=True)
     np.testing.assert_allclose(

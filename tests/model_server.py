@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from components.distributed.serving import Served
 from tests.places import ROOT
 
 # Ray reads its token once in a process, and other tests may have come first.
@@ -69,6 +70,14 @@ def model_server(home: Path, models: str) -> Iterator[Cluster]:
             server.wait()
         os.killpg(head.pid, signal.SIGKILL)
         head.wait()
+
+
+def wait_until_connected(served: Served) -> None:
+    """Ray gives a client up whose process does not start within half a minute, as on a busy machine: then it is tried again."""
+    end = time.monotonic() + 150
+    while not served.wait(90):
+        assert time.monotonic() < end, "no connection to the model server"
+        time.sleep(1)
 
 
 def unused_port() -> int:

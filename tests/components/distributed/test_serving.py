@@ -26,7 +26,7 @@ from components.model.elsewhere import part_of_trace
 from components.model.embedding import embedder
 from components.model.embedding.options import EmbedOptions, EmbedReport
 from components.model.trace import Trace, TraceOptions
-from tests.model_server import ENVIRONMENT, Cluster, model_server
+from tests.model_server import ENVIRONMENT, Cluster, model_server, wait_until_connected
 from tests.tiny import save_tiny
 
 TEXTS = ["the cat sat on the red hat.", "a dog ran", "we will put money in the bank by the river !"]
@@ -287,7 +287,7 @@ def check_that_two_dashboards_share(cluster: Cluster, folder: Path) -> None:
     served = Served(cluster.address)
     for backend in dashboards:
         backend.compute_elsewhere(served.of(backend))
-    assert served.wait(90)
+    wait_until_connected(served)
     assert served.revision(str(folder)) == own.revision
     at_first = [backend.forward_passes for backend in dashboards]
 

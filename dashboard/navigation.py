@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,10 +108,11 @@ def show(
         return
 
     is_refused = False
+    offered: Collection[Offer] = ()
 
     @st.fragment
     def body() -> None:
-        nonlocal is_refused
+        nonlocal is_refused, offered
         st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
         st.session_state.pop(progress.IN_PAGE, None)  # each view that waits for jobs names them anew
         header = st.container(key="view_header")
@@ -135,6 +136,7 @@ def show(
         st.session_state["_view"] = (page, view)
         figures.begin()
         main = loaded[0] if isinstance(loaded, list) else loaded
+        offered = main.structure.offered
         question = views[view].question
         instead = views[view].without_blocks
         if instead is not None and main.structure.why_not("blocks"):
@@ -164,7 +166,7 @@ def show(
     body()
     if foot is not None and not is_refused:
         foot()
-    next_step(page)
+    next_step(page, offered)
 
 
 def _title(page: str) -> str:
@@ -197,11 +199,13 @@ def is_offered(backend: Backend, needed: Offer) -> bool:
     return False
 
 
-def next_step(page: str) -> None:
-    """The link at a page's foot: to the next page, or from the last page to Home."""
-    steps = [entry for entry in PATH if entry[0] not in NOT_STEPS]
-    position = next(index for index, entry in enumerate(steps) if entry[0] == page) + 1
-    key, title, _, question = steps[position] if position < len(steps) else PATH[0]
-    label = f"Next: {title}. {question}" if position < len(steps) else "Back to the start"
+def next_step(page: str, offered: Collection[Offer]) -> None:
+    """The link at a page's foot: to the next page that shows what the model has (`offered`), or after the last one to Home."""
+    keys = [key for key, *_ in PATH]
+    further = [
+        entry for entry in PATH[keys.index(page) + 1 :] if entry[0] not in NOT_STEPS and NEEDS[entry[0]] in offered
+    ]
+    key, title, _, question = further[0] if further else PATH[0]
+    label = f"Next: {title}. {question}" if further else "Back to the start"
     st.divider()
     st.page_link(page_of(key), label=label, icon=":material/arrow_forward:")

@@ -86,6 +86,19 @@ def test_views_that_need_blocks_say_so(open_page: Open, folder: Path) -> None:
     assert "has no blocks" not in texts(app)
 
 
+def test_the_foot_of_a_page_leads_to_the_next_one_that_the_model_has(open_page: Open, folder: Path) -> None:
+    app = open_page("home", m=str(folder), s=TEXTS)
+    for page, label in {
+        "tokens": "Next: Model.",
+        "model": "Next: Map.",
+        "layers": "Next: Map.",
+        "map": "Next: Search.",
+        "evaluate": "Back to the start",
+    }.items():
+        link = _show(app, page, "").get("page_link")[-1]
+        assert link.proto.label.startswith(label), page
+
+
 def test_other_pages_open_and_the_second_model_is_left_out_where_blocks_are_compared(
     open_page: Open, folder: Path, tiny_folder: Callable[[str], Path]
 ) -> None:

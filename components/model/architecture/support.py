@@ -90,6 +90,8 @@ def _why_not(config: Any) -> str:
         )
     if getattr(config, "is_decoder", False) or kind.startswith(_DECODERS):
         return ", a decoder, in which a token sees only those before it"
+    if kind == "luke":
+        return ", whose blocks read words together with entities of a knowledge base, which no page has"
     if getattr(config, "auto_map", None):
         return ", which needs code from its repository, and such code is never run"
     return ""

@@ -16,8 +16,13 @@ from typing import Any, NamedTuple
 from components.distributed.serving import Served
 from tests.places import ROOT
 
-# Ray reads its token once in a process, and other tests may have come first.
-ENVIRONMENT = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+# Ray reads its token once in a process, and other tests may have come first. On Linux it replaces 127.0.0.1 by the address in
+# the network, unless it is told what it assumes on other systems.
+ENVIRONMENT = {
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+}
 
 
 class Cluster(NamedTuple):

@@ -140,7 +140,7 @@ def _check_answers(ray: Any, address: str) -> None:
     if host in ("localhost", "127.0.0.1") and not address.startswith(FAR):
         host = ray.util.get_node_ip_address()  # as Ray does: its nodes know each other by that
     try:
-        socket.create_connection((host, int(port)), ANSWER_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
     except OSError as problem:
         raise _unreachable(address, first_line(problem)) from problem
     with grpc.insecure_channel(f"{host}:{port}", options=[("grpc.enable_http_proxy", 0)]) as channel:

@@ -15,17 +15,29 @@ import os
 import pickle
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 METHOD = "/bert-internals/ask"
 SECRET = "secret"
-# Results have any size, and no proxy of the environment is asked for a machine of one's own network.
-OPTIONS = [
+# Results have any size. Requests have not: the server reads the whole of one before it can see whether the secret is right.
+MOST_REQUEST_BYTES = 64 << 20
+SERVER_OPTIONS = [
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", MOST_REQUEST_BYTES),
+    ("grpc.so_reuseport", 0),  # the port is this server's alone
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+]
+CLIENT_OPTIONS = [
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.so_reuseport", 0),  # the port is this server's alone
+    ("grpc.enable_http_proxy", 0),  # for a machine of one's own network
+    # A connection that a firewall dropped while nobody asked is noticed before somebody does.
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
 ]
 ANSWER_SECONDS = 5.0  # for the first answer of the port; without one, all goes Ray's way
 
@@ -35,13 +47,14 @@ class Port:
     """Where the server listens, and the secret that a call must have."""
 
     address: str  # host:port
-    secret: str
+    secret: str = field(repr=False)
 
 
-async def opened(host: str, methods: Mapping[str, Callable[..., Awaitable[Any]]]) -> Port | None:
+async def listen(host: str, methods: Mapping[str, Callable[..., Awaitable[Any]]]) -> Port | None:
     """Answer calls of the methods at an unused port of this address, until this process ends.
 
-    None where Ray encrypts what it sends, or the port cannot be opened.
+    What a method raises must be an Exception: gRPC answers nothing to other errors. None where Ray encrypts what it sends, or
+    the port cannot be opened.
     """
     if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
         return None
@@ -60,7 +73,7 @@ async def opened(host: str, methods: Mapping[str, Callable[..., Awaitable[Any]]]
         def service(self, call: Any) -> Any:
             return grpc.unary_unary_rpc_method_handler(answer) if call.method == METHOD else None
 
-    server = grpc.aio.server(options=OPTIONS)
+    server = grpc.aio.server(options=SERVER_OPTIONS)
     server.add_generic_rpc_handlers((Handler(),))
     try:
         number = server.add_insecure_port(f"[{host}]:0" if ":" in host else f"{host}:0")
@@ -81,7 +94,7 @@ class Direct:
         """Connect. Raises TimeoutError where the port does not answer within ANSWER_SECONDS."""
         import grpc
 
-        self._channel = grpc.insecure_channel(port.address, options=OPTIONS)
+        self._channel = grpc.insecure_channel(port.address, options=CLIENT_OPTIONS)
         try:
             grpc.channel_ready_future(self._channel).result(timeout=ANSWER_SECONDS)
         except grpc.FutureTimeoutError as problem:
@@ -91,9 +104,15 @@ class Direct:
         self._metadata = ((SECRET, port.secret),)
 
     def ask(self, name: str, arguments: tuple[Any, ...], seconds: float) -> Any:
-        """What a method of the server gives. Raises grpc.RpcError where it does not, or not within so many seconds."""
+        """What a method of the server gives. Raises ConnectionError where it does not, or not within so many seconds."""
+        import grpc
+
         request = pickle.dumps((name, arguments), protocol=pickle.HIGHEST_PROTOCOL)
-        return pickle.loads(self._ask(request, timeout=seconds, metadata=self._metadata))
+        try:
+            answer = self._ask(request, timeout=seconds, metadata=self._metadata)
+        except grpc.RpcError as problem:
+            raise ConnectionError(f"{problem.code().name}: {problem.details()}") from problem
+        return pickle.loads(answer)
 
     def close(self) -> None:
         """End the connection; calls that wait for an answer fail."""

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -28,7 +30,7 @@ from components.arrays import Float32
 from components.distributed import direct
 from components.distributed.cluster import connected
 from components.errors import InputError, UserError, first_line
-from components.jobs import RETRY_SECONDS
+from components.jobs import RETRY_SECONDS, WorkFailed
 from components.model.backend import Backend
 from components.model.elsewhere import part_of_trace
 from components.model.embedding.options import EmbedOptions, EmbedReport
@@ -44,6 +46,7 @@ UNANSWERED = "The model server at %s does not answer: %s. This process computes.
 # The longest a dashboard waits before it computes itself, and asks no more for RETRY_SECONDS.
 TRACE_SECONDS = 20.0  # for a trace: somebody looks at a page
 PIECE_SECONDS = 60.0  # for a piece of a corpus
+MOST_PADDING = 1.5  # how much longer, all sentences together, a shared pass may be than the texts in it
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
@@ -58,25 +61,34 @@ class TraceRequest:
     options: TraceOptions
 
     @property
+    def lengths(self) -> list[int]:
+        """The characters of each sentence, and some for its special tokens: roughly in proportion to its tokens."""
+        pairs = self.pairs or [None] * len(self.texts)
+        return [len(text) + len(pair or "") + 10 for text, pair in zip(self.texts, pairs, strict=True)]
+
+    @property
     def can_be_joined(self) -> bool:
         """Whether it may share a pass with others of the same model and options."""
         return not (self.options.attentions or self.options.mask_logits)
 
 
-def joined(requests: Sequence[TraceRequest], most: int) -> list[list[int]]:
-    """Groups of the requests that share a pass, as indices: same model and options, at most `most` sentences together."""
-    groups: list[list[int]] = []
-    open_groups: dict[tuple[str, TraceOptions], tuple[list[int], int]] = {}
-    for index, request in enumerate(requests):
-        key = (request.model, request.options)
-        group, sentences = open_groups.get(key, ([], most))
-        if not request.can_be_joined or sentences + len(request.texts) > most:
-            group, sentences = [], 0
-            groups.append(group)
-        group.append(index)
-        if request.can_be_joined:
-            open_groups[key] = (group, sentences + len(request.texts))
-    return groups
+def joined(requests: Sequence[TraceRequest], most: int) -> list[int]:
+    """Which requests share a pass with the first one, as indices; the first is always among them.
+
+    They are for the same model with the same options, have at most `most` sentences together, and are not so unlike in length
+    that the pass would consist of padding.
+    """
+    first = requests[0]
+    group, lengths = [0], first.lengths
+    for index, request in enumerate(requests[1:], start=1):
+        is_like_the_first = (request.model, request.options) == (first.model, first.options)
+        if not (is_like_the_first and request.can_be_joined):
+            continue
+        together = lengths + request.lengths
+        if len(together) <= most and max(together) * len(together) <= MOST_PADDING * sum(together):
+            group.append(index)
+            lengths = together
+    return group
 
 
 def traces_of(backend: Backend, requests: Sequence[TraceRequest]) -> list[Trace]:
@@ -105,8 +117,10 @@ class ModelServer:
         self.passes = 0  # for traces
         self.waiting: list[tuple[TraceRequest, asyncio.Future[Trace | UserError]]] = []
         self.computing: asyncio.Task[None] | None = None
-        self.opening = asyncio.Lock()
-        self.opened: direct.Port | None = None
+        # Traces have a thread of their own: pieces of corpora, which take seconds, must not be before them.
+        self.trace_thread = ThreadPoolExecutor(1, "traces")
+        self.opening_port = asyncio.Lock()
+        self.direct_port: direct.Port | None = None
 
     def models(self) -> dict[str, str]:
         """What is served: the revision of each model's weights, by the model's key."""
@@ -120,14 +134,15 @@ class ModelServer:
         """Where dashboards can ask without Ray, opened for the first that wants to know; None if nowhere."""
         import ray
 
-        async with self.opening:
-            if self.opened is None:
+        async with self.opening_port:
+            if self.direct_port is None:
                 methods = {name: getattr(self, name) for name in DIRECT_METHODS}
-                self.opened = await direct.opened(ray.util.get_node_ip_address(), methods)
-            return self.opened
+                self.direct_port = await direct.listen(ray.util.get_node_ip_address(), methods)
+            return self.direct_port
 
     async def trace(self, request: TraceRequest) -> Trace | UserError:
         """The trace, or the error that its asker reads. Requests that come during a pass share the next one."""
+        joined([request, request], MAX_SENTENCES)  # one that cannot be read, from other code than ours, fails by itself
         answer = asyncio.get_running_loop().create_future()
         self.waiting.append((request, answer))
         if self.computing is None or self.computing.done():
@@ -137,16 +152,19 @@ class ModelServer:
     async def _compute_waiting(self) -> None:
         """One pass after the other, until nobody waits; each for the one who has waited longest, and those who can join."""
         while self.waiting:
-            group = set(joined([request for request, _ in self.waiting], MAX_SENTENCES)[0])
-            taken = [self.waiting[index] for index in sorted(group)]
+            self.waiting = [(request, answer) for request, answer in self.waiting if not answer.done()]  # some gave up
+            if not self.waiting:
+                return
+            group = joined([request for request, _ in self.waiting], MAX_SENTENCES)
+            taken = [self.waiting[index] for index in group]
             self.waiting = [each for index, each in enumerate(self.waiting) if index not in group]
-            taken = [(request, answer) for request, answer in taken if not answer.done()]  # some have given up
-            work = asyncio.to_thread(self._traces, [request for request, _ in taken])
+            loop, requests = asyncio.get_running_loop(), [request for request, _ in taken]
+            work = loop.run_in_executor(self.trace_thread, self._traces, requests)
             (results,) = await asyncio.gather(work, return_exceptions=True)
             if isinstance(results, BaseException):  # the askers learn of it, and the server goes on
                 for _, answer in taken:
                     if not answer.done():
-                        answer.set_exception(results)
+                        answer.set_exception(WorkFailed.of(results))
                 continue
             for (_, answer), result in zip(taken, results, strict=True):
                 if not answer.done():
@@ -154,8 +172,6 @@ class ModelServer:
 
     def _traces(self, requests: Sequence[TraceRequest]) -> list[Trace | UserError]:
         """The results of requests that share a pass."""
-        if not requests:
-            return []
         try:
             return [*self._pass(requests)]
         except UserError:  # one text may be at fault: each is asked for again by itself
@@ -175,30 +191,39 @@ class ModelServer:
         self, model: str, texts: Sequence[str], options: EmbedOptions
     ) -> tuple[Float32, EmbedReport] | UserError:
         """Vectors of texts, float32 [layer, pooling, text, dim], and their counts; or the error that its asker reads."""
-        try:
-            return await asyncio.to_thread(self.backends[model].embed_with_report, texts, options)
-        except UserError as problem:
-            return problem
+        work = asyncio.to_thread(self.backends[model].embed_with_report, texts, options)
+        outcomes = await asyncio.gather(work, return_exceptions=True)
+        outcome: tuple[Float32, EmbedReport] | BaseException = outcomes[0]
+        if isinstance(outcome, BaseException) and not isinstance(outcome, UserError):
+            raise WorkFailed.of(outcome)
+        return outcome
 
 
 @contextmanager
-def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iterator[None]:
+def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iterator[Callable[[], bool]]:
     """The application, ready; it takes the place of one that runs, and is removed at the end.
 
-    `gpus` is the accelerator's share that it reserves, 0 for a server on the CPU. Raises InputError where Ray is not installed,
-    the cluster does not answer, or a model cannot be loaded.
+    Yields a function that tells whether it is still there: another process can take its place, whose application is then left
+    alone at the end. `gpus` is the accelerator's share that it reserves, 0 for a server on the CPU. Raises InputError where
+    Ray is not installed, the cluster does not answer, or a model cannot be loaded.
     """
     with connected(address):
         from ray import serve
         from ray.serve.exceptions import RayServeException
 
+        name = f"models-{secrets.token_hex(4)}"  # tells our application from one that takes its place
         deployment: Any = serve.deployment(
-            ModelServer, name="models", ray_actor_options={"num_gpus": gpus}, max_ongoing_requests=256
+            ModelServer, name=name, ray_actor_options={"num_gpus": gpus}, max_ongoing_requests=256
         )
+
+        def is_there() -> bool:
+            application = serve.status().applications.get(APPLICATION)
+            return application is not None and name in application.deployments
+
         try:
             serve.start(http_options={"location": "NoServer"})
             serve.run(deployment.bind(list(models)), name=APPLICATION, route_prefix=None)
-            yield
+            yield is_there
         except (RayServeException, RuntimeError) as problem:
             raise InputError(
                 f"The model server could not be started: {first_line(problem)}.",
@@ -206,7 +231,8 @@ def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iter
                 "Check the names of the models, and that each can be loaded on these machines.",
             ) from problem
         finally:  # also of one that was stopped while its models were loaded
-            serve.delete(APPLICATION)
+            if is_there():
+                serve.delete(APPLICATION)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,14 +240,14 @@ class Connection:
     """A dashboard's connection to the server, with what the server said when it was made."""
 
     handle: DeploymentHandle[Any]
-    straight: direct.Direct | None  # None: all goes through the handle
+    direct: direct.Direct | None  # None: all goes through the handle
     revisions: dict[str, str]  # of the weights, by the model's key
-    opened: ExitStack  # closes it
+    resources: ExitStack  # closes it
 
     def ask(self, name: str, arguments: tuple[Any, ...], seconds: float) -> Any:
         """What the server answers. Raises whatever stands in the way, also when nothing comes within so many seconds."""
-        if self.straight is not None and name in DIRECT_METHODS:
-            return self.straight.ask(name, arguments, seconds)
+        if self.direct is not None and name in DIRECT_METHODS:
+            return self.direct.ask(name, arguments, seconds)
         return getattr(self.handle, name).remote(*arguments).result(timeout_s=seconds)
 
 
@@ -276,27 +302,27 @@ class Served:
             return None
 
     def _connect(self) -> None:
-        opened = ExitStack()
+        resources = ExitStack()
         try:
-            opened.enter_context(connected(self.address))
+            resources.enter_context(connected(self.address))
             from ray import serve
 
             handle = serve.get_app_handle(APPLICATION)
             revisions = handle.models.remote().result(timeout_s=PIECE_SECONDS)
-            straight = self._straight(handle.port.remote().result(timeout_s=PIECE_SECONDS))
-            if straight is not None:
-                opened.callback(straight.close)
-            connection = Connection(handle, straight, revisions, opened)
+            by_port = self._direct(handle.port.remote().result(timeout_s=PIECE_SECONDS))
+            if by_port is not None:
+                resources.callback(by_port.close)
+            connection = Connection(handle, by_port, revisions, resources)
         except Exception as problem:
             log.warning(UNANSWERED, self.address, first_line(problem), exc_info=problem)
-            opened.close()
+            resources.close()
             with self._lock:
                 self._failed_at, self._connecting = time.monotonic(), None
             return
         with self._lock:
             self._connection, self._connecting = connection, None
 
-    def _straight(self, port: direct.Port | None) -> direct.Direct | None:
+    def _direct(self, port: direct.Port | None) -> direct.Direct | None:
         if port is None:
             return None
         try:
@@ -313,7 +339,7 @@ class Served:
             if self._connection is not connection:
                 return
             self._failed_at, self._connection = time.monotonic(), None
-        threading.Thread(target=connection.opened.close, daemon=True, name="closing the model server").start()
+        threading.Thread(target=connection.resources.close, daemon=True, name="closing the model server").start()
 
 
 class PassesOfModel:

@@ -61,6 +61,8 @@ class LoadedModel:
         self.revision = revision
         self.device: torch.device = next(encoder.parameters()).device
         self.lock = threading.RLock()  # hooks placed on a shared model fire for everybody's passes
+        # Held while a head is built, which waits for other models that are being built: passes need not wait with it.
+        self._building_head = threading.Lock()
         rows = int(encoder.get_input_embeddings().num_embeddings)
         self._waiting: deque[None] = deque()  # one for each thread that waits for its pass
         self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1, rows)
@@ -188,23 +190,25 @@ class LoadedModel:
 
     def masked_lm(self) -> Any:
         """The encoder with its masked-LM head and eager attention. Raises ModelError if none was published."""
-        with self.lock:
+        with self._building_head:
             if self._masked_lm is None:
                 if self.folder is None or not self.spec.masked_lm:
                     raise loading.no_masked_lm(self.spec.title)
-                self._masked_lm = loading.masked_lm(self.folder, self.encoder, self.spec.title)
+                with self.lock:  # no hooks of a pass are copied
+                    twin = loading.eager_twin(self.encoder)
+                self._masked_lm = loading.masked_lm(self.folder, twin, self.spec.title)
             return self._masked_lm
 
     def pair_scorer(self) -> Any:
         """The encoder with its scoring head. Raises ModelError if none was published."""
-        with self.lock:
+        with self._building_head:
             if self._pair_scorer is None:
                 self._pair_scorer = loading.pair_scorer(self.folder, self.encoder, self.structure, self.spec.title)
             return self._pair_scorer
 
     def next_sentence_head(self) -> torch.nn.Linear:
         """The head for next-sentence prediction. Raises ModelError if none was published."""
-        with self.lock:
+        with self._building_head:
             if self._next_sentence is None:
                 self._next_sentence = loading.next_sentence_head(self.folder, self.encoder, self.spec.title)
             return self._next_sentence

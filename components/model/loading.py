@@ -19,8 +19,8 @@ from components.model.files import hub, static_files
 from components.model.files.published import MOST_TOKENIZER_BYTES, read_json, read_modules
 from components.model.tokenization import check_growth
 
-# Held wherever transformers imports its parts or builds a model. Two threads that import at once get an ImportError. And while
-# it builds one, it replaces functions of its own for the whole process, such as the one that ties a masked-LM head to the
+# Held while transformers imports a model's code or builds a model. Two threads that import at once get an ImportError. And
+# while it builds one, it replaces functions of its own for the whole process, such as the one that ties a masked-LM head to the
 # word vectors: two builds that overlap can leave the replacement in place, and later heads get random numbers.
 BUILDING = threading.RLock()
 ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"  # as peft names them
@@ -211,7 +211,7 @@ def publishes_masked_lm(config: Any) -> bool:
 
 
 def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
-    """The model with its published masked-LM head, on the encoder's own weights. Raises ModelError without one."""
+    """The model with its published masked-LM head after this encoder, whose weights it uses. Raises ModelError without one."""
     with BUILDING:
         from transformers import AutoModelForMaskedLM
 
@@ -226,7 +226,7 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
     if report["missing_keys"]:  # transformers would only report these and fill them with random numbers
         raise no_masked_lm(name)
     check_finite(model, name)
-    setattr(model, model.base_model_prefix, eager_twin(encoder))
+    setattr(model, model.base_model_prefix, encoder)
     with BUILDING:
         model.tie_weights()  # the decoder's matrix is the encoder's own word vectors again, not a copy of them
     return model.to(next(encoder.parameters()).device).eval()

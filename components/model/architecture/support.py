@@ -30,6 +30,7 @@ def check_supported(config: Any, name: str, is_for_texts: bool = False) -> None:
     """
     kind = config.model_type
     if kind in tuple(decoder.TITLES) and is_for_texts:
+        _check_direction(config, name, is_decoder=True)
         _check_layers(config, name)
         return
     if kind not in SUPPORTED or getattr(config, "is_decoder", False):
@@ -39,6 +40,7 @@ def check_supported(config: Any, name: str, is_for_texts: bool = False) -> None:
             f"The dashboard reads encoders of the BERT family ({', '.join(SUPPORTED)}) and static vectors ({MODEL2VEC}).",
             "Pick a model from the list, or another encoder, such as answerdotai/ModernBERT-base or BAAI/bge-small-en-v1.5.",
         )
+    _check_direction(config, name, is_decoder=False)
     _check_layers(config, name)
     positions = getattr(config, "position_embedding_type", "absolute") or "absolute"
     if positions != "absolute" and kind not in _WITHOUT_A_TABLE:
@@ -63,6 +65,19 @@ def check_supported(config: Any, name: str, is_for_texts: bool = False) -> None:
             f"{name} has {part}.",
             "What happens inside it can only be shown without that.",
             "Pick another model, such as DeBERTa v3 base." if kind == "deberta-v2" else "Pick another model.",
+        )
+
+
+def _check_direction(config: Any, name: str, is_decoder: bool) -> None:
+    """Raise ModelError where config.json changes which tokens are seen: in the library, only some ways of attention read it."""
+    is_causal = getattr(config, "is_causal", is_decoder)
+    if bool(is_causal) is not is_decoder:
+        seen, expected = ("only those before it", "all others") if is_causal else ("all others", "only those before it")
+        raise ModelError(
+            "unsupported",
+            f"{name} says in config.json that a token sees {seen} (is_causal).",
+            f"In this architecture a token sees {expected}.",
+            "Pick another model.",
         )
 
 

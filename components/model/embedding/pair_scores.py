@@ -118,10 +118,9 @@ def _logits(embedder: Embedder, precision: Resolved, pairs: Sequence[tuple[list[
     """The logits of one batch of (ids, segments), float32 [pair, label]."""
     model = embedder.model
     ids, mask, segments = model.tokenization.padded([ids for ids, _ in pairs], [segments for _, segments in pairs])
+    head = model.pair_scorer()
     with model.forward_pass():
-        scorer = _with_encoder(
-            model.pair_scorer(), embedder.module(precision, ids.shape[1], ids.size), model.modules.pool
-        )
+        scorer = _with_encoder(head, embedder.module(precision, ids.shape[1], ids.size), model.modules.pool)
         # Without padding there is nothing to mask.
         inputs = model.tensors(ids, None if mask.all() else mask, segments)
         logits: Float32 = scorer(**inputs).logits.float().cpu().numpy()

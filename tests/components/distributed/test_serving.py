@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from components.arrays import Float32
-from components.distributed import serving
+from components.distributed import direct, serving
 from components.distributed.serving import ModelServer, Served, TraceRequest, joined
 from components.errors import InputError, UserError
-from components.jobs import Cancelled
+from components.jobs import Cancelled, WorkFailed
 from components.model.backend import Backend
 from components.model.elsewhere import part_of_trace
 from components.model.embedding import embedder
@@ -79,7 +79,7 @@ def request(*texts: str, options: TraceOptions = PLAIN, model: str = "tiny") -> 
     return TraceRequest(model, texts, None, options)
 
 
-def test_requests_of_one_model_share_passes_up_to_the_most_sentences() -> None:
+def test_requests_of_one_model_share_a_pass_up_to_the_most_sentences() -> None:
     several = [
         request("a", "b"),
         request("c"),
@@ -89,8 +89,17 @@ def test_requests_of_one_model_share_passes_up_to_the_most_sentences() -> None:
         request("h"),
         request("i", options=WITH_ATTENTIONS),
     ]
-    assert joined(several, 4) == [[0, 1], [2], [3], [4, 5], [6]]
-    assert joined(several, 64) == [[0, 1, 4, 5], [2], [3], [6]]
+    assert joined(several, 4) == [0, 1, 5]
+    assert joined(several, 64) == [0, 1, 4, 5]
+    assert joined(several[2:], 64) == [0]
+    assert joined(several[3:], 64) == [0]
+
+
+def test_a_long_text_has_a_pass_of_its_own() -> None:
+    long, short = request("the cat sat on the mat. " * 40), [request("a dog ran"), request("the red hat")]
+    assert joined([*short, long], 64) == [0, 1]
+    assert joined([long, *short], 64) == [0]
+    assert joined([long, short[0], long], 64) == [0, 2]
 
 
 def test_a_part_of_a_trace_equals_a_pass_of_its_own(backend: Backend) -> None:
@@ -125,10 +134,13 @@ def test_requests_during_a_pass_share_the_next_one(
 ) -> None:
     begun, may_end, run = threading.Event(), threading.Event(), server.backends["tiny"].run
 
-    def slow(*arguments: Any) -> Trace:
+    passes: list[list[str]] = []
+
+    def slow(texts: list[str], *arguments: Any) -> Trace:
+        passes.append(texts)
         begun.set()
         assert may_end.wait(30)
-        return run(*arguments)
+        return run(texts, *arguments)
 
     monkeypatch.setattr(server.backends["tiny"], "run", slow)
 
@@ -144,6 +156,7 @@ def test_requests_during_a_pass_share_the_next_one(
         return await asyncio.gather(first, *others, alone)
 
     answers = [answer for answer in thread.submit(asyncio.run, ask()).result() if isinstance(answer, Trace)]
+    assert passes == [[TEXTS[0]], [TEXTS[1], TEXTS[2], TEXTS[0]], [TEXTS[1]]]  # none for the one who gave up
     assert server.trace_passes() == 3
     assert [[sentence.text for sentence in answer.sentences] for answer in answers] == [
         *([TEXTS[0]], [TEXTS[1]], [TEXTS[2], TEXTS[0]], [TEXTS[1]])
@@ -166,15 +179,51 @@ def test_a_text_at_fault_spoils_no_others_and_a_defect_reaches_who_asked(
     assert isinstance(refused, InputError)
     assert "empty" in refused.problem
 
+    class Panic(BaseException):
+        """As a library's that is written in Rust."""
+
     def fails(*_: Any) -> Trace:
-        raise RuntimeError("a defect")
+        raise Panic("a defect")
 
     with monkeypatch.context() as broken:
         broken.setattr(server.backends["tiny"], "run", fails)
         answers = thread.submit(asyncio.run, ask(request(TEXTS[0]), request(TEXTS[1]))).result()
-        assert [str(answer) for answer in answers] == ["a defect", "a defect"]
-    (answer,) = thread.submit(asyncio.run, ask(request(TEXTS[0]))).result()
+        assert [type(answer) for answer in answers] == [WorkFailed, WorkFailed]
+        assert "a defect" in str(answers[0])
+    unreadable = replace(request(TEXTS[0]), texts=None)  # from other code than ours
+    wrong, answer = thread.submit(asyncio.run, ask(unreadable, request(TEXTS[0]))).result()
+    assert isinstance(wrong, TypeError)
     assert isinstance(answer, Trace)
+
+
+def test_traces_do_not_wait_for_pieces_of_corpora(
+    server: ModelServer, thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end = threading.Event()
+    monkeypatch.setattr(server.backends["tiny"], "embed_with_report", lambda *_: may_end.wait(30))
+
+    options = server.backends["tiny"].embed_options()
+
+    async def ask() -> Trace | UserError:
+        pieces = [asyncio.create_task(server.vectors("tiny", TEXTS, options)) for _ in range(100)]
+        await asyncio.sleep(0)
+        trace = await server.trace(request(TEXTS[0]))
+        assert not any(piece.done() for piece in pieces)
+        may_end.set()
+        await asyncio.gather(*pieces)
+        return trace
+
+    assert isinstance(thread.submit(asyncio.run, ask()).result(), Trace)
+
+
+def test_a_port_behind_a_firewall_leaves_ray(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(direct, "ANSWER_SECONDS", 0.5)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = direct.Port(f"127.0.0.1:{closed.getsockname()[1]}", "secret")
+        assert Served("ray://127.0.0.1:1")._direct(port) is None
+    assert "go through Ray, which is slower" in caplog.text
+    assert Served("ray://127.0.0.1:1")._direct(None) is None
 
 
 def test_a_dashboard_takes_traces_from_the_server_and_computes_what_it_does_not_give(
@@ -298,8 +347,8 @@ def check_that_two_dashboards_share(cluster: Cluster, folder: Path) -> None:
         np.testing.assert_allclose(trace.hidden_states, own.run([text]).hidden_states, atol=1e-5)
     connection = served.connection()
     assert connection is not None
-    assert connection.straight is not None
-    by_ray = replace(connection, straight=None)  # as where the server's port cannot be reached
+    assert connection.direct is not None
+    by_ray = replace(connection, direct=None)  # as where the server's port cannot be reached
     request = TraceRequest(str(folder), tuple(TEXTS), None, PLAIN)
     np.testing.assert_array_equal(
         by_ray.ask("trace", (request,), 60).hidden_states, connection.ask("trace", (request,), 60).hidden_states

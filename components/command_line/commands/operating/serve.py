@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import signal
-import threading
+import time
 
 from components.command_line import options as shared
 from components.model.catalog import EMBEDDED_KEY
 
 NAME = "serve"
+LOOK_SECONDS = 5.0  # how often it looks whether another server has taken its place
 HELP = "compute passes for several dashboards on a Ray cluster (requirements-scale.txt)"
 
 
@@ -32,6 +33,8 @@ def run(options: argparse.Namespace) -> None:
 
     models = [name.strip() for name in options.models.split(",") if name.strip()]
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # how services are stopped: it ends as Ctrl-C does
-    with serving(models, options.address, options.gpus):
+    with serving(models, options.address, options.gpus) as is_there:
         shared.note(f"Serving {', '.join(models)}. Stop with Ctrl-C: dashboards then compute by themselves.")
-        threading.Event().wait()
+        while is_there():
+            time.sleep(LOOK_SECONDS)
+    shared.note("Another model server has taken its place.")

@@ -175,6 +175,7 @@ def test_a_decoder_of_another_family_is_refused(tmp_path):
     [
         ({"model_type": "llama"}, "a token sees only those before it"),
         ({"model_type": "t5", "is_encoder_decoder": True}, "one half alone"),
+        ({"model_type": "bert", "is_causal": True}, "a token sees only those before it (is_causal)"),
         ({"model_type": "luke"}, "together with entities"),
         ({"model_type": "new", "auto_map": {"AutoModel": "modeling.NewModel"}}, "such code is never run"),
         ({"model_type": "deberta-v2", "conv_kernel_size": 3}, "a convolution after its first block"),

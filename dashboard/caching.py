@@ -272,13 +272,15 @@ def layer_cka(
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)  # read-only, and a record that cannot be pickled
-def head_patterns(key: tuple[str, str, tuple[object, ...]], which: TextsFilter, _trace: Trace) -> HeadPatterns:
+def head_patterns(
+    key: tuple[str, str, tuple[object, ...]], which: TextsFilter, windows: tuple[int | None, ...], _trace: Trace
+) -> HeadPatterns:
     """Every head's score on every pattern over a trace; keyed on model, revision, texts and input ids."""
     from components.analysis.attention import head_patterns as analysis
     from components.analysis.attention.weights import of_sentence
 
     attentions = [of_sentence(_trace, row) for row in range(len(_trace.sentences))]
-    return analysis.score_heads(attentions, _trace.sentences, texts=which)
+    return analysis.score_heads(attentions, _trace.sentences, texts=which, windows=windows)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

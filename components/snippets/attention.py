@@ -55,11 +55,11 @@ def matrix(
 
 def patterns(read: Input, texts: TextsFilter) -> Snippet:
     """The score of every head on every pattern."""
-    option = "" if texts == "all" else f", texts={code.literal(texts)}"
+    option = "" if texts == "all" else f"texts={code.literal(texts)}, "
     return read.snippet(
         read.trace(attentions=True),
         "attentions = [of_sentence(trace, row) for row in range(len(texts))]",
-        f"scored = score_heads(attentions, trace.sentences{option})",
+        f"scored = score_heads(attentions, trace.sentences, {option}windows=backend.structure.windows)",
         "print(scored.scores)  # pattern to [block, head]",
         "print(scored.entropy, scored.distance)  # [block, head] each",
     )

@@ -7,7 +7,8 @@ of a row says whether a head is focused or broad (their section 3.3).
 
 What it does not show: that the *purpose* of the head is the pattern. Scores overlap (the token before the first word
 is also the first token; the one after the last word is a separator) and do not sum to 1; in a short sentence targets
-receive much attention by chance, so compare a score with `chance`, the score of evenly spread attention. Heads
+receive much attention by chance, so compare a score with `chance`, the score of attention spread evenly over the tokens
+that the block sees (a block with local attention sees only those of its window). Heads
 that find no target tend to attend to separators (Clark et al., section 3.2). One sentence is not enough: use several.
 """
 
@@ -58,7 +59,9 @@ class HeadPatterns:
     """Scores of every head. Arrays are float64 [block, head]; NaN if no query has a target."""
 
     scores: Mapping[Pattern, Float64]  # shares of attention, 0..1
-    chance: Mapping[Pattern, float]  # the score of attention spread evenly over all tokens
+    chance: Mapping[
+        Pattern, Float64
+    ]  # [block]: the score of attention spread evenly over all tokens that the block sees
     queries: Mapping[Pattern, int]  # the number of query tokens that a score is the mean of
     entropy: Float64  # mean over queries, in nats: 0 for one key, log(tokens) for evenly spread attention
     distance: Float64  # mean of |query - key|, in tokens, weighted by attention
@@ -82,12 +85,16 @@ class HeadPatterns:
         Attention to the first token and to separators does not count, because heads that find no target attend to
         them (Clark et al., section 3.2), and neither does evenly spread attention. None if nothing else has a score.
         """
-        heads = (
-            RankedHead(head.block, head.head, head.score - self.chance[pattern])
+        excess = {
+            pattern: self.scores[pattern] - self.chance[pattern][:, None]  # [block, head]
             for pattern in PATTERNS
             if pattern not in {"first", "separators", "broad"}
-            for head in self.top(pattern, 1)
-        )
+        }
+        heads = []
+        for values in excess.values():
+            if not np.isnan(values).all():
+                block, head = divmod(int(np.nanargmax(values)), values.shape[1])
+                heads.append(RankedHead(block, head, float(values[block, head])))
         return max(heads, key=lambda head: head.score, default=None)
 
     def best_pattern(self, block: int, head: int) -> tuple[Pattern, float]:
@@ -106,6 +113,7 @@ def score_heads(
     sentences: Sequence[TokenizedSentence],
     include_special: bool = False,
     texts: TextsFilter = "all",
+    windows: Sequence[int | None] = (),
 ) -> HeadPatterns:
     """Score every head on every pattern over one or more sentences.
 
@@ -113,14 +121,16 @@ def score_heads(
     Special tokens are not queries unless `include_special`: the attention of [CLS] and [SEP] is hardly related
     to words, and in many heads they attend to themselves. A query's own position is a target of "itself"
     only. Over several sentences each score is the mean over all query tokens with a target, so that a sentence
-    counts by the number of such tokens; "broad" is the entropy divided by the logarithm of the sentence's length.
+    counts by the number of such tokens; "broad" is the entropy divided by the highest possible one, the mean logarithm of the
+    number of tokens that a query sees. `windows` has the furthest distance at which the tokens of each block attend
+    (`Structure.windows`), None for any; without it every token sees all.
     `texts` selects texts of a pair: with "ab" the tokens of A are the queries, and only attention to targets in B
     counts (shares still refer to all their attention; entropy and distance to whole rows).
     Raises InputError if no query token is left or there is no text B, ValueError if attentions and
     sentences do not fit.
     """
     sums: dict[str, Float64] = {}
-    evenly_spread: dict[str, float] = {}
+    evenly_spread: dict[str, Float64] = {}
     queries: dict[str, int] = {}
     for attention, sentence in zip(attentions, sentences, strict=True):
         length = len(sentence)
@@ -138,15 +148,15 @@ def score_heads(
         scores_of["entropy"] = entropy
         with_target = {name: int((weight.any(axis=1) & is_query).sum()) for name, weight in weights.items()}
         with_target["distance"] = with_target["entropy"] = int(is_query.sum())
-        evenly = {name: float((weight * is_query[:, None]).sum()) / length for name, weight in weights.items()}
-        evenly["entropy"] = np.log(length) * with_target["entropy"]
+        evenly = _evenly_spread(weights, is_query, windows or (None,) * len(attention))
         # In a sentence of one token the only key gets all attention: this is neither broad nor focused.
-        scale = np.log(length) if length > 1 else np.inf
-        scores_of["broad"], evenly["broad"] = entropy / scale, evenly["entropy"] / scale
         with_target["broad"] = with_target["entropy"] if length > 1 else 0
+        highest = evenly["entropy"] / max(1, with_target["broad"])  # [block], mean of the queries
+        scale = np.where(highest > 0, highest, np.inf)
+        scores_of["broad"], evenly["broad"] = entropy / scale[:, None], evenly["entropy"] / scale
         for name, values in scores_of.items():
             sums[name] = sums[name] + values if name in sums else values
-            evenly_spread[name] = evenly_spread.get(name, 0.0) + evenly[name]
+            evenly_spread[name] = evenly_spread[name] + evenly[name] if name in evenly_spread else evenly[name]
             queries[name] = queries.get(name, 0) + with_target[name]
     if not queries.get("entropy"):
         raise InputError(
@@ -156,13 +166,26 @@ def score_heads(
         )
     return HeadPatterns(
         scores=MappingProxyType({name: _mean(sums[name], queries[name]) for name in PATTERNS}),
-        chance=MappingProxyType(
-            {name: evenly_spread[name] / queries[name] if queries[name] else float("nan") for name in PATTERNS}
-        ),
+        chance=MappingProxyType({name: _mean(evenly_spread[name], queries[name]) for name in PATTERNS}),
         queries=MappingProxyType({name: queries[name] for name in PATTERNS}),
         entropy=_mean(sums["entropy"], queries["entropy"]),
         distance=_mean(sums["distance"], queries["distance"]),
     )
+
+
+def _evenly_spread(
+    weights: Mapping[str, Float64], is_query: NDArray[np.bool_], windows: Sequence[int | None]
+) -> dict[str, Float64]:
+    """The sums over queries that attention spread evenly over what each block sees would have, float64 [block] each."""
+    positions = np.arange(len(is_query))
+    far = np.abs(positions[None, :] - positions[:, None])  # [query, key]
+    by_window: dict[int | None, dict[str, float]] = {}
+    for window in set(windows):
+        sees = far <= (len(is_query) if window is None else window)
+        each = is_query[:, None] * sees / sees.sum(axis=1, keepdims=True)  # [query, key]
+        by_window[window] = {name: float((weight * each).sum()) for name, weight in weights.items()}
+        by_window[window]["entropy"] = float(np.log(sees.sum(axis=1))[is_query].sum())
+    return {name: np.array([by_window[window][name] for window in windows]) for name in (*weights, "entropy")}
 
 
 def _sums(attention: np.ndarray, weights: Float64, is_query: NDArray[np.bool_]) -> tuple[Float64, Float64]:

@@ -61,7 +61,7 @@ class AttentionInput:
     def patterns(self) -> HeadPatterns | None:
         """The heads' scores on this input; None if it has no tokens of its own."""
         try:
-            return scores_of(self.trace, "all")
+            return scores_of(self.trace, "all", self.backend.structure.windows)
         except InputError:
             return None
 
@@ -93,11 +93,11 @@ class AttentionInput:
         return self.backend.inside(self.pair.first, self.pair.second, max_length=length, attentions=False)
 
 
-def scores_of(trace: Trace, direction: TextsFilter) -> HeadPatterns:
+def scores_of(trace: Trace, direction: TextsFilter, windows: tuple[int | None, ...]) -> HeadPatterns:
     """The heads' scores over a trace, computed once per model and texts. Raises InputError."""
     inputs = tuple((item.text, item.pair) for item in trace.sentences)
     key = (trace.model, trace.revision, (inputs, trace.input_ids.tobytes()))
-    return caching.head_patterns(key, direction, trace)
+    return caching.head_patterns(key, direction, windows, trace)
 
 
 def choose_block(model_input: AttentionInput) -> int:
@@ -216,6 +216,6 @@ def pattern_message(scored: HeadPatterns, ranked: RankedHead, pattern: Pattern) 
     queries = scored.queries[pattern]
     few = f" This is the mean of only {queries} token{'' if queries == 1 else 's'}." if queries < 4 else ""
     return (
-        f"{name} gives {100 * ranked.score:.0f} % of its attention to {MEANING[pattern]}. Evenly spread attention would give "
-        f"{100 * scored.chance[pattern]:.2g} %.{few}"
+        f"{name} gives {100 * ranked.score:.0f} % of its attention to {MEANING[pattern]}. Spread evenly over the tokens that "
+        f"the head sees, it would be {100 * scored.chance[pattern][ranked.block]:.2g} %.{few}"
     )

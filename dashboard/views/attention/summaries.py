@@ -119,7 +119,7 @@ def _scored(model_input: AttentionInput) -> tuple[HeadPatterns, Input]:
             trace = backend.trace(texts, attentions=True, max_length=controls.length_for(backend))
     elif model_input.pair.second is not None:
         options(model_input)
-    return scores_of(trace, model_input.direction), read
+    return scores_of(trace, model_input.direction, model_input.backend.structure.windows), read
 
 
 def _open_ranked(best: Sequence[RankedHead]) -> None:

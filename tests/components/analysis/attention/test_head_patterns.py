@@ -62,7 +62,7 @@ def test_a_head_made_for_a_pattern_is_found(pattern, place):
     assert found.scores[pattern][place] == pytest.approx(1, abs=1e-12)
     assert found.top(pattern, 1) == (RankedHead(*place, pytest.approx(1, abs=1e-12)),)
     others = np.delete(found.scores[pattern].ravel(), place[0] * HEADS + place[1])
-    np.testing.assert_allclose(others, found.chance[pattern], atol=1e-12)
+    np.testing.assert_allclose(others, found.chance[pattern][0], atol=1e-12)
     assert found.queries[pattern] == len(LOOKS[pattern])
     best, score = found.best_pattern(*place)
     # Two queries of five have the same word elsewhere: what the other three do decides nothing.
@@ -110,8 +110,29 @@ def test_even_attention_scores_what_chance_says(include_special):
     texts = [SIX, words("a b . a ! dog cat"), words("x")]
     found = score_heads([even(len(one)) for one in texts], texts, include_special)
     for pattern in PATTERNS:
-        np.testing.assert_allclose(found.scores[pattern], found.chance[pattern], atol=1e-12)
-    assert found.chance["broad"] == pytest.approx(1)
+        np.testing.assert_allclose(found.scores[pattern], np.stack([found.chance[pattern]] * HEADS, axis=1), atol=1e-12)
+    assert found.chance["broad"] == pytest.approx(np.ones(BLOCKS))
+
+
+def test_chance_is_that_of_the_tokens_that_a_block_sees():
+    """Evenly spread attention within the window of a local block scores what chance says of that block."""
+    windows, texts = (None, 1, 2), [SIX, words("a b . a ! dog cat"), words("x")]
+    attentions = []
+    for text in texts:
+        positions = np.arange(len(text))
+        far = np.abs(positions[None, :] - positions[:, None])
+        sees = np.stack([far <= (len(text) if window is None else window) for window in windows])  # [block, query, key]
+        shares = sees / sees.sum(axis=-1, keepdims=True)
+        attentions.append(np.repeat(shares[:, None], HEADS, axis=1))
+    found = score_heads(attentions, texts, windows=windows)
+    for pattern in PATTERNS:
+        np.testing.assert_allclose(found.scores[pattern], np.stack([found.chance[pattern]] * HEADS, axis=1), atol=1e-12)
+    np.testing.assert_allclose(found.chance["broad"], 1)
+    assert found.chance["previous"][1] == pytest.approx(
+        1 / 3
+    )  # words have neighbours on both sides, and [CLS] is no query
+    assert found.chance["previous"][0] < found.chance["previous"][2] < found.chance["previous"][1]
+    assert found.clearest().score == pytest.approx(0, abs=1e-12)
 
 
 def test_even_attention_has_the_highest_entropy_there_is():
@@ -292,7 +313,7 @@ def test_patterns_without_a_query_have_no_score():
     found = score_heads([even(4)], [words("cat dog")])  # no word twice, no mark
     for pattern in ("same_word", "punctuation"):
         assert np.isnan(found.scores[pattern]).all()
-        assert np.isnan(found.chance[pattern])
+        assert np.isnan(found.chance[pattern]).all()
         assert found.queries[pattern] == 0
         assert found.top(pattern) == ()
     assert found.best_pattern(0, 0) == ("broad", pytest.approx(1))
@@ -376,7 +397,7 @@ def test_the_heads_of_the_embedded_model(embedded_patterns):
     assert before.score > 0.99
     assert embedded_patterns.best_pattern(0, 2)[0] == "previous"
     assert (after.block, after.head) == (1, 8)
-    assert after.score > 0.6 > 3 * embedded_patterns.chance["next"]
+    assert after.score > 0.6 > 3 * embedded_patterns.chance["next"][after.block]
     assert embedded_patterns.best_pattern(1, 8)[0] == "next"
     assert (marks.block, marks.head) == (3, 11)
     # Block 0 is the broadest; later on most attention of the median head rests on [CLS].

@@ -52,9 +52,9 @@ NEEDS: dict[str, Offer] = {
     "training": "blocks",
 }
 SHOWN = {  # what the pages and views that need it are about
-    "blocks": "This page shows what the blocks of an encoder do to the vectors of tokens.",
-    "tokens": "This page shows the vectors of single tokens.",
-    "texts": "This page shows the vectors of whole texts.",
+    "blocks": "What is shown here needs an encoder, whose blocks change the vectors of tokens.",
+    "tokens": "What is shown here needs the vectors of single tokens.",
+    "texts": "What is shown here needs the vectors of whole texts.",
 }
 NOT_STEPS = {"home", "lessons", "about"}  # pages that are no step on the way from text to use
 
@@ -153,7 +153,7 @@ def show(
                 title.title(question, anchor=False)
                 line.empty()
                 report.begin_view(page, question)
-            if is_offered(main, needed):
+            if is_offered(main, needed, page):
                 messages.guarded(partial(draw, loaded, view), doing)
         figures.notebook(question, page)
         controls.refuse_unavailable(page, loaded)
@@ -174,19 +174,19 @@ def _title(page: str) -> str:
     return next(title for key, title, _, _ in PATH if key == page)
 
 
-def is_offered(backend: Backend, needed: Offer) -> bool:
-    """Whether a model has what a page or view shows; if not, the reason is drawn, and what works instead."""
+def is_offered(backend: Backend, needed: Offer, page: str) -> bool:
+    """Whether a model has what a page or view shows; if not, the reason is drawn, and which other pages work."""
     reason = backend.structure.why_not(needed)
     if not reason:
         return True
     said = f"**{messages.escape(backend.spec.title)} {reason}.** {SHOWN[needed]}"
     st.info(said, icon=":material/block:")
     report.add("refused", Part(message=said))
-    st.markdown("These pages work with it:")
+    st.markdown("These pages work with it:" if page == "home" else "These other pages work with it:")
     offered = backend.structure.offered
     with st.container(horizontal=True, gap="small"):
         for key, title, icon, _ in PATH:
-            if key in NEEDS and key != "model" and NEEDS[key] in offered:
+            if key in NEEDS and key != page and NEEDS[key] in offered:
                 st.page_link(page_of(key), label=title, icon=icon)
     if state.get("model") == backend.spec.key:
         st.button(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -144,9 +146,20 @@ def part_norm_bars(
     is_alone = np.isfinite(values).sum(axis=0).max() <= 1  # each token has a bar of one part only
     figure.update_layout(barmode="overlay" if is_alone else "group")
     theme.legend_below(figure)
-    figure.update_yaxes(title=quantity, **({"type": "log", "dtick": 1} if logarithmic else {}))
+    figure.update_yaxes(title=quantity, **(_whole_decades(values) if logarithmic else {}))
     figure.update_xaxes(title="token", tickangle=-40, nticks=40)
     return theme.finish(figure, title, 430)
+
+
+def _whole_decades(values: np.ndarray) -> dict[str, Any]:
+    """A logarithmic axis with a line at each power of ten, from the one below all values to the one above."""
+    known = values[np.isfinite(values) & (values > 0)]
+    axis: dict[str, Any] = {"type": "log", "dtick": 1}
+    if known.size:
+        low, high = math.floor(math.log10(known.min())), math.ceil(math.log10(known.max()))
+        room = 0.06  # for the points of a power of ten itself
+        axis["range"] = [low - room, max(high, low + 1) + room]
+    return axis
 
 
 def vector_bars(values: np.ndarray, title: str) -> go.Figure:

@@ -117,8 +117,10 @@ def token_matrix(
         _lay_bar_above(figure)
     if borders and not narrow:
         # Not below: a legend at the figure's lower edge pushes the axis's name into its labels.
-        beside_bar = 0.42 if colour_bar is True and is_square else 0
-        figure.layout.legend = {"x": beside_bar, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+        beside_bar = {"x": 0.42, "xanchor": "left"}
+        beside_title = {"x": 1, "xanchor": "right"}
+        place = beside_bar if colour_bar is True and is_square else beside_title
+        figure.layout.legend = {**place, "y": 1, "yanchor": "bottom"}
         figure.layout.showlegend = True
     if colour_bar == "key":
         _add_key(figure, *theme.limits_of(np.asarray(matrix), limits))

@@ -119,7 +119,7 @@ def choose(backend: Backend, sentences: Sequence[TokenizedSentence], mode: str, 
         focus = ready_made.focus_of(tuple(item.text for item in sentences))
         if not state.get("tokens") and not focus and shared_word(sentences) is None:
             st.caption(
-                "The sentences share no content word, so a word of each was chosen. Click others to compare them."
+                "No content word is in all of the sentences, so a word of each was chosen. Click others to compare them."
             )
         return Choice(mode, tuple(enumerate(chosen)), None, whole)
     first = chosen[row]

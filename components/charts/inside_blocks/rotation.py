@@ -27,7 +27,7 @@ def rotation_heatmap(angles: np.ndarray, title: str) -> go.Figure:
             hovertemplate="position %{y}, pair %{x}<br>turned by %{customdata:.2f}°<br>cosine %{z:.3f}<extra></extra>",
         )
     )
-    figure.update_xaxes(title="pair of dimensions", showgrid=False, nticks=12)
+    figure.update_xaxes(title="pair of dimensions", showgrid=False, dtick=max(1, pairs // 12))
     figure.update_yaxes(title="position", autorange="reversed", showgrid=False, nticks=10)
     return theme.finish(figure, title, 420)
 

@@ -157,6 +157,14 @@ def _parts(model_input: AttentionInput, scored: HeadScores, block: int, head: in
         f":material/insights: In this head **{widest}** decides most: among the keys of a query it varies by "
         f"{theme.number(spreads[widest], 2)}, against {others} (standard deviation, mean of all queries)."
     )
+    from_distance = (
+        "Stripes along the diagonal come from the distance: the same number wherever two tokens stand as far apart."
+    )
+    if model_input.backend.structure.has_disentangled_terms:
+        from_distance = (
+            "Position counts by distance, but not in the same way for every token: content to position depends on the query "
+            "too, and position to content on the key. Equal values beside each other come from distances that share a vector."
+        )
     columns = [*st.columns(2), *st.columns(2)]
     for column, (name, values) in zip(columns, drawn.items(), strict=False):
         with column:
@@ -177,9 +185,8 @@ def _parts(model_input: AttentionInput, scored: HeadScores, block: int, head: in
                 plot_height=PART_HEIGHT,
             )
     figures.reading(
-        "Rows are queries, columns are keys; all pictures have one colour scale. Stripes along the diagonal come from the "
-        "distance: the same number wherever two tokens stand as far apart. Columns come from keys that every query "
-        "scores alike. The sum, after softmax by row, is the attention.",
+        f"Rows are queries, columns are keys; all pictures have one colour scale. {from_distance} Columns come from keys that "
+        "every query scores alike. The sum, after softmax by row, is the attention.",
         NOT_SHOWN,
     )
 

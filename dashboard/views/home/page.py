@@ -41,7 +41,7 @@ def render() -> None:
 def _example() -> None:
     """The curves of a word that the sentences share, or of the sentences if they share none."""
     backend = model_gate.main_model()
-    if not navigation.is_offered(backend, "blocks"):
+    if not navigation.is_offered(backend, "blocks", "home"):
         return
     texts: tuple[str, ...] = state.get("sentences") or ready_made.ready_made_sets()[settings.DEFAULT_SET].sentences
     chosen_set = ready_made.set_of(texts)

@@ -136,7 +136,7 @@ def provenance(backend: Backend) -> None:
         **wording.structure_in_words(backend.structure),
         "Masked-LM head": "published with the model" if backend.spec.masked_lm else "none",
         "Pooler": "yes" if backend.has_pooler else "none in this model's weights",
-        "Memory of the weights": f"{size:,.0f} MiB in {backend.precision}",
+        "Memory of the weights": f"{size:,.{0 if size >= 1 else 2}f} MiB in {backend.precision}",
         "Runs on": str(backend.device),
     }
     figures.plain_table(pd.DataFrame({"": rows.keys(), "value": rows.values()}), hide_header=True)

@@ -52,7 +52,8 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
             trained = backend
         if trained is not None:
             _trained_matrix(trained, query, text)
-        _links(request, row, text)
+        if not backend.structure.why_not("blocks"):  # the page Why splits what the blocks of an encoder do
+            _links(request, row, text)
         reason = backend.structure.why_not("tokens")
         if reason:
             shared = words.common(words.shared_words(query, text), text)

@@ -357,8 +357,8 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         st.markdown(f"**{example.title}.** {example.note} It was trained on the dashboard's own example texts.")
     if second is None:
         st.caption(
-            "To compare with another model's tokenizer, choose a second model in the sidebar. All but the included one need a "
-            "download from the hub."
+            "To compare with another model's tokenizer, choose a second model in the sidebar. Those of the list, except the "
+            "included one, need a download from the hub."
         )
 
 

@@ -150,8 +150,8 @@ def _gap(change: before_after.SimilarityChange, has_groups: bool) -> str:
         return f"Mean cosine of all pairs: {before.within:.2f} before training, **{now.within:.2f}** here."
     return (
         f"Sentences of one topic: mean cosine {before.within:.2f} before training, **{now.within:.2f}** here; of different "
-        f"topics {before.between:.2f}, **{now.between:.2f}** here. The gap went from {before.gap:.2f} to "
-        f"**{round(now.gap, 2) + 0.0:.2f}**."  # no "-0.00"
+        f"topics {before.between:.2f}, **{now.between:.2f}** here. The gap went from {theme.number(before.gap, 2)} to "
+        f"**{theme.number(now.gap, 2)}**."
     )
 
 

@@ -164,9 +164,10 @@ def advice(a: TokenizedSentence, b: TokenizedSentence) -> None:
     different = own.intersection(patching.align_tokens(a, b).differing)
     if len(different) < FEWEST_DIFFERENT or 2 * len(different) <= len(own):
         return
+    same = len(own) - len(different)
     st.info(
         "**A and B differ in most of their words: the map can be drawn, but it says little.** An activation of A goes to the "
-        f"same token of B. Of B's {len(own)} tokens, A has only {len(own) - len(different)} at the same place. Take one "
+        f"same token of B. Of B's {len(own)} tokens, A has {f'only {same}' if same else 'none'} at the same place. Take one "
         "sentence as A, and as B the same with one word exchanged for another. Or choose a ready-made pair:"
     )
     st.session_state["w_advised_pair"] = None

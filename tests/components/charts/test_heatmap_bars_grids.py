@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import pytest
 
 from components.charts import theme
 from components.charts.bars import (
@@ -108,6 +111,16 @@ def test_part_norms_keep_equal_tokens_apart() -> None:
     figure = part_norm_bars(["word", "sum"], ["the", "the"], np.array([[1.0, 2.0], [3.0, 4.0]]), "Title")
     assert list(figure.data[0].x) == ["0 the", "1 the"]
     np.testing.assert_array_equal(figure.data[1].y, [3, 4])
+
+
+@pytest.mark.parametrize(
+    ("values", "powers"),
+    [([3.0, 11.0], (0, 2)), ([0.2, 0.4], (-1, 0)), ([10.0, 10.0], (1, 2)), ([np.nan, 5.0], (0, 1))],
+)
+def test_a_logarithmic_axis_has_at_least_two_numbers(values: list[float], powers: tuple[int, int]) -> None:
+    axis = part_norm_bars(["a"], ["x", "y"], np.array([values]), "Title", logarithmic=True).layout.yaxis
+    assert axis.dtick == 1
+    assert (math.ceil(axis.range[0]), math.floor(axis.range[1])) == powers
 
 
 def test_a_logarithmic_axis_has_points_and_lone_parts_stand_over_their_tokens() -> None:

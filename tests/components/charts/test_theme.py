@@ -94,6 +94,14 @@ def test_labels_show_markup_as_typed_and_are_cut() -> None:
     assert theme.plain("x" * 100, 10) == "x" * 9 + "…"
 
 
+def test_the_lines_of_a_title_are_of_about_the_same_length() -> None:
+    lines = theme.wrapped("Strongest inner dimensions of “cat”, block 0").split("<br>")
+    assert " ".join(lines) == "Strongest inner dimensions of “cat”, block 0"
+    assert len(lines) == 2
+    assert min(map(len, lines)) > 15
+    assert theme.wrapped("Short") == "Short"
+
+
 def test_long_titles_wrap_and_get_room() -> None:
     short = theme.finish(go.Figure(), "Short", 300)
     long = theme.finish(go.Figure(), "word " * 20, 300)

@@ -17,6 +17,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer, BertForMaskedLM, BertModel
 
 from components.errors import InputError, ModelError
+from components.model import loading
 from components.model.backend import Backend
 from components.model.store import TraceStore
 from components.model.trace import TraceOptions
@@ -509,6 +510,19 @@ def test_models_loaded_at_once_leave_transformers_as_it_was(masked_lm_folder, mo
     assert PreTrainedModel.tie_weights is ties
     for each in heads:
         assert each.cls.predictions.decoder.weight is each.bert.embeddings.word_embeddings.weight
+
+
+def test_a_head_that_waits_for_another_models_load_holds_up_no_pass(masked_lm_folder):
+    backend = Backend.load(str(masked_lm_folder), device_name="cpu")
+    with ThreadPoolExecutor(2) as people:
+        with loading.BUILDING:  # as while another model is loaded, by another thread
+            of_head = people.submit(backend.trace, ["the [MASK] sat"], mask_logits=True)
+            while not backend.loaded._building_head.locked():
+                assert not of_head.done()
+            passed = people.submit(backend.trace, ["a dog ran"]).result(timeout=30)
+            assert not of_head.done()
+        assert of_head.result(timeout=30).mask_logits is not None
+    assert passed.mask_logits is None
 
 
 def test_the_head_runs_on_the_encoders_own_weights(masked_lm_folder):

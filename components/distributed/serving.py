@@ -221,15 +221,16 @@ def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iter
             return application is not None and name in application.deployments
 
         try:
-            serve.start(http_options={"location": "NoServer"})
-            serve.run(deployment.bind(list(models)), name=APPLICATION, route_prefix=None)
+            try:
+                serve.start(http_options={"location": "NoServer"})
+                serve.run(deployment.bind(list(models)), name=APPLICATION, route_prefix=None)
+            except (RayServeException, RuntimeError) as problem:
+                raise InputError(
+                    f"The model server could not be started: {first_line(problem)}.",
+                    f"The cluster's machines must have {' and '.join(models)} and enough memory.",
+                    "Check the names of the models, and that each can be loaded on these machines.",
+                ) from problem
             yield is_there
-        except (RayServeException, RuntimeError) as problem:
-            raise InputError(
-                f"The model server could not be started: {first_line(problem)}.",
-                f"The cluster's machines must have {' and '.join(models)} and enough memory.",
-                "Check the names of the models, and that each can be loaded on these machines.",
-            ) from problem
         finally:  # also of one that was stopped while its models were loaded
             if is_there():
                 serve.delete(APPLICATION)

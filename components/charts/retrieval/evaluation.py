@@ -103,7 +103,7 @@ def measure_grid(
     figure.update_xaxes(
         title=column_title,
         tickvals=list(range(len(columns))),
-        ticktext=[theme.wrapped(name, 9) for name in columns],
+        ticktext=[theme.wrapped(name, 8) for name in columns],
         tickangle=0,
     )
     figure.update_yaxes(

@@ -71,7 +71,8 @@ def effect_map(
         title=column_title,
         tickvals=list(range(n_columns)),
         ticktext=[f"<b>{name}</b>" if column in marked_columns else name for column, name in enumerate(labels)],
-        tickangle=0 if is_level else -90,
+        tickangle=None if is_level else -90,
+        autotickangles=[0, -90],  # upright too where the page is too narrow
         range=[-_HALF, n_columns - _HALF],
     )
     figure.update_yaxes(

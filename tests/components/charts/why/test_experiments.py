@@ -49,4 +49,5 @@ def test_wide_maps_have_no_numbers_and_upright_labels():
     narrow, wide = drawn(np.zeros((2, 4))), drawn(np.zeros((2, MOST_NUMBERED + 1)))
     assert narrow.data[0].texttemplate == "%{text}"
     assert wide.data[0].texttemplate is None
-    assert (narrow.layout.xaxis.tickangle, wide.layout.xaxis.tickangle) == (0, -90)
+    assert (narrow.layout.xaxis.tickangle, wide.layout.xaxis.tickangle) == (None, -90)
+    assert narrow.layout.xaxis.autotickangles == (0, -90)  # level where the page is wide enough

@@ -30,7 +30,7 @@ SEQUENTIAL = "Cividis"
 DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
 FONT_SIZE = 14
 _FORMATTED = re.compile(r"%\{([xyz]):([^{}|]*f)\}")  # a number of an axis in plotly's templates, with its format
-TITLE_WIDTH = 36  # characters: fits the width of a phone
+TITLE_WIDTH = 38  # characters: fits the width of a phone
 
 
 def line_style(index: int) -> dict[str, str | float]:
@@ -74,7 +74,8 @@ def significant(value: float, figures: int = 2) -> str:
 def wrapped(title: str, width: int = TITLE_WIDTH) -> str:
     """A title in lines short enough for a phone, and of about the same length; markup is shown as typed."""
     lines = textwrap.wrap(title, width)
-    for narrower in range(width - 1, 0, -1):
+    longest_word = max(map(len, title.split()), default=width)
+    for narrower in range(width - 1, longest_word - 1, -1):
         if len(shorter := textwrap.wrap(title, narrower)) > len(lines):
             break
         lines = shorter

@@ -100,6 +100,7 @@ def test_the_lines_of_a_title_are_of_about_the_same_length() -> None:
     assert len(lines) == 2
     assert min(map(len, lines)) > 15
     assert theme.wrapped("Short") == "Short"
+    assert theme.wrapped("Model's own", 8) == "Model's<br>own"
 
 
 def test_long_titles_wrap_and_get_room() -> None:

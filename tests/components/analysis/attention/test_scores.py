@@ -119,4 +119,5 @@ def test_an_overview_of_a_model_is_its_attention(rotary):
     trace, window = rotary.trace([TEXT], attentions=True), rotary.structure.windows[1]
     record = rotary.queries_and_keys(TEXT, None, 1)
     ours = attention_overview(record.queries[2], record.keys[2], record.score_scale, window, 1)
-    np.testing.assert_allclose(ours, trace.attentions[1, 0, 2], atol=1e-6)
+    # Both in float32, by products in another order: 3e-6 of a share of 0.3 on one chip.
+    np.testing.assert_allclose(ours, trace.attentions[1, 0, 2], rtol=1e-5, atol=1e-6)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 APPLICATION = "bert-internals"
 DIRECT_METHODS = ("trace", "vectors")  # those of the server that pages and jobs wait for
+END_SECONDS = 5.0  # for the passes under way when the server is stopped; dashboards compute what they did not get
 UNANSWERED = "The model server at %s does not answer: %s. This process computes."
 # The longest a dashboard waits before it computes itself, and asks no more for RETRY_SECONDS.
 TRACE_SECONDS = 20.0  # for a trace: somebody looks at a page
@@ -213,7 +214,11 @@ def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iter
 
         name = f"models-{secrets.token_hex(4)}"  # tells our application from one that takes its place
         deployment: Any = serve.deployment(
-            ModelServer, name=name, ray_actor_options={"num_gpus": gpus}, max_ongoing_requests=256
+            ModelServer,
+            name=name,
+            ray_actor_options={"num_gpus": gpus},
+            max_ongoing_requests=256,
+            graceful_shutdown_timeout_s=END_SECONDS,
         )
 
         def is_there() -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import signal
-import time
+import threading
+from typing import Any
 
 from components.command_line import options as shared
 from components.model.catalog import EMBEDDED_KEY
@@ -32,9 +33,25 @@ def run(options: argparse.Namespace) -> None:
     from components.distributed.serving import serving
 
     models = [name.strip() for name in options.models.split(",") if name.strip()]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # how services are stopped: it ends as Ctrl-C does
+    stopped = threading.Event()
+
+    def stop(*_: Any) -> None:
+        if stopped.is_set():  # asked again: do not wait for what is under way
+            raise KeyboardInterrupt
+        stopped.set()
+
+    # SIGTERM is how services are stopped. SIGINT is set too: what a script starts in the background ignores it.
+    _on_stop(signal.default_int_handler)
     with serving(models, options.address, options.gpus) as is_there:
+        _on_stop(stop)  # no exception from here on: it would be lost in one of Ray's callbacks
         shared.note(f"Serving {', '.join(models)}. Stop with Ctrl-C: dashboards then compute by themselves.")
-        while is_there():
-            time.sleep(LOOK_SECONDS)
+        while is_there() and not stopped.wait(LOOK_SECONDS):
+            continue
+    if stopped.is_set():
+        raise KeyboardInterrupt
     shared.note("Another model server has taken its place.")
+
+
+def _on_stop(handler: Any) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)

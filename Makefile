@@ -1,4 +1,4 @@
-# `make run` starts the dashboard, `make test` runs every test. Both make the environment they need.
+# `make run` starts the dashboard, `make test` runs the tests. Both make the environment they need.
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8501
@@ -11,18 +11,33 @@ TEST_READY := $(VENV)/.test-ready
 # Tests run on up to four cores at once, whole files at a time in the order of tests/conftest.py, each process with one
 # thread for its numbers.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: run test test-fast test-gpu lint format bench load soak fuzz reproduce tokenizers browser screenshots lesson-pictures clean
+# What `make test-all` leaves out has a command of its own below. `make test` leaves out what is marked rare too: clusters, limits
+# of memory and disk, servers that are killed.
+ALL := not gpu and not benchmark and not load and not fuzz and not soak
+USUAL := $(ALL) and not rare
+# Which eighth of the rare tests `make test-rare` runs: PART=1 to 8, else by the commit's hash.
+PART ?= commit
+
+.PHONY: run test test-all test-rare test-fast test-gpu lint format bench load soak fuzz reproduce tokenizers browser screenshots lesson-pictures clean
 
 run: $(RUN_READY)
 	$(BIN)/python -m streamlit run dashboard/app.py \
 		--server.address "$(HOST)" --server.port "$(PORT)" --browser.gatherUsageStats false
 
 test: $(TEST_READY) browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not load and not fuzz and not soak"
+	$(PYTEST) $(PARALLEL) -m "$(USUAL)"
+
+# Before an issue is resolved, and before a release.
+test-all: $(TEST_READY) browser
+	$(PYTEST) $(PARALLEL) -m "$(ALL)"
+
+test-rare: $(TEST_READY) browser
+	$(PYTEST) $(PARALLEL) -m "$(ALL) and rare" --part "$(PART)"
 
 test-fast: $(TEST_READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu and not benchmark and not load and not fuzz and not soak and not browser"
+	$(PYTEST) $(PARALLEL) -m "$(USUAL) and not browser"
 
 test-gpu: $(TEST_READY)
 	$(BIN)/python -m pytest tests/gpu -m gpu

@@ -6,20 +6,26 @@ import importlib.util
 import ipaddress
 import os
 import socket
-from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+pytest.register_assert_rewrite("tests.support")  # what it asserts fails with the values, as in a test
+
+from tests.support import leftovers  # noqa: E402
+from tests.support.selection import (  # noqa: E402, F401 - hooks
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_terminal_summary,
+)
+
 # UMAP's and PaCMAP's loops set OpenMP's threads for the whole process, whatever OMP_NUM_THREADS says: without this,
 # torch and t-SNE take one thread per core after the first map, and tests that run side by side wait for each other.
 if "OMP_NUM_THREADS" in os.environ:
     os.environ.setdefault("NUMBA_NUM_THREADS", os.environ["OMP_NUM_THREADS"])
-
-# The folders whose files take longest, longest first.
-SLOW_FOLDERS = ("browser", "faults", "training", "maps")
 
 # What is done before anybody needs it would be counted as a test's own; and the jobs of the last test must not begin it
 # while the process ends, so it stays off until then.
@@ -30,16 +36,17 @@ os.environ["BERT_INTERNALS_SETTINGS"] = os.devnull  # not those of whoever runs 
 _outside: list[str] = []
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow files first, then those with most tests: no process is left alone with a long one at the end."""
-    sizes = Counter(item.path for item in items)
+_ended_with_the_run = ExitStack()
 
-    def rank(item: pytest.Item) -> tuple[int, int, str]:
-        folders = item.path.relative_to(Path(__file__).parent).parts
-        slow = (number for number, name in enumerate(SLOW_FOLDERS) if name in folders)
-        return next(slow, len(SLOW_FOLDERS)), -sizes[item.path], str(item.path)
 
-    items.sort(key=rank)
+def pytest_configure(config: pytest.Config) -> None:
+    """In the process that leads the run: what any test starts ends with it, also after Ctrl-C."""
+    if not hasattr(config, "workerinput"):
+        _ended_with_the_run.enter_context(leftovers.ended_with_this_process())
+
+
+def pytest_unconfigure() -> None:
+    _ended_with_the_run.close()
 
 
 def _is_here(host: Any) -> bool:
@@ -122,7 +129,7 @@ def embedded() -> Any:
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Architecture to a folder with a tiny seeded model of it, saved once. Copy it before changing anything."""
-    from tests import tiny
+    from tests.support import tiny
 
     folders: dict[str, Path] = {}
 
@@ -136,7 +143,7 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
 
 @pytest.fixture(scope="session")
 def concept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a random BERT that can learn `tests.concepts.concept_pairs`. Do not change it."""
-    from tests.concepts import save_concept_model
+    """The folder of a random BERT that can learn `tests.support.concepts.concept_pairs`. Do not change it."""
+    from tests.support.concepts import save_concept_model
 
     return save_concept_model(tmp_path_factory.mktemp("concept-model"))

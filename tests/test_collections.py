@@ -11,7 +11,7 @@ import pytest
 from components.function_words import FUNCTION_WORDS
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.search.lexical import make_ranker
-from tests.places import ASSETS
+from tests.support.places import ASSETS
 
 COLUMNS = {"questions": ("question", "passage"), "paraphrases": ("sentence", "paraphrase")}
 

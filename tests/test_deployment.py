@@ -11,7 +11,7 @@ import yaml
 
 from components import operator_settings
 from components.operator_settings import SETTINGS
-from tests.places import ROOT
+from tests.support.places import ROOT
 
 FILES = ("Dockerfile", "compose.yaml", "docs/deployment.md", "docs/security.md", "README.md")
 GUIDE = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 
 from components.analysis.why.contrasts import changed_forms, changed_spans
 from components.training.data import normalised
-from tests.places import ASSETS
+from tests.support.places import ASSETS
 
 ROWS = [json.loads(line) for line in (ASSETS / "minimal_pairs.jsonl").read_text(encoding="utf-8").splitlines()]
 KINDS = ("negation", "numbers", "swapped roles", "antonyms", "names", "time", "quantity")

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -50,12 +51,24 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(source: str) -> Iterator[str]:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A file's syntax tree, read once for all tests."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports_in(path: Path) -> tuple[str, ...]:
+    """Every module that a file imports (see `imports_of`)."""
+    return tuple(imports_of(tree_of(path)))
+
+
+def imports_of(tree: ast.Module) -> Iterator[str]:
     """Every module an import statement names, at any depth; "." in front for a relative one.
 
     `from a import b` gives "a.b", since b may be a module.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -63,9 +76,9 @@ def imports_of(source: str) -> Iterator[str]:
             yield from (f"{start}.{alias.name}" for alias in node.names)
         elif (
             isinstance(node, ast.Call)
-            and ast.unparse(node.func) in {"importlib.import_module", "import_module", "__import__"}
             and node.args
             and isinstance(node.args[0], ast.Constant)
+            and ast.unparse(node.func) in {"importlib.import_module", "import_module", "__import__"}
         ):
             yield str(node.args[0].value)
 
@@ -79,7 +92,7 @@ def wrong_imports(folder: str, *packages: str) -> list[str]:
     return [
         f"{relative(path)} imports {name}"
         for path in files_of(folder, ".py")
-        for name in imports_of(path.read_text(encoding="utf-8"))
+        for name in imports_in(path)
         if any(is_within(name, package) for package in packages)
     ]
 
@@ -93,7 +106,7 @@ def later():
     import importlib
     importlib.import_module("transformers")
 """
-    assert sorted(imports_of(source)) == [
+    assert sorted(imports_of(ast.parse(source))) == [
         "..charts.curves",
         "components.analysis.pooling",
         "components.analysis.tokens",
@@ -159,7 +172,7 @@ def test_only_the_command_line_and_caching_know_several_machines():
     at_once = [
         f"{relative(path)}:{node.lineno}"
         for path in files_of("components/distributed", ".py")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        for node in tree_of(path).body
         if isinstance(node, ast.Import | ast.ImportFrom) and re.search(r"\b(ray|grpc)\b", ast.unparse(node))
     ]
     assert at_once == []
@@ -185,7 +198,7 @@ def import_graph(*folders: str) -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {}
     for module, path in paths.items():
         graph[module] = set()
-        for name in imports_of(path.read_text(encoding="utf-8")):
+        for name in imports_in(path):
             known = name  # the longest part of the name that is a module: the rest is something inside it
             while known and known not in paths:
                 known = known.rpartition(".")[0]
@@ -277,7 +290,7 @@ def test_the_dashboards_own_directions(folder, above):
 
 def test_what_draws_jobs_knows_none_of_them():
     path = ROOT / "dashboard/jobs/progress.py"
-    ours = {name for name in imports_of(path.read_text(encoding="utf-8")) if is_within(name, "dashboard")}
+    ours = {name for name in imports_in(path) if is_within(name, "dashboard")}
     assert ours == {"dashboard.caching", "dashboard.ui.messages", "dashboard.ui.wording.duration"}
 
 
@@ -290,7 +303,7 @@ def test_our_modules_are_imported_by_one_spelling():
         f"{relative(path)} imports {name}"
         for folder in OURS
         for path in files_of(folder, ".py")
-        for name in imports_of(path.read_text(encoding="utf-8"))
+        for name in imports_in(path)
         if name.startswith(".") or name.split(".")[0] in bare
     ]
     assert wrong == []
@@ -317,9 +330,10 @@ def test_no_dashboard_module_hides_another():
     assert stems & (sys.stdlib_module_names | {"streamlit", "components", "tests"}) == set()
 
 
+@cache
 def calls_in(path: Path) -> set[str]:
     """The names of all methods and functions of modules that a file calls, as `x` of `st.x(...)`."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
     return {function.attr for function in calls if isinstance(function, ast.Attribute)}
 
@@ -364,6 +378,19 @@ def test_a_folder_says_its_purpose_and_holds_about_a_dozen_modules():
     assert full == []
 
 
+def test_no_test_module_is_imported_by_another():
+    """A test module can be read, moved and run alone: what several of them use lives in tests/support."""
+    graph = import_graph("tests")
+    assert "tests.support.pages" in graph["tests.dashboard.test_pages"]
+    wrong = [
+        f"{module} imports {name}"
+        for module in sorted(graph)
+        for name in sorted(graph[module])
+        if re.match(r"test_|conftest$", name.rpartition(".")[2])
+    ]
+    assert wrong == [], "what tests share belongs in tests/support; fixtures, in the conftest of their common folder"
+
+
 def test_no_module_is_named_after_nothing():
     names = [relative(path) for folder in OURS for path in files_of(folder, ".py")]
     assert [name for name in names if re.search(r"(^|/)(utils?|helpers?|\w+_(helpers?|utils?))\.py$", name)] == []
@@ -404,7 +431,7 @@ def test_nothing_prints():
         f"{relative(path)}:{node.lineno}"
         for folder in ("components", "dashboard")
         for path in files_of(folder, ".py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert found == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tests.tiny import tiny_model, undisturbed
+from tests.support.tiny import tiny_model, undisturbed
 
 
 def test_a_thread_that_draws_in_between_does_not_change_the_weights() -> None:

@@ -6,38 +6,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
 from playwright.sync_api import Browser, Page
-from transformers import BertConfig, BertModel
 
-from tests.benchmarks.test_speed import (  # noqa: F401 - fixtures
-    median_time,
-    report,
-    servers,
-    title_is,
-    trivial_interaction,
-)
-from tests.browser.conftest import Server, settle
-from tests.tiny import wordpiece_tokenizer
-
-
-def twelve_by_twelve(folder: Path) -> Path:
-    """A seeded model with BERT base's blocks and heads, narrow so that only the drawing costs time."""
-    torch.manual_seed(0)
-    tokenizer = wordpiece_tokenizer()
-    tokenizer.model_max_length = 512
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=48,
-        num_hidden_layers=12,
-        num_attention_heads=12,
-        intermediate_size=96,
-        max_position_embeddings=512,
-        initializer_range=0.5,
-    )
-    BertModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+from tests.support.browser import settle
+from tests.support.interactions import median_time, title_is, trivial_interaction
+from tests.support.measurements import report
+from tests.support.saved_models import twelve_by_twelve
+from tests.support.server import Server
 
 
 def step(page: Page, setting: str, is_down: int) -> None:
@@ -48,7 +23,7 @@ def step(page: Page, setting: str, is_down: int) -> None:
 
 def test_switching_a_head_costs_at_most_two_and_a_half_trivial_interactions(
     browser: Browser,
-    servers: Callable[..., Server],  # noqa: F811
+    servers: Callable[..., Server],
 ) -> None:
     trivial = trivial_interaction(browser, servers)
     page = browser.new_page(viewport={"width": 1440, "height": 900})
@@ -68,7 +43,7 @@ def test_switching_a_head_costs_at_most_two_and_a_half_trivial_interactions(
 
 def test_144_heads_at_128_tokens_are_drawn_within_a_second(
     browser: Browser,
-    servers: Callable[..., Server],  # noqa: F811
+    servers: Callable[..., Server],
     tmp_path: Path,
 ) -> None:
     """From the click on the view to the canvas, and what travels for it. The forward pass is done before."""
@@ -97,7 +72,7 @@ def test_144_heads_at_128_tokens_are_drawn_within_a_second(
 
 def test_512_by_512_tokens_are_drawn_within_a_second(
     browser: Browser,
-    servers: Callable[..., Server],  # noqa: F811
+    servers: Callable[..., Server],
 ) -> None:
     """Heatmaps: from the click beside the layer to the picture, and what travels for it; no forward pass."""
     page = browser.new_page(viewport={"width": 1440, "height": 900})

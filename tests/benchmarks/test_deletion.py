@@ -12,8 +12,8 @@ import pytest
 from components.analysis.why.deletion import all_scores, compare_methods
 from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity
 from components.retrieval.evaluation.metrics import difference_interval
-from tests.load.visits import report
-from tests.places import DATA
+from tests.support.measurements import report
+from tests.support.places import DATA
 
 PAIRS = DATA / "compression-pairs.jsonl"
 COUNT, SEED = 200, 0

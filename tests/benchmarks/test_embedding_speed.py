@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import statistics
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,25 +14,17 @@ import pytest
 import torch
 
 from components.model.trace import POOLINGS
-from tests.load.visits import report
-from tests.places import DATA
+from tests.support.measurements import report, seconds
+from tests.support.places import REAL_SENTENCES
 
-DATA = DATA / "sentences-36k.txt"
 LINES = 4_000
 
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
-    if not DATA.exists():
+    if not REAL_SENTENCES.exists():
         pytest.skip("the real sentences are not here")
-    return DATA.read_text(encoding="utf-8").splitlines()[:LINES]
-
-
-def seconds(action: Callable[[], Any]) -> float:
-    gc.collect()
-    started = time.perf_counter()
-    action()
-    return time.perf_counter() - started
+    return REAL_SENTENCES.read_text(encoding="utf-8").splitlines()[:LINES]
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:

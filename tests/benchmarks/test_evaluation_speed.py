@@ -20,8 +20,8 @@ from components.retrieval.evaluation.grid import retrieval_runs
 from components.retrieval.evaluation.pair_runs import grid_ranks, pairs_of_corpus
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.index.build import build_index
-from tests.load.visits import report
-from tests.places import DATA
+from tests.support.measurements import report
+from tests.support.places import DATA
 
 PAIRS = DATA / "compression-pairs.jsonl"
 COUNT, DIM = 36_000, 384

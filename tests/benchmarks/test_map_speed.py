@@ -16,8 +16,8 @@ from components.analysis.maps.drawing import MapMaker
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.maps.token_set import of_corpus
 from components.jobs import Lane, Queue
-from tests.load.visits import report
-from tests.places import ASSETS
+from tests.support.measurements import report
+from tests.support.places import ASSETS
 
 CORPUS = ASSETS / "demo_corpus.jsonl"
 

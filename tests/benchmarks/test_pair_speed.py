@@ -12,9 +12,8 @@ import torch
 
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
-from tests.benchmarks.test_embedding_speed import DATA, seconds
-from tests.load.visits import report
-from tests.places import ASSETS
+from tests.support.measurements import report, seconds
+from tests.support.places import ASSETS, REAL_SENTENCES
 
 PAIRS = 2_000
 
@@ -23,7 +22,9 @@ PAIRS = 2_000
 def pairs() -> tuple[list[str], list[str]]:
     """Queries of some words, and documents of one to four sentences; generated sentences where the real ones are missing."""
     numbers = np.random.default_rng(0)
-    sentences = DATA.read_text(encoding="utf-8").splitlines() if DATA.exists() else generated(numbers)
+    sentences = (
+        REAL_SENTENCES.read_text(encoding="utf-8").splitlines() if REAL_SENTENCES.exists() else generated(numbers)
+    )
 
     def drawn(count: int) -> list[str]:
         return [sentences[row] for row in numbers.integers(len(sentences), size=count)]

@@ -12,9 +12,10 @@ import torch
 from playwright.sync_api import Browser
 
 from components.retrieval.search.exact import ExactSearch
-from tests.benchmarks.test_speed import median_time, servers, trivial_interaction  # noqa: F401 - fixtures
-from tests.browser.conftest import Server, settle
-from tests.load.visits import report
+from tests.support.browser import settle
+from tests.support.interactions import median_time, trivial_interaction
+from tests.support.measurements import report
+from tests.support.server import Server
 
 
 def median_seconds(action: Callable[[], object], rounds: int) -> float:
@@ -57,7 +58,7 @@ def first_hit(topic: str) -> str:
 
 def test_a_live_query_costs_at_most_three_trivial_interactions(
     browser: Browser,
-    servers: Callable[..., Server],  # noqa: F811
+    servers: Callable[..., Server],
 ) -> None:
     """From Enter to the hits of the demo corpus on the screen; each query is new, so each costs a forward pass."""
     trivial = trivial_interaction(browser, servers)

@@ -6,64 +6,21 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
-from tests.browser.conftest import Server, figure, settle, start_server, stop_server
-from tests.load.visits import report
-from tests.places import ROOT
-
-ROUNDS = 15
-
-
-@pytest.fixture
-def servers(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    started: list[Server] = []
-
-    def start(script: str = "dashboard/app.py") -> Server:
-        started.append(start_server(tmp_path / f"log{len(started)}.txt", script))
-        return started[-1]
-
-    yield start
-    for one in started:
-        stop_server(one)
-
-
-def median_time(page: Page, act: Callable[[int], None], drawn: Callable[[int], str]) -> float:
-    """Median seconds from an action to the moment the browser's figure shows its effect."""
-    taken = []
-    for number in range(ROUNDS + 3):
-        condition = drawn(number)
-        started = time.perf_counter()
-        act(number)
-        page.wait_for_function(condition, polling="raf", timeout=20_000)
-        taken.append(time.perf_counter() - started)
-        page.wait_for_timeout(150)
-    return statistics.median(taken[3:])  # the first ones warm up
-
-
-def title_is(text: str) -> str:
-    return f"() => document.querySelector('.js-plotly-plot')?.layout.title?.text?.includes({text!r})"
+from tests.support.browser import figure, settle
+from tests.support.interactions import median_time, title_is, trivial_interaction
+from tests.support.measurements import report
+from tests.support.places import ROOT
+from tests.support.server import Server, start_server, stop_server
 
 
 def has_trace(name: str) -> str:
     return f"() => document.querySelector('.js-plotly-plot')?._fullData?.some((trace) => trace.name === {name!r})"
-
-
-def trivial_interaction(browser: Browser, servers: Callable[..., Server]) -> float:
-    page = browser.new_page()
-    page.goto(servers("tests/benchmarks/trivial_page.py").url)
-    settle(page)
-    page.wait_for_function(title_is("value 50"))
-    slider = page.get_by_role("slider")
-    slider.focus()
-    taken = median_time(page, lambda _: slider.press("ArrowRight"), lambda number: title_is(f"value {51 + number}"))
-    page.close()
-    return taken
 
 
 def test_interactions_cost_at_most_two_and_a_half_trivial_ones(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.load.visits import report
+from tests.support.measurements import report
 
 STEPS, ROUNDS = 20, 3
 

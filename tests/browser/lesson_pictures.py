@@ -19,7 +19,8 @@ from dashboard.lessons.printed import PICTURES, picture_path
 from dashboard.lessons.steps import query_of
 from dashboard.ui.browser import RESULTS
 from tests.browser import chromium
-from tests.browser.conftest import settle, start_server, stop_server
+from tests.support.browser import settle
+from tests.support.server import start_server, stop_server
 
 WIDTH, HEIGHT = 1_300, 1_600  # pixels of the page: with its sidebar, and so high that no first result is cut
 SHARPNESS = 2  # pixels of a picture for each pixel of the page
@@ -81,7 +82,7 @@ def main() -> None:
     server = start_server(Path(tempfile.mkdtemp()) / "log.txt")
     try:
         with sync_playwright() as playwright:
-            arguments = [*chromium.ARGUMENTS, "--process-per-site"]  # see the fixture `browser` of the tests
+            arguments = [*chromium.ARGUMENTS, "--process-per-site"]  # see tests.support.browser
             browser = playwright.chromium.launch(executable_path=path_of_browser, args=arguments)
             context = browser.new_context(
                 viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=SHARPNESS, reduced_motion="reduce"

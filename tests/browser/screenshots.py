@@ -9,7 +9,9 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from tests.browser import chromium
-from tests.browser.conftest import ROOT, settle, start_server, stop_server
+from tests.support.browser import settle
+from tests.support.places import ROOT
+from tests.support.server import start_server, stop_server
 
 # Name, address, dark, height
 SHOTS = (

@@ -6,19 +6,18 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import serious_findings
-from tests.browser.conftest import Stage, Visit
+from tests.support.browser import wait_until
+from tests.support.stage import Stage
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize(
-    "path", ["/lessons", "/layers?lesson=two-banks.2", "/search?q=a+storm&vs=bm25&blind=1", "/about"]
-)
+@pytest.mark.parametrize("path", ["/layers?lesson=two-banks.2", "/search?q=a+storm&vs=bm25&blind=1"])
 def test_axe_finds_nothing_serious(look: Stage, path: str, dark: bool) -> None:
     assert serious_findings(look.at(path, dark=dark)) == []
 
 
-def test_a_long_table_is_scrolled_by_the_keyboard(visit: Visit) -> None:
-    page = visit("/training")
+def test_a_long_table_is_scrolled_by_the_keyboard(use: Stage) -> None:
+    page = use.at("/training")
     table = page.locator(".st-key-training_rows")
     expect(table).to_have_attribute("tabindex", "0")
     expect(table.get_by_role("row")).to_have_count(
@@ -26,4 +25,4 @@ def test_a_long_table_is_scrolled_by_the_keyboard(visit: Visit) -> None:
     )  # drawn after the rest of the page: before, nothing is to be scrolled
     table.focus()
     page.keyboard.press("PageDown")
-    page.wait_for_function("document.querySelector('.st-key-training_rows').scrollTop > 100")
+    wait_until(page, "() => document.querySelector('.st-key-training_rows').scrollTop > 100")

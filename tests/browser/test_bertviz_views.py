@@ -15,8 +15,9 @@ import torch
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
 from components.charts.bertviz.views import attention_page, frame_height
-from tests import tiny
-from tests.browser.conftest import NewPage
+from tests.support import tiny
+from tests.support.browser import wait_until_still
+from tests.support.stage import Stage
 
 STEP = 1 / 510 + 1e-6  # half a step of a byte
 NASTY = [
@@ -46,11 +47,11 @@ def neuron_view(
 
 
 @pytest.fixture
-def draw(new_page: NewPage) -> Draw:
-    """Draws a document."""
+def draw(look: Stage) -> Draw:
+    """Draws a document, in the place of the one before."""
 
     def drawn(document: str, dark: bool = False, width: int = 1040, height: int = 800) -> Page:
-        page = new_page(width, height, dark)
+        page = look.sheet(width, height, dark)
         page.set_content(document)
         return page
 
@@ -353,10 +354,10 @@ def test_in_the_neuron_view_the_focused_token_wins_over_a_mouse_that_rests(draw:
     assert lit(page) == [2]
     page.keyboard.press("Enter")  # closes the vectors: other tokens now lie under the mouse
     expect(page.locator("#expanded")).to_have_attribute("visibility", "hidden")
-    page.wait_for_timeout(300)
+    wait_until_still(page, "#vis svg *")
     page.keyboard.press("Enter")
     expect(page.locator("#expanded")).to_have_attribute("visibility", "visible")
-    page.wait_for_timeout(300)
+    wait_until_still(page, "#vis svg *")
     assert lit(page) == [2]
     box = tokens.nth(6).bounding_box()
     assert box is not None

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from urllib.parse import quote
 
-import pytest
-from playwright.sync_api import Browser, Page
-
-from tests.places import ROOT
-
-
-@pytest.fixture
-def blank(browser: Browser) -> Iterator[Page]:
-    page = browser.new_page()
-    yield page
-    page.close()
+from tests.support.places import ROOT
+from tests.support.stage import Stage
 
 
 def module(name: str) -> str:
@@ -23,8 +13,8 @@ def module(name: str) -> str:
     return "data:text/javascript," + quote((ROOT / "assets" / "web" / f"{name}.js").read_text(encoding="utf-8"))
 
 
-def test_the_tiles_keep_one_observer_and_none_at_the_end(blank: Page) -> None:
-    assert blank.evaluate(
+def test_the_tiles_keep_one_observer_and_none_at_the_end(look: Stage) -> None:
+    assert look.sheet().evaluate(
         """async (address) => {
           const watching = new Set(), counts = [];
           window.ResizeObserver = class {
@@ -52,8 +42,8 @@ def test_the_tiles_keep_one_observer_and_none_at_the_end(blank: Page) -> None:
     ) == [1, 1, 1, 0]
 
 
-def test_the_labels_keep_one_timer_and_none_at_the_end(blank: Page) -> None:
-    assert blank.evaluate(
+def test_the_labels_keep_one_timer_and_none_at_the_end(look: Stage) -> None:
+    assert look.sheet().evaluate(
         """async (address) => {
           const running = new Set(), counts = [];
           let number = 0;
@@ -72,8 +62,8 @@ def test_the_labels_keep_one_timer_and_none_at_the_end(blank: Page) -> None:
     ) == [1, 1, 1, 0]
 
 
-def test_the_editor_sends_its_last_words_when_it_leaves_and_nothing_that_was_replaced(blank: Page) -> None:
-    assert blank.evaluate(
+def test_the_editor_sends_its_last_words_when_it_leaves_and_nothing_that_was_replaced(look: Stage) -> None:
+    assert look.sheet().evaluate(
         """async (address) => {
           const { default: draw } = await import(address);
           const sent = [];

@@ -7,9 +7,9 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visit, settle
-from tests.browser.test_evaluate_page import fits
-from tests.components.retrieval.evaluation.graded.test_collection import FIELDED
+from tests.support.browser import Visit, fits, settle, wait_until
+from tests.support.judged_collections import FIELDED
+from tests.support.stage import Stage
 
 BARS = """() => [...document.querySelectorAll('.js-plotly-plot')].map((plot) => ({
     names: plot._fullData.map((trace) => trace.name),
@@ -26,10 +26,11 @@ BARS = """() => [...document.querySelectorAll('.js-plotly-plot')].map((plot) => 
 
 def bars_of(page: Page, title: str) -> dict[str, Any]:
     """The page's figure with this title, once it is drawn."""
-    page.wait_for_function(
+    wait_until(
+        page,
         """(title) => (document.querySelector('.js-plotly-plot')?.layout?.title?.text || '').includes(title)
             && !document.querySelector('[data-testid=stProgress]')""",
-        arg=title,
+        title,
         timeout=120_000,
     )
     settle(page)
@@ -37,8 +38,8 @@ def bars_of(page: Page, title: str) -> dict[str, Any]:
     return drawn
 
 
-def test_both_kinds_are_drawn_and_fit_a_phone(visit: Visit) -> None:
-    page = visit("/evaluate?view=kinds", phone=True, dark=True)
+def test_both_kinds_are_drawn_and_fit_a_phone(use: Stage) -> None:
+    page = use.at("/evaluate?view=kinds", phone=True, dark=True)
     drawn = bars_of(page, "Recall by kind of search")
     assert drawn["names"] == ["all-MiniLM-L6-v2", "BM25"] * 2
     assert drawn["bars"] == 12
@@ -57,8 +58,8 @@ def test_both_kinds_are_drawn_and_fit_a_phone(visit: Visit) -> None:
     assert by_dot["values"][0] != drawn["values"][0]
 
 
-def test_cosine_and_dot_product_are_drawn(visit: Visit) -> None:
-    page = visit("/evaluate?view=compare&fig=similarities&r=m.6.mean&r=m.6.max")
+def test_cosine_and_dot_product_are_drawn(look: Stage) -> None:
+    page = look.at("/evaluate?view=compare&fig=similarities&r=m.6.mean&r=m.6.max")
     drawn = bars_of(page, "Cosine and dot product")
     assert drawn["names"] == ["cosine"] * 3 + ["dot product"] * 3
     assert drawn["bars"] == 12

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ROOT, Visit, figure, settle
+from tests.support.browser import Visit, figure, fits, settle, wait_until
+from tests.support.places import ROOT
+from tests.support.stage import Stage
 
 
 def plots(page: Page) -> list[dict[str, Any]]:
@@ -31,25 +33,18 @@ def plots(page: Page) -> list[dict[str, Any]]:
 
 def wait_for(page: Page, *titles: str) -> list[dict[str, Any]]:
     """The page's figures, once they have these titles and nothing is on its way any more."""
-    page.wait_for_function(
+    wait_until(
+        page,
         """(titles) => {
             const plots = [...document.querySelectorAll('.js-plotly-plot')];
             return plots.length === titles.length && !document.querySelector('[data-testid=stProgress]')
                 && plots.every((plot, at) => (plot.layout?.title?.text || '').replace(/<[^>]*>/g, ' ').includes(titles[at]));
         }""",
-        arg=list(titles),
+        list(titles),
         timeout=120_000,
     )
     settle(page)
     return plots(page)
-
-
-def fits(page: Page) -> bool:
-    """Whether nothing of the page lies beyond its right edge."""
-    return page.evaluate(
-        """() => document.documentElement.scrollWidth <= window.innerWidth
-            && document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth"""
-    )
 
 
 def click_cell(page: Page, number: int, row: int, column: int) -> None:
@@ -70,8 +65,8 @@ def click_cell(page: Page, number: int, row: int, column: int) -> None:
     page.mouse.click(box["x"] + x, box["y"] + y)
 
 
-def test_the_grid_is_drawn_and_a_click_shows_a_cells_curve(visit: Visit) -> None:
-    page = visit("/evaluate")
+def test_the_grid_is_drawn_and_a_click_shows_a_cells_curve(use: Stage) -> None:
+    page = use.at("/evaluate")
     grid, curve = wait_for(page, "Recall@1", "Recall@k at layer 6, Mean")
     assert grid["types"] == ["heatmap", "scatter", "heatmap"]
     values = [value for row in grid["cells"] for value in row]
@@ -123,7 +118,7 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
 
     page.get_by_text("Load saved runs").click()
     page.locator(".st-key-load_runs input[type=file]").set_input_files(path)
-    page.wait_for_function("() => document.querySelector('.js-plotly-plot')?._fullData.length === 6", timeout=60_000)
+    wait_until(page, "() => document.querySelector('.js-plotly-plot')?._fullData.length === 6")
     (drawn,) = wait_for(page, "Recall@k of every run")
     lines = list(figure(page)["traces"].items())
     assert [name for name, _ in lines[3:]] == [f"{run['name']} (loaded)" for run in runs]
@@ -132,11 +127,11 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
     panel = page.locator(".st-key-load_runs")
     expect(panel.get_by_text("3 loaded runs are in the table")).to_be_visible()  # it stays open
     panel.get_by_role("button", name="Remove", exact=True).click()
-    page.wait_for_function("() => document.querySelector('.js-plotly-plot')?._fullData.length === 3", timeout=60_000)
+    wait_until(page, "() => document.querySelector('.js-plotly-plot')?._fullData.length === 3")
 
 
-def test_a_row_of_the_query_table_opens_it(visit: Visit) -> None:
-    page = visit("/evaluate?view=compare&r=m.6.mean&r=bm25&f=wrong")
+def test_a_row_of_the_query_table_opens_it(use: Stage) -> None:
+    page = use.at("/evaluate?view=compare&r=m.6.mean&r=bm25&f=wrong")
     wait_for(page, "Recall@k of every run")
     table = page.locator(".st-key-queries_by_rank canvas").first
     table.scroll_into_view_if_needed()
@@ -156,8 +151,8 @@ def test_a_row_of_the_query_table_opens_it(visit: Visit) -> None:
 # Each view once on a phone, some in the dark: what is drawn, and that it fits.
 
 
-def test_a_link_opens_a_query_on_a_phone(visit: Visit) -> None:
-    page = visit("/evaluate?view=compare&r=m.6.mean&r=bm25&n=1", phone=True)
+def test_a_link_opens_a_query_on_a_phone(look: Stage) -> None:
+    page = look.at("/evaluate?view=compare&r=m.6.mean&r=bm25&n=1", phone=True)
     wait_for(page, "Recall@k of every run")
     opened = page.locator(".st-key-opened_query")
     expect(opened).to_contain_text("Lightning wipes cloud data")
@@ -165,8 +160,8 @@ def test_a_link_opens_a_query_on_a_phone(visit: Visit) -> None:
     assert fits(page)
 
 
-def test_the_pairs_are_a_scatter(visit: Visit) -> None:
-    page = visit("/evaluate?view=similarity", phone=True, dark=True)
+def test_the_pairs_are_a_scatter(look: Stage) -> None:
+    page = look.at("/evaluate?view=similarity", phone=True, dark=True)
     _, scatter = wait_for(page, "Spearman", "Layer 6, Mean against people")
     lines = page.locator(".js-plotly-plot").first.locator(".scatterlayer .js-line")
     expect(lines).to_have_count(9)  # three poolings, six baselines
@@ -211,15 +206,7 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
     page.wait_for_url("**lp=max**")
 
 
-@pytest.mark.parametrize(
-    ("address", "dark", "titles"),
-    [
-        ("", True, ("Recall@1", "Recall@k at layer 6")),
-        ("?view=graded&r=m.6.mean&r=bm25", False, ("Precision by share of answers found",)),
-        ("?view=pairs", True, ()),
-    ],
-)
-def test_the_other_views_fit_on_a_phone(visit: Visit, address: str, dark: bool, titles: tuple[str, ...]) -> None:
-    page = visit(f"/evaluate{address}", phone=True, dark=dark)
-    wait_for(page, *titles)
+def test_the_precision_of_graded_answers_is_drawn(look: Stage) -> None:
+    page = look.at("/evaluate?view=graded&r=m.6.mean&r=bm25", phone=True)
+    wait_for(page, "Precision by share of answers found")
     assert fits(page)

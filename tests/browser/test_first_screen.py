@@ -1,5 +1,5 @@
 """Each view as it opens: where its first figure stands (whole on a laptop's and a projector's screen, begun on a phone's), that
-it is no wider than a phone, and what axe-core finds, light and dark."""
+it is no wider than a phone, and what axe-core finds."""
 
 from __future__ import annotations
 
@@ -11,88 +11,98 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import serious_findings
-from tests.browser.conftest import LOOK_EVERY, Server, Stage, settle
-from tests.training_runs import write_run
+from tests.support.browser import fits, settle, wait_until
+from tests.support.server import Server
+from tests.support.stage import LAPTOP, PHONE, PROJECTOR, Stage
+from tests.support.training_runs import write_run
+from tests.support.views import views_of_pages
 
-# What each view shows first: a figure, or what takes its place.
-VIEWS = {
-    "/": ".js-plotly-plot",
-    "/tokens": ".row",
-    "/tokens?view=tensors": ".bi-grids",
-    "/tokens?rd=together": ".row",
-    "/model": ".js-plotly-plot",
-    "/model?view=vectors": ".js-plotly-plot",
-    "/model?view=zero": ".js-plotly-plot",
-    "/model?view=compare": ".js-plotly-plot",
-    "/layers": ".js-plotly-plot",
-    "/layers?view=within": ".js-plotly-plot",
-    "/layers?view=against": ".js-plotly-plot",
-    "/layers?view=sentences": ".js-plotly-plot",
-    "/heatmaps": ".js-plotly-plot",
-    "/heatmaps?view=inside": ".js-plotly-plot",
-    "/heatmaps?view=tokens": ".js-plotly-plot",
-    "/heatmaps?view=pairs": ".js-plotly-plot",
-    "/heatmaps?view=layers": ".js-plotly-plot",
-    "/heatmaps?view=sentences": ".js-plotly-plot",
-    "/attention": "iframe",
-    "/attention?view=model": "iframe",
-    "/attention?view=matrix": ".js-plotly-plot",
-    "/attention?view=glance": ".heads",
-    "/attention?view=patterns": "canvas, [data-testid=stDataFrame]",
-    "/attention?view=flow": ".js-plotly-plot",
-    "/map?by=pca": ".js-plotly-plot",
-    "/map?by=pca&rd=together": ".js-plotly-plot",
-    "/map?view=through&by=pca": ".js-plotly-plot",
-    "/map?view=senses": ".st-key-senses_map .js-plotly-plot",
-    "/attention?view=neuron": "iframe",
-    "/search": ".hits",
-    "/evaluate": ".js-plotly-plot",
-    "/evaluate?view=compare": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
-    "/evaluate?view=kinds": ".js-plotly-plot",
-    "/evaluate?view=similarity": ".js-plotly-plot, [data-testid=stDataFrame], [data-testid=stTable]",
-    "/evaluate?view=approximation": ".js-plotly-plot",
-    "/pairs": ".row",
-    "/pairs?view=scores": ".js-plotly-plot",
-    "/pairs?view=rerank": ".js-plotly-plot",
-    "/pairs?view=disagree": ".js-plotly-plot",
-    "/pairs?view=learnt": ".js-plotly-plot",
-    "/why": ".js-plotly-plot",
-    "/why?by=blocks": ".js-plotly-plot",
-    "/why?view=methods": ".js-plotly-plot",
-    "/why?view=experiments": ".js-plotly-plot",
-    "/why?view=debugger": ".js-plotly-plot",
-    "/why?view=debugger&fo=worst": ".js-plotly-plot",
-    "/why?view=clinic": ".js-plotly-plot",
-    "/training": ".js-plotly-plot",
-    "/training?view=objective": ".js-plotly-plot",
-    "/training?view=run&run=first-screen": ".js-plotly-plot",
-    "/training?view=after&part=sentences&run=first-screen": ".js-plotly-plot",
-    "/training?view=after&part=words&run=first-screen": ".js-plotly-plot",
-    "/training?view=after&part=layers&run=first-screen": ".js-plotly-plot",
+PLOT, TABLE = ".js-plotly-plot", "[data-testid=stTable], [data-testid=stDataFrame]"
+# What the views show first, by page and view, where it is not a plotly figure.
+FIRST = {
+    "tokens pieces": ".row",
+    "tokens tensors": ".bi-grids",
+    "tokens decoding": TABLE,
+    "tokens vocabulary": TABLE,
+    "tokens compare": TABLE,
+    "model catalog": TABLE,
+    "attention head": "iframe",
+    "attention model": "iframe",
+    "attention neuron": "iframe",
+    "attention glance": ".heads",
+    "attention patterns": f"canvas, {TABLE}",
+    "map senses": ".st-key-senses_map .js-plotly-plot",
+    "search results": ".hits",
+    "search queries": TABLE,
+    "search pairs": TABLE,
+    "evaluate compare": f"{PLOT}, {TABLE}",
+    "evaluate similarity": f"{PLOT}, {TABLE}",
+    "pairs given": ".row",
 }
-# Their results take long in each new session: they are read on a laptop alone.
-SLOW = ("/pairs?view=learnt", "/pairs?view=rerank", "/pairs?view=scores")
-LISTS = ("/search", "/tokens")  # they go on below the first screen
+# Views that have no figure, and what they are instead.
+WITHOUT = {
+    "lessons ": "a list of lessons",
+    "about ": "a text",
+    "search corpus": "a choice of what is searched",
+    "evaluate pairs": "a choice of what is measured",
+}
+# What else the address of a view holds: what it needs, what takes less time, and figures of its own.
+FURTHER = {
+    "tokens pieces": ("", "rd=together"),
+    "map ends": ("by=pca", "by=pca&rd=together"),
+    "map through": ("by=pca",),
+    "map senses": ("by=pca",),
+    "pairs disagree": ("nq=6",),
+    "pairs learnt": ("lq=60",),
+    "why split": ("", "by=blocks"),
+    "why debugger": ("", "fo=worst"),
+    "training run": ("run=first-screen",),
+    "training after": tuple(f"part={part}&run=first-screen" for part in ("sentences", "words", "layers")),
+}
+LISTS = ("search results", "search pairs", "search queries", "tokens pieces")  # they go on below the first screen
 BOX = """(selector) => {
     const main = document.querySelector('[data-testid=stMain]');
     const all = (root) => [...root.querySelectorAll('*')].flatMap(
         (element) => [element, ...(element.shadowRoot ? all(element.shadowRoot) : [])]);
     const shown = all(main).filter((element) => element.matches(selector) && element.getBoundingClientRect().height > 20);
-    if (!shown.length || document.querySelector('[data-testid=stProgress]')) return null;
+    if (!shown.length || document.querySelector('[data-testid=stProgress], [data-testid=stSkeleton]')) return null;
     const box = shown[0].getBoundingClientRect();
     return {top: box.top, bottom: box.bottom};
 }"""
+# The same once it has been so in three looks one after another.
+BOX_AT_REST = f"""(selector) => {{
+    const box = ({BOX})(selector), now = JSON.stringify([selector, innerWidth, box]);
+    const same = window.lastLook?.now === now ? window.lastLook.same + 1 : 1;
+    window.lastLook = {{now, same}};
+    return same >= 3 ? box : null;
+}}"""
 
 
-def first_figure(page: Page, selector: str) -> dict[str, float]:
-    page.wait_for_function(f"({BOX})({selector!r}) !== null", timeout=120_000, polling=LOOK_EVERY)
+def addresses() -> dict[str, tuple[str, bool]]:
+    """Each address that is opened, with the view that it shows (page and key), and whether it is the first of its page."""
+    found = {}
+    for page, views in views_of_pages().items():
+        for number, key in enumerate(views):
+            for place, further in enumerate(FURTHER.get(f"{page} {key}", ("",))):
+                values = "&".join(filter(None, (f"view={key}" if number else "", further)))
+                path = f"/{'' if page == 'home' else page}" + (f"?{values}" if values else "")
+                found[path] = (f"{page} {key}", number == place == 0)
+    return found
+
+
+ADDRESSES = addresses()
+
+
+def first_figure(page: Page, view: str) -> dict[str, float] | None:
+    """Where a view's first figure stands, once it is drawn and stays there; None for a view without."""
+    selector = "h1" if view in WITHOUT else FIRST.get(view, PLOT)
     settle(page)
-    page.wait_for_timeout(300)
-    # A view that draws its first results while the rest goes on replaces the figure: look when one is there.
-    return page.wait_for_function(f"({BOX})({selector!r})", timeout=120_000, polling=LOOK_EVERY).json_value()
+    # A view that draws its first results while the rest goes on replaces the figure.
+    box: dict[str, float] = wait_until(page, BOX_AT_REST, selector, timeout=120_000)
+    return None if view in WITHOUT else box
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def _recorded_run(server: Server, embedded_folder: Path) -> Iterator[None]:
     """A training run to look at; its model is a copy of the included one's configuration, which no view here loads."""
     run = write_run(server.log.parent / "cache" / "runs", "first-screen")
@@ -102,29 +112,48 @@ def _recorded_run(server: Server, embedded_folder: Path) -> Iterator[None]:
     shutil.rmtree(run.path)
 
 
-@pytest.mark.parametrize("path", VIEWS)
-def test_the_first_figure_is_on_the_first_screen(look: Stage, path: str) -> None:
-    page, selector = look.at(path), VIEWS[path]
-    laptop = first_figure(page, selector)
-    assert laptop["top"] <= 330
-    if not path.startswith(LISTS):
-        assert laptop["bottom"] <= 900
-    assert serious_findings(page) == []
+def test_every_view_is_opened_and_the_tables_name_no_others() -> None:
+    views = {f"{page} {key}" for page, keys in views_of_pages().items() for key in keys}
+    assert {view for view, _ in ADDRESSES.values()} == views
+    assert {*FIRST, *WITHOUT, *FURTHER, *LISTS} <= views
+    assert not FIRST.keys() & WITHOUT.keys()
+    pages = {view.partition(" ")[0] for view, is_first in ADDRESSES.values() if is_first}
+    assert pages == views_of_pages().keys()
 
 
-@pytest.mark.parametrize("path", [path for path in VIEWS if path not in SLOW])
-def test_the_first_figure_begins_on_a_phones_first_screen(look: Stage, path: str) -> None:
-    page = look.at(path, 390, 844)
-    assert first_figure(page, VIEWS[path])["top"] <= 520
-    main = page.locator("[data-testid=stMain]")
-    assert main.evaluate("(element) => element.scrollWidth - element.clientWidth") <= 1
+@pytest.mark.usefixtures("_recorded_run")
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_a_view_is_whole_on_a_laptop_and_begins_on_a_phone(look: Stage, path: str) -> None:
+    view, _ = ADDRESSES[path]
+    # First the size that the page has since the view before: each change draws all figures again.
+    sizes = (LAPTOP, PHONE) if [*ADDRESSES].index(path) % 2 == 0 else (PHONE, LAPTOP)
+    page = look.at(path, sizes[0])
+    problems = []
+    for size in sizes:
+        look.resize(page, size)
+        drawn = first_figure(page, view)
+        if size == LAPTOP:
+            if drawn and drawn["top"] > 330:
+                problems.append(f"laptop: the first figure begins at {drawn['top']}")
+            if drawn and drawn["bottom"] > LAPTOP[1] and view not in LISTS:
+                problems.append(f"laptop: the first figure ends at {drawn['bottom']}")
+            problems += [f"laptop: axe: {finding}" for finding in serious_findings(page)]
+        else:
+            if drawn and drawn["top"] > 520:
+                problems.append(f"phone: the first figure begins at {drawn['top']}")
+            if not fits(page):
+                problems.append("phone: it is wider than the screen")
+    assert problems == []
 
 
-@pytest.mark.parametrize("path", [path for path in VIEWS if path not in SLOW])
-def test_the_first_figure_is_whole_for_a_projector_in_the_dark(look: Stage, path: str) -> None:
-    page = look.at(path, 1920, 1080, dark=True, projector=True)
-    drawn = first_figure(page, VIEWS[path])
+@pytest.mark.usefixtures("_recorded_run")
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_a_view_is_whole_for_a_projector_in_the_dark(look: Stage, path: str) -> None:
+    view, is_first = ADDRESSES[path]
+    page = look.at(path, PROJECTOR, dark=True, projector=True)
+    drawn = first_figure(page, view)
     expect(page.get_by_role("button", name="Leave")).to_be_visible()
-    if not path.startswith(LISTS):
-        assert drawn["bottom"] <= 1080
-    assert serious_findings(page) == []
+    problems = [f"axe: {finding}" for finding in serious_findings(page)] if is_first else []
+    if drawn and drawn["bottom"] > PROJECTOR[1] and view not in LISTS:
+        problems.append(f"the first figure ends at {drawn['bottom']}")
+    assert problems == []

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visit, settle
+from tests.support.browser import Visit, settle
 
 METHODS, SPLIT = "Which words matter", "The score, split"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.conftest import Visit, figure, settle
+from tests.support.browser import Visit, figure, settle, wait_until, wait_until_still
+from tests.support.stage import Stage
 
 
 def test_a_lesson_drives_the_page(visit: Visit) -> None:
@@ -36,18 +36,15 @@ def test_a_lesson_drives_the_page(visit: Visit) -> None:
     expect(panel).to_have_count(0)
 
 
-def test_on_a_phone_the_panel_can_be_folded(visit: Visit) -> None:
-    page = visit("/layers?lesson=two-banks.2", phone=True)
+def test_on_a_phone_the_panel_can_be_folded(use: Stage) -> None:
+    page = use.at("/layers?lesson=two-banks.2", phone=True)
     panel = page.locator(".st-key-lesson_panel")
     expect(panel).to_contain_text("Where do they part?")
     opened = panel.bounding_box()
-    panel.locator("summary").click()
-    page.wait_for_timeout(600)  # the folding is animated
-    folded = panel.bounding_box()
     assert opened is not None
-    assert folded is not None
     assert opened["y"] >= 844 * 0.5  # it never takes more than half of the screen
-    assert folded["height"] < 120
+    panel.locator("summary").click()
+    wait_until(page, "() => document.querySelector('.st-key-lesson_panel').getBoundingClientRect().height < 120")
     expect(panel.get_by_role("button", name="Next")).to_be_visible()
 
 
@@ -65,45 +62,34 @@ def test_a_reload_keeps_the_answer_and_counts_it_once(visit: Visit) -> None:
         expect(panel.locator(".bi-count b")).to_have_text(["1", "0", "0", "0"])
 
 
-def _above_the_panel(page: Page, result: str) -> bool:
-    """Whether the top of a page's first result stands between the page's first line and the lesson's panel."""
-    box = page.locator(f"[data-testid=stMain] {result}").first.bounding_box()
-    panel = page.locator(".st-key-lesson_panel").bounding_box()
-    assert box is not None
-    assert panel is not None
-    return box["y"] >= 50 and box["y"] <= 110 and panel["y"] - box["y"] >= 380
+# Whether the top of a page's first result stands between the page's first line and the lesson's panel.
+IS_ABOVE = """(result) => {
+    const box = document.querySelector(`[data-testid=stMain] ${result}`)?.getBoundingClientRect();
+    const panel = document.querySelector('.st-key-lesson_panel')?.getBoundingClientRect();
+    return Boolean(box && panel && box.y >= 50 && box.y <= 110 && panel.y - box.y >= 380);
+}"""
+SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
 
 
-def test_on_a_phone_each_step_brings_its_first_result_above_the_panel(visit: Visit) -> None:
+def test_on_a_phone_each_step_brings_its_first_result_above_the_panel_unless_a_person_scrolls(visit: Visit) -> None:
     page = visit("/lessons?lesson=two-banks.1", phone=True)
     chips, plot = ".st-key-chips_tokens", ".js-plotly-plot"
     expect(page.locator(chips)).to_be_visible()
-    _until(page, chips)
+    wait_until(page, IS_ABOVE, chips)
     page.get_by_role("button", name="Next").click()
     expect(page.locator(plot).first).to_be_visible()
-    _until(page, plot)
+    wait_until(page, IS_ABOVE, plot)
     page.get_by_role("button", name="Back").click()
     expect(page.locator(chips)).to_be_visible()
-    _until(page, chips)
-
-
-def test_on_a_phone_the_page_stays_where_a_person_has_scrolled_it(visit: Visit) -> None:
-    page = visit("/lessons?lesson=two-banks.2", phone=True)
-    _until(page, ".js-plotly-plot")
+    wait_until(page, IS_ABOVE, chips)
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(plot).first).to_be_visible()
+    wait_until(page, IS_ABOVE, plot)
     page.mouse.move(200, 200)
     page.mouse.wheel(0, 150)
-    page.wait_for_timeout(300)
-    top = page.evaluate(_SCROLLED)
-    page.wait_for_timeout(1_000)  # several looks of lesson_scroll.js
-    assert page.evaluate(_SCROLLED) == top
-    assert not _above_the_panel(page, ".js-plotly-plot")
-
-
-_SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
-
-
-def _until(page: Page, result: str) -> None:
-    end = time.monotonic() + 10
-    while not _above_the_panel(page, result):
-        assert time.monotonic() < end, "the first result does not stand above the panel"
-        page.wait_for_timeout(100)
+    wait_until(page, f"(result) => !({IS_ABOVE})(result)", plot)
+    wait_until_still(page, plot)
+    top = page.evaluate(SCROLLED)
+    page.wait_for_timeout(600)  # four looks of lesson_scroll.js
+    assert page.evaluate(SCROLLED) == top
+    assert not page.evaluate(IS_ABOVE, plot)

@@ -7,8 +7,21 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import LOOK_EVERY, NewPage, Server, Visit, settle
+from tests.support.browser import NewPage, Visit, settle, wait_for_title, wait_until, wait_until_still
+from tests.support.server import Server
+from tests.support.stage import Stage
 
+MAPS = ":is([class*='st-key-map_'], .st-key-senses_map) .js-plotly-plot"
+LABELS = (
+    f"[...document.querySelectorAll(`{MAPS}`)].slice(0, count)"
+    ".flatMap((map) => [...map.querySelectorAll('.textpoint text')])"
+)
+# map_labels.js marks each label, and shows it as the style sheet says or not at all.
+ARE_THINNED = f"""(count) => {{
+    const labels = {LABELS};
+    return labels.length > 0 && labels.every((label) => label.dataset.more && label.style.display !== 'inline');
+}}"""
+UNTHIN = f"(count) => {LABELS}.forEach((label) => (label.style.display = 'inline'))"
 SQUARE = ((0.25, 0.25), (0.75, 0.25), (0.75, 0.75), (0.25, 0.75), (0.25, 0.27))
 
 
@@ -36,13 +49,21 @@ def plots(page: Page) -> list[dict[str, Any]]:
 
 
 def wait_for_maps(page: Page, count: int) -> None:
-    page.wait_for_function(
+    wait_until(
+        page,
         f"() => document.querySelectorAll('.js-plotly-plot').length === {count}"
         " && !/being drawn|getting ready|Reading the tokens/.test(document.body.innerText)",
         timeout=120_000,
-        polling=LOOK_EVERY,
     )
     settle(page)
+
+
+def wait_for_labels(page: Page, count: int = 2) -> None:
+    """Wait until map_labels.js has thinned the labels of the first maps, a moment after they are drawn or zoomed."""
+    wait_until(page, ARE_THINNED, count)
+    wait_until_still(
+        page, f"{MAPS} .textpoint text", frames=8
+    )  # an event may follow another, and it waits 60 ms after each
 
 
 def lasso(page: Page, number: int, corners: tuple[tuple[float, float], ...] = SQUARE) -> None:
@@ -50,9 +71,7 @@ def lasso(page: Page, number: int, corners: tuple[tuple[float, float], ...] = SQ
     plot.scroll_into_view_if_needed()
     plot.hover()
     plot.locator("[data-title='Lasso Select']").click()
-    page.wait_for_function(
-        f"() => document.querySelectorAll('.js-plotly-plot')[{number}]._fullLayout.dragmode === 'lasso'"
-    )
+    wait_until(page, f"() => document.querySelectorAll('.js-plotly-plot')[{number}]._fullLayout.dragmode === 'lasso'")
     box = plot.locator(".nsewdrag").first.bounding_box()
     assert box is not None
     where = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
@@ -63,32 +82,13 @@ def lasso(page: Page, number: int, corners: tuple[tuple[float, float], ...] = SQ
     page.mouse.up()
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_two_maps_are_drawn_and_a_lasso_lists_its_tokens(visit: Visit, dark: bool) -> None:
-    page = visit("/map?by=pca", dark=dark)
+def test_two_maps_are_drawn_whose_tokens_are_clicked_and_lassoed(visit: Visit) -> None:
+    page = visit("/map?by=pca", dark=True)
     wait_for_maps(page, 2)
     left, right = plots(page)
     assert left["markers"] == right["markers"] == len(left["x"]) == 32
     assert [left["title"], right["title"]] == ["Layer 0, PCA", "Layer 6, PCA"]
-    lasso(page, 1)
-    expect(page.get_by_text("of 32 tokens")).to_be_visible()
-    settle(page)
-    chosen = plots(page)
-    assert 0 < len(chosen[1]["selected"]) < 32
-    assert sorted(chosen[0]["selected"]) == sorted(chosen[1]["selected"])  # both maps mark the same tokens
-    expect(page.get_by_text(f"{len(chosen[0]['selected'])} of 32 tokens")).to_be_visible()
-    # The choice holds while the layer moves.
-    page.get_by_role("slider", name="Second layer").press("ArrowLeft")
-    page.wait_for_function(
-        "() => document.querySelectorAll('.js-plotly-plot')[1]?.layout.title.text.includes('Layer 5, PCA')",
-        timeout=30_000,
-    )
-    assert sorted(plots(page)[1]["selected"]) == sorted(chosen[1]["selected"])
-
-
-def test_a_click_shows_a_tokens_true_neighbours(visit: Visit) -> None:
-    page = visit("/map?by=pca")
-    wait_for_maps(page, 2)
+    # A click shows a token's true neighbours.
     box = page.locator(".js-plotly-plot").nth(1).locator(".point").first.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -98,6 +98,20 @@ def test_a_click_shows_a_tokens_true_neighbours(visit: Visit) -> None:
     page.mouse.down()
     page.mouse.up()
     expect(page.get_by_text("True nearest neighbours of")).to_be_visible()
+    settle(page)
+    # A lasso lists its tokens.
+    lasso(page, 1)
+    expect(page.get_by_text("True nearest neighbours of")).to_have_count(0)
+    expect(page.get_by_text("of 32 tokens")).to_be_visible()
+    settle(page)
+    chosen = plots(page)
+    assert 1 < len(chosen[1]["selected"]) < 32
+    assert sorted(chosen[0]["selected"]) == sorted(chosen[1]["selected"])  # both maps mark the same tokens
+    expect(page.get_by_text(f"{len(chosen[0]['selected'])} of 32 tokens")).to_be_visible()
+    # The choice holds while the layer moves.
+    page.get_by_role("slider", name="Second layer").press("ArrowLeft")
+    wait_for_title(page, "Layer 5, PCA", 1)
+    assert sorted(plots(page)[1]["selected"]) == sorted(chosen[1]["selected"])
 
 
 def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(visit: Visit) -> None:
@@ -106,10 +120,8 @@ def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(v
     (before,) = plots(page)
     assert before["step"] == 0
     page.get_by_text("▶ Play").click()
-    page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot').layout.sliders[0].active === 6", timeout=30_000
-    )
-    page.wait_for_timeout(1_000)  # the last glide
+    wait_until(page, "() => document.querySelector('.js-plotly-plot').layout.sliders[0].active === 6", timeout=30_000)
+    wait_until_still(page, ".js-plotly-plot .scatterlayer .point", frames=8)  # the last glide
     (after,) = plots(page)
     assert after["rows"] == before["rows"]
     moved = [abs(one - other) for one, other in zip(before["x"], after["x"], strict=True)]
@@ -123,34 +135,37 @@ def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(v
     assert held["selected"]
 
 
-def test_umap_replaces_pca_by_itself(visit: Visit) -> None:
-    page = visit("/map")
-    page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('Layer 0, UMAP')",
-        timeout=240_000,
-        polling=LOOK_EVERY,
-    )
+def test_umap_replaces_pca_by_itself_and_the_labels_of_the_word_that_the_sentences_share_stay(look: Stage) -> None:
+    page = look.at("/map")  # the three bank sentences, at layers 0 and 6
+    wait_for_title(page, "Layer 0, UMAP", timeout=240_000)
     wait_for_maps(page, 2)
     assert [plot["title"] for plot in plots(page)] == ["Layer 0, UMAP", "Layer 6, UMAP"]
+    wait_for_labels(page)
+    shown = page.evaluate(
+        """() => [...document.querySelectorAll('[class*="st-key-map_"] .js-plotly-plot')].map((plot) =>
+            [...plot.querySelectorAll('.textpoint text')]
+                .filter((label) => label.textContent === 'bank' && getComputedStyle(label).display !== 'none').length)"""
+    )
+    assert shown == [3, 3]
 
 
 def overlap(one: list[float], other: list[float]) -> bool:
     return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
 
 
-def test_a_large_map_has_labels_that_do_not_overlap_and_more_after_a_zoom(visit: Visit) -> None:
-    page = visit("/map?src=corpus&n=500&by=pca")
+def test_a_large_map_has_labels_that_do_not_overlap_and_more_after_a_zoom(use: Stage) -> None:
+    page = use.at("/map?src=corpus&n=500&by=pca")
     wait_for_maps(page, 2)
-    page.wait_for_timeout(1_500)  # the labels are thinned after the drawing
+    wait_for_labels(page)
     before = plots(page)[0]["labels"]
     assert len(before) > 5
     assert not any(overlap(one, other) for at, one in enumerate(before) for other in before[:at])
     plot = page.locator(".js-plotly-plot").first
     plot.hover()
     for _ in range(3):
+        page.evaluate(UNTHIN, 1)
         plot.locator("[data-title='Zoom in']").click()
-        page.wait_for_timeout(400)
-    page.wait_for_timeout(1_000)
+        wait_for_labels(page, 1)
     hidden = page.evaluate(
         """() => [...document.querySelector('.js-plotly-plot').querySelectorAll('.textpoint text')]
             .filter((label) => label.dataset.more === 'true' && getComputedStyle(label).display !== 'none').length"""
@@ -160,31 +175,31 @@ def test_a_large_map_has_labels_that_do_not_overlap_and_more_after_a_zoom(visit:
     assert not any(overlap(one, other) for at, one in enumerate(after) for other in after[:at])
 
 
-def test_labels_of_forty_sentences_do_not_overlap(visit: Visit) -> None:
+def test_labels_of_forty_sentences_do_not_overlap(look: Stage) -> None:
     sentences = "".join(f"&s=Number {number} of our {word} sentences says the {word} is late" for number, word in enumerate(
         f"{colour} {thing}" for colour in ("red", "blue", "green", "old", "new") for thing in
         ("train", "river", "storm", "bridge", "paper", "summer", "judge", "engine")
     ))  # fmt: skip
-    page = visit(f"/map?by=pca{sentences}")
+    page = look.at(f"/map?by=pca{sentences}")
     wait_for_maps(page, 2)
-    page.wait_for_timeout(1_500)  # the labels are thinned after the drawing
+    wait_for_labels(page)
     for plot in plots(page):
         shown = plot["labels"]
         assert len(shown) > 5
         assert not any(overlap(one, other) for at, one in enumerate(shown) for other in shown[:at])
 
 
-def test_some_occurrences_of_a_sense_word_are_labelled(visit: Visit) -> None:
-    page = visit("/map?view=senses&w=match&by=pca")
+def test_some_occurrences_of_a_sense_word_are_labelled(look: Stage) -> None:
+    page = look.at("/map?view=senses&w=match&by=pca")
     wait_for_maps(page, 2)
-    page.wait_for_timeout(1_500)
+    wait_for_labels(page)
     shown = plots(page)[0]["labels"]
     assert len(shown) >= 4
     assert not any(overlap(one, other) for at, one in enumerate(shown) for other in shown[:at])
 
 
-def test_a_large_map_is_drawn_by_webgl(visit: Visit) -> None:
-    page = visit("/map?src=corpus&n=2000&by=pca")
+def test_a_large_map_is_drawn_by_webgl(look: Stage) -> None:
+    page = look.at("/map?src=corpus&n=2000&by=pca")
     wait_for_maps(page, 2)
     for plot in plots(page):
         assert set(plot["types"]) == {"scattergl"}
@@ -221,8 +236,8 @@ def test_without_webgl_a_large_map_is_drawn_as_svg_and_three_dimensions_as_two(
     expect(page.get_by_text("This browser has no WebGL")).to_be_visible()
 
 
-def test_the_senses_of_a_word_are_drawn_on_a_phone(visit: Visit) -> None:
-    page = visit("/map?view=senses&w=match&by=pca", phone=True)
+def test_the_senses_of_a_word_are_drawn_on_a_phone(look: Stage) -> None:
+    page = look.at("/map?view=senses&w=match&by=pca", phone=True)
     wait_for_maps(page, 2)
     senses, curve = plots(page)
     assert "match" in curve["title"]
@@ -233,24 +248,8 @@ def test_the_senses_of_a_word_are_drawn_on_a_phone(visit: Visit) -> None:
     assert word.bounding_box()["y"] < panel.bounding_box()["y"] + panel.bounding_box()["height"]  # type: ignore[index]
 
 
-def test_markup_in_a_sentence_stays_text(visit: Visit) -> None:
-    page = visit("/map?by=pca&s=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20a%20b%20c&s=%3Cb%3Ebold%3C%2Fb%3E&q=img")
+def test_markup_in_a_sentence_stays_text(look: Stage) -> None:
+    page = look.at("/map?by=pca&s=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20a%20b%20c&s=%3Cb%3Ebold%3C%2Fb%3E&q=img")
     wait_for_maps(page, 2)
     assert page.locator("img[src='x']").count() == 0
     assert plots(page)[0]["markers"] > 10
-
-
-def test_the_labels_of_the_word_that_the_sentences_share_stay(visit: Visit) -> None:
-    page = visit("/map")  # the three bank sentences, at layers 0 and 6
-    page.wait_for_function(
-        """() => [...document.querySelectorAll('[class*="st-key-map_"] .js-plotly-plot')]
-            .filter((plot) => plot.querySelector('.textpoint text')).length === 2""",
-        timeout=60_000,
-    )
-    page.wait_for_timeout(1_500)  # the labels are thinned after the drawing
-    shown = page.evaluate(
-        """() => [...document.querySelectorAll('[class*="st-key-map_"] .js-plotly-plot')].map((plot) =>
-            [...plot.querySelectorAll('.textpoint text')]
-                .filter((label) => label.textContent === 'bank' && getComputedStyle(label).display !== 'none').length)"""
-    )
-    assert shown == [3, 3]

@@ -7,7 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visit, settle
+from tests.support.browser import settle
+from tests.support.stage import Stage
 
 SENTENCES = ["We rob a bank.", "A bank of the river.", "Money in the bank."]
 
@@ -25,8 +26,8 @@ def click_cell(page: Page, row: int, column: int, count: int, x: float, y: float
 
 
 @pytest.mark.parametrize(("x", "y"), [(0.5, 0.5), (0.04, 0.9)])
-def test_a_click_on_a_cell_chooses_two_sentences_and_leads_to_why(visit: Visit, x: float, y: float) -> None:
-    page = visit("/heatmaps?view=sentences&" + "&".join(f"s={text.replace(' ', '+')}" for text in SENTENCES))
+def test_a_click_on_a_cell_chooses_two_sentences_and_leads_to_why(use: Stage, x: float, y: float) -> None:
+    page = use.at("/heatmaps?view=sentences&" + "&".join(f"s={text.replace(' ', '+')}" for text in SENTENCES))
     click_cell(page, 2, 1, 3, x, y)
     chosen = page.locator(".st-key-why_pair input")
     expect(chosen).to_have_value(re.compile("^2 – 3 "))

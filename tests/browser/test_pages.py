@@ -9,7 +9,8 @@ from urllib.parse import parse_qs, quote, urlparse
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage, Stage, Visit, figure, settle
+from tests.support.browser import NewPage, Visit, figure, settle, wait_for_animations, wait_for_title, wait_until
+from tests.support.stage import Stage
 
 BANK = {
     "bank (rob) – bank (river)": [0.966, 0.878, 0.841, 0.834, 0.836, 0.882, 0.773],
@@ -18,13 +19,18 @@ BANK = {
 }
 
 
+def wait_for_trace(page: Page, name: str) -> None:
+    wait_until(
+        page,
+        "(name) => [...document.querySelectorAll('.js-plotly-plot')].some("
+        "(plot) => plot._fullData?.some((trace) => trace.name === name))",
+        name,
+    )
+
+
 def has_bank_curves(page: Page) -> None:
     # The band arrives a moment after the curves, when it is measured for the first time.
-    page.wait_for_function(
-        "() => [...document.querySelectorAll('.js-plotly-plot')].some("
-        "(plot) => plot._fullData?.some((trace) => trace.name === 'two unrelated tokens'))",
-        timeout=60_000,
-    )
+    wait_for_trace(page, "two unrelated tokens")
     drawn = figure(page)
     assert drawn["lines"] >= 4  # three pairs and the mean of the band
     for name, values in BANK.items():
@@ -44,51 +50,47 @@ def test_home_draws_the_bank_curves_and_leads_to_the_pages(visit: Visit) -> None
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_layers_draws_the_bank_curves(visit: Visit, dark: bool) -> None:
-    page = visit("/layers", dark=dark)
+def test_layers_draws_the_bank_curves(look: Stage, dark: bool) -> None:
+    page = look.at("/layers", dark=dark)
     has_bank_curves(page)
     background = page.locator(".stApp").evaluate("(app) => getComputedStyle(app).backgroundColor")
     assert (background == "rgb(255, 255, 255)") is not dark
 
 
-def test_clicking_a_chip_changes_curve_and_address(visit: Visit) -> None:
-    page = visit("/layers")
+def test_clicking_a_chip_changes_curve_and_address(use: Stage) -> None:
+    page = use.at("/layers")
     has_bank_curves(page)
     page.get_by_role("button", name="money", exact=True).click()
-    page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === 'bank (rob) – money')"
-    )
+    wait_for_trace(page, "bank (rob) – money")
     settle(page)
     assert parse_qs(urlparse(page.url).query)["t"] == ["5", "7", "3"]
     pressed = page.locator("button.chip.picked")
     expect(pressed).to_have_text(["bank", "bank", "money"])
 
 
-def test_chips_are_worked_by_keyboard(visit: Visit) -> None:
-    page = visit("/layers")
+def test_chips_are_worked_by_keyboard(use: Stage) -> None:
+    page = use.at("/layers")
     has_bank_curves(page)
     page.locator("button.chip.picked").first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    page.wait_for_function(
-        "() => document.querySelector('.js-plotly-plot')?._fullData?.some((t) => t.name === 'next – bank (river)')"
-    )
+    wait_for_trace(page, "next – bank (river)")
 
 
-def test_a_link_restores_the_view_in_another_browser(visit: Visit) -> None:
-    first = visit("/layers")
+def test_a_link_restores_the_view_in_another_browser(use: Stage, visit: Visit) -> None:
+    first = use.at("/layers")
     has_bank_curves(first)
     first.get_by_role("button", name="river", exact=True).click()
     first.get_by_text("Whole sentences", exact=True).click()
     first.get_by_text("Maximum in each dimension", exact=True).click()
     first.wait_for_url("**pool=max*")
     first.get_by_text("One word", exact=True).click()
-    first.wait_for_function("() => !location.search.includes('view=')")
+    wait_until(first, "() => !location.search.includes('view=')")
     settle(first)
     second = visit(first.url[first.url.index("/layers") :])
     expect(second.locator("button.chip.picked")).to_have_text(["bank", "river", "bank"])
     second.get_by_text("Whole sentences", exact=True).click()
-    second.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('(Max)')")
+    wait_for_title(second, "(Max)")
 
 
 def test_the_back_button_restores_the_choice_before(visit: Visit) -> None:
@@ -106,8 +108,8 @@ def test_the_back_button_restores_the_choice_before(visit: Visit) -> None:
     expect(page.locator("button.chip.picked")).to_have_text(["bank", "bank", "money"])
 
 
-def test_a_hostile_link_shows_its_text_and_fetches_nothing(visit: Visit) -> None:
-    page = visit(
+def test_a_hostile_link_shows_its_text_and_fetches_nothing(look: Stage) -> None:
+    page = look.at(
         "/tokens?m=" + quote("![x](http://evil.example/a.png)") + "&n=" + quote("[click](http://evil.example)")
     )
     expect(page.get_by_text(re.compile(r"!\[x\]\(http:\u2060?//evil.example/a.png\)")).first).to_be_visible()
@@ -115,15 +117,15 @@ def test_a_hostile_link_shows_its_text_and_fetches_nothing(visit: Visit) -> None
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_row_numbers_of_the_grids_cover_what_scrolls_under_them(visit: Visit, dark: bool) -> None:
-    page = visit("/tokens?view=tensors", dark=dark)
+def test_row_numbers_of_the_grids_cover_what_scrolls_under_them(look: Stage, dark: bool) -> None:
+    page = look.at("/tokens?view=tensors", dark=dark)
     cell = page.locator(".bi-grids tbody th[scope=row]").first
     colour = cell.evaluate("(element) => getComputedStyle(element).backgroundColor")
     assert colour == ("rgb(18, 22, 28)" if dark else "rgb(255, 255, 255)")
 
 
-def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(visit: Visit) -> None:
-    page = visit("/layers?cmp=within")
+def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(use: Stage) -> None:
+    page = use.at("/layers?cmp=within")
     picked = page.locator("button.chip.picked")
     expect(picked).to_have_count(2)
     picked.first.click()
@@ -144,15 +146,15 @@ def test_markup_in_sentences_is_inert_on_every_page(look: Stage) -> None:
 @pytest.mark.parametrize(
     ("path", "tab"),
     [
-        ("/pairs", "Learnt from [CLS]"),
+        ("/pairs?lq=60", "Learnt from [CLS]"),
         ("/training?view=objective", "Data"),
         ("/why?view=clinic", "A failed search"),
         ("/evaluate?view=kinds", "Graded relevance"),
     ],
 )
-def test_a_view_that_names_its_data_opens_by_its_tab(visit: Visit, path: str, tab: str) -> None:
+def test_a_view_that_names_its_data_opens_by_its_tab(use: Stage, path: str, tab: str) -> None:
     """Drawn without the rest of the page, a view may only write where the page wrote when it was opened."""
-    page = visit(path)
+    page = use.at(path)
     page.get_by_role("radio", name=tab, exact=True).click()
     expect(page.get_by_role("radio", name=tab, exact=True)).to_be_checked()
     settle(page)
@@ -160,20 +162,20 @@ def test_a_view_that_names_its_data_opens_by_its_tab(visit: Visit, path: str, ta
     expect(page.locator(".st-key-corpus_line")).not_to_be_empty()
 
 
-def test_the_vector_and_parameter_bars_are_drawn(visit: Visit) -> None:
-    page = visit("/model")
+def test_the_vector_and_parameter_bars_are_drawn(use: Stage) -> None:
+    page = use.at("/model")
     assert set(figure(page)["types"]) == {"bar"}
     page.get_by_text("Outputs and vectors", exact=True).click()
-    page.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('384 values')")
+    wait_for_title(page, "384 values")
     slider = page.get_by_role("slider")
     slider.focus()
     slider.press("ArrowLeft")
-    page.wait_for_function("() => document.querySelector('.js-plotly-plot')?.layout.title.text.includes('layer 5')")
+    wait_for_title(page, "layer 5")
     assert page.locator(".js-plotly-plot .barlayer .point").count() >= 384
 
 
-def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
-    page = visit("/layers")
+def test_data_is_a_table_and_a_csv(use: Stage) -> None:
+    page = use.at("/layers")
     has_bank_curves(page)
     page.get_by_text("Data and code of this figure").click()
     with page.expect_download() as download:
@@ -192,8 +194,8 @@ def test_data_is_a_table_and_a_csv(visit: Visit) -> None:
     assert first.startswith("bank (rob) – bank (river),0.96")
 
 
-def test_a_figure_is_taken_home_as_a_slide_and_as_a_page_without_a_network(visit: Visit, new_page: NewPage) -> None:
-    page = visit("/layers?s=" + quote("A <script>alert(1)</script> bank.") + "&s=The+bank")
+def test_a_figure_is_taken_home_as_a_slide_and_as_a_page_without_a_network(use: Stage, new_page: NewPage) -> None:
+    page = use.at("/layers?s=" + quote("A <script>alert(1)</script> bank.") + "&s=The+bank")
     page.get_by_text("Data and code of this figure").click()
     with page.expect_download() as slide:
         page.get_by_role("button", name="Slide (PNG)").click()
@@ -238,23 +240,23 @@ CONTRAST = """(element) => {
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_chosen_chip_can_be_read_under_the_mouse(visit: Visit, dark: bool) -> None:
-    page = visit("/tokens", dark=dark)
+def test_a_chosen_chip_can_be_read_under_the_mouse(look: Stage, dark: bool) -> None:
+    page = look.at("/tokens", dark=dark)
     chip = page.locator("button.chip.picked").first
     expect(chip.locator("small")).to_have_text("2924")
     assert chip.evaluate(CONTRAST) >= 4.5
     chip.hover()
-    page.wait_for_timeout(300)
+    wait_for_animations(chip)
     assert chip.evaluate(CONTRAST) >= 4.5
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_text_on_the_primary_colour_and_in_it_can_be_read(visit: Visit, dark: bool) -> None:
-    page = visit("/tokens?s=", dark=dark)
+def test_text_on_the_primary_colour_and_in_it_can_be_read(look: Stage, dark: bool) -> None:
+    page = look.at("/tokens?s=", dark=dark)
     text = page.locator(".st-key-start_example button p")
     expect(text).to_be_visible()
     assert text.evaluate(CONTRAST) >= 4.5
     text.hover()
-    page.wait_for_timeout(300)
+    wait_for_animations(page.locator(".st-key-start_example button"))
     assert text.evaluate(CONTRAST) >= 4.5
     assert page.get_by_text("Pieces", exact=True).evaluate(CONTRAST) >= 4.5

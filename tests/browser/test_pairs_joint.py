@@ -8,7 +8,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visit, figure, settle
+from tests.support.browser import figure, settle, wait_until
+from tests.support.stage import Stage
 
 TEXTS = (
     "How do volcanoes erupt?",
@@ -22,7 +23,7 @@ ADDRESS = "&".join(f"s={quote(text)}" for text in TEXTS)
 
 def boxes(page: Page) -> list[tuple[float, float, float]]:
     """Left, top and right of each figure."""
-    page.wait_for_function("() => document.querySelectorAll('.js-plotly-plot .heatmaplayer image').length === 4")
+    wait_until(page, "() => document.querySelectorAll('.js-plotly-plot .heatmaplayer image').length === 4")
     return page.evaluate(
         """() => [...document.querySelectorAll('.js-plotly-plot')].map((plot) => {
             const {left, top, right} = plot.getBoundingClientRect();
@@ -31,8 +32,8 @@ def boxes(page: Page) -> list[tuple[float, float, float]]:
     )
 
 
-def test_four_pairs_stand_side_by_side_with_lines_between_their_texts(visit: Visit) -> None:
-    page = visit(f"/heatmaps?view=pairs&{ADDRESS}", dark=True)
+def test_four_pairs_stand_side_by_side_with_lines_between_their_texts(look: Stage) -> None:
+    page = look.at(f"/heatmaps?view=pairs&{ADDRESS}", dark=True)
     drawn = boxes(page)
     assert len({round(top) for _, top, _ in drawn}) == 1
     assert drawn[0][1] <= 330
@@ -43,14 +44,15 @@ def test_four_pairs_stand_side_by_side_with_lines_between_their_texts(visit: Vis
         plot = page.locator(".js-plotly-plot").nth(number)
         assert plot.locator(".shapelayer path").count() == 3
         # The frame is the picture's upper right corner; a figure is laid out again when its labels are measured.
-        page.wait_for_function(
+        wait_until(
+            page,
             """(number) => {
                 const plot = document.querySelectorAll('.js-plotly-plot')[number];
                 const frame = plot.querySelectorAll('.shapelayer path')[2].getBoundingClientRect();
                 const cells = plot.querySelector('.heatmaplayer image').getBoundingClientRect();
                 return Math.abs(frame.top - cells.top) < 4 && Math.abs(frame.right - cells.right) < 4;
             }""",
-            arg=number,
+            number,
         )
         labels = plot.locator(".xtick text").evaluate_all(
             "(all) => all.map((one) => one.getBoundingClientRect()).map(({left, right}) => [left, right])"
@@ -59,8 +61,8 @@ def test_four_pairs_stand_side_by_side_with_lines_between_their_texts(visit: Vis
         assert all(right <= left + 1 for (_, right), (left, _) in pairwise(labels))
 
 
-def test_on_a_phone_the_pairs_stand_one_below_the_other(visit: Visit) -> None:
-    page = visit(f"/heatmaps?view=pairs&{ADDRESS}", phone=True)
+def test_on_a_phone_the_pairs_stand_one_below_the_other(look: Stage) -> None:
+    page = look.at(f"/heatmaps?view=pairs&{ADDRESS}", phone=True)
     drawn = boxes(page)
     tops = [top for _, top, _ in drawn]
     assert tops == sorted(set(tops))
@@ -68,8 +70,8 @@ def test_on_a_phone_the_pairs_stand_one_below_the_other(visit: Visit) -> None:
     assert all(left >= 0 and right <= 390 for left, _, right in drawn)
 
 
-def test_the_chips_of_a_pair_show_token_types_and_a_click_its_facts(visit: Visit) -> None:
-    page = visit(f"/tokens?rd=together&{ADDRESS}")
+def test_the_chips_of_a_pair_show_token_types_and_a_click_its_facts(use: Stage) -> None:
+    page = use.at(f"/tokens?rd=together&{ADDRESS}")
     chips = page.locator(".chip")
     expect(chips).to_have_count(15)
     assert chips.locator("small").all_inner_texts()[0] == "101 · 0"
@@ -81,13 +83,14 @@ def test_the_chips_of_a_pair_show_token_types_and_a_click_its_facts(visit: Visit
 
 
 @pytest.mark.parametrize("phone", [False, True])
-def test_the_map_colours_both_texts_of_a_pair(visit: Visit, phone: bool) -> None:
-    page = visit(f"/map?by=pca&{ADDRESS}", phone=phone)
+def test_the_map_colours_both_texts_of_a_pair(use: Stage, phone: bool) -> None:
+    page = use.at(f"/map?by=pca&{ADDRESS}", phone=phone)
     page.get_by_role("radio", name="A + B").click()
     page.wait_for_url("**rd=together**")
-    page.wait_for_function(
+    wait_until(
+        page,
         "() => document.querySelectorAll('.js-plotly-plot').length === 2"
-        " && [...document.querySelectorAll('.js-plotly-plot')].every((plot) => plot._fullData[0].name === 'A')"
+        " && [...document.querySelectorAll('.js-plotly-plot')].every((plot) => plot._fullData?.[0].name === 'A')",
     )
     settle(page)
     for number in range(2):
@@ -98,8 +101,8 @@ def test_the_map_colours_both_texts_of_a_pair(visit: Visit, phone: bool) -> None
     assert box["y"] <= (520 if phone else 330)
 
 
-def test_the_labels_of_the_pickers_cover_nothing_on_a_phone(visit: Visit) -> None:
-    page = visit(f"/tokens?rd=together&{ADDRESS}", phone=True)
+def test_the_labels_of_the_pickers_cover_nothing_on_a_phone(look: Stage) -> None:
+    page = look.at(f"/tokens?rd=together&{ADDRESS}", phone=True)
     reading = page.locator(".st-key-w_reading").bounding_box()
     assert reading is not None
     for name in ("a", "b"):

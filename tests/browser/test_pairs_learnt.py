@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visit, settle
+from tests.support.browser import Visit, settle, wait_until
+from tests.support.stage import Stage
 
 BARS = """() => {
     const plot = document.querySelector('.js-plotly-plot');
@@ -22,13 +23,13 @@ BARS = """() => {
 
 
 def bars(page: Page) -> dict[str, float]:
-    values = page.wait_for_function(BARS, timeout=240_000).json_value()
+    values: dict[str, float] = wait_until(page, BARS, timeout=240_000)
     settle(page)
-    return dict(values)
+    return values
 
 
-def test_a_ranking_is_learnt_compared_and_saved(visit: Visit, tmp_path: Path) -> None:
-    page = visit("/pairs?view=learnt&lq=60")
+def test_a_ranking_is_learnt_compared_and_saved(use: Stage, tmp_path: Path) -> None:
+    page = use.at("/pairs?view=learnt&lq=60")
     first = bars(page)
     assert {"Learnt: [CLS] layer 6", "Cosine: [CLS] layer 6", "Cross-encoder", "BM25", "By chance"} < set(first)
     expect(page.get_by_text("Learnt MAP")).to_be_visible()
@@ -43,13 +44,14 @@ def test_a_ranking_is_learnt_compared_and_saved(visit: Visit, tmp_path: Path) ->
         assert str(saved["model"]) == "embedded"
 
     page.get_by_role("button", name="Learn at every layer").click()
-    page.wait_for_function(
+    wait_until(
+        page,
         "() => document.querySelectorAll('.js-plotly-plot').length === 3"
         " && !document.querySelector('[data-testid=stProgress]')",
         timeout=240_000,
     )
     # A link holds the choice of C and gives the same ranking again.
-    page = visit("/pairs?view=learnt&lq=60&lc=1")
+    page = use.at("/pairs?view=learnt&lq=60&lc=1")
     other = bars(page)
     assert other["Bi-encoder"] == first["Bi-encoder"]
     assert other["Learnt: [CLS] layer 6"] != first["Learnt: [CLS] layer 6"]

@@ -7,7 +7,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visit, settle
+from tests.support.browser import settle
+from tests.support.stage import Stage
 
 LINES = ".st-key-rank_changes .scatterlayer .trace"
 
@@ -16,8 +17,8 @@ def lines(page: Page, count: int) -> None:
     expect(page.locator(LINES)).to_have_count(count, timeout=120_000)
 
 
-def test_the_figure_has_a_line_per_candidate(visit: Visit) -> None:
-    page = visit("/pairs?view=rerank&k=12")
+def test_the_figure_has_a_line_per_candidate(use: Stage) -> None:
+    page = use.at("/pairs?view=rerank&k=12")
     lines(page, 12)
     expect(page.get_by_text(re.compile("Correct answer: from rank 4 up to 1"))).to_be_visible()
     settle(page)
@@ -27,8 +28,8 @@ def test_the_figure_has_a_line_per_candidate(visit: Visit) -> None:
     assert "q=Army" in page.url
 
 
-def test_another_pair_shows_its_words(visit: Visit) -> None:
-    page = visit("/pairs?view=disagree&nq=6")
+def test_another_pair_shows_its_words(use: Stage) -> None:
+    page = use.at("/pairs?view=disagree&nq=6")
     bars = page.locator(".st-key-disagreement_drops .bars .point")
     expect(bars.first).to_be_attached(timeout=120_000)
     settle(page)
@@ -46,15 +47,15 @@ CELLS = """() => [...document.querySelectorAll('.st-key-disagreement_list tbody 
 })"""
 
 
-def test_on_a_phone_the_list_is_one_record_a_pair_and_no_label_is_cut(visit: Visit) -> None:
-    page = visit("/pairs?view=disagree&nq=6", phone=True)
+def test_on_a_phone_the_list_is_one_record_a_pair_and_no_label_is_cut(look: Stage) -> None:
+    page = look.at("/pairs?view=disagree&nq=6", phone=True)
     expect(page.locator(".st-key-disagreement_list td").first).to_be_attached(timeout=120_000)
     settle(page)
     for record in page.evaluate(CELLS):
         assert min(record["widths"]) > 250
         assert record["tops"][1] > record["tops"][0]  # the document stands below the query
         assert not record["clipped"]
-    page = visit("/pairs?view=rerank&k=100", phone=True)
+    page = look.at("/pairs?view=rerank&k=100", phone=True)
     lines(page, 100)
     settle(page)
     labels = page.evaluate(

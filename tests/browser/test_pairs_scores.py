@@ -7,7 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visit, figure, settle
+from tests.support.browser import figure, settle, wait_until
+from tests.support.stage import Stage
 
 COUNTS = """() => [...document.querySelectorAll('.st-key-pair_histogram .js-plotly-plot')].map((plot) =>
     plot._fullData.map((trace) => [trace.name, trace.y.reduce((sum, count) => sum + count, 0)]))[0]"""
@@ -22,12 +23,11 @@ MATRIX = """() => [...document.querySelectorAll('.st-key-pair_confusion .js-plot
 
 
 def matrix(page: Page) -> list[int]:
-    return list(page.wait_for_function(MATRIX, timeout=120_000).json_value())
+    return list(wait_until(page, MATRIX, timeout=120_000))
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_moving_the_threshold_changes_the_matrix_and_the_point(visit: Visit, dark: bool) -> None:
-    page = visit("/pairs?view=scores", dark=dark)
+def test_moving_the_threshold_changes_the_matrix_and_the_point(use: Stage) -> None:
+    page = use.at("/pairs?view=scores")
     expect(page.locator(".st-key-pair_confusion .js-plotly-plot")).to_be_visible(timeout=120_000)
     figure(page)
     assert page.evaluate(COUNTS) == [["not relevant (190)", 190], ["relevant (10)", 10]]
@@ -36,10 +36,10 @@ def test_moving_the_threshold_changes_the_matrix_and_the_point(visit: Visit, dar
     handle = page.get_by_role("slider", name="Threshold (raw logit)")
     handle.focus()
     handle.press("Home")  # accepts everything
-    page.wait_for_function(f"() => ({MATRIX})()?.[3] === 0", timeout=30_000)
+    wait_until(page, f"() => ({MATRIX})()?.[3] === 0")
     settle(page)
     assert matrix(page) != before
-    page.wait_for_function(f"(old) => JSON.stringify(({POINT})()) !== JSON.stringify(old)", arg=point)
+    wait_until(page, f"(old) => JSON.stringify(({POINT})()) !== JSON.stringify(old)", point)
     recall, precision = page.evaluate(POINT)
     assert recall == 100
     assert precision == pytest.approx(100 * 10 / 200)
@@ -47,8 +47,8 @@ def test_moving_the_threshold_changes_the_matrix_and_the_point(visit: Visit, dar
     page.wait_for_url("**th=-*")
 
 
-def test_both_pairs_are_chips_and_truncation_takes_some_away(visit: Visit) -> None:
-    page = visit("/pairs")
+def test_both_pairs_are_chips_and_truncation_takes_some_away(use: Stage) -> None:
+    page = use.at("/pairs")
     chips = page.locator(".st-key-chips_relevant .chip")
     expect(chips).to_have_count(24, timeout=120_000)
     expect(chips.nth(1)).to_contain_text("how")
@@ -65,8 +65,8 @@ def test_both_pairs_are_chips_and_truncation_takes_some_away(visit: Visit) -> No
     expect(page.locator("[data-testid=stTable] td", has_text="2: hive.").first).to_be_visible()
 
 
-def test_the_fields_hold_the_current_texts_and_take_others(visit: Visit) -> None:
-    page = visit("/pairs")
+def test_the_fields_hold_the_current_texts_and_take_others(use: Stage) -> None:
+    page = use.at("/pairs")
     chips = page.locator(".st-key-chips_relevant .chip")
     expect(chips).to_have_count(24, timeout=120_000)
     page.get_by_role("radio", name="A long document").first.click()  # with the query of the texts before
@@ -79,9 +79,9 @@ def test_the_fields_hold_the_current_texts_and_take_others(visit: Visit) -> None
     expect(chips).to_have_count(14, timeout=30_000)  # 10 up to the first [SEP], "a", "hive", ".", [SEP]
 
 
-def test_on_a_phone_both_scores_are_on_the_first_screen_and_a_long_text_is_folded(visit: Visit) -> None:
+def test_on_a_phone_both_scores_are_on_the_first_screen_and_a_long_text_is_folded(use: Stage) -> None:
     long = "The%20bees%20fly%20home.%20" * 60
-    page = visit(f"/pairs?pr={long}", phone=True)
+    page = use.at(f"/pairs?pr={long}", phone=True)
     scores = page.get_by_text(re.compile("^.*Relevant .*, other .*gets the higher score"))
     expect(scores).to_be_visible(timeout=120_000)
     chips = page.locator(".st-key-chips_relevant .chip")
@@ -100,11 +100,3 @@ def test_on_a_phone_both_scores_are_on_the_first_screen_and_a_long_text_is_folde
     more.click()
     expect(shown).to_have_count(count)
     expect(more).to_have_count(0)
-
-
-def test_a_phone_shows_all_of_both_views(visit: Visit) -> None:
-    for path, first in (("/pairs", ".row"), ("/pairs?view=scores", ".js-plotly-plot")):
-        page = visit(path, phone=True)
-        expect(page.locator(first).first).to_be_visible(timeout=120_000)
-        settle(page)
-        assert page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollWidth") <= 390

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Request, expect
 
 from components.charts.bertviz.views import attention_page
 from components.charts.stand_alone import page as stand_alone
 from components.charts.stand_alone.page import Frame, Part
-from tests.browser.conftest import NewPage
+from tests.support.stage import Stage
 
 TOKENS = ["[CLS]", "dog", "</script><b>", "[SEP]"]
 
 
 @pytest.mark.parametrize("view", ["head", "model", "neuron"])
-def test_it_opens_without_a_network(new_page: NewPage, tmp_path: Path, view: str) -> None:
+def test_it_opens_without_a_network(look: Stage, view: str) -> None:
     weights = np.full((2, 2, 4, 4), 0.25, np.float32)
     vectors = np.ones((2, 2, 4, 8), np.float32)
     more = {"queries": vectors, "keys": vectors} if view == "neuron" else {}
@@ -27,15 +25,18 @@ def test_it_opens_without_a_network(new_page: NewPage, tmp_path: Path, view: str
         for piece in TOKENS
     ]
     row = {"index": 0, "number": 1, "label": "Sentence 1", "direction": "ltr", "words": words}
-    file = tmp_path / "report.html"
     parts = [Part(chips=[row]), Part(frame=Frame(document, 300, "Attention"))]
-    file.write_text(stand_alone.page("A report", parts, "Its foot"), encoding="utf-8")
-    page = new_page()
+    page = look.sheet()
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.set_content(file.read_text(encoding="utf-8"))
+
+    def note(request: Request) -> None:
+        asked.append(request.url)
+
+    page.on("request", note)
+    page.set_content(stand_alone.page("A report", parts, "Its foot"))
     expect(page.locator(".chip")).to_have_count(4)
     assert page.locator(".chip").nth(2).inner_text().startswith("</script><b>")
     assert page.locator(".chip").first.evaluate("chip => getComputedStyle(chip).borderTopStyle") == "solid"
     expect(page.frame_locator("iframe").locator("#vis svg").first).to_be_visible()
+    page.remove_listener("request", note)
     assert asked == []

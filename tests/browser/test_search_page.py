@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from tests.browser.conftest import Visit, figure, settle
+from tests.support.browser import NewPage, Visit, figure, settle, wait_until
+from tests.support.server import Server
+from tests.support.stage import Stage
 
 
 def hits(page: Page, number: int = 0):
     return page.locator(".hits").nth(number).locator(".hit")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_hits_follow_as_one_types(visit: Visit, dark: bool) -> None:
-    page = visit("/search", dark=dark)
+def test_hits_follow_as_one_types(use: Stage) -> None:
+    page = use.at("/search")
     expect(hits(page)).to_have_count(10, timeout=60_000)
     expect(hits(page).first).to_contain_text("Carmora")
     box = page.get_by_label("Query", exact=True)
@@ -28,8 +29,8 @@ def test_hits_follow_as_one_types(visit: Visit, dark: bool) -> None:
     page.wait_for_url(lambda url: "q=trains+that+crash" in url or "q=trains%20that%20crash" in url)  # behind the typing
 
 
-def test_a_histogram_and_bars_are_drawn(visit: Visit) -> None:
-    page = visit("/search?vs=bm25")
+def test_a_histogram_and_bars_are_drawn(look: Stage) -> None:
+    page = look.at("/search?vs=bm25")
     expect(hits(page, 1).first).to_be_visible(timeout=60_000)
     figure(page)
     marks = page.evaluate("() => document.querySelector('.js-plotly-plot')._fullData[1].x.length")
@@ -56,13 +57,14 @@ def test_a_mark_counts_and_can_be_taken_back(visit: Visit) -> None:
     expect(page.get_by_text("Mark hits with")).to_be_visible()
 
 
-def test_a_click_on_a_hit_says_why(visit: Visit) -> None:
-    page = visit("/search?q=volcano+erupted")
+def test_a_click_on_a_hit_says_why(use: Stage) -> None:
+    page = use.at("/search?q=volcano+erupted")
     expect(hits(page)).to_have_count(10, timeout=60_000)
     hits(page).nth(1).get_by_text("Why?", exact=True).click()
     expect(page.get_by_text("Why is number", exact=False)).to_be_visible(timeout=30_000)
-    page.wait_for_function(
-        "() => [...document.querySelectorAll('.js-plotly-plot')].some((plot) => plot._fullData[0].type === 'heatmap')"
+    wait_until(
+        page,
+        "() => [...document.querySelectorAll('.js-plotly-plot')].some((plot) => plot._fullData?.[0].type === 'heatmap')",
     )
     page.wait_for_url("**why=**")
     page.get_by_role("button", name="Close").click()
@@ -82,8 +84,8 @@ def test_a_link_to_an_explanation_shows_it_and_so_does_back(visit: Visit) -> Non
     expect(heading).to_be_in_viewport(timeout=30_000)
 
 
-def test_a_phone_shows_whole_sentences(visit: Visit) -> None:
-    page = visit("/search", phone=True)
+def test_a_phone_shows_whole_sentences(look: Stage) -> None:
+    page = look.at("/search", phone=True)
     expect(hits(page)).to_have_count(10, timeout=60_000)
     wide = page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollWidth")
     assert wide <= 390
@@ -92,19 +94,29 @@ def test_a_phone_shows_whole_sentences(visit: Visit) -> None:
     assert box["x"] + box["width"] <= 390
 
 
-def test_a_tick_of_a_blind_comparison_stays_with_its_query(visit: Visit) -> None:
-    page = visit("/search?q=volcano+erupted&vs=bm25&blind=1&class=a-browser")
+def test_a_tick_of_a_blind_comparison_stays_with_its_query(new_page: NewPage, server: Server) -> None:
+    page = new_page()
+    with page.expect_websocket() as socket:
+        page.goto(f"{server.url}/search?q=volcano+erupted&vs=bm25&blind=1&class=a-browser")
+    settle(page)
     left = page.locator(".st-key-blind_list_0 [data-testid=stCheckbox]")
     left.nth(1).locator("label").click()
     expect(page.get_by_text("hits ticked on 1 query.")).to_be_visible()
     page.get_by_text("election results announced", exact=True).click()
     page.wait_for_url("**q=election*")
     settle(page)
-    page.wait_for_timeout(5_000)  # two looks at the votes of others, which send what the browser knows of the boxes
+    for _ in range(2):  # looks at the votes of others, which send what the browser knows of the boxes
+        socket.value.wait_for_event("framesent", is_asked_by_itself)
+        settle(page)
     expect(page.get_by_text("hits ticked on 1 query.")).to_be_visible()
     # In one look, which names the hits: boxes that are asked one by one can be those of two states of the page.
     ticked = "(boxes) => boxes.filter((box) => box.querySelector('input').checked).map((box) => box.outerHTML)"
     assert left.evaluate_all(ticked) == []
+
+
+def is_asked_by_itself(frame: bytes | str) -> bool:
+    """Whether a page asks the server for a run that no person asked for."""
+    return isinstance(frame, bytes) and BackMsg.FromString(frame).rerun_script.is_auto_rerun
 
 
 def test_markup_in_a_corpus_is_text(visit: Visit, tmp_path) -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from components.charts.training import smoothed
 from components.training.run_folder import RunFolder
-from tests.browser.conftest import Server, Visit, figure, settle
-from tests.training_runs import EVALUATIONS, LOSSES, write_run
+from tests.support.browser import Visit, figure, fits, settle, wait_until_still
+from tests.support.server import Server
+from tests.support.stage import Stage
+from tests.support.training_runs import EVALUATIONS, LOSSES, write_run
 
 
 def runs_of(server: Server) -> Path:
@@ -30,12 +32,8 @@ def recorded(server: Server) -> Iterator[RunFolder]:
     shutil.rmtree(run.path, ignore_errors=True)
 
 
-def fits(page: Page) -> bool:
-    return page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth")
-
-
-def test_a_run_is_drawn_with_the_values_that_it_recorded(visit: Visit, recorded: RunFolder) -> None:
-    page = visit(f"/training?view=run&run={recorded.name}")
+def test_a_run_is_drawn_with_the_values_that_it_recorded(use: Stage, recorded: RunFolder) -> None:
+    page = use.at(f"/training?view=run&run={recorded.name}")
     figure(page, 3)  # all are drawn
     loss = figure(page, 0)
     assert "Loss" in loss["title"]
@@ -78,12 +76,12 @@ def test_the_run_can_be_deleted_after_a_question(visit: Visit, recorded: RunFold
 
 
 @pytest.mark.parametrize("objective", ["mnrl", "contrastive", "triplet", "cosine", "tsdae", "relevance"])
-def test_labels_of_an_objectives_picture_do_not_overlap_or_leave_it(visit: Visit, objective: str) -> None:
-    page = visit(
+def test_labels_of_an_objectives_picture_do_not_overlap_or_leave_it(look: Stage, objective: str) -> None:
+    page = look.at(
         f"/training?view=objective&obj={objective}" + ("&src=demo:scored" if objective == "cosine" else ""), phone=True
     )
     figure(page, 0)
-    page.wait_for_timeout(500)
+    wait_until_still(page, ":is(.js-plotly-plot, .js-plotly-plot .textpoint text, .js-plotly-plot .annotation-text)")
     outside, overlaps = page.evaluate(
         """() => {
             const plot = document.querySelector('.js-plotly-plot'), frame = plot.getBoundingClientRect();

@@ -19,6 +19,7 @@ import pytest
 from components import jobs as jobs_module
 from components.errors import InputError
 from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Presence, Queue, WorkFailed, part_of
+from tests.support.garbage import only_new_objects
 
 SOON = 10  # seconds until a test that waits in vain fails
 
@@ -244,24 +245,26 @@ def test_an_error_holds_nothing_that_the_work_had_in_its_hands() -> None:
             raise RuntimeError("second") from cause
 
     jobs = one_lane()
-    logging.disable(logging.CRITICAL)  # pytest keeps what is logged, the traceback with it
-    try:
-        job = ended(jobs.request("a", "A", work))
-    finally:
-        logging.disable(logging.NOTSET)
-    assert str(job.error) == "second"
-    assert job.error.__cause__ is job.error.__context__ is job.error.__traceback__ is None
-    wait_until(lambda: gc.collect() >= 0 and kept[0]() is None)
+    with only_new_objects():
+        logging.disable(logging.CRITICAL)  # pytest keeps what is logged, the traceback with it
+        try:
+            job = ended(jobs.request("a", "A", work))
+        finally:
+            logging.disable(logging.NOTSET)
+        assert str(job.error) == "second"
+        assert job.error.__cause__ is job.error.__context__ is job.error.__traceback__ is None
+        wait_until(lambda: gc.collect() >= 0 and kept[0]() is None)
 
 
 def test_a_worker_that_waits_holds_nothing() -> None:
     class Result:
         pass
 
-    jobs = one_lane(keep=1)
-    first = weakref.ref(ended(jobs.request("a", "A", lambda *_: Result())).result)
-    ended(jobs.request("b", "B", quick()))
-    wait_until(lambda: gc.collect() >= 0 and first() is None)
+    with only_new_objects():
+        jobs = one_lane(keep=1)
+        first = weakref.ref(ended(jobs.request("a", "A", lambda *_: Result())).result)
+        ended(jobs.request("b", "B", quick()))
+        wait_until(lambda: gc.collect() >= 0 and first() is None)
 
 
 def test_a_failure_is_remembered_until_it_is_forgotten() -> None:

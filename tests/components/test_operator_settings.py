@@ -14,7 +14,7 @@ from components import operator_settings
 from components.command_line.program import main
 from components.errors import InputError
 from components.operator_settings import SETTINGS, check_all, environment, found
-from tests.places import ROOT
+from tests.support.places import ROOT
 
 TABLE = "components/operator_settings.py"
 
@@ -178,12 +178,17 @@ def test_names_and_variables_are_unique() -> None:
 def test_nothing_else_reads_these_variables() -> None:
     """Elsewhere they are named in texts for people only; a name in full, by itself, would be a look-up or soon become one."""
     names = re.compile(r"BERT_INTERNALS_[A-Z_]*")
-    wrong = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
+    texts = {
+        path: path.read_text(encoding="utf-8")
         for folder in ("components", "dashboard")
         for path in (ROOT / folder).rglob("*.py")
         if path != ROOT / TABLE
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, text in texts.items()
+        if "BERT_INTERNALS_" in text
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and names.fullmatch(node.value)
     ]
     assert wrong == []

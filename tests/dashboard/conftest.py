@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-import numpy as np
-import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from components.charts.curves import EXTREMES
 from dashboard import caching
-from tests.places import ROOT
-
-APP = str(ROOT / "dashboard" / "main.py")
-
-Open = Callable[..., AppTest]
+from tests.support.pages import Open, await_jobs, backend, new_session, settled
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -39,107 +30,35 @@ def _one_scan() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def _included_model() -> None:
+    """The model that most pages show, with its baseline: pages that open find both, as all but a server's first do."""
+    caching.baseline(backend())
+
+
 @pytest.fixture
-def open_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+def open_page(monkeypatch: pytest.MonkeyPatch, _included_model: None) -> Iterator[Open]:
     """Opens a page in a new session, as from a link with these address values; the hub is never asked."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    yield new_session
+    await_jobs()
+
+
+@pytest.fixture(scope="module")
+def read_page(_included_model: None) -> Iterator[Open]:
+    """As `open_page`, but a page with these values is opened once for all tests of a file: they only read it.
+
+    It is settled: nothing is under way any more, and what a page shows while it waits is gone.
+    """
+    pages: dict[str, AppTest] = {}
 
     def opened(page: str = "home", **address: str | list[str]) -> AppTest:
-        app = AppTest.from_file(APP, default_timeout=60)
-        if page == "home":
-            app.query_params.update(address)
-            return app.run()
-        # AppTest knows the pages only after a first run, which is Home's and takes no address.
-        app.run()
-        app.session_state["_address"] = None
-        app.query_params.update(address)
-        return app.switch_page(f"views/{page}/page.py").run()
+        state = json.dumps([page, address], sort_keys=True)
+        if state not in pages:
+            pages[state] = settled(new_session(page, **address))
+        return pages[state]
 
-    yield opened
-    # Work that a page began must not count as the next test's.
-    for job in caching.queue().under_way():
-        assert job.finished.wait(150), job  # the first map of all compiles UMAP
-
-
-def setting(app: AppTest, name: str) -> Any:
-    """A value of the session; None if it is not set."""
-    return app.session_state[name] if name in app.session_state else None  # noqa: SIM401 - it has no get
-
-
-def type_sentences(app: AppTest, text: str) -> AppTest:
-    """The page after its editor sent this text, as the browser sends it."""
-    version = setting(app, "_text_version") or 0
-    app.session_state["sentence_editor"] = {"edit": {"version": version, "text": text}}
-    return app.run()
-
-
-def whole_figures(app: AppTest) -> list[dict[str, Any]]:
-    """The page's figures as plotly dictionaries, arrays decoded."""
-    return [_decoded(json.loads(chart.proto.spec)) for chart in app.get("plotly_chart")]
-
-
-def figures(app: AppTest) -> list[dict[str, Any]]:
-    """The page's figures without the triangles at the extremes of curves, which belong to the curves."""
-    found = whole_figures(app)
-    for figure in found:
-        figure["data"] = [trace for trace in figure["data"] if trace.get("name") != EXTREMES]
-    return found
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, dict):
-        if set(value) >= {"dtype", "bdata"}:
-            array = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"])
-            shape = [int(part) for part in value["shape"].split(",")] if "shape" in value else [-1]
-            return array.reshape(shape)
-        return {key: _decoded(item) for key, item in value.items()}
-    return [_decoded(item) for item in value] if isinstance(value, list) else value
-
-
-def traces(app: AppTest, figure: int = 0) -> dict[str, np.ndarray]:
-    """Name to values of a figure's traces."""
-    return {trace["name"]: np.asarray(trace["y"], float) for trace in figures(app)[figure]["data"]}
-
-
-def texts(app: AppTest) -> str:
-    """All that the page says, in one string."""
-    kinds = ("title", "markdown", "caption", "info", "warning", "error", "subheader", "text")
-    return "\n".join(str(item.value) for kind in kinds for item in getattr(app, kind))
-
-
-def plain_table(app: AppTest, number: int = 0) -> pd.DataFrame:
-    """The texts of a plain table as a person reads them: Markdown's escapes are not shown."""
-    return app.table[number].value.replace({r"\\(.)": r"\1", "\u2060": ""}, regex=True)
-
-
-def chips(app: AppTest) -> dict[str, Any]:
-    """The data of the page's first chips component."""
-    for element in app.main:
-        found = _find_bidi(element)
-        if found is not None:
-            return found
-    raise AssertionError("no chips on this page")
-
-
-def _find_bidi(element: Any) -> dict[str, Any] | None:
-    proto = getattr(element, "proto", None)
-    raw = getattr(proto, "json", None)
-    if isinstance(raw, str) and '"rows"' in raw:
-        return json.loads(raw)
-    for child in getattr(element, "children", {}).values():
-        found = _find_bidi(child)
-        if found is not None:
-            return found
-    return None
-
-
-def settled(app: AppTest) -> AppTest:
-    """The page once nothing is under way."""
-    for _ in range(30):
-        jobs = caching.queue().under_way()
-        if not jobs:
-            return app.run()
-        for job in jobs:
-            assert job.finished.wait(120)
-        app.run()
-    raise AssertionError("it never ends")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        yield opened
+    await_jobs()

@@ -150,7 +150,7 @@ def _elements(element: Any) -> list[tuple[str, Any] | None]:
 def _element(element: Any) -> tuple[str, Any] | None:
     kind = element.type
     if kind == "plotly_chart":
-        return kind, json.loads(element.proto.spec)
+        return kind, element.proto.spec
     if kind in {"arrow_data_frame", "arrow_table"}:
         return kind, element.value.to_json()
     if kind == "bidi_component":

@@ -10,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from components.errors import InputError
 from dashboard import access, settings
-from tests.dashboard.conftest import Open
+from tests.dashboard.page_states import small_corpus
+from tests.support.pages import Open
 
 PRIVATE: dict[str, Any] = {
     "server.address": "127.0.0.1",
@@ -195,20 +196,20 @@ def test_a_header_takes_no_line_of_its_own(monkeypatch) -> None:
 
 def test_pages_of_a_server_for_others_offer_no_files(configured, open_page: Open) -> None:
     configured(PUBLIC)
-    app = open_page("search", view="corpus")
+    app = open_page("search", view="corpus", corpus=small_corpus())
     assert "File on this machine" not in app.segmented_control(key="corpus_way").options
     assert app.selectbox(key="w_model").help == (
         "The encoder that all pages examine. Type to search by name, kind, size or licence."
     )
-    app = open_page("evaluate", view="graded")
+    app = open_page("evaluate", view="graded", gs="file")
     assert "Folder on this machine" not in app.segmented_control(key="w_graded_source").options
 
 
 def test_only_who_owns_the_files_removes_everybodys_indexes(configured, open_page: Open) -> None:
     configured(PRIVATE)
-    app = open_page("search", view="corpus")
-    app.session_state["kept"] = True  # the panel is open
-    assert app.run().button(key="clear_cache")
+    panel_is_open = {"search_view": "corpus", "kept": True, "corpus": small_corpus()}
+    app = open_page("search", session=panel_is_open)
+    assert app.button(key="clear_cache")
     configured(PUBLIC)
     assert [button for button in app.run().button if button.key == "clear_cache"] == []
 

@@ -8,51 +8,74 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from dashboard.navigation import PATH
-from tests import tiny
-from tests.dashboard.conftest import Open, figures, settled, texts
+from tests.support import tiny
+from tests.support.pages import Open, at_rest, figures, new_session, settled, texts
+from tests.support.views import views_of_pages
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
-# The views that look inside a model; the other pages open with what they show first.
-VIEWS = {
-    "model": ("facts", "zero", "inner"),
-    "heatmaps": ("blocks", "inside"),
-    "attention": ("matrix", "neuron", "scores", "flow", "mask"),
-    "why": ("split", "experiments"),
-}
-CASES = [(page[0], view) for page in PATH for view in VIEWS.get(page[0], ("",))]
-INSIDE = [(page, view) for page, view in CASES if view]
-LIKE_ROBERTA = {"data2vec-text", "ernie", "roberta-prelayernorm"}  # for which the other pages do nothing of their own
+# The pages whose every view looks inside a model; the others are opened with what they show first, and need a model less.
+INSIDE = ("model", "layers", "heatmaps", "attention", "why")
+# Views of these pages that show a corpus, other models or a list.
+ELSEWHERE = {("model", "compare"), ("model", "catalog"), ("why", "methods"), ("why", "debugger"), ("why", "clinic")}
+CASES = [
+    (page, view)
+    for page, views in views_of_pages().items()
+    for view in (views if page in INSIDE else views[:1])
+    if (page, view) not in ELSEWHERE
+]
+# Families that the other pages read as they read another one here: RoBERTa's kin, and norms and rotation as in ModernBERT.
+LIKE_ANOTHER = {"data2vec-text", "ernie", "roberta-prelayernorm", "xlm-roberta-xl", "nomic_bert", "eurobert"}
+# What their scores are made of beside queries and keys has figures of its own: rotation, and terms for distances.
+SCORES = {"modernbert": 3, "nomic_bert": 3, "eurobert": 3, "deberta-v2": 5}
+
+
+def drawn_by(app: AppTest, page: str, view: str) -> int:
+    """How many figures a page of this session draws, opened at a view."""
+    app.session_state[f"{page}_view"] = view
+    if page != "home":
+        at_rest(app.switch_page(f"views/{page}/page.py").run())
+    assert not app.exception, (page, view, app.exception)
+    assert [item.value for item in app.error] == [], (page, view)
+    return len(figures(app))
+
+
+@pytest.fixture(scope="module")
+def of_bert(tiny_folder: Callable[[str], Path]) -> dict[tuple[str, str], int]:
+    """How many figures each view draws for BERT."""
+    app = new_session("home", m=str(tiny_folder("bert")), s=TEXTS)
+    return {case: drawn_by(app, *case) for case in CASES}
 
 
 @pytest.mark.parametrize("family", tiny.OTHERS)
-def test_every_page_opens(open_page: Open, tiny_folder: Callable[[str], Path], family: str) -> None:
-    drawn, app = 0, open_page("home", m=str(tiny_folder(family)), s=TEXTS)
-    cases = INSIDE if family in LIKE_ROBERTA else CASES
-    for page, view in cases:
-        if view:
-            app.session_state[f"{page}_view"] = view
-        if page != "home":
-            app.switch_page(f"views/{page}/page.py").run()
-        assert not app.exception, (page, view, app.exception)
-        assert [item.value for item in app.error] == [], (page, view)
-        assert app.session_state["model"] == str(tiny_folder(family))
-        drawn += len(figures(app))
-    assert drawn > len(cases) / 2
+def test_every_page_draws_what_it_draws_for_bert(
+    open_page: Open, tiny_folder: Callable[[str], Path], of_bert: dict[tuple[str, str], int], family: str
+) -> None:
+    app = open_page("home", m=str(tiny_folder(family)), s=TEXTS)
+    cases = [(page, view) for page, view in CASES if page in INSIDE or family not in LIKE_ANOTHER]
+    drawn = {case: drawn_by(app, *case) for case in cases}
+    assert app.session_state["model"] == str(tiny_folder(family))
+    expected = of_bert | ({("attention", "scores"): SCORES[family]} if family in SCORES else {})
+    assert drawn == {case: expected[case] for case in cases}
+    assert sum(count > 0 for count in drawn.values()) > len(cases) / 2
 
 
-@pytest.mark.parametrize("family", tiny.OTHERS)
-@pytest.mark.parametrize("split", ["blocks", "words"])
-def test_the_splits_add_up(open_page: Open, tiny_folder: Callable[[str], Path], family: str, split: str) -> None:
-    app = settled(open_page("why", m=str(tiny_folder(family)), s=TEXTS, view="split", by=split, steps="100"))
+# By words: a family of each kind of block, since random weights need many steps. By blocks: the others, and the oddest.
+SPLITS = [
+    *(("words", family) for family in ("albert", "modernbert", "deberta-v2")),
+    *(("blocks", family) for family in tiny.OTHERS if family not in ("albert", "modernbert")),
+]
+
+
+@pytest.mark.parametrize(("split", "family"), SPLITS)
+def test_the_splits_add_up(open_page: Open, tiny_folder: Callable[[str], Path], split: str, family: str) -> None:
+    app = settled(open_page("why", m=str(tiny_folder(family)), s=TEXTS[:2], view="split", by=split, steps="100"))
     assert not app.exception
     assert [item.value for item in app.error] == []
     said = re.search(r"(?:to within|but for) [−+]?([0-9.]+[0-9])", texts(app))
     assert said is not None, texts(app)
-    assert (
-        float(said[1]) <= {"blocks": 1e-5, "words": 0.02}[split]  # random weights need more steps than real ones
-    )  # words: the default number of steps, random weights
+    assert float(said[1]) <= {"blocks": 1e-5, "words": 0.02}[split]
 
 
 NO_POSITIONS = {

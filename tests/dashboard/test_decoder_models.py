@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import decoder_models
-from tests.dashboard.conftest import Open, figures, settled, texts
+from tests.dashboard.page_states import small_corpus
+from tests.support import decoder_models
+from tests.support.pages import Open, at_rest, figures, texts
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
 WORK = {
@@ -37,10 +38,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_search_and_evaluate_use_it(open_page: Open, folder: Path) -> None:
     app = open_page("home", m=str(folder), s=TEXTS, q="money in the bank", why="3")
+    app.session_state["corpus"] = small_corpus()
     for page, views in WORK.items():
         for view in views:
             app.session_state[f"{page}_view"] = view
-            app = settled(app.switch_page(f"views/{page}/page.py").run())
+            app = at_rest(app.switch_page(f"views/{page}/page.py").run())
             assert not app.exception, (page, view, app.exception)
             assert [item.value for item in app.error] == [], (page, view)
             if (page, view) == ("search", "results"):
@@ -50,7 +52,9 @@ def test_search_and_evaluate_use_it(open_page: Open, folder: Path) -> None:
 
 
 def test_what_needs_tokens_is_not_offered_on_search(open_page: Open, folder: Path) -> None:
-    app = settled(open_page("search", m=str(folder), q="money in the bank", why="3", vs="maxsim"))
+    app = at_rest(
+        open_page("search", m=str(folder), q="money in the bank", why="3", vs="maxsim", corpus=small_corpus())
+    )
     assert not app.exception
     assert [item.value for item in app.error] == []
     assert "MaxSim compares vectors of tokens, and" in texts(app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.places import ROOT
+from tests.support.places import ROOT
 
 SCRIPT = """
 import gc, time, weakref

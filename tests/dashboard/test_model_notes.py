@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,9 @@ from components.analysis.similarity.cosines import cosine
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, parse_model
 from dashboard import caching, ready_made
 from dashboard.settings import PAGES
-from tests.dashboard.conftest import Open, figures, texts, traces
-from tests.tiny import dense_module, pooling_module, publish, save_tiny
+from tests.dashboard.page_states import small_corpus
+from tests.support.pages import Open, at_rest, figures, texts, traces
+from tests.support.tiny import dense_module, pooling_module, publish, save_tiny
 
 BANK = ready_made.ready_made_sets()["bank"].sentences
 SAID = "last-token pooling"
@@ -47,6 +47,11 @@ def dense(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(publish(folder, pooling_module(), dense_module(32, 48)))
 
 
+def on_few(page: str = "search") -> dict[str, str]:
+    """The part of an address that lets a page which searches measure a few sentences only."""
+    return {"corpus": small_corpus()} if page in {"search", "evaluate"} else {}
+
+
 def backend(folder: str) -> Any:
     job = caching.models().request(parse_model(folder))
     assert job.finished.wait(60)
@@ -55,10 +60,7 @@ def backend(folder: str) -> Any:
 
 def settled(app: AppTest) -> AppTest:
     """The page once nothing is being embedded or measured any more."""
-    deadline = time.monotonic() + 60
-    while any(button.key.startswith("stop_") for button in app.button if button.key) and time.monotonic() < deadline:
-        time.sleep(0.3)
-        app.run()
+    app = at_rest(app)
     assert not app.exception
     return app
 
@@ -66,7 +68,7 @@ def settled(app: AppTest) -> AppTest:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_says_once_what_is_not_applied(open_page: Open, last_token: str, page: str) -> None:
     quick = {"by": "pca"} if page == "map" else {}  # UMAP would be compiled first
-    app = open_page(page, m=last_token, **quick)
+    app = open_page(page, m=last_token, **quick, **on_few(page))
     assert texts(app).count(SAID) == 1
     assert not app.exception
 
@@ -95,8 +97,9 @@ def test_the_second_model_is_said_too_by_name(open_page: Open, last_token: str, 
 def test_a_cross_encoder_is_noted_once_where_vectors_are_compared(
     open_page: Open, cross_encoder: str, page: str, view: str, noted: bool
 ) -> None:
-    app = open_page(page, m=cross_encoder, view=view)
+    app = open_page(page, m=cross_encoder, view=view, **on_few(page))
     assert texts(app).count(TRAINED) == int(noted)
+    assert "too: the same" not in texts(app)  # there is no second one
     assert not app.exception
 
 
@@ -119,8 +122,7 @@ def test_two_cross_encoders_share_one_note(open_page: Open, cross_encoder: str, 
     (other / "config.json").write_text(json.dumps(config | {"architectures": ["BertForSequenceClassification"]}))
     said = texts(open_page("layers", m=cross_encoder, m2=str(other), view="sentences"))
     assert "**scorer** and **other** were trained" in said
-    assert texts(open_page("layers", m=cross_encoder, view="sentences")).count("too: the same") == 0
-    said = texts(open_page("evaluate", m=cross_encoder, m2=str(other), view="compare"))
+    said = texts(open_page("evaluate", m=cross_encoder, m2=str(other), view="compare", **on_few()))
     assert said.count("and not to make vectors") == 1
 
 
@@ -143,7 +145,7 @@ def test_at_the_last_layer_there_is_nothing_to_warn_of(open_page: Open, dense: s
 
 @pytest.mark.parametrize(("page", "view"), [("layers", "sentences"), ("heatmaps", "sentences"), ("search", "results")])
 def test_a_link_to_an_own_vector_that_the_model_has_not(open_page: Open, page: str, view: str) -> None:
-    app = settled(open_page(page, view=view, pool="own"))
+    app = settled(open_page(page, view=view, pool="own", **on_few(page)))
     assert "Model's own" in texts(app) or "model's own vector” is not available here" in texts(app)
     assert "is not available here" in texts(app)
     assert app.session_state["pooling"] is None  # the default: the model's own pooling, here the mean
@@ -155,26 +157,27 @@ def test_a_link_to_an_own_vector_that_the_model_has_not(open_page: Open, page: s
     [("layers", "sentences"), ("heatmaps", "sentences"), ("search", "results"), ("evaluate", "grid")],
 )
 def test_the_default_is_the_models_own_pooling_which_the_address_omits(
-    open_page: Open, dense: str, page: str, view: str
+    open_page: Open, read_page: Open, dense: str, page: str, view: str
 ) -> None:
-    app = settled(open_page(page, m=dense, view=view))
+    app = read_page(page, m=dense, view=view, **on_few(page))
+    assert not app.exception
     assert app.button_group(key="w_pooling").value == "own"
     assert "pool" not in app.query_params
-    app = settled(open_page(page, m=dense, view=view, pool="mean"))
+    app = settled(open_page(page, m=dense, view=view, pool="mean", **on_few(page)))
     assert app.button_group(key="w_pooling").value == "mean"
     assert app.query_params["pool"] == "mean"
 
 
 def test_other_views_of_search_use_the_models_own_pooling_by_default(open_page: Open, dense: str) -> None:
-    assert "pooling Model's own" in texts(settled(open_page("search", m=dense, view="queries")))
-    assert "(layer 3, Model's own)" in texts(settled(open_page("search", m=dense, view="pairs")))
-    assert "(layer 3, Max)" in texts(settled(open_page("search", m=dense, view="pairs", pool="max")))
+    assert "pooling Model's own" in texts(settled(open_page("search", m=dense, view="queries", **on_few())))
+    assert "(layer 3, Model's own)" in texts(settled(open_page("search", m=dense, view="pairs", **on_few())))
+    assert "(layer 3, Max)" in texts(settled(open_page("search", m=dense, view="pairs", pool="max", **on_few())))
 
 
 def test_the_second_setting_and_the_second_model_have_their_own_default(open_page: Open, dense: str) -> None:
-    app = settled(open_page("search", m=dense, vs="setting"))
+    app = settled(open_page("search", m=dense, vs="setting", **on_few()))
     assert app.button_group(key="w_pooling2").value == "own"
-    app = settled(open_page("search", m2=dense, vs="model"))
+    app = settled(open_page("search", m2=dense, vs="model", **on_few()))
     assert app.button_group(key="w_pooling").value == "mean"
     assert app.button_group(key="w_pooling2").value == "own"
 
@@ -188,18 +191,19 @@ def test_two_models_share_the_first_ones_own_pooling_only_if_both_have_it(
 
 
 def test_search_by_the_models_own_vector(open_page: Open, dense: str) -> None:
-    app = settled(open_page("search", m=dense, pool="own", l="2"))
+    app = settled(open_page("search", m=dense, pool="own", l="2", **on_few()))
     assert "trained on layer 3" in texts(app)
     lists = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits"]
     assert lists
     assert "Layer 2, Model's own" in texts(app)
 
 
-def test_evaluate_has_a_row_for_it(open_page: Open, dense: str) -> None:
-    app = settled(open_page("evaluate", m=dense, view="grid"))
+def test_evaluate_has_a_row_for_it(open_page: Open, read_page: Open, dense: str) -> None:
+    app = read_page("evaluate", m=dense, view="grid", **on_few())
+    assert not app.exception
     assert "Model's<br>own" in json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]["ticktext"]
     assert "trained on layer 3" in texts(app)
     app = settled(open_page("evaluate", m=dense, view="similarity"))
     assert "Model's own pooling" in [trace["name"] for trace in figures(app)[0]["data"]]
-    app = open_page("evaluate", m=dense, view="compare", r=["m.3.own"])
+    app = open_page("evaluate", m=dense, view="compare", r=["m.3.own"], **on_few())
     assert app.multiselect(key="w_runs").value == ["m.3.own"]

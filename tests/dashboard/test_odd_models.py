@@ -10,18 +10,28 @@ from components.analysis.similarity import baseline
 from components.errors import InputError
 from components.model.backend import Backend
 from dashboard.navigation import PATH
-from tests import odd_models
-from tests.dashboard.conftest import figures, texts
+from tests.dashboard.page_states import small_corpus
+from tests.support import odd_models
+from tests.support.pages import figures, texts
 
 PAGES = [page[0] for page in PATH]
 BANK = ["We will rob a bank next week!", "I put money in the bank.", "He sat on the bank of the river."]
 
 
-@pytest.mark.parametrize("name", ["nan", "overflow", "no layers", "ids beyond the rows", "pipe as configuration"])
-def test_home_and_others_show_one_message(name, open_page, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "pages"),
+    [
+        ("nan", ("home", "layers", "search")),
+        ("overflow", ("home",)),
+        ("no layers", ("search",)),
+        ("ids beyond the rows", ("layers",)),
+        ("pipe as configuration", ("home",)),
+    ],
+)
+def test_home_and_others_show_one_message(name, pages, open_page, tmp_path):
     save, word = odd_models.REFUSED[name]
     folder = str(save(tmp_path / "odd"))
-    for page in ("home", "layers", "search"):
+    for page in pages:
         app = open_page(page, m=folder, s=BANK)
         assert not app.exception
         messages = [item.value for item in app.error]
@@ -45,9 +55,13 @@ WITH_BASELINE = [
 ]
 
 
-@pytest.mark.parametrize(("page", "address"), [*((page, {}) for page in PAGES), *WITH_BASELINE])
+@pytest.mark.parametrize(
+    ("page", "address"), [*((page, {}) for page in PAGES if (page, {}) not in WITH_BASELINE), *WITH_BASELINE]
+)
 def test_without_a_baseline_the_rest_of_a_page_goes_on(page, address, open_page, all_unknown):
-    app = open_page(page, m=all_unknown, s=BANK, **address)
+    few = {"corpus": small_corpus()} if page in {"search", "evaluate"} else {}
+    quick = {"by": "pca"} if page == "map" else {}  # UMAP would be compiled first
+    app = open_page(page, m=all_unknown, s=BANK, **address, **few, **quick)
     assert not app.exception
     assert [item.value for item in app.error] == []
     if (page, address) in WITH_BASELINE:

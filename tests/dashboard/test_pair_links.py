@@ -9,7 +9,7 @@ from components.model.tokenization import MAX_CHARACTERS
 from dashboard import pair_links
 from dashboard.ready_made import ready_made_sets
 from dashboard.views.pairs import given
-from tests.dashboard.conftest import Open, setting, texts, type_sentences
+from tests.support.pages import Open, setting, texts, type_sentences
 
 QUERY, DOCUMENT = "volcano erupted", "Lava ran down\nthe mountain."
 READ = (QUERY, "Lava ran down the mountain.")

@@ -11,10 +11,11 @@ from streamlit.testing.v1 import AppTest
 
 from components.training import runs
 from dashboard import caching, settings
-from tests import tiny
-from tests.dashboard.conftest import Open, setting, settled, texts
 from tests.dashboard.page_states import RUN, STATES, settings_of, shown
-from tests.training_runs import write_run
+from tests.support import tiny
+from tests.support.pages import Open, setting, settled, texts
+from tests.support.training_runs import write_run
+from tests.support.views import views_of_pages
 
 SETTINGS = {item.name: item for item in settings.SETTINGS}
 # Settings that no state has: of files that a person uploads, which no address holds, and of other models.
@@ -38,7 +39,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory, tiny_folder: Callable[[
 
 
 def with_settings(app: AppTest, page: str, values: dict[str, Any]) -> AppTest:
-    """A page after a person has come to it from Home, with these settings by name."""
+    """A page after a person has come to it from another one, with these settings by name."""
     unused = [name for name in values if page not in SETTINGS[name].pages]
     assert unused == []
     for name, value in values.items():
@@ -62,7 +63,7 @@ def drawn(app: AppTest, page: str) -> AppTest:
 @pytest.mark.parametrize("case", STATES)
 def test_a_new_session_at_the_address_shows_the_same(open_page: Open, case: str, tiny_model: str) -> None:
     page, values = case.partition(" ")[0], settings_of(case, tiny_model)
-    first = with_settings(open_page(), page, values)
+    first = with_settings(open_page("lessons" if page == "about" else "about"), page, values)
     assert not first.exception
     assert {name: setting(first, name) for name in values} == values  # nothing was refused
     changed = {SETTINGS[name].short for name, value in values.items() if value != SETTINGS[name].default}
@@ -81,12 +82,11 @@ def test_every_setting_of_every_page_is_in_one_of_its_states() -> None:
     assert {page: names for page, names in missing.items() if names} == {}
 
 
-def test_every_view_of_every_page_has_a_state(tiny_model: str) -> None:
-    for page in settings.PAGES:
-        views = [item for item in SETTINGS.values() if item.name == f"{page}_view"]
-        for case in (case for case in STATES if case.partition(" ")[0] == page and views):
-            view = settings_of(case, tiny_model)[f"{page}_view"]
-            assert views[0].parse([view]) == view
+def test_every_view_of_every_page_has_a_state() -> None:
+    of_states = {(page, view) for page, _, view in (case.partition(" ") for case in STATES)}
+    of_pages = {(page, view) for page, views in views_of_pages().items() for view in views}
+    assert of_pages <= of_states
+    assert {(page, view.partition(" ")[0]) for page, view in of_states} <= of_pages
 
 
 def test_a_query_that_was_chosen_stays_though_it_is_the_default(open_page: Open) -> None:

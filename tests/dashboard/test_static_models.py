@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests import static_models
-from tests.dashboard.conftest import Open, figures, settled, texts
+from tests.dashboard.page_states import small_corpus
+from tests.support import static_models
+from tests.support.pages import Open, at_rest, figures, settled, texts
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
 WORK = {
@@ -20,6 +21,13 @@ WORK = {
     "map": ("ends",),
     "search": ("results", "queries", "pairs", "corpus"),
     "evaluate": ("grid", "compare", "kinds", "graded", "similarity", "pairs"),
+}
+NEXT = {
+    "tokens": "Next: Model.",
+    "model": "Next: Map.",
+    "layers": "Next: Map.",
+    "map": "Next: Search.",
+    "evaluate": "Back to the start",
 }
 REFUSED = {
     "home": ("",),
@@ -45,36 +53,44 @@ def _show(app: AppTest, page: str, view: str) -> AppTest:
         app.session_state[f"{page}_view"] = view
     if page != "home":
         app.switch_page(f"views/{page}/page.py").run()
-    app = settled(app)
+    app = at_rest(app)
     assert not app.exception, (page, view, app.exception)
     assert [item.value for item in app.error] == [], (page, view)
     return app
 
 
-def test_views_that_work(open_page: Open, folder: Path) -> None:
+def _leads_on(app: AppTest, page: str) -> None:
+    """The foot of a page leads to the next one that the model has."""
+    if page in NEXT:
+        assert app.get("page_link")[-1].proto.label.startswith(NEXT[page]), page
+
+
+def test_views_that_work_say_nothing_about_blocks_and_lead_on(open_page: Open, folder: Path) -> None:
     app, drawn = open_page("home", m=str(folder), s=TEXTS, q="money in the bank"), set()
+    app.session_state["corpus"] = small_corpus()
     for page, views in WORK.items():
         for view in views:
             _show(app, page, view)
-            assert "has no blocks" not in texts(app), (page, view)
+            _leads_on(app, page)
+            said = texts(app)
+            assert "has no blocks" not in said, (page, view)
+            if view == "tensors":
+                assert "a piece has the same vector wherever it stands" in said
+                words = ("attention scores", "separator", "in each block", "no token attends")
+                assert not any(word in said for word in words)
+                assert "the mean of a text leaves it out" in said
             assert app.session_state["model"] == str(folder)
             if figures(app):
                 drawn.add((page, view))
     assert drawn >= {("map", "ends"), ("search", "results"), ("evaluate", "grid"), ("evaluate", "similarity")}
 
 
-def test_the_tensors_say_nothing_about_blocks_that_are_not_there(open_page: Open, folder: Path) -> None:
-    said = texts(_show(open_page("home", m=str(folder), s=TEXTS), "tokens", "tensors"))
-    assert "a piece has the same vector wherever it stands" in said
-    assert not any(word in said for word in ("attention scores", "separator", "in each block", "no token attends"))
-    assert "the mean of a text leaves it out" in said
-
-
-def test_views_that_need_blocks_say_so(open_page: Open, folder: Path) -> None:
+def test_views_that_need_blocks_say_so_and_lead_on(open_page: Open, folder: Path) -> None:
     app = open_page("home", m=str(folder), s=TEXTS)
     for page, views in REFUSED.items():
         for view in views:
             _show(app, page, view)
+            _leads_on(app, page)
             assert "has no blocks: it is a table" in texts(app), (page, view)
             assert not figures(app), (page, view)
             if page != "home":  # only why, and what to do
@@ -84,19 +100,6 @@ def test_views_that_need_blocks_say_so(open_page: Open, folder: Path) -> None:
     app.button(key="use_included").click().run()
     assert app.session_state["model"] == "embedded"
     assert "has no blocks" not in texts(app)
-
-
-def test_the_foot_of_a_page_leads_to_the_next_one_that_the_model_has(open_page: Open, folder: Path) -> None:
-    app = open_page("home", m=str(folder), s=TEXTS)
-    for page, label in {
-        "tokens": "Next: Model.",
-        "model": "Next: Map.",
-        "layers": "Next: Map.",
-        "map": "Next: Search.",
-        "evaluate": "Back to the start",
-    }.items():
-        link = _show(app, page, "").get("page_link")[-1]
-        assert link.proto.label.startswith(label), page
 
 
 def test_other_pages_open_and_the_second_model_is_left_out_where_blocks_are_compared(

@@ -15,9 +15,9 @@ from urllib.parse import quote
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from tests.browser.conftest import Server, start_server, stop_server
-from tests.faults.session import Session, opened
-from tests.places import ROOT
+from tests.support.places import ROOT
+from tests.support.server import Server, start_server, stop_server
+from tests.support.session import Session, opened
 
 SECRET = "Zanzibar quokka marmalade"
 SETTINGS = """
@@ -95,7 +95,7 @@ def test_a_server_becomes_ready_by_being_asked(server: Server) -> None:
 
 def test_the_figures_follow_what_the_server_does(server: Server) -> None:
     def until(condition: str) -> dict[tuple[str, str], float]:
-        for _ in range(100):
+        for _ in range(600):
             now = figures(server)
             if now["bert_internals_sessions", ""] == (1 if condition == "open" else 0):
                 return now
@@ -104,7 +104,7 @@ def test_the_figures_follow_what_the_server_does(server: Server) -> None:
 
     before = until("closed")
     with opened(server.url) as session:
-        for _ in range(50):
+        for _ in range(300):
             session.run("layers", "s=One+sentence&s=another+sentence")
             if figures(server)["bert_internals_cache_bytes", "traces"] > 0:
                 break
@@ -124,7 +124,7 @@ def test_long_work_ends_with_the_session_that_waits_for_it(server: Server) -> No
         return figures(server)["bert_internals_jobs_running", "explanations"]
 
     def wait_until(number: int) -> None:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while running() != number:
             assert time.monotonic() < end
             time.sleep(0.1)
@@ -225,7 +225,7 @@ def send_everywhere(session: Session, page: str, query: str) -> None:
 def test_a_setting_that_cannot_be_read_is_one_line_and_no_server() -> None:
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py", "--server.port", "0"]
     settings = {"BERT_INTERNALS_TRAINING": "flase", "PATH": "/usr/bin:/bin", "HOME": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode != 0
     assert done.stderr.splitlines() == [
         "The server does not start. BERT_INTERNALS_TRAINING is 'flase'. It must be 1 (yes) or 0 (no). Set "

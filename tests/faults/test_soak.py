@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.browser.conftest import Server, start_server, stop_server
-from tests.load.visits import report, visits_with_own_texts
+from tests.support.measurements import report
+from tests.support.server import Server, start_server, stop_server
+from tests.support.visits import visits_with_own_texts
 
 MINUTES = float(os.environ.get("SOAK_MINUTES", "60"))
 PEOPLE, MOVES, SECONDS = 6, 3, 2.0  # who come at once, what each does, and how long they stay
@@ -72,6 +73,7 @@ def test_nothing_grows_in_an_hour(tmp_path: Path) -> None:
     check_flat(held_while_people_come_and_go(tmp_path, MINUTES))
 
 
+@pytest.mark.rare
 @pytest.mark.timeout(300)
 def test_nothing_grows_in_half_a_minute(tmp_path: Path) -> None:
     check_flat(held_while_people_come_and_go(tmp_path, 0.5))

@@ -13,7 +13,7 @@ import torch
 
 from components.model.backend import Backend
 from components.model.device import choose_device, memory
-from tests.tiny import save_tiny
+from tests.support.tiny import save_tiny
 
 pytestmark = pytest.mark.gpu
 TEXTS = ["We will rob a bank next week!", "I put money in the bank.", "bank"]

@@ -13,7 +13,7 @@ from transformers import BertConfig, BertModel
 
 from components.model.backend import Backend
 from components.model.trace import POOLINGS
-from tests.tiny import dense_module, pooling_module, publish, save_tiny, wordpiece_tokenizer
+from tests.support.tiny import dense_module, pooling_module, publish, save_tiny, wordpiece_tokenizer
 
 pytestmark = pytest.mark.gpu
 

@@ -16,11 +16,12 @@ import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.exceptions import ConnectionClosed
 
-from tests.browser.conftest import Server, start_server, stop_server
-from tests.faults.session import Session, opened
-from tests.faults.test_server import ask_for_path
-from tests.load.visits import WORDS, percentile_95, plain_visits, report
-from tests.places import ROOT
+from tests.support.corpus_paths import ask_for_path
+from tests.support.measurements import percentile_95, report
+from tests.support.places import ROOT
+from tests.support.server import Server, start_server, stop_server
+from tests.support.session import Session, opened
+from tests.support.visits import WORDS, plain_visits
 
 PEOPLE, VISITS, PAUSE = 30, 6, 8.0  # on plain pages, what each does, and the most seconds between two of these
 SENTENCES, WORDS_EACH = 36_000, 20  # of the corpus: it takes longer than the visits

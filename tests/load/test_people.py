@@ -9,8 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.browser.conftest import start_server, stop_server
-from tests.load.visits import percentile_95, report, visits_with_own_texts
+from tests.support.measurements import percentile_95, report
+from tests.support.server import start_server, stop_server
+from tests.support.visits import visits_with_own_texts
 
 PEOPLE, MOVES, SECONDS = 100, 10, 120.0
 

@@ -10,9 +10,10 @@ import pytest
 
 from components.distributed.serving import Served
 from components.model.catalog import EMBEDDED_KEY
-from tests.browser.conftest import Server, start_server, stop_server
-from tests.load.visits import percentile_95, report, visits_with_own_texts
-from tests.model_server import ENVIRONMENT, model_server, wait_until_connected
+from tests.support.measurements import percentile_95, report
+from tests.support.model_server import ENVIRONMENT, model_server, wait_until_connected
+from tests.support.server import Server, start_server, stop_server
+from tests.support.visits import visits_with_own_texts
 
 PEOPLE, MOVES, SECONDS = 8, 20, 40.0
 

@@ -12,9 +12,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.browser.conftest import Server, start_server, stop_server
-from tests.faults.session import opened
-from tests.load.visits import WORDS, percentile_95, plain_visits, report
+from tests.support.measurements import percentile_95, report
+from tests.support.server import Server, start_server, stop_server
+from tests.support.session import opened
+from tests.support.visits import WORDS, plain_visits
 
 VISITORS = 8  # of plain pages
 PEOPLE = 16  # on the Why page

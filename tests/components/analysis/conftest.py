@@ -6,7 +6,7 @@ import pytest
 
 from components.model.backend import Backend
 from components.model.catalog import ModelSpec
-from tests.tiny import tiny_model
+from tests.support.tiny import tiny_model
 
 BANK = (
     "We will rob a bank next week!",

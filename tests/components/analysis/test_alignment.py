@@ -5,7 +5,7 @@ import pytest
 from components.analysis.alignment import AlignedSpan, align, differing_words
 from components.model.tokenization import Tokenization
 from tests.components.analysis.handmade import sentence, words
-from tests.tiny import byte_level_tokenizer
+from tests.support.tiny import byte_level_tokenizer
 
 TEXTS = (
     "I put money in the bank.",

@@ -5,6 +5,7 @@ from components.analysis.layer_zero import part_cosines, part_norms
 from components.analysis.tokens import default_positions
 from components.model.trace import EmbeddingParts, Trace
 from tests.components.analysis.handmade import trace, words
+from tests.support.closeness import assert_close
 
 TEXTS = ("the cat sat on the bank", "a red hat")
 
@@ -64,9 +65,9 @@ def test_the_sum_of_the_parts_after_layer_norm_is_layer_0(tiny_backends, archite
         parts = run.embedding_parts
         total = parts.word[row] + parts.position[row] + (0 if parts.segment is None else parts.segment[row])
         summed = np.linalg.norm(total.astype(np.float64), axis=-1)[: len(sentence)]
-        np.testing.assert_allclose(norms.values[norms.names.index("sum")], summed, rtol=1e-6)
+        assert_close(norms.values[norms.names.index("sum")], summed)
         first = np.linalg.norm(run.hidden_states[0, row].astype(np.float64), axis=-1)[: len(sentence)]
-        np.testing.assert_allclose(norms.values[norms.names.index("layer 0")], first, rtol=1e-6)
+        assert_close(norms.values[norms.names.index("layer 0")], first)
 
 
 def test_segments_are_a_part_only_where_the_architecture_has_them(tiny_backends):
@@ -100,7 +101,7 @@ def test_why_the_same_word_is_close_to_one_at_layer_0_but_not_one(bank_trace):
 def test_one_word_at_one_position_has_one_vector_at_layer_0(embedded):
     run = embedded.trace(["the bank opened", "the bank of the river", "the dog barked"])
     cosines = part_cosines(run, [2, 2, 2], [(0, 1), (0, 2)])
-    np.testing.assert_allclose(cosines.values[0], 1, atol=1e-6)
+    assert_close(cosines.values[0], 1)
     same_position = dict(zip(cosines.names, cosines.values[1], strict=True))
     assert same_position["position"] == pytest.approx(1, abs=1e-12)
     assert same_position["word"] < 0.9

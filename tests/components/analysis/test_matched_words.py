@@ -8,7 +8,8 @@ from components.analysis.similarity.cka import layer_cka
 from components.model.tokenization import Tokenization
 from components.model.trace import Dropped
 from tests.components.analysis.handmade import sentence, trace, words
-from tests.tiny import byte_level_tokenizer
+from tests.support.closeness import assert_close
+from tests.support.tiny import byte_level_tokenizer
 
 TEXTS = (
     "I put money in the bank.",
@@ -184,7 +185,7 @@ def test_two_models_compared_by_their_words(tiny_backends):
         for vectors, run, places in ((a, bert, word.first), (b, roberta, word.second)):
             assert run.sentences[word.sentence].word_positions(places[0]) == places
             theirs = np.mean([run.hidden_states[:, word.sentence, place] for place in places], axis=0)
-            np.testing.assert_allclose(vectors[:, index], theirs, atol=1e-6)
+            assert_close(vectors[:, index], theirs)
     compared = layer_cka(a, b)
     assert compared.matrix.shape == (4, 4)
     assert compared.tokens == len(found) == 23

@@ -6,6 +6,7 @@ from sentence_transformers.sentence_transformer.modules import Pooling as Refere
 from components.analysis.pooling import pool
 from components.model.trace import POOLINGS
 from tests.components.analysis.handmade import trace, words
+from tests.support.closeness import assert_close
 
 SENTENCES = (
     "the cat sat on the bank by the river . ",
@@ -63,7 +64,7 @@ def test_equals_sentence_transformers_at_every_layer(bank_trace, pooling):
             "attention_mask": torch.tensor(bank_trace.attention_mask),
         }
         theirs = reference(features)["sentence_embedding"].numpy()
-        np.testing.assert_allclose(ours[layer], theirs, atol=1e-6)
+        assert_close(ours[layer], theirs)
 
 
 @pytest.mark.parametrize("special", [True, False])
@@ -74,7 +75,7 @@ def test_equals_a_plain_loop_over_tokens(tiny_backends, special):
         for row, sentence in enumerate(run.sentences):
             kept = [token.position for token in sentence.tokens if special or not token.special]
             vectors = torch.stack([torch.tensor(run.hidden_states[layer, row, place]) for place in kept])
-            np.testing.assert_allclose(mean[layer, row], vectors.mean(dim=0), atol=1e-6)
+            assert_close(mean[layer, row], vectors.mean(dim=0))
             np.testing.assert_array_equal(largest[layer, row], vectors.max(dim=0).values)
 
 

@@ -17,8 +17,8 @@ from components.function_words import FUNCTION_WORDS
 from components.model.tokenization import Tokenization
 from components.model.trace import Dropped
 from tests.components.analysis.handmade import UNKNOWN_ID, sentence, words
-from tests.places import ASSETS
-from tests.tiny import byte_level_tokenizer
+from tests.support.places import ASSETS
+from tests.support.tiny import byte_level_tokenizer
 
 SETS = json.loads((ASSETS / "sets.json").read_text(encoding="utf-8"))
 SENTENCES_OF = {entry["key"]: entry["sentences"] for entry in SETS}

@@ -13,7 +13,7 @@ from components.analysis.word_senses import clusters, nearest_neighbour_accuracy
 from components.arrays import unit
 from components.jobs import Cancelled
 from components.retrieval.corpora.senses import meant_occurrences, read_senses
-from tests.places import ASSETS
+from tests.support.places import ASSETS
 
 SENSES = ASSETS / "senses.jsonl"
 

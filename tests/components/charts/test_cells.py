@@ -9,7 +9,7 @@ from components.charts import matrices, theme
 from components.charts.cells import colours_of
 from components.charts.heatmap import similarity_heatmap
 from tests.components.charts.cell_numbers import numbers, written
-from tests.components.charts.test_theme import contrast
+from tests.support.colours import contrast
 
 STEPS = 400
 

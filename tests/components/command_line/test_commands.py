@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ from components.command_line.commands.operating import cache
 from components.command_line.options import visible
 from components.command_line.program import main
 from tests.components.command_line.in_process import run
-from tests.places import ROOT
+from tests.support.places import ROOT
 
 TEXTS = ["A volcano erupted near the town.", "The bank raised its rates.", "Lava reached the sea.", "A cat slept."]
 
@@ -84,6 +85,7 @@ def test_search_gives_the_exact_ranking(folder, embedded):
     np.testing.assert_allclose([hit["score"] for hit in results], cosines[order], atol=1e-4)
 
 
+@pytest.mark.usefixtures("loaded_once")
 def test_search_by_other_engines_finds_the_same(folder):
     """usearch builds its graph once, with a bar; Milvus Lite keeps a file."""
     query = ("search", str(folder / "idx"), "a volcano erupts", "-k", "3", "--json", "-")
@@ -116,6 +118,7 @@ def test_search_refuses_other_engines(folder, arguments, said):
     assert "secret@" not in done.stderr
 
 
+@pytest.mark.usefixtures("loaded_once")
 def test_search_by_layer_pooling_and_dot_product_as_a_table(folder, embedded):
     done = run(
         "search", str(folder / "idx"), "bank", "-k", "1", "--layer", "3", "--pooling", "cls", "--similarity", "dot"
@@ -129,6 +132,7 @@ def test_search_by_layer_pooling_and_dot_product_as_a_table(folder, embedded):
     assert float(score) == pytest.approx(scores.max(), abs=1e-2)
 
 
+@pytest.mark.usefixtures("loaded_once")
 def test_search_says_that_scores_are_equal(folder):
     """[CLS] at layer 0 is the same vector for every sentence; at the last layer it is not."""
     done = run("search", str(folder / "idx"), "bank", "-k", "3", "--layer", "0", "--pooling", "cls", "--json", "-")
@@ -175,6 +179,7 @@ def test_search_says_that_scores_are_equal(folder):
         ((), "COMMAND"),
     ],
 )
+@pytest.mark.usefixtures("loaded_once")
 def test_bad_input_is_one_line_and_status_2(folder, arguments, word, capsys):
     status = main([argument.format(folder) for argument in arguments])
     lines = [line for line in capsys.readouterr().err.splitlines() if "rows cannot be used" not in line]
@@ -216,6 +221,7 @@ def test_evaluate_gives_the_grid(folder, embedded):
     assert first["recall"]["1"] == 0  # the same vector for every sentence: ties count against the query
 
 
+@pytest.mark.usefixtures("loaded_once")
 def test_evaluate_and_sts_print_a_table_for_people(folder):
     done = run("evaluate", str(folder / "pairs.jsonl"))
     assert done.stdout.split()[:3] == ["layer", "pooling", "R@1"]
@@ -224,6 +230,7 @@ def test_evaluate_and_sts_print_a_table_for_people(folder):
     assert done.stdout.splitlines()[1].split() == ["0", "cls", "-", "-"]
 
 
+@pytest.mark.usefixtures("loaded_once")
 def test_sts_gives_correlations(folder, embedded):
     from scipy import stats
 
@@ -329,16 +336,25 @@ def test_a_full_disk_a_reader_that_ends_and_a_closed_output():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_output_in_ascii_gets_codes_for_what_it_lacks(tmp_path):
-    text = "Ein Café 你."
+@pytest.mark.usefixtures("loaded_once")
+def test_an_output_in_ascii_gets_codes_for_what_it_lacks(tmp_path, monkeypatch):
+    """The results of a search in this process, and the name of a folder in one of its own, which loads no model."""
+    text, index = "Ein Café 你.", f"{tmp_path}/é 你"
     (tmp_path / "t.txt").write_text(text + "\n", encoding="utf-8")
-    assert run("index", f"{tmp_path}/t.txt", "--out", f"{tmp_path}/i").returncode == 0
-    line = "$RUN search {0}/i x && $RUN search {0}/i x --json -"
-    done = run_shell(line.format(tmp_path), PYTHONIOENCODING="ascii")
+    assert run("index", f"{tmp_path}/t.txt", "--out", index).returncode == 0
+    said = []
+    for more in ((), ("--json", "-")):
+        output = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        monkeypatch.setattr(sys, "stdout", output)
+        assert main(["search", index, "x", *more]) == 0
+        said.append(output.buffer.getvalue().decode("ascii"))
+    assert said[0].endswith("Ein Caf\\xe9 \\u4f60.\n")
+    assert json.loads(said[1])["results"][0]["text"] == text
+    done = run_shell(f'$RUN check "{index}" && $RUN check "{index}" --json -', PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
-    table, _, result = done.stdout.partition("\n")
-    assert table.endswith("Ein Caf\\xe9 \\u4f60.")
-    assert json.loads(result)["results"][0]["text"] == text
+    line, _, result = done.stdout.partition("\n")
+    assert line.startswith(f"{tmp_path}/\\xe9 \\u4f60 is undamaged")
+    assert json.loads(result)["folder"] == index
 
 
 def test_ctrl_c_is_one_line_and_130(monkeypatch):

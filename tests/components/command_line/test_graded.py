@@ -12,6 +12,8 @@ from ir_measures import AP, RR, P, R, nDCG
 from components.command_line.program import main
 from tests.components.command_line.in_process import run
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
 DOCUMENTS = ["A volcano erupted near the town.", "The bank raised its rates.", "Lava reached the sea.", "A cat slept."]
 QUERIES = ["volcanoes", "interest rates", "pets", "nobody judged this"]
 JUDGED = [(0, 0, 2), (0, 2, 1), (1, 1, 2), (2, 3, 1), (2, 0, 0), (3, 9, 1)]

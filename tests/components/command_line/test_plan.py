@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from components.command_line.program import main
-from tests.tiny import save_tiny
+from tests.support.tiny import save_tiny
 
 
 def test_a_plan_for_two_sizes_with_a_given_rate(tmp_path: Path, capsys) -> None:

@@ -14,8 +14,10 @@ from huggingface_hub import constants
 
 from components.command_line.program import main
 from tests.components.command_line.in_process import run
-from tests.hub_server import HubServer, use_hub
-from tests.places import ROOT
+from tests.support.hub_server import HubServer, use_hub
+from tests.support.places import ROOT
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
 
 BERT, MSMARCO = "google-bert/bert-base-uncased", "sentence-transformers/msmarco-bert-base-dot-v5"
 PAIRS = [

@@ -10,11 +10,11 @@ import pytest
 from ir_measures import AP, RR, P, nDCG
 
 from components.model.backend import Backend
-from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.search.rerank import late_interaction_scores
 from tests.components.command_line.in_process import run
-from tests.components.model.embedding.test_pair_scores import save_cross_encoder
-from tests.components.model.embedding.test_sparse_and_multi_vectors import save_multi, save_sparse
+from tests.support.saved_models import save_cross_encoder, save_multi, save_sparse
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
 
 DOCUMENTS = [
     "A volcano erupted near the town.",
@@ -25,11 +25,6 @@ DOCUMENTS = [
 ]
 QUERIES = ["volcano eruption", "interest rates of a bank", "sleeping pets"]
 JUDGED = [(0, 0, 2), (0, 2, 1), (0, 4, 1), (1, 1, 2), (2, 3, 1)]
-
-
-@pytest.fixture(scope="module")
-def scorer():
-    return Backend.load(EMBEDDED_CROSS_ENCODER_KEY, device_name="cpu")
 
 
 @pytest.fixture(scope="module")

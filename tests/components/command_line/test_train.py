@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.components.command_line.in_process import run
-from tests.concepts import concept_pairs
+from tests.support.concepts import concept_pairs
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A real cluster of two nodes on this machine: the same index and the same ranks as in one process, whatever is lost."""
+"""Real clusters on this machine: the same index and the same ranks as in one process, whatever is lost."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -88,6 +90,56 @@ def record(part: Path) -> set[int]:
     return {*range(content["blocks"]), *map(int, content.get("later", ()))}
 
 
+def test_a_cluster_of_ones_own_listens_to_this_machine_alone_and_gives_what_one_process_gives(
+    backend, corpus, options, expected, tmp_path
+):
+    """Whoever reaches a port of Ray can run code. One node, with which an index is built and ranks are computed."""
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    own = {connection.laddr for connection in listening_of(psutil.Process())}
+    with ExitStack() as resources:
+        ray = a_cluster_of_its_own(resources)
+        assert ray.get(ray.remote(lambda: 6 * 7).remote()) == 42
+        started = [process for process in psutil.Process().children(recursive=True) if process.pid not in before]
+        addresses = [connection.laddr for process in started for connection in listening_of(process)]
+        addresses += [connection.laddr for connection in listening_of(psutil.Process()) if connection.laddr not in own]
+        assert len(addresses) > 3
+        assert {address.ip.removeprefix("::ffff:") for address in addresses} == {"127.0.0.1"}
+
+        passes = backend.forward_passes
+        done: list[int] = []
+        index = build_index(
+            backend,
+            corpus,
+            tmp_path / "x",
+            options,
+            progress=lambda at, total: done.append(at),
+            embed=embed_on_ray,
+            sentences_per_block=4 * BLOCK,
+        )
+        assert sorted(done) == done == [0, *done[1:-1], len(corpus)]
+        assert len(done) == 1 + 3
+        assert backend.forward_passes == passes  # all of it was the workers'
+        assert_same_index(index, expected)
+        assert_same_ranks(None)
+    assert not ray.is_initialized()
+
+
+def a_cluster_of_its_own(resources: ExitStack) -> Any:
+    """Ray, started here. It gives up where that takes more than 30 seconds, as on a busy machine: then it is tried again."""
+    for _ in range(2):
+        with suppress(Exception):
+            return resources.enter_context(connected())
+    return resources.enter_context(connected())
+
+
+def listening_of(process: psutil.Process) -> list[Any]:
+    """What a process listens to; nothing of one that has ended meanwhile."""
+    with suppress(psutil.NoSuchProcess):
+        return [each for each in process.net_connections("inet") if each.status == psutil.CONN_LISTEN]
+    return []
+
+
+@pytest.mark.rare
 def test_a_stopped_build_goes_on_and_equals_that_of_one_process(nodes, backend, corpus, options, expected, tmp_path):
     on_ray = partial(embed_on_ray, address=nodes.address)
     seen: list[int] = []
@@ -126,6 +178,7 @@ def test_a_stopped_build_goes_on_and_equals_that_of_one_process(nodes, backend, 
     assert_same_index(one_process, expected)
 
 
+@pytest.mark.rare
 def test_a_node_that_is_killed_costs_nothing_that_was_complete(
     nodes, backend, corpus, options, expected, tmp_path, monkeypatch
 ):
@@ -152,6 +205,7 @@ def test_a_node_that_is_killed_costs_nothing_that_was_complete(
     assert_same_index(index, expected)
 
 
+@pytest.mark.rare
 def test_a_worker_that_always_dies_ends_the_build(nodes, backend, corpus, options, tmp_path, monkeypatch):
     class Dying:  # not of a module, so that Ray sends it as it is
         def __init__(self, *arguments) -> None:
@@ -177,7 +231,8 @@ def test_a_worker_says_what_a_person_can_mend(backend, options):
     assert "another revision" in bad["error"][0]
 
 
-def test_ranks_are_those_of_one_process_ties_included(nodes):
+def assert_same_ranks(address: str | None) -> None:
+    """Ranks on a cluster are those of one process, ties included, for both similarities."""
     numbers = np.random.default_rng(1)
     documents = numbers.normal(size=(700, 16)).astype(np.float32)
     documents[300:420] = documents[5]  # ties, of which many are the correct answer
@@ -190,7 +245,7 @@ def test_ranks_are_those_of_one_process_ties_included(nodes):
             documents,
             progress=lambda at, total: done.append(at),
             cosine=cosine,
-            address=nodes.address,
+            address=address,
             queries_per_slice=256,
         )
         np.testing.assert_array_equal(ranks, gold_ranks(queries, documents, cosine=cosine))
@@ -199,6 +254,12 @@ def test_ranks_are_those_of_one_process_ties_included(nodes):
     assert done[2] == done[-1] == 700
 
 
+@pytest.mark.rare
+def test_ranks_are_those_of_one_process_ties_included(nodes):
+    assert_same_ranks(nodes.address)
+
+
+@pytest.mark.rare
 def test_ranks_of_vectors_that_are_no_numbers_are_refused_as_on_one_machine(nodes):
     queries = np.full((2, 4), np.nan, np.float32)
     with pytest.raises(InputError) as here:
@@ -208,6 +269,7 @@ def test_ranks_of_vectors_that_are_no_numbers_are_refused_as_on_one_machine(node
     assert str(there.value) == str(here.value)
 
 
+@pytest.mark.rare
 def test_the_command_gives_the_index_of_one_process(nodes, backend, tmp_path):
     parts = tmp_path / "parts"
     (parts / "b").mkdir(parents=True)
@@ -247,17 +309,16 @@ def test_what_is_no_address_is_refused(address):
 
 @pytest.mark.parametrize("answers", [False, True])
 def test_an_address_without_a_cluster_is_noticed_soon(answers, monkeypatch):
-    """Nobody listens there, or something that never answers."""
+    """Nobody listens there, or something that never answers: Ray itself, which would wait for minutes, is not asked."""
     monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(cluster.imported_ray(), "init", lambda **_: pytest.fail("Ray was asked"))
     with socket.socket() as listening:
         listening.bind((HERE, 0))
         if answers:
             listening.listen()
-        started = time.monotonic()
         place = f"{HERE}:{listening.getsockname()[1]}"
         with pytest.raises(InputError, match=f"No Ray cluster could be reached at {place}"), connected(place):
             pass
-        assert time.monotonic() - started < 5
 
 
 def test_without_ray_the_command_says_what_to_install(tmp_path, monkeypatch):
@@ -275,15 +336,16 @@ def test_an_address_needs_the_engine(tmp_path):
     assert "--engine ray" in done.stderr
 
 
-def test_ray_is_not_imported_unless_it_is_asked_for(tmp_path):
+def test_no_package_for_scale_is_imported_before_it_is_asked_for():
     code = (
         "import sys; import components.distributed.cluster, components.distributed.embedding, components.distributed.ranks;"
-        "import components.command_line.program; print('ray' in sys.modules)"
+        "import components.command_line.program; from components.retrieval.engines import approximation, opening;"
+        "print({'ray', 'usearch', 'pymilvus', 'milvus_lite'} & set(sys.modules))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=240, check=True
     )
-    assert done.stdout.split() == ["False"]
+    assert done.stdout.strip() == "set()"
 
 
 def test_errors_for_people_come_back_from_another_process():
@@ -292,24 +354,3 @@ def test_errors_for_people_come_back_from_another_process():
     for problem in (InputError("a.", "b.", "c."), ModelError("device", "a.", "b.", "c.")):
         again = pickle.loads(pickle.dumps(problem))
         assert (type(again), str(again), vars(again)) == (type(problem), str(problem), vars(problem))
-
-
-LISTENING = """
-import psutil
-from components.distributed.cluster import connected
-with connected() as ray:
-    assert ray.get(ray.remote(lambda: 6 * 7).remote()) == 42
-    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-        for connection in process.net_connections("inet"):
-            if connection.status == psutil.CONN_LISTEN:
-                print(connection.laddr.ip)
-"""
-
-
-def test_what_is_started_here_listens_to_this_machine_alone():
-    """Whoever reaches a port of Ray can run code."""
-    done = subprocess.run([sys.executable, "-c", LISTENING], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    addresses = [line.removeprefix("::ffff:") for line in done.stdout.split()]
-    assert len(addresses) > 3
-    assert set(addresses) == {"127.0.0.1"}

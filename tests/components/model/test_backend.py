@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import random
 import shutil
@@ -10,6 +11,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,7 +23,8 @@ from components.model import loading
 from components.model.backend import Backend
 from components.model.store import TraceStore
 from components.model.trace import TraceOptions
-from tests import tiny
+from tests.support import tiny
+from tests.support.shared_models import shared_backend
 
 MODELS = ("embedded", *tiny.ARCHITECTURES)
 TEXTS = ["The cat sat on the bank.", "a bank", "Walking, we will put money on the bank! é 你 🏦"]
@@ -56,18 +59,33 @@ class Plain:
         return encoding, output
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def both(request, embedded, embedded_folder, tiny_folder):
-    """A backend and plain transformers, loaded from the same folder."""
-    if request.param == "embedded":
-        return embedded, Plain(embedded_folder)
-    folder = tiny_folder(request.param)
-    return Backend.load(str(folder), device_name="cpu"), Plain(folder)
+@pytest.fixture(scope="module")
+def both_of(embedded, embedded_folder, tiny_folder):
+    """A backend and plain transformers, loaded from the same folder once for all tests here."""
+
+    @cache
+    def load(name):
+        if name == "embedded":
+            return embedded, Plain(embedded_folder)
+        return shared_backend(tiny_folder(name)), Plain(tiny_folder(name))
+
+    return load
+
+
+@pytest.fixture(params=MODELS)
+def both(request, both_of):
+    return both_of(request.param)
 
 
 @pytest.fixture
 def backend(tiny_folder):
     """A tiny BERT with a store and a count of its own."""
+    return Backend.load(str(tiny_folder("bert")), store=TraceStore(1 << 20), device_name="cpu")
+
+
+@pytest.fixture(scope="module")
+def unused(tiny_folder):
+    """A tiny BERT that never makes a pass."""
     return Backend.load(str(tiny_folder("bert")), store=TraceStore(1 << 20), device_name="cpu")
 
 
@@ -81,14 +99,29 @@ def masked_lm_folder(tmp_path_factory):
     return tiny.save_tiny_masked_lm(tmp_path_factory.mktemp("masked-lm"))
 
 
+@pytest.fixture(scope="module")
+def masked_lm(masked_lm_folder):
+    return Backend.load(str(masked_lm_folder), device_name="cpu")
+
+
 def assert_close(ours, theirs, atol=1e-5):
     np.testing.assert_allclose(ours, theirs.numpy() if isinstance(theirs, torch.Tensor) else theirs, atol=atol, rtol=0)
 
 
-@pytest.mark.parametrize("attentions", [False, True], ids=["fused", "eager"])
-@pytest.mark.parametrize("pairs", [None, PAIRS], ids=["singles", "pairs"])
-def test_every_output_equals_plain_transformers(both, pairs, attentions):
-    backend, plain = both
+# Pairs or not, and with attentions, which is the eager kind of attention; the fused one of all architectures is in the tests
+# of truncated input and of both kinds below.
+FUSED, FUSED_PAIRS, EAGER, EAGER_PAIRS = itertools.product((False, True), (None, PAIRS))
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        *(("embedded", case) for case in (FUSED, EAGER_PAIRS)),
+        *tiny.with_cases((FUSED, FUSED_PAIRS, EAGER, EAGER_PAIRS), others=[EAGER_PAIRS]),
+    ],
+)
+def test_every_output_equals_plain_transformers(both_of, name, case):
+    (backend, plain), (attentions, pairs) = both_of(name), case
     trace = backend.trace(TEXTS, pairs, attentions=attentions)
     encoding, output = plain(TEXTS, pairs, attentions)
 
@@ -227,10 +260,12 @@ def test_texts_with_and_without_a_pair_can_be_mixed(both):
         assert_close(mixed.hidden_states[:, row, :width], expected.hidden_states[:, row, :width], atol=5e-5)
 
 
-@pytest.mark.parametrize("pairs", [None, PAIRS], ids=["singles", "pairs"])
-@pytest.mark.parametrize("max_length", [6, 7, 12])
-def test_truncated_input_equals_plain_transformers(both, max_length, pairs):
-    backend, plain = both
+LENGTHS = [(6, None), (7, PAIRS), (12, None), (6, PAIRS), (7, None), (12, PAIRS)]
+
+
+@pytest.mark.parametrize(("name", "case"), [*(("embedded", case) for case in LENGTHS[1:3]), *tiny.with_cases(LENGTHS)])
+def test_truncated_input_equals_plain_transformers(both_of, name, case):
+    (backend, plain), (max_length, pairs) = both_of(name), case
     trace = backend.trace(TEXTS, pairs, max_length=max_length)
     encoding, output = plain(TEXTS, pairs, truncation=True, max_length=max_length)
     np.testing.assert_array_equal(trace.input_ids, encoding["input_ids"])
@@ -251,9 +286,9 @@ def test_a_text_beyond_the_models_maximum_is_cut_there(both):
     assert cut.tokens == len(whole) - backend.facts.max_positions
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_unusual_characters_are_read_as_transformers_reads_them(both):
+    backend, plain = both
+    texts = [
         "bell\u0007 null\u0000 escape\u001b[31m delete\u007f",
         "zero\u200bwidth \u2060joiner \ufeffmark soft\u00adhyphen",
         "\u200b",  # nothing is left of it: only the special tokens
@@ -266,12 +301,10 @@ def test_a_text_beyond_the_models_maximum_is_cut_there(both):
         "日本語のテキスト",
         "a\u2028b\u2029c\u0085d",
         "x" * 300,
-    ],
-)
-def test_unusual_characters_are_read_as_transformers_reads_them(both, text):
-    backend, plain = both
-    trace = backend.trace([text, "the bank"])
-    encoding, output = plain([text, "the bank"], truncation=True, max_length=backend.facts.max_positions)
+        "the bank",
+    ]
+    trace = backend.trace(texts)
+    encoding, output = plain(texts, truncation=True, max_length=backend.facts.max_positions)
     np.testing.assert_array_equal(trace.input_ids, encoding["input_ids"])
     assert_close(trace.hidden_states, torch.stack(output.hidden_states))
     assert np.isfinite(trace.hidden_states).all()
@@ -314,9 +347,8 @@ def arrays_of(value):
     return []
 
 
-def test_no_array_of_a_result_can_be_written(masked_lm_folder):
-    backend = Backend.load(str(masked_lm_folder), device_name="cpu")
-    trace = backend.trace(["the [MASK] sat"], attentions=True, mask_logits=True)
+def test_no_array_of_a_result_can_be_written(masked_lm):
+    trace = masked_lm.trace(["the [MASK] sat"], attentions=True, mask_logits=True)
     arrays = arrays_of(trace)
     assert len(arrays) == 10  # all but the pooler's, which this model was saved without
     for array in arrays:
@@ -388,11 +420,11 @@ def test_thirty_threads_asking_for_the_same_cost_one_pass(backend):
     assert {id(result) for result in results} == {id(results[0])}
 
 
-@pytest.mark.parametrize("name", ["embedded", "roberta"])
-def test_sixteen_threads_get_what_one_thread_gets(name, embedded_folder, tiny_folder):
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+def test_sixteen_threads_get_what_one_thread_gets(name, tiny_folder):
     """Mixed sentences, pairs, lengths and options at once, the store too small to keep them."""
-    place = "embedded" if name == "embedded" else str(tiny_folder(name))
-    backend = Backend.load(place, store=TraceStore(1_000_000), device_name="cpu")
+    store = TraceStore({"bert": 200_000, "roberta": 1_000_000}[name])
+    backend = Backend.load(str(tiny_folder(name)), store=store, device_name="cpu")
     randomness = random.Random(0)
     words = ["the", "a", "bank", "river", "money", "walking", "élan", "你", "🏦", "unaffable", "x"]
     jobs = []
@@ -444,12 +476,11 @@ def test_the_eager_twin_is_the_same_weights_with_another_attention(both):
         assert backend.trace(["the bank"]).attentions is None
 
 
-def test_mask_logits_equal_the_published_heads(masked_lm_folder):
-    backend = Backend.load(str(masked_lm_folder), device_name="cpu")
-    assert backend.spec.masked_lm
+def test_mask_logits_equal_the_published_heads(masked_lm, masked_lm_folder):
+    assert masked_lm.spec.masked_lm
     texts = ["the [MASK] sat on the [MASK] .", "a dog", "[MASK] x"]
     for pairs in (None, ["[MASK] cat", "the river", "a"]):
-        trace = backend.trace(texts, pairs, attentions=True, mask_logits=True)
+        trace = masked_lm.trace(texts, pairs, attentions=True, mask_logits=True)
         plain = BertForMaskedLM.from_pretrained(masked_lm_folder, attn_implementation="eager").eval()
         encoding = AutoTokenizer.from_pretrained(masked_lm_folder)(
             texts, pairs, padding=True, return_token_type_ids=True, return_tensors="pt"
@@ -464,11 +495,10 @@ def test_mask_logits_equal_the_published_heads(masked_lm_folder):
         assert_close(trace.attentions, torch.stack(output.attentions))
 
 
-def test_without_a_mask_token_there_are_no_logits(masked_lm_folder):
-    backend = Backend.load(str(masked_lm_folder), device_name="cpu")
-    logits = backend.trace(["the cat sat"], mask_logits=True).mask_logits
+def test_without_a_mask_token_there_are_no_logits(masked_lm):
+    logits = masked_lm.trace(["the cat sat"], mask_logits=True).mask_logits
     assert logits.positions == ()
-    assert logits.logits.shape == (0, backend.facts.vocabulary_size)
+    assert logits.logits.shape == (0, masked_lm.facts.vocabulary_size)
 
 
 def test_logits_do_not_change_what_comes_with_them(folder):
@@ -525,11 +555,10 @@ def test_a_head_that_waits_for_another_models_load_holds_up_no_pass(masked_lm_fo
     assert passed.mask_logits is None
 
 
-def test_the_head_runs_on_the_encoders_own_weights(masked_lm_folder):
-    backend = Backend.load(str(masked_lm_folder), device_name="cpu")
-    backend.trace(["the [MASK]"], mask_logits=True)
-    inside = dict(backend.loaded.masked_lm().bert.named_parameters())
-    own = dict(backend.encoder.named_parameters())
+def test_the_head_runs_on_the_encoders_own_weights(masked_lm):
+    masked_lm.trace(["the [MASK]"], mask_logits=True)
+    inside = dict(masked_lm.loaded.masked_lm().bert.named_parameters())
+    own = dict(masked_lm.encoder.named_parameters())
     assert inside.keys() == own.keys()
     assert all(inside[name].data_ptr() == own[name].data_ptr() for name in own)
 
@@ -596,13 +625,13 @@ def test_a_block_that_was_not_saved_is_not_made_up(folder):
         (["a"], {"pairs": ["b"], "max_length": 3}, "length of 3"),
     ],
 )
-def test_input_that_cannot_be_shown_says_why_and_costs_nothing(backend, texts, options, given):
-    for ask in (backend.trace, backend.tokenize):
+def test_input_that_cannot_be_shown_says_why_and_costs_nothing(unused, texts, options, given):
+    for ask in (unused.trace, unused.tokenize):
         with pytest.raises(InputError) as caught:
             ask(texts, **options)
         assert given in caught.value.problem
-    assert backend.forward_passes == 0
-    assert len(backend.store) == 0
+    assert unused.forward_passes == 0
+    assert len(unused.store) == 0
 
 
 def test_the_most_that_is_allowed(backend):

@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 from components.errors import InputError, ModelError
 from components.model.architecture.support import check_supported_file
 from components.model.backend import Backend
-from tests import decoder_models
+from tests.support import decoder_models
 
 TEXTS = ["The cat sat on a bank.", "money", "we will walk, walking by the red river!", "in the hat"]
 

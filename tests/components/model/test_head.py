@@ -22,8 +22,9 @@ from components.retrieval.corpora.corpus import Corpus, ReadReport
 from components.retrieval.index.build import build_index
 from components.retrieval.index.folder import open_index
 from components.retrieval.search.query import query_vectors
-from tests.hub_server import HubServer, use_hub
-from tests.tiny import dense_module, pooling_module, publish, save_tiny
+from tests.support.closeness import assert_close
+from tests.support.hub_server import HubServer, use_hub
+from tests.support.tiny import dense_module, pooling_module, publish, save_tiny
 
 TEXTS = ["the cat sat", "a dog", "we will put money in the bank by the river .", "", "walking , walked"]
 MEAN = pooling_module()
@@ -110,7 +111,7 @@ def test_poolings_asked_for_without_it_keep_the_hidden_size(folder):
 def test_zeros_at_the_end_change_no_cosine(folder):
     backend = Backend.load(str(publish(folder, MEAN, dense_module(32, 8))))
     padded = vectors(backend)[0, 0]
-    np.testing.assert_allclose(padded @ padded.T, padded[:, :8] @ padded[:, :8].T, rtol=1e-6)
+    assert_close(padded @ padded.T, padded[:, :8] @ padded[:, :8].T)
 
 
 def test_equal_vectors_give_equal_ones_in_any_batch(folder):

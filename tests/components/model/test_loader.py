@@ -23,9 +23,9 @@ from components.model.backend import Backend
 from components.model.catalog import ModelSpec, catalog_spec, parse_model
 from components.model.loader import DOWNLOAD_LANE, LANE, ModelLoader
 from components.model.store import TraceStore
-from tests.hub_server import HubServer, use_hub
-from tests.places import ROOT
-from tests.tiny import save_tiny
+from tests.support.hub_server import HubServer, use_hub
+from tests.support.places import ROOT
+from tests.support.tiny import save_tiny
 
 
 def spec_of(key):

@@ -10,20 +10,12 @@ from transformers import AutoTokenizer, BertForNextSentencePrediction, BertForPr
 
 from components.errors import InputError, ModelError
 from components.model.backend import Backend
-from tests import tiny
+from tests.support import tiny
+from tests.support.closeness import assert_close
+from tests.support.saved_models import save_with_head
 
 TEXTS = ["the cat sat on the bank", "money", "we will walk by the river"]
 FOLLOWERS = ["a dog ran", "put the red hat on the bank!", "x"]
-
-
-def save_with_head(folder, model_class=BertForPreTraining, seed=2):
-    """A tiny BERT with the heads of its pre-training, as BERT's own checkpoints have them."""
-    model, tokenizer = tiny.tiny_model("bert", seed)
-    torch.manual_seed(seed)
-    whole = model_class(model.config).eval()
-    whole.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.mark.parametrize("model_class", [BertForPreTraining, BertForNextSentencePrediction])
@@ -37,7 +29,7 @@ def test_the_probability_is_that_of_transformers(model_class, tmp_path):
         expected = plain(**encoding).logits.softmax(dim=-1)[:, 0]  # label 0: the second text is the next sentence
     assert ours.dtype == np.float32
     assert ours.shape == (3,)
-    np.testing.assert_allclose(ours, expected, atol=1e-6)
+    assert_close(ours, expected)
     assert np.ptp(ours) > 0.01
 
 

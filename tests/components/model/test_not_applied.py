@@ -11,7 +11,7 @@ from components.model.backend import Backend
 from components.model.files.published import is_inside, read_modules
 from components.model.files.sentence_config import read_sentence_config
 from components.model.not_applied import is_cross_encoder
-from tests.tiny import dense_module, pooling_module, publish
+from tests.support.tiny import dense_module, pooling_module, publish
 
 MEAN = pooling_module()
 

@@ -14,8 +14,8 @@ from components.model.backend import Backend
 from components.model.tokenization import check_growth
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.index.build import build_index
-from tests import odd_models
-from tests.tiny import dense_module, pooling_module, publish, save_tiny
+from tests.support import odd_models
+from tests.support.tiny import dense_module, pooling_module, publish, save_tiny
 
 
 def loaded(folder, seconds=20):

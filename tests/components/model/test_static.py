@@ -17,7 +17,8 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from components.errors import InputError, ModelError
 from components.model.backend import Backend
 from components.model.files.static_files import static_folder
-from tests import static_models, tiny
+from tests.support import static_models, tiny
+from tests.support.closeness import assert_close
 
 TEXTS = ["The cat sat on a bank.", "money", "we will walk, walking by the red river!", "zebra"]  # the last: only [UNK]
 
@@ -53,12 +54,12 @@ def test_vectors_are_those_of_sentence_transformers(tmp_path: Path, save: Callab
     vectors = backend.embed(TEXTS)
     assert vectors.shape == (1, 1, len(TEXTS), 16)
     expected = reference(folder).encode(TEXTS)
-    np.testing.assert_allclose(vectors[0, 0], expected, rtol=0, atol=1e-6)
+    assert_close(vectors[0, 0], expected)
     trace = backend.trace(TEXTS)
     for row, sentence in enumerate(trace.sentences):
         assert not any(token.special for token in sentence.tokens)
         mean = trace.hidden_states[0, row, : len(sentence)].mean(axis=0)
-        np.testing.assert_allclose(mean, expected[row], rtol=0, atol=1e-6)
+        assert_close(mean, expected[row])
 
 
 def test_what_a_static_model_is(tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_a_layer_of_dense_after_the_mean_is_applied(tmp_path: Path) -> None:
     assert (backend.poolings, backend.own_pooling, backend.not_applied) == (("mean", "own"), "own", ())
     own = backend.embed(TEXTS, poolings=["own"])[0, 0, :, :8]
     expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
-    np.testing.assert_allclose(own, expected, rtol=0, atol=1e-6)
+    assert_close(own, expected)
 
 
 def test_a_text_without_a_token(tmp_path: Path) -> None:
@@ -114,7 +115,7 @@ def test_a_text_without_a_token(tmp_path: Path) -> None:
     backend = Backend.load(str(folder), device_name="cpu")
     vectors = backend.embed(["the cat", "\u200b", "a dog"])[0, 0]
     assert not vectors[1].any()
-    np.testing.assert_allclose(vectors, reference(folder).encode(["the cat", "\u200b", "a dog"]), atol=1e-6)
+    assert_close(vectors, reference(folder).encode(["the cat", "\u200b", "a dog"]))
     assert [len(item) for item in backend.own_token_vectors(["the cat", "\u200b"])] == [2, 0]
     with pytest.raises(InputError, match="Sentence 2 has no token"):
         backend.trace(["the cat", "\u200b"])

@@ -9,7 +9,7 @@ import pytest
 
 from components.model.tokenization import Tokenization
 from components.model.trace import EmbeddingParts, MaskLogits, Trace
-from tests import tiny
+from tests.support import tiny
 
 
 @pytest.fixture(scope="module")

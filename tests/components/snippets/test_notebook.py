@@ -16,7 +16,7 @@ from components.model.backend import Backend
 from components.snippets import heatmaps
 from components.snippets.code import Input, Snippet
 from components.snippets.notebook import TitledSnippet, notebook
-from tests.components.snippets.test_code import HOSTILE
+from tests.support.hostile_texts import HOSTILE
 
 TITLE = "How does a <b>word</b>'s *vector* change?"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.concepts import concept_pairs
+from tests.support.concepts import concept_pairs
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +57,11 @@ def train_here(one_thread: None) -> Callable[..., Any]:
     def train(run: Any, checkpoint_seconds: float = 1e9) -> Any:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(worker, "_give_way", lambda: None)
-            worker.main([str(run.path), "--checkpoint-seconds", str(checkpoint_seconds)])
+            gc.freeze()  # the trainer collects garbage often, and would look each time at all that is loaded here
+            try:
+                worker.main([str(run.path), "--checkpoint-seconds", str(checkpoint_seconds)])
+            finally:
+                gc.unfreeze()
         return run.state()
 
     return train

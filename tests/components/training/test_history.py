@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from components.training.history import HistoryReader, Notice, history
-from tests.training_runs import EVALUATIONS, LOSSES, STEPS, write_run
+from tests.support.training_runs import EVALUATIONS, LOSSES, STEPS, write_run
 
 
 def test_the_curves_are_what_the_run_wrote(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from components.errors import ModelError
 from components.model.backend import Backend
 from components.training import model as models
 from components.training.settings import TrainingSettings
-from tests import decoder_models, static_models
-from tests.tiny import ARCHITECTURES, LIKE_BERT
+from tests.support import decoder_models, static_models
+from tests.support.closeness import assert_close
+from tests.support.tiny import ARCHITECTURES, LIKE_BERT
 
 TEXTS = ["the cat sat on the bank", "a red hat", "we will put money in the bank . " * 30]
 
@@ -65,7 +66,7 @@ def test_an_adapter_is_merged_into_every_architecture(architecture, tiny_folder,
     models.save(model, settings, tmp_path / "model", tmp_path / "adapter")
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     exact = encode(saved.double())
-    np.testing.assert_allclose(exact, changed, atol=3e-6)  # the merged weights are saved as float32
+    assert_close(exact, changed)  # the merged weights are saved as float32
     backend = Backend.load(str(tmp_path / "model"), device_name="cpu")
     assert (backend.own_pooling, backend.own_max_length) == ("max", min(128, base.facts.max_positions))
     ours = backend.embed(TEXTS, options=backend.embed_options(precision="float32"))[0, 0]

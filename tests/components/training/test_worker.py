@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from components.training.run_folder import RunFolder
+from tests.support.concepts import concept_pairs
 
 
 def test_a_random_model_goes_from_chance_to_most_answers(learned):
@@ -92,12 +93,19 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"adapter": True, "dropout": 0.1}, {"objectives": ("mnrl", "contrastive"), "negatives": "bm25"}]
+    "changes",
+    [
+        {"adapter": True, "dropout": 0.1, "epochs": 3},
+        {"objectives": ("mnrl", "contrastive"), "negatives": "bm25", "epochs": 2},
+    ],
 )
 def test_a_run_that_is_killed_ends_like_one_that_is_not(new_run, train_here, monkeypatch, changes):
-    """Dropout, the order of batches, new weights, the optimizer: all continue as if nothing had happened."""
-    changes = {"epochs": 2, "evaluate_every": 7, "watch_every": 5, **changes}
-    whole, broken = new_run(**changes), new_run(**changes)
+    """Dropout, the order of batches, new weights, the optimizer: all continue as if nothing had happened.
+
+    It is killed between the ends of two epochs, after an evaluation.
+    """
+    changes = {"evaluate_every": 4, "watch_every": 5, **changes}
+    whole, broken = new_run(concept_pairs(120), **changes), new_run(concept_pairs(120), **changes)
     assert train_here(whole).status == "done"
     append, kill_at = RunFolder.append, whole.state().steps - 3
 
@@ -125,11 +133,11 @@ def test_a_run_that_is_killed_ends_like_one_that_is_not(new_run, train_here, mon
 def test_in_a_long_run_losses_are_means_of_one_objective_each_also_after_a_kill(new_run, train_here, monkeypatch):
     from components.training import worker
 
-    changes = {"epochs": 2, "objectives": ("mnrl", "contrastive"), "negatives": "random", "max_steps": 16}
-    single = new_run(**changes)
+    changes = {"epochs": 3, "objectives": ("mnrl", "contrastive"), "negatives": "random", "max_steps": 16}
+    single = new_run(concept_pairs(120), **changes)
     assert train_here(single).status == "done"
     monkeypatch.setattr(worker, "MOST_LOSSES", 6)
-    long = new_run(**changes)
+    long = new_run(concept_pairs(120), **changes)
     saved = worker.Reporter.saved
 
     def save_and_die(reporter, step):
@@ -162,7 +170,7 @@ def _stripped(event):
 def test_a_stop_keeps_the_best_so_far_and_can_be_taken_back(new_run, train_here):
     from components.training import runs
 
-    run = new_run(epochs=2)
+    run = new_run(concept_pairs(120), epochs=3)
     run.ask_to_stop()
     state = train_here(run)
     assert (state.status, state.step) == ("stopped", 1)
@@ -178,7 +186,7 @@ def test_a_stop_keeps_the_best_so_far_and_can_be_taken_back(new_run, train_here)
 def test_the_search_for_wrong_answers_can_be_stopped(new_run, train_here, negatives):
     from components.training import runs
 
-    run = new_run(objectives=("triplet",), negatives=negatives, max_steps=2)
+    run = new_run(concept_pairs(120), objectives=("triplet",), negatives=negatives, max_steps=2)
     run.ask_to_stop()
     state = train_here(run)
     assert (state.status, state.error, state.step) == ("stopped", "", 0)
@@ -193,7 +201,7 @@ def test_a_cross_encoder_searches_with_one_encoder(new_run, train_here, monkeypa
 
     build, built = model.mining_model, []
     monkeypatch.setattr(model, "mining_model", lambda *arguments: built.append(build(*arguments)) or built[-1])
-    run = new_run(objectives=("relevance", "regression"), negatives="model", max_steps=2)
+    run = new_run(concept_pairs(120), objectives=("relevance", "regression"), negatives="model", max_steps=2)
     assert train_here(run).status == "done"
     assert len(built) == 1
 
@@ -247,7 +255,7 @@ def test_a_projection_is_saved_as_a_dense_module(new_run, train_here):
 
     from components.model.backend import Backend
 
-    run = new_run(epochs=2, projection=16, adapter=True)
+    run = new_run(max_steps=4, projection=16, adapter=True)
     assert train_here(run).status == "done"
     published = SentenceTransformer(str(run.model_folder), device="cpu")
     vectors = published.encode(["ask1 ask2", "say5"])
@@ -262,7 +270,7 @@ def test_a_projection_is_saved_as_a_dense_module(new_run, train_here):
 def test_a_cross_encoder_learns_which_texts_belong_together(new_run, train_here):
     from sentence_transformers import CrossEncoder
 
-    run = new_run(objectives=("relevance",), adapter=True, epochs=2)
+    run = new_run(concept_pairs(120), objectives=("relevance",), adapter=True, epochs=1)
     assert train_here(run).status == "done"
     published = CrossEncoder(str(run.model_folder), device="cpu")
     assert published.num_labels == 1
@@ -339,7 +347,7 @@ def test_the_classifier_of_softmax_is_measured(new_run, train_here, monkeypatch)
     ],
 )
 def test_every_objective_runs_and_is_measured(new_run, train_here, objective, negatives, measures):
-    run = new_run(objectives=(objective,), negatives=negatives, max_steps=2, watch_every=1)
+    run = new_run(concept_pairs(120), objectives=(objective,), negatives=negatives, max_steps=2, watch_every=1)
     state = train_here(run)
     assert (state.error, state.status, state.step) == ("", "done", 2)
     assert set(run.record()["after"]) == {"validation_loss", *measures}
@@ -363,13 +371,13 @@ def test_a_damaged_start_is_kept_to_compare_with(new_run, train_here, concept_mo
     from components.model.backend import Backend
     from components.model.catalog import parse_model
 
-    run = new_run(damage=0.8, epochs=1, adapter=True, projection=8)
+    run = new_run(damage=0.8, max_steps=2, adapter=True, projection=8)
     assert train_here(run).error == ""
     monkeypatch.setattr("components.model.catalog.runs_folder", lambda: run.path.parent)
     start = Backend.load(parse_model(f"run:{run.name}:start").key, device_name="cpu")
     sentences = list(run.settings().watch)
     np.testing.assert_allclose(pool(start.trace(sentences), "mean"), run.watch(0).sentences, atol=1e-5)
-    whole = new_run(epochs=1, adapter=True, projection=8, max_steps=1)
+    whole = new_run(adapter=True, projection=8, max_steps=1)
     assert train_here(whole).error == ""
     record = run.record()
     assert record["undamaged"]["unrelated_cosine"] == pytest.approx(whole.record()["before"]["unrelated_cosine"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from components.analysis.similarity import baseline
 from components.model.backend import Backend
 from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.demo import demo_sentences
 from components.snippets.code import Snippet
 from components.snippets.notebook import TitledSnippet, notebook
 from dashboard import caching
 from dashboard.corpora import current
+from tests.support.snippets import Run
 
 # Seven rows with two topics, and a repeated sentence.
 CORPUS = """sentence,compressed,topic
@@ -26,14 +29,26 @@ A cat found its way home after two years.,cat comes home,animals
 "Wolves, it is said, came back to the forest.",wolves return,animals
 A cat found its way home after two years.,cat returns home,animals
 """
-Run = Callable[[Snippet], dict[str, Any]]
 
 
 @pytest.fixture
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The key of a small corpus in addresses; its file is where the code of a person's own corpus reads it."""
+    return _uploaded(CORPUS, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def sixty_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """As `corpus`: the demo's first sentences, with their queries."""
+    demo, table = current.demo(), io.StringIO()
+    rows = zip(demo.texts[:60], demo.columns["compressed"][:60], strict=True)
+    csv.writer(table).writerows([("sentence", "compressed"), *rows])
+    return _uploaded(table.getvalue(), tmp_path, monkeypatch)
+
+
+def _uploaded(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     file = tmp_path / "your-file.csv"
-    file.write_text(CORPUS, encoding="utf-8")
+    file.write_text(content, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     uploaded = read_corpus(file, "your-file.csv", "sentence")
     caching.corpora().put(current.key_of(uploaded), uploaded)
@@ -56,6 +71,8 @@ def run(embedded: Backend) -> Run:
     measured: dict[Any, Any] = {}
 
     def measure_once(of: Any, sample: Any) -> Any:
+        if caching.baseline_ready(of.__self__) and list(sample) == list(demo_sentences()):
+            return caching.baseline(of.__self__)  # the page has measured the same
         if of not in measured:
             measured[of] = measure(of, sample)
         return measured[of]

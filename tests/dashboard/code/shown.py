@@ -8,7 +8,7 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from components.snippets.notebook import TitledSnippet
-from tests.dashboard.conftest import figures
+from tests.support.pages import figures
 
 SENTENCES = ["A dog runs in the park.", "The puppy is running.", "Prices fell again."]
 PRECISION = 2e-6  # of figures in float32; the model's results move by some 1e-7 with the padding

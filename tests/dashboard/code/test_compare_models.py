@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import SENTENCES, codes, figure, same, x, y, z
-from tests.dashboard.conftest import Open, settled
+from tests.support import baselines
+from tests.support.pages import Open, at_rest
+from tests.support.snippets import Run
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +21,14 @@ def address(tiny_folder: Callable[[str], Path]) -> dict[str, str]:
     return {"m": first, "with": second, "len": "12"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _short_baselines(_included_model: None) -> Iterator[None]:
+    with baselines.of_few_sentences():
+        yield
+
+
 def opened(open_page: Open, address: dict[str, str], **more: str) -> AppTest:
-    return settled(open_page("model", view="compare", s=SENTENCES, **address, **more))
+    return at_rest(open_page("model", view="compare", s=SENTENCES, **address, **more))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator
 
 from dashboard.ui import figures
-from tests.places import ROOT
+from tests.support.places import ROOT
 
 # Figures and tables without code, by their keys as they stand in the code. Each says to people why.
 WITHOUT_CODE = {

@@ -13,9 +13,9 @@ from components.retrieval.evaluation.graded import collection
 from components.retrieval.learnt import comparison, learnt_ranking, learnt_vectors
 from dashboard import caching
 from dashboard.corpora import current
-from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import codes, figure, numbers, same, y
-from tests.dashboard.conftest import Open, settled
+from tests.support.pages import Open, at_rest
+from tests.support.snippets import Run
 
 FEW = {"view": "learnt", "lq": "20", "lk": "3", "lo": "4"}
 PRECISION = 0.02  # per cent: the page takes the vectors from an index, whose batches have other padding
@@ -44,7 +44,7 @@ def _few_texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     "options", [{"lm": "ndcg", "lf": "both", "lw": "1"}, {"lr": "together", "lp": "mean", "ll": "5"}]
 )
 def test_every_ranking(open_page: Open, run: Run, options: dict[str, str]) -> None:
-    app = settled(open_page("pairs", **FEW, **options))
+    app = at_rest(open_page("pairs", **FEW, **options))
     shown = {
         name.replace("<br>", " "): float(value)
         for trace in figure(app, "learnt_rankings")["data"]
@@ -58,13 +58,13 @@ def test_every_ranking(open_page: Open, run: Run, options: dict[str, str]) -> No
 
 
 def test_single_pairs_and_every_layer(open_page: Open, run: Run) -> None:
-    app = settled(open_page("pairs", **FEW, ld="3"))
+    app = at_rest(open_page("pairs", **FEW, ld="3"))
     names = run(codes(app)["learnt_precision"].snippet)
     (points,) = [trace for trace in figure(app, "learnt_precision")["data"] if len(trace["x"]) == 11]
     same(names["values"], points["y"], PRECISION)
     report = names["learnt"].ranking.reports["test"]
     assert f"{100 * report.accuracy:.1f}" in "".join(app.table[2].value["accuracy"].astype(str))
-    app = settled(app.button(key="learnt_every_layer").click().run())
+    app = at_rest(app.button(key="learnt_every_layer").click().run())
     names = run(codes(app)["learnt_by_layer"].snippet)
     learnt, cosine = y(app, "learnt_by_layer")
     same(names["values"], learnt, PRECISION)
@@ -76,7 +76,7 @@ def test_vectors_of_a_file_are_read_by_its_name(
     open_page: Open, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedded: Backend
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    app = settled(open_page("pairs", **FEW))
+    app = at_rest(open_page("pairs", **FEW))
     chosen = run(codes(app)["learnt_rankings"].snippet)["chosen"]
     assert isinstance(chosen, comparison.Candidates)
     pairs: learnt_ranking.JudgedPairs = chosen.pairs
@@ -86,7 +86,7 @@ def test_vectors_of_a_file_are_read_by_its_name(
     content = learnt_vectors.write_vectors(made)
     Path("my vectors.npz").write_bytes(content)
     app.file_uploader(key="learnt_file").set_value(("my vectors.npz", content, "application/octet-stream"))
-    app = settled(app.run())
+    app = at_rest(app.run())
     snippet = codes(app)["learnt_rankings"].snippet
     assert "“my vectors.npz”: put this file into the same folder." in snippet.code
     values = run(snippet)["values"]

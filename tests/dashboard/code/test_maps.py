@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import SENTENCES, codes, numbers, points, same, same_points, y
-from tests.dashboard.conftest import Open, settled
+from tests.support.pages import Open, at_rest
+from tests.support.snippets import Run
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,13 @@ from tests.dashboard.conftest import Open, settled
     ],
 )
 def test_maps(open_page: Open, run: Run, address: dict[str, str], key: str) -> None:
-    app = settled(open_page("map", s=SENTENCES, **address))
+    app = at_rest(open_page("map", s=SENTENCES, **address))
     found = numbers(run(codes(app)[key].snippet)["values"])
     same_points(found, points(app, key), 2e-4)
 
 
 def test_the_senses_of_a_word(open_page: Open, run: Run) -> None:
-    app = settled(open_page("map", view="senses", w="spring"))
+    app = at_rest(open_page("map", view="senses", w="spring"))
     curve = run(codes(app)["senses_curve"].snippet)["curve"]
     accuracy, majority, silhouette = y(app, "senses_curve")
     same(curve.accuracy, accuracy)
@@ -37,7 +37,7 @@ def test_the_senses_of_a_word(open_page: Open, run: Run) -> None:
 
 
 def test_a_sample_of_a_corpus(open_page: Open, run: Run) -> None:
-    app = settled(open_page("map", src="corpus", n="500", by="pca"))
+    app = at_rest(open_page("map", src="corpus", n="500", by="pca"))
     found = numbers(run(codes(app)["map_1"].snippet)["values"])
     assert found.shape == (500, 2)
     same_points(found, points(app, "map_1"), 2e-4)

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.code.shown import SENTENCES, codes
-from tests.dashboard.conftest import Open, settled
+from tests.support.pages import Open, at_rest
 
 LABEL = "Open as a notebook"
 
@@ -30,7 +30,7 @@ def test_only_the_figures_of_the_open_view_are_in_it(open_page: Open) -> None:
     assert set(codes(app)) == {"words_0"}
     app.session_state["layers_view"] = "sentences"
     assert set(codes(app.run())) == {"sentences_0"}
-    app = settled(app.switch_page("views/heatmaps/page.py").run())
+    app = at_rest(app.switch_page("views/heatmaps/page.py").run())
     assert set(codes(app)) == {"block_left", "block_right", "diagonal"}
 
 

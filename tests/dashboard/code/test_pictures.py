@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,20 @@ from components.model.one_block.feed_forward import FeedForward
 from components.model.store import TraceStore
 from dashboard import caching
 from dashboard.ui import figures
-from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import codes, figure, same, y, z
-from tests.dashboard.conftest import Open, settled, texts
+from tests.support import baselines
+from tests.support.closeness import assert_close
+from tests.support.pages import Open, at_rest, texts
+from tests.support.snippets import Run
 
 TEXT = "The cat sat on the bank, we put money in."
 Folder = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_baselines(_included_model: None) -> Iterator[None]:
+    with baselines.of_few_sentences():
+        yield
 
 
 @pytest.mark.parametrize(("family", "parts"), [("bert", 1), ("mpnet", 2), ("deberta-v2", 3), ("modernbert", 1)])
@@ -34,7 +42,7 @@ def test_one_querys_scores_become_its_attention(open_page: Open, tiny_folder: Fo
     expected = Backend.load(folder, device_name="cpu").trace([TEXT], attentions=True).attentions[1, 0, 2, 4]
     drawn = expected[expected > 0] if family == "modernbert" else expected  # a window of two tokens
     assert len(drawn) == (5 if family == "modernbert" else len(expected))
-    np.testing.assert_allclose(attention, drawn, atol=1e-6)
+    assert_close(attention, drawn)
     scores = np.sum(stacked[:parts], axis=0)
     np.testing.assert_allclose(np.exp(scores) / np.exp(scores).sum(), drawn, atol=1e-5)
     if parts > 1:
@@ -63,7 +71,7 @@ def test_rotation_by_position_and_by_distance(open_page: Open, tiny_folder: Fold
     curve, own = y(app, "rotation_distance")
     same(run(codes(app)["rotation_distance"].snippet)["values"], curve, 1e-5)
     place = list(figure(app, "rotation_distance")["data"][0]["x"]).index(-2)
-    assert own[0] == pytest.approx(curve[place], abs=1e-6)
+    assert_close(own[0], curve[place])
     bars = dict(zip(figure(app, "score_bars")["data"][0]["x"], y(app, "score_bars")[0], strict=True))
     assert own[0] == pytest.approx(next(value for key, value in bars.items() if key.startswith("2 ")), abs=1e-5)
     assert "In block 1 (local)" in texts(app)
@@ -139,11 +147,11 @@ def test_inner_dimensions_of_a_long_text_are_a_job_that_can_be_stopped(
     assert app.button(key="stop_inner_dimensions").label == "Stop"
     app.button(key="stop_inner_dimensions").click().run()
     go_on.set()
-    app = settled(app)
+    app = at_rest(app)
     assert "Stopped: Reading" in texts(app)
-    app = settled(app.button(key="again_inner_dimensions").click().run())
+    app = at_rest(app.button(key="again_inner_dimensions").click().run())
     for ours, expected in zip(y(app, "inner_strongest"), whole, strict=True):
-        np.testing.assert_allclose(ours, expected, atol=1e-6)
+        assert_close(ours, expected)
 
 
 def test_shared_blocks_are_seen_as_one(open_page: Open, tiny_folder: Folder) -> None:
@@ -185,14 +193,14 @@ def test_a_text_that_is_too_long_for_all_heads_shows_one(
     assert backend is not None
     expected = backend.trace([TEXT], attentions=True).attentions[1, 0, 2]
     monkeypatch.setattr(backend, "store", TraceStore(1_000))
-    app = settled(open_page("attention", m=folder, s=[TEXT], view="glance", l="1", h="2", sq="4"))
+    app = at_rest(open_page("attention", m=folder, s=[TEXT], view="glance", l="1", h="2", sq="4"))
     assert [item.value for item in app.error] == []
     assert "tokens are too many for all heads at once" in texts(app)
     assert "this server keeps at most" in texts(app)
     np.testing.assert_allclose(z(app, "long_attention"), np.sqrt(expected), atol=1e-5)
     same(run(codes(app)["long_attention"].snippet)["values"], z(app, "long_attention"), 1e-5)
     keys = [int(label.split()[0]) for label in figure(app, "long_row")["data"][0]["x"]]
-    np.testing.assert_allclose(y(app, "long_row")[0], expected[4, keys], atol=1e-6)
+    assert_close(y(app, "long_row")[0], expected[4, keys])
     assert len(figure(app, "long_attention")["layout"]["shapes"]) == 2
     own, why = ([job.key[0] for job in jobs.finished()] for jobs in (caching.long_texts(), caching.explanations()))
     assert {"queries and keys", "overview"} <= set(own)  # large: they must not push out what the page Why keeps
@@ -200,7 +208,7 @@ def test_a_text_that_is_too_long_for_all_heads_shows_one(
     query = next(item for item in app.number_input if item.key == "w_long_query")
     assert query.value == 4
     app.session_state["sentences"] = ["money in the river bank"]
-    other = settled(app.run())
+    other = at_rest(app.run())
     assert next(item for item in other.number_input if item.key == "w_long_query").value == 1  # as for a short text
     app = open_page("attention", m=str(tiny_folder("deberta-v2")), s=[TEXT], view="glance")
     assert "too many for all heads" not in texts(app)

@@ -11,10 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import caching
-from tests.components.model.embedding.test_sparse_and_multi_vectors import save_sparse
-from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import codes, figure, numbers, same, x, y, z
-from tests.dashboard.conftest import Open, settled
+from tests.support.pages import Open, at_rest
+from tests.support.saved_models import save_sparse
+from tests.support.snippets import Run
 
 QUERY = "a dog saved a child"
 
@@ -25,7 +25,7 @@ def hits(app: AppTest, number: int = 0) -> list[dict[str, Any]]:
 
 
 def test_hits_by_vectors(open_page: Open, run: Run, corpus: str) -> None:
-    app = settled(
+    app = at_rest(
         open_page(
             "search", corpus=corpus, q=QUERY, k="4", l="5", pool="max", sim="dot", vs="setting", l2="2", pool2="cls"
         )
@@ -42,7 +42,7 @@ def test_hits_by_vectors(open_page: Open, run: Run, corpus: str) -> None:
 
 @pytest.mark.parametrize("comparison", ["bow", "bm25", "jm", "static", "rerank", "maxsim"])
 def test_hits_of_other_rankings(open_page: Open, run: Run, corpus: str, comparison: str) -> None:
-    app = settled(open_page("search", corpus=corpus, q=QUERY, k="5", vs=comparison, cand="10", len="20"))
+    app = at_rest(open_page("search", corpus=corpus, q=QUERY, k="5", vs=comparison, cand="10", len="20"))
     names = run(codes(app)["hits_1"].snippet)
     shown = hits(app, 1)
     assert names["best"][: len(shown)].tolist() == [row["index"] for row in shown]
@@ -51,24 +51,24 @@ def test_hits_of_other_rankings(open_page: Open, run: Run, corpus: str, comparis
 
 
 def test_the_tokens_of_a_hit(open_page: Open, run: Run, corpus: str) -> None:
-    app = settled(open_page("search", corpus=corpus, q=QUERY, why="3", l="4"))
+    app = at_rest(open_page("search", corpus=corpus, q=QUERY, why="3", l="4"))
     same(run(codes(app)["why_matrix"].snippet)["values"], z(app, "why_matrix"))
 
 
 def test_many_queries_and_the_most_similar_pairs(open_page: Open, run: Run, corpus: str) -> None:
-    app = settled(open_page("search", corpus=corpus, view="queries", k="3"))
+    app = at_rest(open_page("search", corpus=corpus, view="queries", k="3"))
     found = run(codes(app)["queries"].snippet)
     (table,) = (item.value for item in app.table)
     assert [found["corpus"].texts[row] for row in found["hits"].indices[:, 0]] == [
         text.replace("\\", "") for text in table["best hit"]
     ]
-    app = settled(open_page("search", corpus=corpus, view="pairs", l="3"))
+    app = at_rest(open_page("search", corpus=corpus, view="pairs", l="3"))
     pairs = run(codes(app)["pairs"].snippet)["pairs"]
     assert [f"{pair.cosine:.4f}" for pair in pairs] == list(app.table[0].value["cosine"].str.replace("\\", ""))
 
 
 def test_the_lengths_of_a_corpus(open_page: Open, run: Run, corpus: str) -> None:
-    app = settled(open_page("search", corpus=corpus, view="corpus"))
+    app = at_rest(open_page("search", corpus=corpus, view="corpus"))
     lengths = run(codes(app)["corpus_lengths"].snippet)["values"]
     assert y(app, "corpus_lengths")[0].sum() == len(lengths)
     assert app.metric[1].value == f"{np.median(lengths):.0f}"
@@ -76,7 +76,7 @@ def test_the_lengths_of_a_corpus(open_page: Open, run: Run, corpus: str) -> None
 
 def test_splade(open_page: Open, run: Run, corpus: str, tmp_path: Path) -> None:
     folder = save_sparse(tmp_path / "splade")
-    app = settled(open_page("search", m=str(folder), corpus=corpus, q="the dog", vs="splade", k="3", why="3"))
+    app = at_rest(open_page("search", m=str(folder), corpus=corpus, q="the dog", vs="splade", k="3", why="3"))
     names = run(codes(app)["hits_1"].snippet)
     assert names["best"].tolist() == [row["index"] for row in hits(app, 1)]
     names = run(codes(app)["splade_contributions"].snippet)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from components.model.backend import Backend
-from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import PRECISION, SENTENCES, codes, numbers, same, x, y, z
-from tests.dashboard.conftest import Open
+from tests.support.pages import Open
+from tests.support.snippets import Run
 
 NINE = [f"{text} {number}" for number in range(3) for text in SENTENCES]
 
@@ -47,8 +50,8 @@ def test_a_matrix_of_many_sentences(open_page: Open, run: Run, address: dict[str
     same(run(code.snippet)["values"][of_others], shown[of_others], 1e-3 if "pct" in address else PRECISION)
 
 
-def test_of_two_models_each_figure_has_its_own(open_page: Open, run: Run) -> None:
-    app = open_page("layers", s=SENTENCES, m2="embedded-cross-encoder")
+def test_of_two_models_each_figure_has_its_own(open_page: Open, run: Run, tiny_folder: Callable[[str], Path]) -> None:
+    app = open_page("layers", s=SENTENCES, m2=str(tiny_folder("bert")))
     for number in range(2):
         same(run(codes(app)[f"words_{number}"].snippet)["values"], y(app, f"words_{number}", 3))
 
@@ -57,72 +60,99 @@ def test_of_two_models_each_figure_has_its_own(open_page: Open, run: Run) -> Non
     ("page", "address", "key"),
     [
         ("heatmaps", {"b1": "2"}, "block_left"),
-        ("heatmaps", {"sp": "0", "sa": "0", "sb": "2"}, "block_right"),
         ("heatmaps", {"view": "tokens", "l": "3", "ag": "2"}, "tokens_0"),
         ("heatmaps", {"view": "tokens", "ag": "0", "sp": "0"}, "tokens_0"),
         ("heatmaps", {"view": "tokens", "ag2": "3", "pct": "1"}, "tokens_1"),
         ("heatmaps", {"view": "pairs", "l": "5"}, "together_1"),
         ("heatmaps", {"view": "sentences", "l": "4", "clu": "1"}, "sentences_0"),
         ("heatmaps", {"view": "sentences", "pool": "cls", "pct": "1"}, "sentences_0"),
-        ("attention", {"view": "matrix", "l": "1", "h": "3", "len": "9"}, "head_matrix"),
         ("attention", {"view": "matrix", "agg": "mean", "bs": ["1", "2"], "word": "1", "sp": "hidden"}, "head_matrix"),
         ("attention", {"view": "matrix", "agg": "max", "hs": "4", "sp": "renormalised"}, "head_matrix"),
         ("attention", {"view": "matrix", "sb": "2", "f": "ab", "word": "1", "sp": "renormalised"}, "head_matrix"),
-        ("attention", {"view": "flow", "ff": "all", "fb": "2"}, "flow_matrix"),
         ("attention", {"view": "flow", "ff": "all", "fl": "norms", "fs": "1", "sb": "2", "f": "ab"}, "flow_matrix"),
         ("attention", {"view": "mask", "mp": "2", "l": "3", "h": "2", "mw": "1"}, "mask_change"),
     ],
 )
 def test_matrices(open_page: Open, run: Run, page: str, address: dict[str, Any], key: str) -> None:
-    app = open_page(page, s=SENTENCES, **address)
+    same_matrix(open_page(page, s=SENTENCES, **address), run, key, 1e-3 if "pct" in address else PRECISION)
+
+
+def same_matrix(app: AppTest, run: Run, key: str, precision: float) -> None:
+    """The code of a heatmap gives its cells."""
     shown = z(app, key)
     kept = ~np.isnan(shown)
     assert kept.sum() >= 6
     found = numbers(run(codes(app)[key].snippet)["values"])
     assert found.shape == shown.shape
-    same(found[kept], shown[kept], 1e-3 if "pct" in address else 2e-5 if "flow" in key else PRECISION)
+    same(found[kept], shown[kept], 2e-5 if "flow" in key else precision)
 
 
-# The page, its address, the figure, what of the code's names its bars or points show, and how many traces come first or
-# last that are not of these.
-HEIGHTS: list[tuple[str, dict[str, Any], str, str, slice]] = [
-    ("heatmaps", {"sp": "0"}, "diagonal", "values", slice(-1)),  # the last is the mean
-    ("heatmaps", {"view": "inside", "b1": "3", "sb": "2"}, "inside_norms", "values", slice(None)),
-    ("heatmaps", {"view": "inside", "len": "8"}, "inside_turns", "[attention, feed_forward]", slice(None)),
-    ("attention", {"view": "flow", "fb": "1", "ft": "3"}, "flow_bars", "values", slice(None)),
+# The page, its address, its heatmaps, and its other figures with what of the code's names their bars or points show and how
+# many traces come first or last that are not of these.
+WHOLE = slice(None)
+HEIGHTS: list[tuple[str, dict[str, Any], list[str], dict[str, tuple[str, slice]]]] = [
+    # The last trace is the mean.
+    ("heatmaps", {"sp": "0", "sa": "0", "sb": "2"}, ["block_right"], {"diagonal": ("values", slice(-1))}),
+    (
+        "heatmaps",
+        {"view": "inside", "b1": "3", "sb": "2", "len": "8"},
+        [],
+        {"inside_norms": ("values", WHOLE), "inside_turns": ("[attention, feed_forward]", WHOLE)},
+    ),
+    (
+        "attention",
+        {"view": "flow", "ff": "all", "fb": "2", "ft": "3"},
+        ["flow_matrix"],
+        {"flow_bars": ("values", WHOLE)},
+    ),
     (
         "attention",
         {"view": "flow", "fl": "norms", "fh": "one", "h": "5", "fs": "1"},
-        "flow_bars",
-        "values",
-        slice(None),
+        [],
+        {"flow_bars": ("values", WHOLE)},
     ),
-    ("attention", {"view": "matrix", "qt": ["1", "3"], "l": "2", "h": "2"}, "received", "received", slice(None)),
-    ("attention", {"view": "mask", "mp": "3"}, "mask_vectors", "values", slice(None)),
-    ("model", {"view": "vectors", "l": "2", "n": "1"}, "vector", "values", slice(None)),
+    (
+        "attention",
+        {"view": "matrix", "qt": ["1", "3"], "l": "1", "h": "3", "len": "9"},
+        ["head_matrix"],
+        {"received": ("received", WHOLE)},
+    ),
+    ("attention", {"view": "mask", "mp": "3"}, [], {"mask_vectors": ("values", WHOLE)}),
+    ("model", {"view": "vectors", "l": "2", "n": "1"}, [], {"vector": ("values", WHOLE)}),
     (
         "model",
         {"view": "zero", "n": "1"},
-        "part_norms",
-        "list(values.values())[:-1]",
-        slice(None),
-    ),  # layer 0 is not drawn
-    ("model", {"view": "zero"}, "part_cosines", "values", slice(None)),
-    ("model", {"view": "inner", "fb": "2", "n": "1"}, "inner_distribution", "counts", slice(None)),
-    ("model", {"view": "inner", "fb": "2", "n": "1"}, "inner_strongest", "values", slice(None)),
-    ("attention", {"view": "scores", "l": "2", "h": "3", "sb": "2"}, "score_bars", "values", slice(-1, None)),
+        [],
+        # Layer 0 is not drawn.
+        {"part_norms": ("list(values.values())[:-1]", WHOLE), "part_cosines": ("values", WHOLE)},
+    ),
+    (
+        "model",
+        {"view": "inner", "fb": "2", "n": "1"},
+        [],
+        {"inner_distribution": ("counts", WHOLE), "inner_strongest": ("values", WHOLE)},
+    ),
+    ("attention", {"view": "scores", "l": "2", "h": "3", "sb": "2"}, [], {"score_bars": ("values", slice(-1, None))}),
 ]
 
 
-@pytest.mark.parametrize(("page", "address", "key", "values", "traces"), HEIGHTS)
-def test_lines_and_bars(
-    open_page: Open, run: Run, page: str, address: dict[str, Any], key: str, values: str, traces: slice
+@pytest.mark.parametrize(("page", "address", "matrices", "heights"), HEIGHTS)
+def test_matrices_with_lines_and_bars(
+    open_page: Open,
+    run: Run,
+    page: str,
+    address: dict[str, Any],
+    matrices: list[str],
+    heights: dict[str, tuple[str, slice]],
 ) -> None:
     """A figure may divide its values among traces in any order, so that all of them are compared by size."""
     app = open_page(page, s=SENTENCES, **address)
-    shown = np.concatenate(y(app, key)[traces])
-    found = numbers(eval(values, run(codes(app)[key].snippet))).ravel()
-    same(np.sort(found), np.sort(shown[~np.isnan(shown)]), 1e-5 * max(1, np.abs(found).max()))
+    for key in matrices:
+        same_matrix(app, run, key, PRECISION)
+    for key, (values, traces) in heights.items():
+        shown = np.concatenate(y(app, key)[traces])
+        found = numbers(eval(values, run(codes(app)[key].snippet))).ravel()
+        same(np.sort(found), np.sort(shown[~np.isnan(shown)]), 1e-5 * max(1, np.abs(found).max()))
 
 
 def test_the_parameters(open_page: Open, run: Run) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from components.training import runs
-from tests import tiny
-from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import codes, figure, numbers, points, same, same_points, y, z
-from tests.dashboard.conftest import Open, settled
-from tests.training_runs import write_run
+from tests.support import tiny
+from tests.support.pages import Open, at_rest
+from tests.support.snippets import Run
+from tests.support.training_runs import write_run
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def test_a_run(open_page: Open, run: Run) -> None:
 
 
 def test_the_plan_of_a_run_and_the_measured_grid(open_page: Open, run: Run) -> None:
-    app = settled(open_page("training", view="objective", src="demo:nli", obj="softmax"))
+    app = at_rest(open_page("training", view="objective", src="demo:nli", obj="softmax"))
     same(run(codes(app)["training_schedule"].snippet)["values"], y(app, "training_schedule")[0], 1e-9)
     values = run(codes(app)["ablation"].snippet)["values"]
     same(values, np.ravel(figure(app, "ablation")["data"][0]["z"]), 1e-4)
@@ -50,12 +50,12 @@ def test_the_plan_of_a_run_and_the_measured_grid(open_page: Open, run: Run) -> N
 def test_a_run_before_and_after(open_page: Open, run: Run, tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
     tuned = tiny.save_tiny(tmp_path / "tuned", seed=1)
     write_run(runs.runs_folder(), result=tuned, model=str(tiny_folder("bert")))
-    app = settled(open_page("training", view="after", part="layers"))
+    app = at_rest(open_page("training", view="after", part="layers"))
     change = run(codes(app)["after_layers"].snippet)["change"]
     same([1 - change.cka, 1 - change.cosine], y(app, "after_layers"))
-    app = settled(open_page("training", view="after", part="heads"))
+    app = at_rest(open_page("training", view="after", part="heads"))
     same(run(codes(app)["after_heads"].snippet)["values"], z(app, "after_heads"), 1e-3)
-    app = settled(open_page("training", view="after", part="sentences"))
+    app = at_rest(open_page("training", view="after", part="sentences"))
     shown = z(app, "after_matrix_now")
     kept = ~np.isnan(shown)
     same(run(codes(app)["after_matrix_now"].snippet)["values"][kept], shown[kept])
@@ -72,7 +72,7 @@ def test_measures_before_and_after(
 ) -> None:
     tuned = tiny.save_tiny(tmp_path / "tuned", seed=1)
     write_run(runs.runs_folder(), result=tuned, model=str(tiny_folder("bert")))
-    app = settled(open_page("training", view="after", part="measures", on=source))
+    app = at_rest(open_page("training", view="after", part="measures", on=source))
     values = run(codes(app)["after_measures"].snippet)["values"]
     assert len(values) == count
     factor = 1 if source == "scored" else 100

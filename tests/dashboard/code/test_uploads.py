@@ -17,9 +17,9 @@ from components.retrieval.search.relevance import Judgements
 from components.snippets import code
 from dashboard import caching
 from dashboard.corpora import current
-from tests.dashboard.code.conftest import Run
 from tests.dashboard.code.shown import codes, figure, numbers, same, y
-from tests.dashboard.conftest import Open, settled
+from tests.support.pages import Open, at_rest
+from tests.support.snippets import Run
 
 TWO = {
     "corpus.jsonl": '{"_id": "a", "title": "", "text": "A cat slept."}\n{"_id": "b", "title": "", "text": "Ships sailed."}\n'
@@ -59,7 +59,7 @@ def upload(app: AppTest, key: str, files: dict[str, str | bytes], *, many: bool 
         Path(name).write_bytes(content)
         sent.append((name, content, "text/plain"))
     app.file_uploader(key=key).set_value(sent if many else sent[0])
-    return settled(app.run())
+    return at_rest(app.run())
 
 
 def test_a_graded_collection(open_page: Open, run: Run) -> None:
@@ -95,7 +95,7 @@ def test_word_vectors(open_page: Open, run: Run, corpus: str) -> None:
     app.session_state["search_view"] = "results"
     app.session_state["query"] = "a cat and a dog"
     app.session_state["compare_with"] = "static"
-    app = settled(app.run())
+    app = at_rest(app.run())
     names = run(codes(app)["spread_1"].snippet)
     assert "“my vectors.txt”" in codes(app)["spread_1"].snippet.code
     shown = numbers(figure(app, "spread_1")["data"][1]["x"])
@@ -108,7 +108,7 @@ def test_saved_runs(open_page: Open, run: Run, corpus: str) -> None:
     pairs = pair_runs.pairs_of_corpus(uploaded)
     data = RunData("mine", len(pairs.documents), len(pairs.queries), pairs.content_hash)
     ours = SavedRun("Last year's", {"kind": "x"}, data, {}, {}, np.arange(1, len(pairs.queries) + 1))
-    app = settled(open_page("evaluate", corpus=corpus, view="compare", r=["bm25"]))
+    app = at_rest(open_page("evaluate", corpus=corpus, view="compare", r=["bm25"]))
     app.session_state["load_runs"] = True
     app = upload(app.run(), "run_files_0", {"last year.json": write_runs([ours])}, many=True)
     values = run(codes(app)["compare_curves"].snippet)["values"]
@@ -125,7 +125,7 @@ def test_rows_to_train_on(open_page: Open, run: Run, columns: str) -> None:
     if columns == "row,one,two,three":
         app.selectbox(key="column_0").set_value("one")
         app.selectbox(key="column_1").set_value("two")
-        app = settled(app.run())
+        app = at_rest(app.run())
         assert '"anchor": "one"' in codes(app)["training_lengths"].snippet.code
     values = run(codes(app)["training_lengths"].snippet)["values"]
     shown = sum(numbers(item["y"]).sum() for item in figure(app, "training_lengths")["data"] if item["type"] == "bar")
@@ -133,13 +133,13 @@ def test_rows_to_train_on(open_page: Open, run: Run, columns: str) -> None:
 
 
 def test_marks(open_page: Open, run: Run, corpus: str) -> None:
-    app = settled(open_page("search", corpus=corpus, q="a dog"))
+    app = at_rest(open_page("search", corpus=corpus, q="a dog"))
     uploaded = caching.corpora().find(corpus)
     assert uploaded is not None
     app.session_state["_judgements"] = {
         uploaded.content_hash: Judgements().mark("a dog", 3, True).mark("a dog", 0, False)
     }
-    app = settled(app.run())
+    app = at_rest(app.run())
     ((_, (five, ten)),) = run(codes(app)["precision"].snippet)["values"].items()
     assert (five, ten) == (0.2, 0.1)
     table = next(item.value for item in app.table if "P@5" in item.value)

@@ -16,7 +16,7 @@ from components.errors import InputError
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora import hub_datasets
 from dashboard import caching
-from tests.dashboard.conftest import texts
+from tests.support.pages import texts
 
 NAME = "somebody/news"
 CSV = "id,title,text\n1,Über,Ein Satz.\n2,Zwei,Noch ein Satz.\n"

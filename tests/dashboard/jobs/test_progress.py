@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from components.jobs import Cancelled, Job, Jobs, Lane, Queue
 from dashboard import caching
 from dashboard.jobs import progress
-from tests.dashboard.conftest import Open, texts
+from tests.support.pages import Open, texts
 
 
 def page() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,14 +18,19 @@ from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import warm_up
 from dashboard.jobs.embedding import EmbedRequest
-from tests.dashboard.conftest import Open
-from tests.dashboard.test_pages import backend
-from tests.dashboard.views.test_search import hits
+from tests.support.pages import Open, backend, hits
+
+COUNT = 120  # sentences
 
 
 @pytest.fixture
 def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexCache]:
-    """An empty cache, on a queue like the dashboard's own, with the warm-up allowed."""
+    """An empty cache, on a queue like the dashboard's own, with the warm-up allowed; the demo's first sentences are all."""
+    whole = current.demo()
+    columns = {name: values[:COUNT] for name, values in whole.columns.items()}
+    fewer = replace(whole, texts=whole.texts[:COUNT], columns=columns)
+    monkeypatch.setattr(current, "demo", lambda: fewer)
+    caching.pair_sets().clear()
     queue = Queue(caching.LANES)
     own = IndexCache(queue, tmp_path)
     monkeypatch.setattr(caching, "indexes", lambda: own)
@@ -33,6 +39,7 @@ def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexCa
     for job in queue.under_way():
         queue.cancel(job)
         assert job.finished.wait(60)
+    caching.pair_sets().clear()
 
 
 def ended(queue: Queue) -> None:
@@ -84,7 +91,7 @@ def test_it_pauses_while_another_lane_works_and_not_for_who_asks(indexes: IndexC
     exact = EmbedRequest(model, exact=True)
     job = indexes.request(model, pairs.queries, exact.query_options(exact.document_options()), "float32", person="Ann")
     assert job.finished.wait(60)
-    assert job.result.info.sentences == 630
+    assert job.result.info.sentences == COUNT
     assert not other.finished.is_set()
     passes = model.forward_passes
     time.sleep(0.3)

@@ -8,11 +8,12 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.errors import UserError
 from components.lessons.answers import Answers
 from components.lessons.lesson import Scene
 from dashboard import caching, ready_made, settings
 from dashboard.lessons import printed, steps
-from tests.dashboard.conftest import Open, setting, texts, traces, type_sentences
+from tests.support.pages import Open, setting, texts, traces, type_sentences
 
 LESSON = ready_made.lessons()["two-banks"]
 QUESTION = LESSON.steps[0].question
@@ -35,6 +36,7 @@ def has(app: AppTest, key: str) -> bool:
 
 
 def answered(app: AppTest, choice: int) -> AppTest:
+    """The page after the open question was answered."""
     app.radio(key="lesson_choice_two-banks_1").set_value(choice).run()
     return app.button(key="lesson_answer").click().run()
 
@@ -57,9 +59,11 @@ def bars(app: AppTest) -> list[int]:
     return [int(count) for count in re.findall(r"<b>(\d+)</b>", drawn[0])]
 
 
-def test_a_card_opens_the_lesson_at_its_first_step(open_page: Open) -> None:
+def test_a_card_for_each_lesson_opens_it_at_its_first_step(open_page: Open) -> None:
     app = open_page("lessons")
     assert not has(app, "lesson_next")
+    assert not app.warning
+    assert [key for key in ready_made.lessons() if not has(app, f"start_{key}")] == []
     app.button(key="start_two-banks").click().run()
     assert not app.exception
     assert setting(app, "lesson") == ("two-banks", 1)
@@ -74,7 +78,10 @@ def test_the_answer_is_shown_only_after_a_prediction(open_page: Open) -> None:
     assert QUESTION.answer not in texts(app)
     assert not app.get("plotly_chart")
     assert app.button(key="lesson_answer").disabled
-    answered(app, 0)
+    app.radio(key="lesson_choice_two-banks_1").set_value(0).run()
+    assert not app.button(key="lesson_answer").disabled
+    assert QUESTION.answer not in texts(app)
+    app.button(key="lesson_answer").click().run()
     assert QUESTION.answer in texts(app)
     assert "The right answer: bank (gave) and bank (raised)." in texts(app)
     assert [item.value for item in app.title] == ["How does a word's vector change?"]  # the page of the answer
@@ -82,10 +89,19 @@ def test_the_answer_is_shown_only_after_a_prediction(open_page: Open) -> None:
     assert bars(app) == [1, 0, 0, 0]
 
 
-def test_an_answer_can_be_changed_and_counts_once(open_page: Open) -> None:
+def test_an_answer_stays_until_it_is_changed_and_counts_once(open_page: Open, counted: Answers) -> None:
     app = answered(open_page("lessons", lesson="two-banks"), 0)
+    app.button(key="lesson_next").click().run()
+    app.button(key="lesson_back").click().run()
+    assert [item.value for item in app.title] == [ANSWERS_PAGE]
+    assert QUESTION.answer in texts(app)
+    assert bars(app) == [1, 0, 0, 0]
+    assert "You are on another page" not in texts(app)
     app.button(key="lesson_change").click().run()
     assert QUESTION.answer not in texts(app)
+    assert [item.value for item in app.title] == [QUESTIONS_PAGE]  # an open question stands beside its own scene
+    assert app.radio(key="lesson_choice_two-banks_1").value is None
+    assert counted.counts(("two-banks", 1, ""), 4) == (0, 0, 0, 0)
     answered(app, 1)
     assert "**Right.**" in texts(app)
     assert bars(app) == [0, 1, 0, 0]
@@ -147,11 +163,13 @@ def test_an_answer_before_the_mark_is_known_counts_once(open_page: Open, session
     assert bars(app) == [0, 1, 0, 0]
 
 
-@pytest.mark.parametrize(
-    "mark", [None, "", "ann", MARK.upper(), MARK + "\n", MARK.replace("-", ""), [MARK], 7, {"mark": MARK}]
-)
-def test_what_is_no_mark_is_ignored(open_page: Open, counted: Answers, mark: object) -> None:
-    app = answered(marked(open_page("lessons", lesson="two-banks"), mark), 0)
+def test_what_is_no_mark_is_ignored(open_page: Open, counted: Answers) -> None:
+    app = open_page("lessons", lesson="two-banks")
+    for mark in (None, "", "ann", MARK.upper(), MARK + "\n", MARK.replace("-", ""), [MARK], 7, {"mark": MARK}):
+        marked(app, mark)
+        assert not app.exception, mark
+        assert "_visitor" not in app.session_state, mark
+    answered(app, 0)
     assert not app.exception
     assert counted.of_person(("two-banks", 1, ""), "test session id") == 0
     assert "_visitor" not in app.session_state
@@ -183,24 +201,6 @@ def test_the_link_of_somebody_who_had_answered_shows_the_questions_scene(
     other = marked(reloaded(open_page, app, "layers"), OTHER_MARK)
     assert [item.value for item in other.title] == [QUESTIONS_PAGE]
     assert other.radio(key="lesson_choice_two-banks_1").value is None
-
-
-def test_back_to_an_answered_step_shows_its_answer(open_page: Open) -> None:
-    app = answered(open_page("lessons", lesson="two-banks"), 0)
-    app.button(key="lesson_next").click().run()
-    app.button(key="lesson_back").click().run()
-    assert [item.value for item in app.title] == [ANSWERS_PAGE]
-    assert QUESTION.answer in texts(app)
-    assert bars(app) == [1, 0, 0, 0]
-    assert "You are on another page" not in texts(app)
-
-
-def test_an_open_question_stands_beside_its_own_scene(open_page: Open, counted: Answers) -> None:
-    app = answered(open_page("lessons", lesson="two-banks"), 0)
-    app.button(key="lesson_change").click().run()
-    assert [item.value for item in app.title] == [QUESTIONS_PAGE]
-    assert app.radio(key="lesson_choice_two-banks_1").value is None
-    assert counted.counts(("two-banks", 1, ""), 4) == (0, 0, 0, 0)
 
 
 def test_next_and_back_set_what_the_page_shows(open_page: Open) -> None:
@@ -330,11 +330,16 @@ def test_the_address_of_a_step_restores_it_in_a_new_session(open_page: Open) -> 
     assert {key: again.query_params[key] for key in again.query_params} == address
 
 
-@pytest.mark.parametrize("value", ["no-such-lesson", "two-banks.0", "two-banks.99", "two-banks.x", "../two-banks"])
-def test_an_unknown_lesson_is_refused_with_a_notice(open_page: Open, value: str) -> None:
-    app = open_page("layers", lesson=value)
-    assert "was ignored" in app.warning[0].value
-    assert not has(app, "lesson_next")
+def test_an_unknown_lesson_is_refused_with_a_notice(open_page: Open) -> None:
+    (lesson,) = (setting for setting in settings.SETTINGS if setting.short == "lesson")
+    unknown = ("no-such-lesson", "two-banks.0", "two-banks.99", "two-banks.x", "../two-banks")
+    for value in unknown:
+        with pytest.raises((ValueError, UserError)):
+            lesson.parse([value])
+    for value in unknown[:2]:
+        app = open_page("layers", lesson=value)
+        assert "was ignored" in app.warning[0].value
+        assert not has(app, "lesson_next")
 
 
 def test_a_class_code_has_no_other_characters(open_page: Open) -> None:
@@ -367,11 +372,8 @@ def test_the_handout_links_to_every_step() -> None:
     assert page.count("data:image/png;base64,") == sum(len(step.scenes) for step in LESSON.steps)
 
 
-def test_home_and_the_page_of_lessons_offer_them(open_page: Open) -> None:
-    home, lessons = open_page("home"), open_page("lessons")
-    assert has(home, "start_tokens")
-    assert [key for key in ready_made.lessons() if not has(lessons, f"start_{key}")] == []
-    assert not lessons.warning
+def test_home_offers_them(open_page: Open) -> None:
+    assert has(open_page("home"), "start_tokens")
 
 
 def test_the_page_of_lessons_opens_beside_an_open_lesson(open_page: Open) -> None:

@@ -14,14 +14,19 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.sharing import report
 from dashboard.views.attention import single_heads
-from tests.dashboard.conftest import Open, chips, figures, setting, settled, whole_figures
-from tests.static_models import save_model2vec
+from tests.dashboard.page_states import small_corpus
+from tests.support.pages import Open, at_rest, chips, figures, setting, whole_figures
+from tests.support.static_models import save_model2vec
+
+PANEL = {"session_panel_0": True}  # it is open
 
 
 def collected(app: AppTest) -> report.Report:
-    """What the page's panel has collected once it was opened."""
-    app.session_state["session_panel_0"] = True
-    app = settled(app.run())
+    """What the page's panel has collected, which is opened if it is not yet."""
+    if not setting(app, "session_panel_0"):
+        app.session_state["session_panel_0"] = True
+        app.run()
+    app = at_rest(app)
     found = setting(app, "_report")
     assert found is not None
     return found  # type: ignore[no-any-return]
@@ -43,7 +48,7 @@ def values(spec: Any) -> list[str]:
     ],
 )
 def test_it_has_the_figures_that_the_page_shows(open_page: Open, page: str, address: dict[str, str]) -> None:
-    app = open_page(page, **address)
+    app = open_page(page, session=PANEL, **address)
     found = collected(app)
     drawn = [json.loads(part.figure.to_json()) for part, _ in found.parts.values() if part.figure is not None]
     shown = whole_figures(app)
@@ -59,30 +64,32 @@ def test_it_has_the_figures_that_the_page_shows(open_page: Open, page: str, addr
 
 
 def test_it_names_the_block_and_head_that_nobody_has_chosen(open_page: Open) -> None:
-    facts = collected(open_page("attention", view="matrix")).facts
+    facts = collected(open_page("attention", session=PANEL, view="matrix")).facts
     assert {"Block: 0", "Head: 2"} <= set(facts)
-    chosen = collected(open_page("attention", view="matrix", l="3", h="1")).facts
+    chosen = collected(open_page("attention", session=PANEL, view="matrix", l="3", h="1")).facts
     assert {"Block: 3", "Head: 1"} <= set(chosen)
     assert "Block: 0" not in chosen
 
 
 def test_sentences_are_named_as_on_the_page(open_page: Open) -> None:
     sentences = ["A bank.", "The river."]
-    assert {"Sentence B: none: A alone"} <= set(collected(open_page("attention", s=sentences, view="matrix")).facts)
-    chosen = collected(open_page("attention", s=sentences, view="matrix", sa="1", sb="1")).facts
+    assert {"Sentence B: none: A alone"} <= set(
+        collected(open_page("attention", session=PANEL, s=sentences, view="matrix")).facts
+    )
+    chosen = collected(open_page("attention", session=PANEL, s=sentences, view="matrix", sa="1", sb="1")).facts
     assert {"Sentence A: 2  The river.", "Sentence B: 1  A bank."} <= set(chosen)
-    assert {"Sentence: 1  A bank."} <= set(collected(open_page("model", s=sentences, view="zero")).facts)
+    assert {"Sentence: 1  A bank."} <= set(collected(open_page("model", session=PANEL, s=sentences, view="zero")).facts)
 
 
 def test_a_page_that_cannot_show_the_model_says_so_in_it(open_page: Open, tmp_path: Path) -> None:
-    found = collected(open_page("attention", m=str(save_model2vec(tmp_path / "static"))))
+    found = collected(open_page("attention", session=PANEL, m=str(save_model2vec(tmp_path / "static"))))
     assert found.title == "Attention: another model is needed"
     ((part, _),) = found.parts.values()
     assert "has no blocks" in part.message
 
 
 def test_it_names_the_model_the_sentences_and_the_settings(open_page: Open) -> None:
-    app = open_page("layers", view="sentences", pool="max", s=["A <b>bank</b>.", "The river."])
+    app = open_page("layers", session=PANEL, view="sentences", pool="max", s=["A <b>bank</b>.", "The river."])
     found = collected(app)
     assert found.title == app.title[0].value
     assert {"Model: all-MiniLM-L6-v2", "Sentence 1: A <b>bank</b>.", "Pooling: Maximum in each dimension"} <= set(
@@ -134,7 +141,7 @@ def test_nothing_is_kept_while_the_panel_is_closed(open_page: Open) -> None:
 
 @pytest.mark.parametrize("page", ["tokens", "pairs"])
 def test_rows_of_tokens_are_in_it(open_page: Open, page: str) -> None:
-    app = settled(open_page(page, **({"s": ["A dog <b>ran</b>."]} if page == "tokens" else {})))
+    app = open_page(page, session=PANEL, **({"s": ["A dog <b>ran</b>."]} if page == "tokens" else {}))
     body = report.to_bytes(collected(app)).decode().split("<body>")[1]
     shown = [chip["piece"] for row in chips(app)["rows"] for word in row["words"] for chip in word["tokens"]]
     found = re.findall(r'<span class="chip[^>]*>([^<]*)<', body)
@@ -144,7 +151,7 @@ def test_rows_of_tokens_are_in_it(open_page: Open, page: str) -> None:
 
 @pytest.mark.parametrize("view", ["head", "model", "neuron"])
 def test_the_views_of_bertviz_are_in_it_on_white(open_page: Open, view: str) -> None:
-    app = settled(open_page("attention", view=view, s=["A dog ran."]))
+    app = open_page("attention", session=PANEL, view=view, s=["A dog ran."])
     found = collected(app).parts["bertviz"][0]
     assert found.frame is not None
     assert f'<body class="{view}">' in found.frame.document
@@ -153,7 +160,7 @@ def test_the_views_of_bertviz_are_in_it_on_white(open_page: Open, view: str) -> 
 
 def test_a_view_of_bertviz_that_is_too_large_is_a_matrix(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(single_heads, "MOST_IN_REPORT", 1_000)
-    app = settled(open_page("attention", view="head", l="1", h="2", s=["A dog ran."]))
+    app = open_page("attention", session=PANEL, view="head", l="1", h="2", s=["A dog ran."])
     found = collected(app).parts["bertviz"][0]
     assert found.frame is None
     assert "left out of the report" in found.message
@@ -162,7 +169,7 @@ def test_a_view_of_bertviz_that_is_too_large_is_a_matrix(open_page: Open, monkey
 
 
 def test_texts_that_a_failed_search_marks_are_in_it(open_page: Open) -> None:
-    app = settled(open_page("why", view="debugger"))
+    app = open_page("why", session=PANEL, view="debugger", corpus=small_corpus(), dq="storm at sea", dr="17")
     body = report.to_bytes(collected(app)).decode().split("<body>")[1]
     assert body.count('<div class="bi-case">') == 1
     assert body.count("<h6>") == 3  # the query, the right text and its rival
@@ -223,11 +230,11 @@ def test_tables_stand_below_the_titles_of_the_page_and_no_title_stands_alone() -
 
 
 def test_the_hits_of_a_search_have_their_title(open_page: Open) -> None:
-    app = settled(open_page("search", q="volcano"))
+    app = open_page("search", session=PANEL, q="volcano", corpus=small_corpus())
     body = report.to_bytes(collected(app)).decode().split("<body>")[1]
     assert re.search(r'<h2 class="part">Hits: [^<]+</h2>', body)
 
 
 def test_a_comparison_has_the_name_that_the_page_gives_it(open_page: Open) -> None:
-    app = settled(open_page("search", q="volcano", vs="bm25"))
+    app = open_page("search", session=PANEL, q="volcano", vs="bm25", corpus=small_corpus())
     assert "Comparison: BM25" in collected(app).facts

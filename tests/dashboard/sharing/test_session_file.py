@@ -12,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 from components import VERSION
 from components.errors import InputError
 from dashboard.sharing import session_file
-from tests.dashboard.conftest import Open, setting, settled, texts
 from tests.dashboard.page_states import STATES, settings_of, shown
-from tests.dashboard.test_pages import BANK, backend
+from tests.support.pages import BANK, Open, at_rest, backend, setting, texts
 
+PANEL = {"session_panel_0": True}  # it is open
 FIRST_VIEWS = list({case.partition(" ")[0]: case for case in reversed(STATES)}.values())  # one case of each page
 
 
@@ -39,8 +39,9 @@ def content(**changes: Any) -> bytes:
 
 def opened(app: AppTest, file: bytes, page: str | None = "tokens", name: str = "session.json") -> AppTest:
     """The page of a file after it was chosen in the panel; None where it is refused."""
-    app.session_state["session_panel_0"] = True
-    app.run()
+    if not setting(app, "session_panel_0"):
+        app.session_state["session_panel_0"] = True
+        app.run()
     app.file_uploader(key="session_file_0").upload(name, file, "application/json").run()
     # AppTest does not follow to the page of the file: its next run would be one of the page before.
     return app if page is None else app.switch_page(f"views/{page}/page.py").run()
@@ -51,11 +52,8 @@ def test_a_session_comes_back_on_every_page(open_page: Open, case: str, tiny_fol
     page, values = case.partition(" ")[0], settings_of(case, str(tiny_folder("bert").resolve()))
     if page == "training":
         values["training_view"] = "data"  # the others show a run
-    before = open_page()
-    for name, value in values.items():
-        before.session_state[name] = value
-    before = settled(before.switch_page(f"views/{page}/page.py").run())
-    after = settled(opened(open_page("about"), saved(before, page), page))
+    before = at_rest(open_page(page, session=values))
+    after = at_rest(opened(open_page("about", session=PANEL), saved(before, page), page))
     assert not after.exception
     for name, value in values.items():
         assert setting(after, name) == value
@@ -110,7 +108,10 @@ def test_what_is_no_session_is_refused(file: bytes, said: str) -> None:
 
 def test_a_bad_file_leaves_the_session_as_it_is(open_page: Open) -> None:
     app = opened(
-        open_page("tokens", s=["Mine."], view="tensors"), b"<script>alert(1)</script>", None, "<img src=x>.json"
+        open_page("tokens", session=PANEL, s=["Mine."], view="tensors"),
+        b"<script>alert(1)</script>",
+        None,
+        "<img src=x>.json",
     )
     assert "not JSON" in texts(app)
     assert not app.exception
@@ -129,7 +130,7 @@ def test_bad_values_are_replaced_by_defaults_and_said(open_page: Open) -> None:
         "max_length": ["12", "13"],
         "no <b>such</b>": ["x"],
     }
-    app = opened(open_page("about"), content(settings=values))
+    app = opened(open_page("about", session=PANEL), content(settings=values))
     assert not app.exception
     assert setting(app, "sentences") == tuple(values["sentences"])
     assert setting(app, "tokens_view") == "tensors"
@@ -147,8 +148,7 @@ def test_bad_values_are_replaced_by_defaults_and_said(open_page: Open) -> None:
 
 
 def test_the_file_replaces_settings_of_all_pages_and_own_sentences_can_be_brought_back(open_page: Open) -> None:
-    app = open_page("tokens", s=["Mine."], len="9")
-    app.session_state["query"] = "another page's"
+    app = open_page("tokens", session={**PANEL, "query": "another page's"}, s=["Mine."], len="9")
     app = opened(app, content())
     assert setting(app, "sentences") == ("A cat.",)
     assert setting(app, "query") is None
@@ -159,9 +159,8 @@ def test_the_file_replaces_settings_of_all_pages_and_own_sentences_can_be_brough
 
 
 def test_a_file_names_each_of_several_models(open_page: Open) -> None:
-    app = open_page("about")
-    app.session_state["compared_models"] = ("distilbert/distilbert-base-uncased", "embedded")
-    found = json.loads(saved(app.run(), "model"))
+    app = open_page("about", session={"compared_models": ("distilbert/distilbert-base-uncased", "embedded")})
+    found = json.loads(saved(app, "model"))
     assert found["settings"]["compared_models"] == ["distilbert/distilbert-base-uncased", "embedded"]
     assert [found["models"][f"compared_models {number}"]["key"] for number in (1, 2)] == [
         "distilbert/distilbert-base-uncased",
@@ -175,7 +174,10 @@ def test_another_revision_and_other_versions_are_told_of(open_page: Open) -> Non
         "model2": 3,
         "cross_encoder": {"key": []},
     }
-    app = opened(open_page("about"), content(models=models, versions={"torch": "1.0<b>", "numpy": 3, "other": "1"}))
+    app = opened(
+        open_page("about", session=PANEL),
+        content(models=models, versions={"torch": "1.0<b>", "numpy": 3, "other": "1"}),
+    )
     said = texts(app)
     assert "**all-MiniLM-L6-v2** is not the same here" in said
     assert "numbers can differ in their last digits" in said
@@ -187,14 +189,16 @@ def test_another_revision_and_other_versions_are_told_of(open_page: Open) -> Non
     app.button(key="reset").click().run()
     assert "is not the same here" not in texts(app)
     same = {"model": {"key": "embedded", "revision": backend().revision}}
-    assert "is not the same" not in texts(opened(open_page("about"), content(models=same)))
+    assert "is not the same" not in texts(opened(open_page("about", session=PANEL), content(models=same)))
 
 
 def test_a_model_that_is_not_here_is_told_of(open_page: Open) -> None:
-    app = opened(open_page("about"), content(settings={"model": ["run:mnrl-20200101-000000-ab12"]}))
+    app = opened(open_page("about", session=PANEL), content(settings={"model": ["run:mnrl-20200101-000000-ab12"]}))
     assert setting(app, "model") is None
     assert "The model was ignored: There is no trained model" in texts(app).replace("\\", "")
-    app = settled(opened(open_page("about"), content(settings={"model": ["google-bert/bert-base-uncased"]})))
+    app = at_rest(
+        opened(open_page("about", session=PANEL), content(settings={"model": ["google-bert/bert-base-uncased"]}))
+    )
     assert not app.exception
     assert "This model could not be loaded" in [item.value for item in app.subheader]
     assert any(button.label == "Continue with the included model" for button in app.button)
@@ -203,23 +207,22 @@ def test_a_model_that_is_not_here_is_told_of(open_page: Open) -> None:
 def test_a_corpus_that_is_not_here_is_named(open_page: Open) -> None:
     settings = {"corpus": ["0123456789abcdef" * 2], "search_view": ["corpus"]}
     file = content(page="search", settings=settings, corpus={"name": "my <b>file</b>.csv", "sentences": 3})
-    app = opened(open_page("about"), file, "search")
+    app = opened(open_page("about", session=PANEL), file, "search")
     assert setting(app, "corpus") == ""
     assert "which this server does not have" in texts(app)
     assert "<b>" not in texts(app)
 
 
 def test_what_one_person_opens_is_not_shown_to_another(open_page: Open) -> None:
-    first = opened(open_page("tokens"), content(settings={"sentences": ["My secret sentence."]}), name="secret.json")
+    first = opened(
+        open_page("tokens", session=PANEL), content(settings={"sentences": ["My secret sentence."]}), name="secret.json"
+    )
     assert "secret" in str(shown(first))
-    second = open_page("tokens")
-    second.session_state["session_panel_0"] = True
-    assert "secret" not in str(shown(second.run()))
+    assert "secret" not in str(shown(open_page("tokens", session=PANEL)))
 
 
 def test_where_uploads_are_forbidden_no_session_is_opened(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BERT_INTERNALS_UPLOADS", "0")
-    app = open_page("tokens")
-    app.session_state["session_panel_0"] = True
-    assert app.run().file_uploader(key="session_file_0").disabled
+    app = open_page("tokens", session=PANEL)
+    assert app.file_uploader(key="session_file_0").disabled
     assert "takes no files" in texts(app)

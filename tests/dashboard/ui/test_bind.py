@@ -10,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import access, settings, state
 from dashboard.ui import controls
-from tests.dashboard.conftest import Open, texts
+from tests.dashboard.page_states import small_corpus
+from tests.support.pages import Open, texts
 
 
 def forge(widget: Any, *values: str, text: str | None = None) -> None:
@@ -59,7 +60,7 @@ def test_numbers_that_a_multiselect_does_not_offer_change_nothing(open_page: Ope
 
 def test_an_empty_choice_of_corpus_offers_no_path(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(access.FREE_MODELS.variable, "0")
-    app = open_page("search", view="corpus")
+    app = open_page("search", view="corpus", corpus=small_corpus())
     forge(app.segmented_control(key="corpus_way"))
     app.run()
     assert not app.exception

@@ -15,8 +15,8 @@ from dashboard.ui import browser, controls, word_choice
 from dashboard.views.attention import summaries
 from dashboard.views.attention.head_tiles import head_tiles
 from dashboard.views.search.hit_list import Hit, hit_list
-from tests.dashboard.conftest import Open
-from tests.dashboard.test_pages import BANK, backend
+from tests.dashboard.page_states import small_corpus
+from tests.support.pages import BANK, Open, backend
 
 JUNK: list[Any] = [
     None,
@@ -121,21 +121,16 @@ def test_negative_positions_are_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("page", "address", "values"),
+    ("page", "values"),
     [
-        ("attention", {"view": "matrix"}, {"block": -1, "head": -1}),
-        ("attention", {"view": "glance"}, {"block": -1, "head": -1}),
-        ("attention", {"view": "mask"}, {"masked": -1}),
-        ("search", {}, {"why": -1}),
+        ("attention", {"attention_view": "matrix", "block": -1, "head": -1}),
+        ("attention", {"attention_view": "glance", "block": -1, "head": -1}),
+        ("attention", {"attention_view": "mask", "masked": -1}),
+        ("search", {"why": -1}),
     ],
 )
-def test_negative_numbers_of_a_session_are_not_used(
-    open_page: Open, page: str, address: dict[str, str], values: dict[str, int]
-) -> None:
-    app = open_page(page, **address)
-    for name, value in values.items():
-        app.session_state[name] = value
-    app.run()
+def test_negative_numbers_of_a_session_are_not_used(open_page: Open, page: str, values: dict[str, Any]) -> None:
+    app = open_page(page, session={"corpus": small_corpus(), **values})
     assert not app.exception
     assert not app.error
     assert not any("number -1" in item.value for item in app.subheader)

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.sharing import figure_files
-from tests.dashboard.conftest import plain_table
+from tests.support.pages import plain_table
 
 HOSTILE = "<img src=x onerror=alert(1)> **bold** [a](http://evil.example) :red[x] `c` $x$"
 

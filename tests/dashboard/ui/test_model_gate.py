@@ -14,7 +14,13 @@ from components.jobs import Cancelled
 from components.model.backend import Backend
 from dashboard import caching
 from dashboard.jobs import progress
-from tests.dashboard.conftest import Open, figures, texts
+from tests.support.pages import Open, figures, texts
+
+
+def forget(*folders: str) -> None:
+    """Let the models of these folders be loaded again."""
+    jobs = caching.models().jobs
+    jobs.drop(job for job in jobs.finished() if job.key in folders)
 
 
 def test_loading_can_be_stopped_and_started_again(
@@ -23,7 +29,7 @@ def test_loading_can_be_stopped_and_started_again(
     folder, lines, load = str(tiny_folder("bert")), [], Backend.load
     line = progress.line
     monkeypatch.setattr(caching, "person", lambda: "Ann")
-    caching.models().jobs.drop(caching.models().jobs.finished())
+    forget(folder)
 
     def held(spec: Any, store: Any, progress: Callable[[int, int], None], is_cancelled: Callable[[], bool]) -> Backend:
         if spec.key != folder:
@@ -57,15 +63,15 @@ def test_loading_can_be_stopped_and_started_again(
 def test_a_page_waits_for_two_models_in_one_run(
     open_page: Open, monkeypatch: pytest.MonkeyPatch, tiny_folder: Callable[[str], Path]
 ) -> None:
-    load = Backend.load
-    caching.models().jobs.drop(caching.models().jobs.finished())
+    load, folders = Backend.load, [str(tiny_folder(name)) for name in ("bert", "distilbert")]
+    forget(*folders)
 
     def slow(spec: Any, store: Any, **arguments: Any) -> Backend:
         time.sleep(0.3)  # longer than a page waits before it shows the progress
         return load(spec, store, **arguments)
 
     monkeypatch.setattr(Backend, "load", slow)
-    app = open_page("layers", m=str(tiny_folder("bert")), m2=str(tiny_folder("distilbert")))
+    app = open_page("layers", m=folders[0], m2=folders[1])
     assert not app.exception
     assert "Something went wrong" not in texts(app)
     assert len(figures(app)) == 2

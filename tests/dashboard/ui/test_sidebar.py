@@ -10,7 +10,8 @@ import pytest
 from components.model.catalog import CATALOG, GROUPS, catalog_spec
 from dashboard.ui import sidebar
 from dashboard.ui.wording import model_in_words
-from tests.dashboard.conftest import Open
+from tests.dashboard.page_states import small_corpus
+from tests.support.pages import Open
 
 
 def plain(text: str) -> str:
@@ -29,7 +30,7 @@ def test_what_a_model_is_in_words() -> None:
 
 
 def test_the_list_is_grouped_and_says_kind_size_and_licence(open_page: Open) -> None:
-    app = open_page("search")
+    app = open_page("search", corpus=small_corpus())
     labels = [plain(label) for label in app.selectbox(key="w_model").options]
     assert labels[:2] == [
         "all-MiniLM-L6-v2 · sentence encoder · 23 M · Apache-2.0 · included",

@@ -10,8 +10,8 @@ import pytest
 from components.model.backend import Backend
 from components.retrieval.search.rerank import late_interaction_scores
 from dashboard.ui import token_matches
-from tests.components.model.embedding.test_sparse_and_multi_vectors import save_pylate
-from tests.tiny import save_tiny
+from tests.support.saved_models import save_pylate
+from tests.support.tiny import save_tiny
 
 
 @pytest.mark.parametrize("layer", [1, None])

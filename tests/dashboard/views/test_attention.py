@@ -12,11 +12,12 @@ import pytest
 from components.analysis.attention import flow as attention_flow
 from components.analysis.attention.weights import merge_words
 from components.arrays import cosine
-from dashboard import ready_made
+from dashboard import caching, ready_made
 from dashboard.views.attention import single_heads
-from tests.dashboard.conftest import Open, figures, texts
-from tests.dashboard.test_pages import BANK, backend
-from tests.tiny import save_tiny_masked_lm
+from tests.support.closeness import assert_close
+from tests.support.pages import BANK, Open, backend, figures, texts
+from tests.support.saved_models import twelve_by_twelve
+from tests.support.tiny import save_tiny_masked_lm
 
 PAIR = ready_made.ready_made_sets()["pair"].sentences
 
@@ -30,6 +31,14 @@ def iframe(app: Any) -> str:
     return str(app.get("iframe")[0].proto.srcdoc)
 
 
+def sent(app: Any) -> dict[str, Any]:
+    """What a bertviz view was told, besides the weights."""
+    page = iframe(app)
+    start = page.index('id="page">') + len('id="page">')
+    facts: dict[str, Any] = json.loads(page[start : page.index("</script>", start)])
+    return facts
+
+
 def tiles(app: Any) -> tuple[dict[str, Any], np.ndarray]:
     """Layout and cells of the page's canvas component, decoded as its script does."""
     element = next(item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_heads")
@@ -40,19 +49,31 @@ def tiles(app: Any) -> tuple[dict[str, Any], np.ndarray]:
     return layout, cells.reshape(layout["blocks"], layout["heads"], layout["size"], layout["size"])
 
 
-def test_it_opens_with_the_head_view(open_page: Open) -> None:
+def test_it_opens_with_the_head_view_of_the_head_with_the_clearest_pattern(open_page: Open) -> None:
     app = open_page("attention")
     assert not app.error
     page = iframe(app)
     assert len(page) < 8 * 2**20
     assert "Attention is not explanation" in texts(app)
+    # Every token of the text attends to the one before: the mean of the weights left of the diagonal is the largest.
+    before = np.diagonal(attentions()[:, :, 1:-1], axis1=2, axis2=3).mean(axis=2)
+    assert np.unravel_index(before.argmax(), before.shape) == (0, 2)
+    assert (sent(app)["block"], sent(app)["head"]) == (0, 2)
+    assert f"gives {100 * before.max():.0f} % of its attention to the token before" in texts(app)
+    assert "l" not in app.query_params
+    assert "h" not in app.query_params
 
 
 @pytest.mark.parametrize("view", ["head", "model", "neuron"])
-def test_bertviz_views_are_drawn_without_an_address_of_another_host(open_page: Open, view: str) -> None:
+def test_bertviz_views_are_drawn_without_an_address_of_another_host_and_markup_cannot_leave_them(
+    open_page: Open, view: str
+) -> None:
     page = iframe(open_page("attention", view=view))
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
+    nasty = iframe(open_page("attention", s=["</script><img src=x onerror=alert(1)> <!-- x"], view=view))
+    for sign in ("<img", "</script", "<!--"):
+        assert nasty.count(sign) == page.count(sign)
 
 
 def test_a_pair_starts_with_both_texts(open_page: Open) -> None:
@@ -63,7 +84,7 @@ def test_a_pair_starts_with_both_texts(open_page: Open) -> None:
     app.segmented_control(key="w_texts_filter").set_value("ab").run()
     heat = figures(app)[0]["data"][0]
     first_of_b = next(token.position for token in tokens if token.in_pair)
-    np.testing.assert_allclose(heat["z"], attentions(*PAIR)[0, 0, :first_of_b, first_of_b:], atol=1e-6)
+    assert_close(heat["z"], attentions(*PAIR)[0, 0, :first_of_b, first_of_b:])
 
 
 def test_the_matrix_is_transformers_attention(open_page: Open) -> None:
@@ -79,26 +100,26 @@ def test_heads_combined_words_merged_special_tokens_hidden(open_page: Open) -> N
     text = "An unputdownable book"
     app = open_page("attention", view="matrix", s=[text], agg="mean", bs=["1", "2"], hs=["0", "5"], l="0", h="0")
     expected = attentions(text)[1:3][:, [0, 5]].mean(axis=(0, 1))
-    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, atol=1e-6)
+    assert_close(figures(app)[0]["data"][0]["z"], expected)
     app.segmented_control(key="w_combination").set_value("max").run()
     expected = attentions(text)[1:3][:, [0, 5]].max(axis=(0, 1))
-    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, atol=1e-6)
+    assert_close(figures(app)[0]["data"][0]["z"], expected)
     app.segmented_control(key="w_combination").set_value("one").run()
     app.toggle(key="w_merge_words").set_value(True).run()
     sentence = backend().tokenize([text])[0]
     merged = merge_words(attentions(text)[0, 0], sentence).matrix
-    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], merged, atol=1e-6)
+    assert_close(figures(app)[0]["data"][0]["z"], merged)
     app.segmented_control(key="w_special_tokens").set_value("renormalised").run()
     kept = merged[1:-1, 1:-1]
-    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], kept / kept.sum(axis=1, keepdims=True), atol=1e-6)
+    assert_close(figures(app)[0]["data"][0]["z"], kept / kept.sum(axis=1, keepdims=True))
     app.segmented_control(key="w_special_tokens").set_value("hidden").run()
-    np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], kept, atol=1e-6)
+    assert_close(figures(app)[0]["data"][0]["z"], kept)
     assert "Rows sum to 0." in texts(app)
 
 
 def test_chosen_queries_are_summed(open_page: Open) -> None:
     app = open_page("attention", view="matrix", qt=["5", "7"], l="0", h="0")
-    np.testing.assert_allclose(figures(app)[1]["data"][0]["y"], attentions()[0, 0, [5, 7]].sum(axis=0), atol=1e-6)
+    assert_close(figures(app)[1]["data"][0]["y"], attentions()[0, 0, [5, 7]].sum(axis=0))
 
 
 def test_all_heads_travel_as_bytes(open_page: Open) -> None:
@@ -216,7 +237,7 @@ def test_chosen_queries_hold_when_rows_are_hidden_and_not_for_another_text(open_
     app = open_page("attention", view="matrix", qt="5", l="0", h="0")
     assert app.multiselect(key="w_queries").value == [5]
     app.segmented_control(key="w_special_tokens").set_value("hidden").run()
-    np.testing.assert_allclose(figures(app)[1]["data"][0]["y"], attentions()[0, 0, 5, 1:-1], atol=1e-6)
+    assert_close(figures(app)[1]["data"][0]["y"], attentions()[0, 0, 5, 1:-1])
     app.selectbox(key="w_sentence_a").set_value(1).run()
     assert app.multiselect(key="w_queries").value == []
 
@@ -248,8 +269,6 @@ def test_what_a_link_asks_for_in_vain_is_said_and_forgotten(open_page: Open) -> 
 
 
 def test_every_head_of_a_large_model_fits_at_512_tokens(open_page: Open, tmp_path: Path) -> None:
-    from tests.benchmarks.test_attention_speed import twelve_by_twelve
-
     folder = str(twelve_by_twelve(tmp_path / "wide"))
     app = open_page("attention", m=folder, s=["cat dog " * 300], view="glance")
     assert not app.error
@@ -308,9 +327,7 @@ def test_a_masked_token_is_predicted(open_page: Open, tmp_path: Path) -> None:
     app = open_page("attention", m=folder, s=["the cat sat"], view="mask", mp="2", l="0", h="0")
     assert not app.error
     table = app.dataframe[0].value
-    from components.model.backend import Backend
-
-    model = Backend.load(folder)
+    model = caching.models().find(folder)
     masked = model.trace(["the [MASK] sat"], mask_logits=True)
     probabilities = torch.softmax(torch.tensor(masked.mask_logits.logits[0], dtype=torch.float64), dim=0)
     best = torch.topk(probabilities, 10)
@@ -331,14 +348,6 @@ def test_five_hundred_tokens_are_answered(open_page: Open, view: str) -> None:
     assert not app.exception
     for element in app.get("iframe"):
         assert len(element.proto.srcdoc) <= 8 * 2**20
-
-
-@pytest.mark.parametrize("view", ["head", "model", "neuron"])
-def test_markup_in_a_sentence_cannot_leave_the_iframe(open_page: Open, view: str) -> None:
-    nasty = iframe(open_page("attention", s=["</script><img src=x onerror=alert(1)> <!-- x"], view=view))
-    plain = iframe(open_page("attention", s=["a plain sentence"], view=view))
-    for sign in ("<img", "</script", "<!--"):
-        assert nasty.count(sign) == plain.count(sign)
 
 
 def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open) -> None:
@@ -382,25 +391,6 @@ def test_norms_of_one_head(open_page: Open) -> None:
     record = backend().inside(BANK[0])
     expected = record.attentions[2, 4] * np.linalg.norm(record.value_contributions(2)[4], axis=-1)
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)
-
-
-def sent(app: Any) -> dict[str, Any]:
-    """What a bertviz view was told, besides the weights."""
-    page = iframe(app)
-    start = page.index('id="page">') + len('id="page">')
-    facts: dict[str, Any] = json.loads(page[start : page.index("</script>", start)])
-    return facts
-
-
-def test_it_opens_on_the_head_with_the_clearest_pattern(open_page: Open) -> None:
-    app = open_page("attention")
-    # Every token of the text attends to the one before: the mean of the weights left of the diagonal is the largest.
-    before = np.diagonal(attentions()[:, :, 1:-1], axis1=2, axis2=3).mean(axis=2)
-    assert np.unravel_index(before.argmax(), before.shape) == (0, 2)
-    assert (sent(app)["block"], sent(app)["head"]) == (0, 2)
-    assert f"gives {100 * before.max():.0f} % of its attention to the token before" in texts(app)
-    assert "l" not in app.query_params
-    assert "h" not in app.query_params
 
 
 def test_block_and_head_are_one_choice_of_all_views(open_page: Open) -> None:

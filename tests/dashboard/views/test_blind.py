@@ -13,7 +13,7 @@ from components.model.catalog import EMBEDDED_KEY
 from components.retrieval.search.blind_votes import is_first_left
 from dashboard import caching
 from dashboard.ui import messages
-from tests.dashboard.conftest import Open, settled, texts
+from tests.support.pages import Open, at_rest, texts
 
 QUERY = "a storm at sea"
 TITLES = ("Layer 6, Mean, cosine", "BM25")
@@ -58,11 +58,11 @@ def hits(app: AppTest) -> list[list[str]]:
 
 
 def opened(open_page: Open, query: str = QUERY) -> AppTest:
-    return settled(open_page("search", q=query, vs="bm25", blind="1", **{"class": "7b"}))
+    return at_rest(open_page("search", q=query, vs="bm25", blind="1", **{"class": "7b"}))
 
 
 def test_the_lists_are_those_of_the_two_rankings_and_nothing_names_them(open_page: Open) -> None:
-    named = settled(open_page("search", q=QUERY, vs="bm25"))
+    named = at_rest(open_page("search", q=QUERY, vs="bm25"))
     both = hits(named)
     assert [len(each) for each in both] == [10, 10]
     assert all(title in texts(named) for title in TITLES)
@@ -122,7 +122,7 @@ def test_many_queries_tell_the_two_apart(open_page: Open) -> None:
 
 def test_no_list_is_known_by_its_length(open_page: Open) -> None:
     """BM25 finds fewer sentences: those that share a word with the query."""
-    fewer = settled(open_page("search", q="volcano erupted", vs="bm25"))
+    fewer = at_rest(open_page("search", q="volcano erupted", vs="bm25"))
     count = min(map(len, hits(fewer)))
     assert 0 < count < 10
     app = opened(open_page, "volcano erupted")
@@ -133,7 +133,7 @@ def test_no_list_is_known_by_its_length(open_page: Open) -> None:
 
 
 def test_without_a_second_ranking_there_is_nothing_to_compare(open_page: Open) -> None:
-    app = settled(open_page("search", q=QUERY, blind="1"))
+    app = at_rest(open_page("search", q=QUERY, blind="1"))
     assert TITLES[0] in texts(app)
     assert app.toggle(key="w_blind").disabled
 
@@ -180,7 +180,7 @@ def test_the_boxes_of_another_query_are_other_boxes(open_page: Open) -> None:
     box(app, 0, 1).check().run()
     before = {each.key for each in app.checkbox}
     app.text_input(key="w_query").set_value("election results announced").run()
-    app = settled(app)
+    app = at_rest(app)
     after = {each.key for each in app.checkbox if each.key and each.key.startswith("blind_hit_")}
     assert after
     assert not after & before
@@ -210,7 +210,7 @@ def test_the_next_query_is_blind_again_and_a_revealed_vote_stays(
     assert "stay as they are" in texts(app)
     assert not lists(app)  # no box to tick any more
     app.text_input(key="w_query").set_value("a train").run()
-    settled(app)
+    at_rest(app)
     assert not app.toggle(key="blind_revealed").value
     assert "list A is" not in texts(app)
     app.toggle(key="blind_revealed").set_value(True).run()  # what all votes say, without the sides of this query
@@ -221,19 +221,19 @@ def test_the_next_query_is_blind_again_and_a_revealed_vote_stays(
 
 def test_without_a_class_code_nobody_sees_what_others_asked(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caching, "person", lambda: "ann")
-    app = settled(open_page("search", q=QUERY, vs="bm25", blind="1"))
+    app = at_rest(open_page("search", q=QUERY, vs="bm25", blind="1"))
     app.button(key="blind_left").click().run()
     assert "1 vote on 1 query;" in texts(app)
     assert "Only your own votes count" in texts(app)
     monkeypatch.setattr(caching, "person", lambda: "bob")
-    other = settled(open_page("search", q=QUERY, vs="bm25", blind="1"))
+    other = at_rest(open_page("search", q=QUERY, vs="bm25", blind="1"))
     assert "0 votes on 0 queries;" in texts(other)
 
 
 def test_other_candidates_are_another_comparison(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caching, "person", lambda: "ann")
     for candidates in ("10", "20"):
-        app = settled(open_page("search", q=QUERY, vs="rerank", cand=candidates, blind="1", **{"class": "7b"}))
+        app = at_rest(open_page("search", q=QUERY, vs="rerank", cand=candidates, blind="1", **{"class": "7b"}))
         assert "0 votes on 0 queries;" in texts(app)
         app.button(key="blind_left").click().run()
     assert len(caching.blind_votes()._comparisons) == 2
@@ -242,18 +242,18 @@ def test_other_candidates_are_another_comparison(open_page: Open, monkeypatch: p
 def test_a_change_of_settings_after_a_vote_is_said_until_there_is_a_vote_on_them(open_page: Open) -> None:
     app = opened(open_page)
     assert "a new count begins" not in texts(app)
-    settled(app.button(key="blind_left").click().run())
+    at_rest(app.button(key="blind_left").click().run())
     assert "a new count begins" not in texts(app)
     app.session_state["pooling"] = "max"
-    settled(app.run())
+    at_rest(app.run())
     assert "a new count begins" in texts(app)
     assert "0 votes on 0 queries" in texts(app)
-    settled(app.button(key="blind_left").click().run())
+    at_rest(app.button(key="blind_left").click().run())
     assert "a new count begins" not in texts(app)
 
 
 def test_beside_an_open_lesson_the_class_can_be_entered_in_both_places(open_page: Open) -> None:
-    app = settled(open_page("search", q=QUERY, vs="bm25", blind="1", lesson="two-banks"))
+    app = at_rest(open_page("search", q=QUERY, vs="bm25", blind="1", lesson="two-banks"))
     assert not app.exception
     assert not app.error
     assert len(lists(app)) == 2
@@ -267,13 +267,13 @@ def test_after_a_reload_a_vote_is_still_the_tabs_own(
     mark = "7d444840-9dc0-41d1-b245-5ffdce74fad2"
     address = {"q": QUERY, "vs": "bm25", "blind": "1"} | ({"class": class_code} if class_code else {})
     monkeypatch.setattr(caching, "person", lambda: "first session")
-    app = settled(open_page("search", **address))
+    app = at_rest(open_page("search", **address))
     app.button(key="blind_left").click().run()  # before the mark is known
     app.session_state["blind_visitor"] = {"mark": mark}
     app.run()
     app.toggle(key="blind_revealed").set_value(True).run()
     monkeypatch.setattr(caching, "person", lambda: "second session")
-    again = settled(open_page("search", **address))
+    again = at_rest(open_page("search", **address))
     again.session_state["blind_visitor"] = {"mark": mark}
     again.run()
     assert "1 vote on 1 query;" in texts(again)
@@ -284,7 +284,7 @@ def test_after_a_reload_a_vote_is_still_the_tabs_own(
 def test_boxes_stay_when_the_browsers_mark_becomes_known(open_page: Open, class_code: str) -> None:
     """A click that is on its way at that moment finds its box."""
     address = {"q": QUERY, "vs": "bm25", "blind": "1"} | ({"class": class_code} if class_code else {})
-    app = settled(open_page("search", **address))
+    app = at_rest(open_page("search", **address))
     clicked, other = box(app, 0, 1), box(app, 1, 5)
     app.session_state["blind_visitor"] = {"mark": "7d444840-9dc0-41d1-b245-5ffdce74fad2"}
     app.run()
@@ -295,7 +295,7 @@ def test_boxes_stay_when_the_browsers_mark_becomes_known(open_page: Open, class_
 
 
 def test_boxes_stay_when_the_mark_arrives_together_with_a_tick(open_page: Open) -> None:
-    app = settled(open_page("search", q=QUERY, vs="bm25", blind="1"))
+    app = at_rest(open_page("search", q=QUERY, vs="bm25", blind="1"))
     clicked, other = box(app, 0, 1), box(app, 0, 2)
     app.session_state["blind_visitor"] = {"mark": "7d444840-9dc0-41d1-b245-5ffdce74fad2"}
     clicked.check().run()
@@ -307,12 +307,12 @@ def test_a_mark_with_other_ticks_gets_boxes_of_its_own(open_page: Open, monkeypa
     mark = "7d444840-9dc0-41d1-b245-5ffdce74fad2"
     address = {"q": QUERY, "vs": "bm25", "blind": "1"}
     monkeypatch.setattr(caching, "person", lambda: "first session")
-    app = settled(open_page("search", **address))
+    app = at_rest(open_page("search", **address))
     app.session_state["blind_visitor"] = {"mark": mark}
     app.run()
     box(app, 0, 2).check().run()
     monkeypatch.setattr(caching, "person", lambda: "second session")
-    again = settled(open_page("search", **address))
+    again = at_rest(open_page("search", **address))
     assert not box(again, 0, 2).value
     again.session_state["blind_visitor"] = {"mark": mark}
     again.run()

@@ -22,16 +22,17 @@ from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
 from components.typed_words import typed_words
 from dashboard import caching, settings
 from dashboard.corpora import current
-from dashboard.jobs import evaluation
+from dashboard.jobs import embedding, evaluation
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult, PairIndexes
 from dashboard.sharing import report
 from dashboard.ui import model_gate
 from dashboard.views.model import compare_measured
 from tests.dashboard.code.shown import codes, figure, same, z
-from tests.dashboard.conftest import Open, plain_table, setting, settled, texts
-from tests.decoder_models import save_qwen3
-from tests.static_models import save_model2vec
+from tests.support import baselines
+from tests.support.decoder_models import save_qwen3
+from tests.support.pages import Open, at_rest, plain_table, setting, texts
+from tests.support.static_models import save_model2vec
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
 FAMILIES = ("bert", "modernbert", "albert")
@@ -46,6 +47,13 @@ def _few_pairs() -> Iterator[None]:
     pairs = pairs_of_corpus(read_corpus(rows.encode(), "forty.jsonl", "sentence"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compare_measured, "demo_pairs", lambda: pairs)
+        patch.setattr(embedding, "MOST_TURNS", 1)  # of a speed
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_baselines(_included_model: None) -> Iterator[None]:
+    with baselines.of_few_sentences():
         yield
 
 
@@ -61,7 +69,7 @@ def models(folders: list[str]) -> list[Backend]:
 
 def compared(open_page: Open, folders: list[str], **address: Any) -> AppTest:
     """The view with these models, the first being the session's own, once nothing is under way."""
-    return settled(open_page("model", view="compare", m=folders[0], **{"with": folders[1:], "s": TEXTS, **address}))
+    return at_rest(open_page("model", view="compare", m=folders[0], **{"with": folders[1:], "s": TEXTS, **address}))
 
 
 def lines(app: AppTest, key: str) -> list[np.ndarray]:
@@ -69,9 +77,9 @@ def lines(app: AppTest, key: str) -> list[np.ndarray]:
 
 
 def test_one_line_for_each_model_over_relative_depth(
-    open_page: Open, folders: list[str], models: list[Backend]
+    read_page: Open, folders: list[str], models: list[Backend]
 ) -> None:
-    app = compared(open_page, folders)
+    app = compared(read_page, folders)
     assert not app.exception
     assert [item.value for item in app.error] == []
     drawn = figure(app, "compare_depth")["data"]
@@ -123,11 +131,11 @@ def test_a_word_is_not_compared_with_itself(open_page: Open, folders: list[str])
     assert not app.exception
     assert figure(app, "compare_depth")["layout"]["title"]["text"] == "“bank” and “sat” at each depth"
     assert "bank" not in app.selectbox(key="w_depth_second_word").options
-    app = settled(app.selectbox(key="w_depth_first_word").set_value(2).run())  # the second one
+    app = at_rest(app.selectbox(key="w_depth_first_word").set_value(2).run())  # the second one
     assert figure(app, "compare_depth")["layout"]["title"]["text"] == "“sat” and “bank” at each depth"
 
 
-def test_percentiles_are_offered_for_pairs(open_page: Open, folders: list[str]) -> None:
+def test_percentiles_are_offered_for_pairs(open_page: Open, read_page: Open, folders: list[str]) -> None:
     app = compared(open_page, folders[:2], cv="sentences", pct="1")
     for folder, line in zip(folders, lines(app, "compare_depth"), strict=False):
         model = caching.models().find(folder)
@@ -140,11 +148,11 @@ def test_percentiles_are_offered_for_pairs(open_page: Open, folders: list[str]) 
         ]
         same(line, expected, 0.11)  # one of the 2,000 unrelated pairs may lie on either side
     assert "heights can be compared too" in texts(app)
-    assert not any(toggle.key == "w_percentiles" for toggle in compared(open_page, folders[:2]).toggle)
+    assert not any(toggle.key == "w_percentiles" for toggle in compared(read_page, folders).toggle)
 
 
-def test_pieces_parts_and_properties(open_page: Open, folders: list[str], models: list[Backend]) -> None:
-    app = compared(open_page, folders)
+def test_pieces_parts_and_properties(read_page: Open, folders: list[str], models: list[Backend]) -> None:
+    app = compared(read_page, folders)
     said = texts(app)
     assert "**bert**: 9 tokens, 7 of them of the text; 0 words in several pieces".replace(
         "bert", Path(folders[0]).name
@@ -189,12 +197,12 @@ def test_what_is_measured(open_page: Open, folders: list[str], models: list[Back
 def test_a_model_that_cannot_be_loaded_is_named_and_the_others_go_on(open_page: Open, folders: list[str]) -> None:
     missing = "google-bert/bert-base-uncased"
     app = compared(open_page, [folders[0], missing, folders[1]])
-    app = settled(app.button(key="fetch_listed").click().run())
+    app = at_rest(app.button(key="fetch_listed").click().run())
     assert not app.exception
     assert "**BERT base could not be loaded:** the others are compared." in texts(app)
     assert "is not on this machine" in texts(app)
     assert len(figure(app, "compare_depth")["data"]) == 2
-    app = settled(app.button(key=f"leave_{missing}").click().run())
+    app = at_rest(app.button(key=f"leave_{missing}").click().run())
     assert setting(app, "compared_models") == (folders[1],)
     assert "could not be loaded" not in texts(app)
 
@@ -224,10 +232,10 @@ def test_a_link_downloads_no_model_of_the_list_before_somebody_agrees(open_page:
     assert "BERT base (440 MB), RoBERTa base" in texts(app)
     assert [loader.jobs.find(key) for key in listed] == [None, None]
     assert len(figure(app, "compare_depth")["data"]) == 2
-    left = settled(app.button(key="leave_listed").click().run())
+    left = at_rest(app.button(key="leave_listed").click().run())
     assert setting(left, "compared_models") == (folders[1],)
     app = compared(open_page, [folders[0], *listed, folders[1]])
-    app = settled(app.button(key="fetch_listed").click().run())
+    app = at_rest(app.button(key="fetch_listed").click().run())
     assert all(loader.jobs.find(key) is not None for key in listed)
     assert not any(button.key == "fetch_listed" for button in app.button)
 
@@ -251,19 +259,19 @@ def test_it_begins_with_the_second_model_or_an_included_one(
 ) -> None:
     requested: list[tuple[str, ...]] = []
     monkeypatch.setattr(model_gate, "further_models", lambda keys, leave_out: requested.append(tuple(keys)) or {})
-    settled(open_page("model", view="compare", m=folders[0], s=TEXTS))
+    at_rest(open_page("model", view="compare", m=folders[0], s=TEXTS))
     assert set(requested) == {("embedded",)}
     requested.clear()
-    settled(open_page("model", view="compare", m=folders[0], m2=folders[1], s=TEXTS))
+    at_rest(open_page("model", view="compare", m=folders[0], m2=folders[1], s=TEXTS))
     assert set(requested) == {(folders[1],)}
 
 
 def test_models_are_chosen_and_left_out(open_page: Open, folders: list[str]) -> None:
     app = compared(open_page, folders)
-    app = settled(app.multiselect(key="w_compared_models").set_value([folders[2]]).run())
+    app = at_rest(app.multiselect(key="w_compared_models").set_value([folders[2]]).run())
     assert setting(app, "compared_models") == (folders[2],)
     assert app.query_params["with"] in (folders[2], [folders[2]])
-    app = settled(app.multiselect(key="w_compared_models").set_value([]).run())
+    app = at_rest(app.multiselect(key="w_compared_models").set_value([]).run())
     assert app.query_params["with"] in ("", [""])
     assert "Choose a model to compare with" in texts(app)
     assert len(figure(app, "compare_depth")["data"]) == 1
@@ -354,7 +362,7 @@ def test_as_many_models_stay_in_memory_as_are_compared() -> None:
 def test_the_report_and_the_notebook_have_all_of_it(open_page: Open, folders: list[str]) -> None:
     app = compared(open_page, folders[:2], cv="words", meas="1")
     app.session_state["session_panel_0"] = True
-    app = settled(app.run())
+    app = at_rest(app.run())
     found = setting(app, "_report")
     names = [Path(folder).name for folder in folders]
     assert f"Compared models: {names[1]}" in found.facts

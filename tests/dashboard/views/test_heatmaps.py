@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,14 @@ from components.analysis.similarity import calibration
 from components.arrays import cosine
 from components.charts import theme
 from dashboard import caching, ready_made
-from dashboard.views.heatmaps import blocks
-from tests.dashboard.conftest import Open, figures, texts
-from tests.dashboard.test_pages import BANK, backend
-from tests.tiny import save_tiny
+from dashboard.views.heatmaps import blocks, together
+from tests.support.closeness import assert_close
+from tests.support.pages import BANK, Open, backend, figures, texts
 
 THREE_GROUPS = ready_made.ready_made_sets()["three-groups"].sentences
 
 
-def test_first_and_last_block_side_by_side_on_one_scale(open_page: Open) -> None:
+def test_first_and_last_block_side_by_side_on_one_scale_until_each_has_its_own(open_page: Open) -> None:
     app = open_page("heatmaps")
     first, last = figures(app)[:2]
     hidden = backend().trace([BANK[0]], [None]).hidden_states[:, 0]
@@ -34,9 +34,18 @@ def test_first_and_last_block_side_by_side_on_one_scale(open_page: Open) -> None
     assert (first["data"][0]["zmin"], first["data"][0]["zmax"]) == (last["data"][0]["zmin"], last["data"][0]["zmax"])
     mean = caching.baseline(backend()).tokens.raw.mean
     assert f"Two unrelated tokens: {mean[0]:.2f} at layer 0, {mean[1]:.2f} at layer 1" in texts(app)
+    assert "shapes" not in first["layout"]  # lines are between the texts of a pair
+    # One colour bar for both.
+    assert [figure["data"][0]["showscale"] for figure in (first, last)] == [False, False]
+    low, high = (first["data"][0][end] for end in ("zmin", "zmax"))
+    (bar,) = [item for item in app.get("html") if 'class="bi-scale"' in item.proto.body]
+    assert f"<span>{theme.number(low, 2)}</span>" in bar.proto.body
+    assert f"<span>{theme.number(high, 2)}</span>" in bar.proto.body
     app.toggle(key="w_own_scale").set_value(True).run()
     first, last = figures(app)[:2]
     assert first["data"][0]["zmin"] != last["data"][0]["zmin"]
+    assert [figure["data"][0]["showscale"] for figure in (first, last)] == [True, True]
+    assert not [item for item in app.get("html") if 'class="bi-scale"' in item.proto.body]
 
 
 def test_colours_mean_the_same_whatever_blocks_are_shown(open_page: Open) -> None:
@@ -167,12 +176,13 @@ def test_the_sentences_that_a_is_read_with_can_be_chosen(open_page: Open) -> Non
     assert [item["layout"]["title"]["text"] for item in figures(app)] == ["1 + 1, layer 6"]
 
 
-def test_as_many_pairs_are_drawn_as_the_page_has_room_for(open_page: Open) -> None:
-    app = open_page("heatmaps", view="pairs", s=[f"bank {'river ' * 180}{number}" for number in range(5)])
+def test_as_many_pairs_are_drawn_as_the_page_has_room_for(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "MOST_CELLS", 10_000)  # in place of 360,000
+    app = open_page("heatmaps", view="pairs", s=[f"bank {'river ' * 24}{number}" for number in range(5)])
     sizes = [len(item["data"][0]["y"]) for item in figures(app)]
-    assert sum(size**2 for size in sizes) <= blocks.MOST_CELLS < (len(sizes) + 1) * sizes[0] ** 2
+    assert sum(size**2 for size in sizes) <= together.MOST_CELLS < (len(sizes) + 1) * sizes[0] ** 2
     assert f"Only {len(sizes)} pairs of 4" in texts(app)
-    app = open_page("heatmaps", view="pairs", s=["bank " * 1_200, "river " * 1_200, "money"])
+    app = open_page("heatmaps", view="pairs", s=["bank " * 200, "river " * 200, "money"], len="80")
     assert not app.error
     assert "of sentence 1: it is longer" in texts(app)
     assert "1 + 2" in figures(app)[0]["layout"]["title"]["text"]
@@ -182,16 +192,14 @@ def test_a_block_of_a_pair_has_the_lines_between_its_texts(open_page: Open) -> N
     app = open_page("heatmaps", sb="2")
     second = backend().tokenize([BANK[0]])[0]
     assert figures(app)[0]["layout"]["shapes"][0]["x0"] == len(second) - 0.5
-    assert "shapes" not in figures(open_page("heatmaps"))[0]["layout"]
 
 
-def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tmp_path: Path) -> None:
-    folder = save_tiny(tmp_path / "tiny", "roberta")
-    app = open_page("heatmaps", view="layers", m2=str(folder), s=list(THREE_GROUPS))
+def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
+    app = open_page("heatmaps", view="layers", m2=str(tiny_folder("roberta")), s=list(THREE_GROUPS))
     own, both = figures(app)
     matrix = own["data"][0]["z"]
-    np.testing.assert_allclose(np.diag(matrix), 1, atol=1e-6)
-    np.testing.assert_allclose(matrix, matrix.T, atol=1e-6)
+    assert_close(np.diag(matrix), 1)
+    assert_close(matrix, matrix.T)
     assert both["data"][0]["z"].shape == (7, 4)
     assert re.search(r"With only \d+ tokens unrelated layers would reach about 0\.\d\d", texts(app))
     assert any("geometry (linear CKA)" in item.proto.body for item in app.get("html"))
@@ -264,24 +272,14 @@ def test_two_pictures_that_are_too_large_together_are_shown_in_turn(open_page: O
     assert [picture["layout"]["title"]["text"] for picture in pictures] == ["Block 5: layer 5 to layer 6"]
 
 
-def test_both_maps_share_one_colour_bar_until_each_has_its_own_scale(open_page: Open) -> None:
-    app = open_page("heatmaps")
-    assert [figure["data"][0]["showscale"] for figure in figures(app)[:2]] == [False, False]
-    low, high = (figures(app)[0]["data"][0][end] for end in ("zmin", "zmax"))
-    (bar,) = [item for item in app.get("html") if 'class="bi-scale"' in item.proto.body]
-    assert f"<span>{theme.number(low, 2)}</span>" in bar.proto.body
-    assert f"<span>{theme.number(high, 2)}</span>" in bar.proto.body
-    app.toggle(key="w_own_scale").set_value(True).run()
-    assert [figure["data"][0]["showscale"] for figure in figures(app)[:2]] == [True, True]
-    assert not [item for item in app.get("html") if 'class="bi-scale"' in item.proto.body]
-
-
-def test_the_sentence_matrix_has_the_same_colours_at_every_layer(open_page: Open) -> None:
+def test_the_sentence_matrix_has_the_same_colours_at_every_layer_and_its_pairs_in_a_table(open_page: Open) -> None:
     def ends(app: Any) -> tuple[float, float]:
         heat = next(item["data"][0] for item in figures(app) if item["data"][0]["type"] == "heatmap")
         return heat["zmin"], heat["zmax"]
 
     app = open_page("heatmaps", view="sentences")
+    assert [list(table.value.columns) for table in app.table] == [["cosine", "pair", "first", "second"]]
+    assert len(app.table[0].value) == 3
     vectors = pool(backend().trace(BANK), "mean")
     every = cosine(vectors[:, :, None], vectors[:, None])[:, ~np.eye(3, dtype=bool)]
     np.testing.assert_allclose(ends(app), (every.min(), every.max()), atol=1e-5)
@@ -298,10 +296,7 @@ def test_play_begins_with_the_next_block_and_from_the_last_with_the_first(open_p
     assert app.number_input(key="w_first_block").value == 0
 
 
-def test_pairs_are_a_table_that_wraps_or_a_list(open_page: Open) -> None:
-    app = open_page("heatmaps", view="sentences")
-    assert [list(table.value.columns) for table in app.table] == [["cosine", "pair", "first", "second"]]
-    assert len(app.table[0].value) == 3
+def test_many_pairs_are_a_list(open_page: Open) -> None:
     app = open_page("heatmaps", view="sentences", s=[f"sentence {number}" for number in range(7)])
     assert not app.table
     assert [len(frame.value) for frame in app.dataframe] == [21]
@@ -371,6 +366,6 @@ def test_long_texts_are_drawn_in_cells_that_are_means(
         [whole["z"][i : i + factor, j : j + factor].mean() for j in range(0, columns, factor)]
         for i in range(0, rows, factor)
     ]
-    np.testing.assert_allclose(cells["z"], expected, atol=1e-6)
+    assert_close(cells["z"], expected)
     assert cells["y"][0] == f"0–{factor - 1}"
     assert f"each cell is the mean of {factor} × {factor}" in texts(app)

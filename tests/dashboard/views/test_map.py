@@ -20,8 +20,9 @@ from dashboard import caching
 from dashboard.corpora import current
 from dashboard.ready_made import ready_made_sets
 from dashboard.views.map import choices, senses
-from tests.dashboard.conftest import Open, figures, texts
-from tests.dashboard.test_pages import backend
+from tests.dashboard.page_states import small_corpus
+from tests.support.closeness import assert_close
+from tests.support.pages import Open, backend, figures, texts
 
 BANK = ready_made_sets()["bank"].sentences
 
@@ -180,7 +181,7 @@ def test_a_word_is_marked_listed_and_its_neighbours_are_the_true_ones(open_page:
     ]
     for table, layer in zip(tables[1:], (0, 6), strict=True):
         near, cosines = true_neighbours(bank_tokens.at(layer), row)
-        np.testing.assert_allclose(table["cosine"], cosines, atol=1e-6)
+        assert_close(table["cosine"], cosines)
         assert table["token"].tolist() == [bank_tokens.tokens[at].text for at in near]
     app.text_input(key="w_map_find").set_value("zzz").run()
     assert "No token or word here is" in texts(app)
@@ -212,12 +213,13 @@ def test_every_colour(open_page: Open, bank_tokens: Any, by: str) -> None:
 
 
 def test_a_corpus_by_a_sample_of_its_tokens(open_page: Open) -> None:
-    corpus = current.demo()
+    key = small_corpus(48)
+    corpus = caching.corpora().find(key)
     job = choices.request_tokens(backend(), corpus.content_hash, corpus.texts, corpus.name, max_tokens=500)
     assert job.finished.wait(60)
     shown = choices.corpus_tokens(job, corpus.texts, choices.label_columns(corpus))
     assert caching.maps().request(shown, MapOptions("pca"), [0, 6]).wait(60)  # a page waits three seconds only
-    app = open_page("map", src="corpus", n="500", by="pca", col="topic")
+    app = open_page("map", src="corpus", corpus=key, n="500", by="pca", col="topic")
     assert not app.error
     expected = layer_map(shown.at(6), MapOptions("pca"), start_map(shown.vectors, MapOptions("pca")))
     np.testing.assert_allclose(places(figures(app)[1]), expected, atol=1e-4)
@@ -263,12 +265,13 @@ def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any)
 
     real = backend().token_vectors
     monkeypatch.setattr(backend(), "token_vectors", until_stopped)
-    app = open_page("map", src="corpus", n="2000", by="pca")
+    key = small_corpus(20)
+    corpus = caching.corpora().find(key)
+    app = open_page("map", src="corpus", corpus=key, n="2000", by="pca")
     app.button(key="tokens_stop").click().run()
-    assert [info.value for info in app.info] == ["Stopped: Reading the tokens of Demo news."]
+    assert [info.value.replace("\\", "") for info in app.info] == ["Stopped: Reading the tokens of first_20.jsonl."]
     monkeypatch.setattr(backend(), "token_vectors", real)
     app.button(key="tokens_again").click().run()
-    corpus = current.demo()
     job = choices.request_tokens(backend(), corpus.content_hash, corpus.texts, corpus.name)
     assert job.finished.wait(60)
     assert job.error is None

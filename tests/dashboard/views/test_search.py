@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from components.analysis.similarity import late_interaction
 from components.jobs import Cancelled
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.model.trace import POOLINGS
-from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.engines import graph
 from components.retrieval.search import lexical
 from components.retrieval.search.lexical import make_ranker
@@ -25,10 +23,11 @@ from components.retrieval.search.paraphrases import most_similar_pairs
 from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching, settings
 from dashboard.corpora import current
+from dashboard.jobs import embedding, reranking
 from dashboard.views.search import batches
 from dashboard.views.search.request import SearchRequest
-from tests.dashboard.conftest import Open, figures, settled, texts
-from tests.dashboard.test_pages import backend
+from tests.support.closeness import assert_close
+from tests.support.pages import Open, at_rest, backend, figures, hits, texts
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +38,6 @@ def demo_vectors() -> np.ndarray:
     job = caching.indexes().request(model, corpus, options)
     assert job.finished.wait(120)
     return np.array([[job.result.engine(layer, name).vectors for name in POOLINGS] for layer in range(7)], np.float32)
-
-
-def hits(app: Any, number: int = 0) -> list[dict[str, Any]]:
-    lists = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits"]
-    return json.loads(lists[number].proto.json)["rows"]
 
 
 def expected(vectors: np.ndarray, query: str, layer: int, pooling: str, dot: bool = False) -> np.ndarray:
@@ -63,7 +57,7 @@ def rows_of(app: Any, number: int = 0) -> list[int]:
 def test_counting_tokens_and_words_is_a_job_with_progress_and_stop(
     open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settled(open_page("search", view="corpus"))
+    at_rest(open_page("search", view="corpus"))
     caching.preparations.clear()
     gate, make = threading.Event(), lexical.make_ranker
     monkeypatch.setattr(lexical, "make_ranker", lambda kind, texts: gate.wait(60) and make(kind, texts))
@@ -75,13 +69,13 @@ def test_counting_tokens_and_words_is_a_job_with_progress_and_stop(
         assert len(hits(app)) == 10  # the model's own hits do not wait
     finally:
         gate.set()
-    assert hits(settled(app), 1)
+    assert hits(at_rest(app), 1)
     open_page("search", view="corpus")
     assert any(job.key[0] == "token counts" for job in caching.preparations().finished())
 
 
-def test_it_opens_with_hits_of_the_first_ready_made_query(open_page: Open, demo_vectors: np.ndarray) -> None:
-    app = open_page("search")
+def test_it_opens_with_hits_of_the_first_ready_made_query(demo_vectors: np.ndarray, read_page: Open) -> None:
+    app = read_page("search")
     assert not app.error
     scores = expected(demo_vectors, "volcano erupted", 6, "mean")
     best = np.argsort(-scores, kind="stable")[:10]
@@ -126,8 +120,11 @@ def test_changing_layer_pooling_and_k_costs_no_forward_pass(open_page: Open, dem
 
 @pytest.mark.parametrize("kind", ["bow", "tfidf", "lsa", "bm25", "jm"])
 def test_a_baseline_stands_beside_with_changes_of_rank(open_page: Open, demo_vectors: np.ndarray, kind: str) -> None:
-    app = settled(open_page("search", q="actor wins award", vs=kind))
+    app = at_rest(open_page("search", q="actor wins award", vs=kind))
     assert not app.error
+    is_lsa = kind == "lsa"  # which is called an approximation
+    assert ("roughly the main directions in which words occur together" in texts(app)) == is_lsa
+    assert "reduced to the main directions" not in texts(app)
     scores = make_ranker(kind, current.demo().texts).scores("actor wins award")
     best = np.argsort(-scores, kind="stable")[:10]
     best = best[scores[best] > (scores.min() if kind == "jm" else 0)]
@@ -179,13 +176,13 @@ def test_marks_give_precision(open_page: Open, demo_vectors: np.ndarray) -> None
     assert [row["relevant"] for row in hits(app)[:4]] == [1, 0, 1, None]
 
 
-def test_why_shows_maxsim_of_query_and_hit(open_page: Open, demo_vectors: np.ndarray) -> None:
-    best = rows_of(open_page("search"))[0]
+def test_why_shows_maxsim_of_query_and_hit(open_page: Open, demo_vectors: np.ndarray, read_page: Open) -> None:
+    best = rows_of(read_page("search"))[0]
     app = open_page("search", why=str(best), l="5")
     trace = backend().trace(["volcano erupted", current.demo().texts[best]], max_length=256)
     similarity = late_interaction.of_trace(trace, 5)
     matrix = next(item for item in figures(app) if item["data"][0]["type"] == "heatmap")["data"][0]["z"]
-    np.testing.assert_allclose(matrix, similarity.matrix, atol=1e-6)
+    assert_close(matrix, similarity.matrix)
     assert f"best cosine, is {similarity.total:.2f};" in texts(app)
     assert "Shared words:** volcano, erupted" in texts(app)
     app.button(key="close_why").click().run()
@@ -338,44 +335,40 @@ def test_queries_of_a_file_are_read_once_and_a_bad_file_leaves_them(
 
 
 def test_the_session_is_read_once_in_a_run(
-    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch, tiny_folder: Callable[[str], Path]
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, tiny_folder: Callable[[str], Path]
 ) -> None:
     calls = []
     of_session = SearchRequest.of_session.__func__  # type: ignore[attr-defined]
     monkeypatch.setattr(
         SearchRequest, "of_session", classmethod(lambda cls, *given: calls.append(given) or of_session(cls, *given))
     )
-    app = open_page("search", vs="model", m2=str(tiny_folder("bert")))
-    for _ in range(60):
-        if len([item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits"]) > 1:
-            break
-        time.sleep(0.25)
-        app.run()
+    own = Corpus("twenty", current.demo().texts[:20], {})
+    caching.corpora().put(current.key_of(own), own)
+    app = at_rest(open_page("search", vs="model", m2=str(tiny_folder("bert")), corpus=current.key_of(own)))
     calls.clear()
     app.run()
     assert len(hits(app, 1)) == 10
     assert len(calls) == 1
 
 
-def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(open_page: Open, tmp_path: Path) -> None:
-    lines = [f"Sentence number {at} is about {('cats', 'ships', 'rain')[at % 3]}." for at in range(2_500)]
+def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "AT_ONCE", 200)
+    monkeypatch.setattr(embedding, "speed", lambda *_: (150.0, True))
+    lines = [f"Sentence number {at} is about {('cats', 'ships', 'rain')[at % 3]}." for at in range(210)]
     path = tmp_path / "mine.csv"
     path.write_text("id,text\n" + "".join(f"{at},{line}\n" for at, line in enumerate(lines)) + "broken\n")
     app = open_page("search", view="corpus")
     app.segmented_control(key="corpus_way").set_value("path").run()
-    settled(app.text_input(key="corpus_path").set_value(str(path)).run())
-    settled(app.button(key="use_corpus").click().run())
+    at_rest(app.text_input(key="corpus_path").set_value(str(path)).run())
+    at_rest(app.button(key="use_corpus").click().run())
     assert not app.error, [error.value for error in app.error]
-    assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "2,500"
-    assert "1 of 2,501 rows could not be used" in [expander.label for expander in app.expander]
+    assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "210"
+    assert "1 of 211 rows could not be used" in [expander.label for expander in app.expander]
     assert "on disk" in texts(app)  # the costs stand there before anything runs
     app.multiselect(key="layers_corpus").set_value([0, 6]).run()
-    app.button(key="embed_corpus").click().run()
-    for _ in range(120):
-        if caching.indexes().usage()[0] >= 1 and not app.get("progress"):
-            break
-        time.sleep(0.25)
-        app.run()
+    at_rest(app.button(key="embed_corpus").click().run())
     app.segmented_control(key="w_search_view").set_value("results").run()
     app.text_input(key="w_query").set_value("a story about ships").run()
     assert not app.error, [error.value for error in app.error]
@@ -416,23 +409,12 @@ def test_an_upload_that_was_let_go_is_said(open_page: Open, demo_vectors: np.nda
 
 
 def test_a_link_finds_a_corpus_that_is_still_kept(open_page: Open) -> None:
-    from components.retrieval.corpora.corpus import read_corpus
-
     own = read_corpus(b"A cat slept.\nShips sailed home.\nRain fell on the roof.\n", "three.txt")
     key = current.key_of(own)
     caching.corpora().put(key, own)
-    app = open_page("search", corpus=key, q="a sleeping cat")
-    for _ in range(60):
-        if hits_or_none(app):
-            break
-        time.sleep(0.25)
-        app.run()
+    app = at_rest(open_page("search", corpus=key, q="a sleeping cat"))
     assert rows_of(app)[0] == 0
     assert "three.txt" in texts(app).replace("\\", "")
-
-
-def hits_or_none(app: Any) -> bool:
-    return any(item.proto.component_name == "bert_internals_hits" for item in app.get("bidi_component"))
 
 
 def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(
@@ -451,16 +433,10 @@ def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(
     assert "the same score" not in texts(many)
 
 
-def test_lsa_is_called_an_approximation(open_page: Open, demo_vectors: np.ndarray) -> None:
-    shown = texts(settled(open_page("search", vs="lsa")))
-    assert "roughly the main directions in which words occur together" in shown
-    assert "reduced to the main directions" not in shown
-
-
-def test_ties_are_said(open_page: Open, demo_vectors: np.ndarray) -> None:
+def test_ties_are_said(open_page: Open, demo_vectors: np.ndarray, read_page: Open) -> None:
     app = open_page("search", l="0", pool="cls")  # the same vector for every sentence
     assert "630 sentences have the same score" in texts(app)
-    assert "have the same score" not in texts(open_page("search"))
+    assert "have the same score" not in texts(read_page("search"))
     assert "For 6 of 6 queries, more sentences have the same score" in texts(
         open_page("search", view="queries", l="0", pool="cls")
     )
@@ -528,20 +504,31 @@ def test_a_layer_that_the_model_lacks_is_said_in_every_view(
     assert "Layer 999" not in texts(app.run())
 
 
-@pytest.mark.parametrize(("kind", "candidates"), [("rerank", None), ("rerank", "15"), ("maxsim", None)])
+def test_a_hundred_candidates_are_ranked_again_unless_somebody_chooses(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored: list[str] = []
+
+    def by_number(self: Any, query: str, documents: Sequence[str], *_: Any) -> np.ndarray:
+        scored.extend(documents)
+        return np.arange(len(documents), dtype=np.float32)
+
+    monkeypatch.setattr(reranking.SecondStage, "scores", by_number)
+    app = at_rest(open_page("search", q="a query of this test alone", vs="maxsim"))
+    first = np.argsort(-expected(demo_vectors, "a query of this test alone", 6, "mean"), kind="stable")[:100]
+    assert set(scored) == {current.demo().texts[row] for row in first}
+    assert rows_of(app, 1) == first[::-1][:10].tolist()
+    assert "first 100 hits" in texts(app)
+
+
+@pytest.mark.parametrize(("kind", "candidates"), [("rerank", "15"), ("maxsim", "30")])
 def test_a_second_stage_ranks_the_first_candidates_only(
-    open_page: Open, demo_vectors: np.ndarray, kind: str, candidates: str | None
+    open_page: Open, demo_vectors: np.ndarray, kind: str, candidates: str
 ) -> None:
     query, corpus = "Title slips away by one run", current.demo()
-    address = {"q": query, "vs": kind} | ({} if candidates is None else {"cand": candidates})
-    app = open_page("search", **address)
-    for _ in range(20):
-        for job in caching.queue().under_way():
-            assert job.finished.wait(120)
-        app.run()
-        if len(rows_of(app)) and any(item.value.startswith("**Re-ranked") for item in app.markdown):
-            break
-    count = int(candidates or 100)
+    app = at_rest(open_page("search", q=query, vs=kind, cand=candidates))
+    assert any(item.value.startswith("**Re-ranked") for item in app.markdown)
+    count = int(candidates)
     first = np.argsort(-expected(demo_vectors, query, 6, "mean"), kind="stable")[:count]
     texts_of = [corpus.texts[row] for row in first]
     if kind == "rerank":
@@ -564,9 +551,11 @@ def test_a_second_stage_ranks_the_first_candidates_only(
     assert sum(map(int, scored["y"])) == count  # the others have no score
 
 
-def test_percentiles_are_shares_of_the_corpus_own_pairs(open_page: Open, demo_vectors: np.ndarray) -> None:
+def test_percentiles_are_shares_of_the_corpus_own_pairs(
+    open_page: Open, demo_vectors: np.ndarray, read_page: Open
+) -> None:
     app = open_page("search", pct="1")
-    plain = open_page("search")
+    plain = read_page("search")
     assert rows_of(app) == rows_of(plain)
     directions = demo_vectors[6, POOLINGS.index("mean")].astype(np.float64)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
@@ -581,10 +570,10 @@ def test_percentiles_are_shares_of_the_corpus_own_pairs(open_page: Open, demo_ve
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot"])
 def test_the_graph_finds_what_the_exact_search_finds(
-    open_page: Open, demo_vectors: np.ndarray, similarity: str
+    open_page: Open, demo_vectors: np.ndarray, read_page: Open, similarity: str
 ) -> None:
-    exact = open_page("search", q="volcano erupted", sim=similarity)
-    app = settled(open_page("search", q="volcano erupted", sim=similarity, eng="usearch"))
+    exact = read_page("search") if similarity == "cosine" else open_page("search", q="volcano erupted", sim=similarity)
+    app = at_rest(open_page("search", q="volcano erupted", sim=similarity, eng="usearch"))
     assert not app.exception
     assert app.selectbox(key="w_engine").value == "usearch"
     assert rows_of(app) == rows_of(exact)
@@ -606,7 +595,7 @@ def test_an_engine_that_is_not_there_is_refused(open_page: Open, demo_vectors: n
 def test_milvus_where_the_operator_names_it(open_page: Open, demo_vectors: np.ndarray, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv(operator_settings.MILVUS.variable, str(tmp_path / "vectors.db"))
     exact = open_page("search", q="actor wins award")
-    app = settled(open_page("search", q="actor wins award", eng="milvus"))
+    app = at_rest(open_page("search", q="actor wins award", eng="milvus"))
     assert not app.exception
     assert rows_of(app) == rows_of(exact)
     assert "Milvus" in texts(app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +16,12 @@ from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.search.splade import SpladeIndex
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.jobs import embedding, reranking
 from dashboard.views.search import splade, why
-from tests.components.model.embedding.test_pair_scores import save_cross_encoder
-from tests.components.model.embedding.test_sparse_and_multi_vectors import save_multi, save_pylate, save_sparse
-from tests.dashboard.conftest import Open, figures, settled, texts
-from tests.dashboard.views.evaluate.test_page import frame, timed
-from tests.dashboard.views.test_search import hits
+from tests.support import baselines
+from tests.support.evaluate_page import timed
+from tests.support.pages import Open, at_rest, figures, frame, hits, texts
+from tests.support.saved_models import save_cross_encoder, save_multi, save_pylate, save_sparse
 
 PAIRS = (
     ("the cat sat on the red hat", "a cat"),
@@ -41,6 +42,12 @@ def small() -> Corpus:
     return corpus
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _short_baselines(_included_model: None) -> Iterator[None]:
+    with baselines.of_few_sentences():
+        yield
+
+
 @pytest.fixture(scope="module")
 def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_sparse(tmp_path_factory.mktemp("splade"))
@@ -52,25 +59,42 @@ def multi(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def _little_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The times of a cost curve are of few texts or known before."""
+    monkeypatch.setattr(embedding, "speed", lambda *_: (150.0, True))
+    monkeypatch.setattr(reranking, "_TRIAL_PAIRS", 8)
+
+
+@pytest.fixture(autouse=True)
 def _no_other_models() -> Iterator[None]:
     """Folders of a test are models of no other one."""
     yield
     caching.splade_indexes.clear()
 
 
-def sparse_scores(folder: Path, queries: tuple[str, ...], documents: tuple[str, ...]) -> np.ndarray:
-    """[query, document], by SparseEncoder."""
+@functools.cache
+def sparse_encoder(folder: Path) -> Any:
     from sentence_transformers import SparseEncoder
 
-    model = SparseEncoder(str(folder), device="cpu", local_files_only=True)
+    return SparseEncoder(str(folder), device="cpu", local_files_only=True)
+
+
+def sparse_scores(folder: Path, queries: tuple[str, ...], documents: tuple[str, ...]) -> np.ndarray:
+    """[query, document], by SparseEncoder."""
+    model = sparse_encoder(folder)
     return model.similarity(model.encode_query(list(queries)), model.encode_document(list(documents))).numpy()
+
+
+@functools.cache
+def multi_vector_encoder(folder: Path) -> Any:
+    from sentence_transformers import MultiVectorEncoder
+
+    return MultiVectorEncoder(str(folder), device="cpu", local_files_only=True)
 
 
 def multi_scores(folder: Path, queries: tuple[str, ...], documents: tuple[str, ...]) -> np.ndarray:
     """[query, document], by MultiVectorEncoder."""
-    from sentence_transformers import MultiVectorEncoder
-
-    model = MultiVectorEncoder(str(folder), device="cpu", local_files_only=True)
+    model = multi_vector_encoder(folder)
     return model.similarity(model.encode_query(list(queries)), model.encode_document(list(documents))).numpy()
 
 
@@ -94,7 +118,7 @@ def test_search_by_splade_shows_the_pieces_and_what_each_adds(
 ) -> None:
     monkeypatch.setattr(splade, "SHOWN_PIECES", 40)  # all of them
     model = {"m2": str(sparse)} if as_second else {"m": str(sparse)}
-    app = settled(open_page("search", vs="splade", q=QUERY, why="3", corpus=current.key_of(small), **model))
+    app = at_rest(open_page("search", vs="splade", q=QUERY, why="3", corpus=current.key_of(small), **model))
     assert not app.error, texts(app)
     scores = sparse_scores(sparse, (QUERY,), small.texts)[0]
     assert_hits(app, scores[: len(small)])
@@ -114,7 +138,7 @@ def test_search_by_splade_shows_the_pieces_and_what_each_adds(
 
 
 def test_search_without_a_splade_model_says_which_have_it(open_page: Open, small: Corpus) -> None:
-    app = settled(open_page("search", vs="splade", q=QUERY, corpus=current.key_of(small)))
+    app = at_rest(open_page("search", vs="splade", q=QUERY, corpus=current.key_of(small)))
     assert "SPLADE needs a model that was published as one" in texts(app)
     assert len([item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits"]) == 1
 
@@ -122,15 +146,13 @@ def test_search_without_a_splade_model_says_which_have_it(open_page: Open, small
 def test_a_large_corpus_is_weighed_only_on_a_click(
     open_page: Open, small: Corpus, sparse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dashboard.jobs import embedding
-
     monkeypatch.setattr(embedding, "EXACT_AT_ONCE", 3)
     made: list[int] = []
     build = SpladeIndex.of_texts
     monkeypatch.setattr(SpladeIndex, "of_texts", lambda *arguments: made.append(1) or build(*arguments))
-    app = settled(open_page("search", vs="splade", q=QUERY, corpus=current.key_of(small), m=str(sparse)))
+    app = at_rest(open_page("search", vs="splade", q=QUERY, corpus=current.key_of(small), m=str(sparse)))
     assert not made
-    settled(app.button(key="splade_search").click().run())
+    at_rest(app.button(key="splade_search").click().run())
     assert made == [1]
     assert_hits(app, sparse_scores(sparse, (QUERY,), small.texts)[0])
 
@@ -138,7 +160,7 @@ def test_a_large_corpus_is_weighed_only_on_a_click(
 @pytest.mark.parametrize("as_second", [False, True])
 def test_search_by_trained_token_vectors(open_page: Open, small: Corpus, multi: Path, as_second: bool) -> None:
     model = {"m2": str(multi)} if as_second else {"m": str(multi)}
-    app = settled(open_page("search", vs="maxsim", q=QUERY, why="3", corpus=current.key_of(small), **model))
+    app = at_rest(open_page("search", vs="maxsim", q=QUERY, why="3", corpus=current.key_of(small), **model))
     assert not app.error, texts(app)
     scores = multi_scores(multi, (QUERY,), small.texts)[0]
     shown = next(figure for figure in figures(app) if "Token vectors of" in figure["layout"]["title"]["text"])
@@ -146,7 +168,7 @@ def test_search_by_trained_token_vectors(open_page: Open, small: Corpus, multi: 
     assert products.shape[0] == 16  # the query is filled up with [MASK]
     assert products.max(axis=1).sum() == pytest.approx(scores[3], abs=1e-3)
     assert "fills the query up with" in texts(app)
-    assert_hits(app, multi_scores(multi, (QUERY,), small.texts)[0])
+    assert_hits(app, scores)
     assert "was trained for it: these are its own token vectors" in texts(app)
     assert any("trained for late interaction" in item.value for item in app.markdown)
 
@@ -155,13 +177,13 @@ def test_search_explains_a_late_interaction_model_by_its_trained_vectors_and_say
     open_page: Open, small: Corpus, multi: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = {"q": QUERY, "why": "3", "corpus": current.key_of(small), "m": str(multi)}
-    app = settled(open_page("search", **address))
+    app = at_rest(open_page("search", **address))
     assert not app.error, texts(app)
     assert any("Token vectors of" in figure["layout"]["title"]["text"] for figure in figures(app))
     assert "MaxSim of the hidden states, the sum" in texts(app)
     assert "are explained here" not in texts(app)
     monkeypatch.setattr(why, "MOST_CHARACTERS", 9)
-    assert "only the first 9 are explained here" in texts(settled(app.run()))
+    assert "only the first 9 are explained here" in texts(at_rest(app.run()))
 
 
 def test_search_offers_the_label_of_a_cross_encoder_with_several(
@@ -172,11 +194,11 @@ def test_search_offers_the_label_of_a_cross_encoder_with_several(
     names = {"0": "contradiction", "1": "entailment", "2": "neutral"}
     (folder / "config.json").write_text(json.dumps(config | {"id2label": names}))
     scorer = Backend.load(str(folder), device_name="cpu")
-    app = settled(open_page("search", vs="rerank", q=QUERY, corpus=current.key_of(small), ce=str(folder)))
+    app = at_rest(open_page("search", vs="rerank", q=QUERY, corpus=current.key_of(small), ce=str(folder)))
     assert app.selectbox(key="w_score_label").value == "entailment"
     for label, number in (("entailment", 1), ("neutral", 2)):
         app.selectbox(key="w_score_label").set_value(label).run()
-        settled(app)
+        at_rest(app)
         scores = scorer.score_pairs([QUERY] * len(small), small.texts, label=number)
         assert sorted(row["index"] for row in hits(app, 1)) == list(range(len(small)))
         assert [row["index"] for row in hits(app, 1)] == np.argsort(-scores, kind="stable").tolist()
@@ -197,7 +219,7 @@ def test_evaluate_runs_of_a_splade_model(open_page: Open, small: Corpus, sparse:
     rank = 1 + int((scores[2] > scores[2, 2] + 1e-6).sum())
     assert f"**SPLADE**: rank {rank}" in texts(app)
     assert "SPLADE" in app.multiselect(key="w_runs").options
-    app = settled(open_page("evaluate", r=runs, view="compare", corpus=current.key_of(small)))
+    app = at_rest(open_page("evaluate", r=runs, view="compare", corpus=current.key_of(small)))
     assert "not available for these models" in texts(app)
 
 
@@ -215,13 +237,13 @@ def test_evaluate_runs_by_trained_token_vectors(open_page: Open, small: Corpus, 
 
 
 def test_graded_relevance_by_splade(open_page: Open, sparse: Path) -> None:
-    app = settled(open_page("evaluate", view="graded", r=["sp.m"], m=str(sparse)))
+    app = at_rest(open_page("evaluate", view="graded", r=["sp.m"], m=str(sparse)))
     assert not app.error, texts(app)
     assert "**SPLADE** has the best" in texts(app)
 
 
 def test_pairs_rerank_says_which_vectors_it_uses(open_page: Open, small: Corpus, multi: Path) -> None:
-    app = settled(open_page("pairs", view="rerank", by="maxsim", q=QUERY, corpus=current.key_of(small), m=str(multi)))
+    app = at_rest(open_page("pairs", view="rerank", by="maxsim", q=QUERY, corpus=current.key_of(small), m=str(multi)))
     assert not app.error, texts(app)
     assert "trained for late interaction" in texts(app)
 

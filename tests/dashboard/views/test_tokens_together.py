@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from transformers import AutoTokenizer
 
-from tests.dashboard.conftest import Open, chips, plain_table, texts
-from tests.dashboard.test_pages import BANK, backend
+from tests.support.pages import BANK, Open, backend, chips, plain_table, texts
 
 
 @pytest.fixture(scope="module")

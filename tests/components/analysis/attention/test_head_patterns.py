@@ -9,7 +9,8 @@ from components.analysis.attention.weights import of_sentence
 from components.errors import InputError
 from components.model.trace import TokenizedSentence, TraceOptions
 from tests.components.analysis.handmade import sentence, words
-from tests.places import ASSETS
+from tests.support.closeness import assert_close
+from tests.support.places import ASSETS
 
 SAMPLE = (ASSETS / "demo_sentences.txt").read_text(encoding="utf-8").splitlines()
 BLOCKS, HEADS = 3, 4
@@ -166,7 +167,7 @@ def test_scores_equal_a_plain_loop(tiny_backends, include_special):
                 [run.attentions[block, row, head] for row in range(3)], run.sentences, include_special
             )
             for name, values in expected.items():
-                assert every[name][block, head] == pytest.approx(np.mean(values), abs=1e-6), name
+                assert_close(every[name][block, head], np.mean(values), what=name)
     assert {name: found.queries[name] for name in PATTERNS} == {name: len(expected[name]) for name in PATTERNS}
 
 

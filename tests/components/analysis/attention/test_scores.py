@@ -9,9 +9,10 @@ from components.analysis.attention import rotation
 from components.analysis.attention.overview import attention_overview, attention_row
 from components.analysis.attention.scores import head_scores, in_window, softmax
 from components.model import inside
-from components.model.backend import Backend
 from components.model.loaded import numpy_of
-from tests import tiny
+from tests.support import tiny
+from tests.support.closeness import assert_close
+from tests.support.shared_models import shared_backend
 
 TEXT, PAIR = "The cat sat on the bank, we put money in.", "a river"
 ROTARY = ("modernbert", "nomic_bert", "eurobert")
@@ -19,12 +20,12 @@ ROTARY = ("modernbert", "nomic_bert", "eurobert")
 
 @pytest.fixture(scope="module", params=tiny.ARCHITECTURES)
 def backend(request, tiny_folder):
-    return Backend.load(str(tiny_folder(request.param)), device_name="cpu")
+    return shared_backend(tiny_folder(request.param))
 
 
 @pytest.fixture(scope="module", params=ROTARY)
 def rotary(request, tiny_folder):
-    return Backend.load(str(tiny_folder(request.param)), device_name="cpu")
+    return shared_backend(tiny_folder(request.param))
 
 
 def test_the_softmax_of_the_sum_is_the_attention(backend):
@@ -32,7 +33,7 @@ def test_the_softmax_of_the_sum_is_the_attention(backend):
     for block, window in enumerate(backend.structure.windows):
         for head in range(backend.facts.heads):
             scores = head_scores(record, block, head, window)
-            np.testing.assert_allclose(scores.attention, record.attentions[block, head], atol=1e-6)
+            assert_close(scores.attention, record.attentions[block, head])
             np.testing.assert_allclose(scores.total, sum(scores.parts.values()), atol=1e-12)
     expected = {"deberta-v2": 3, "mpnet": 2}.get(backend.structure.architecture, 1)
     assert len(scores.parts) == expected
@@ -106,8 +107,8 @@ def test_an_overview_is_the_matrix_reduced(window, factor, monkeypatch):
             [function(whole[i * factor : (i + 1) * factor, j * factor : (j + 1) * factor]) for j in range(cells)]
             for i in range(cells)
         ]
-        np.testing.assert_allclose(ours, expected, atol=1e-6)
-    np.testing.assert_allclose(attention_row(queries, keys, 0.7, window, 20), whole[20], atol=1e-6)
+        assert_close(ours, expected)
+    assert_close(attention_row(queries, keys, 0.7, window, 20), whole[20])
 
 
 def test_an_overview_that_is_stopped():
@@ -120,4 +121,4 @@ def test_an_overview_of_a_model_is_its_attention(rotary):
     record = rotary.queries_and_keys(TEXT, None, 1)
     ours = attention_overview(record.queries[2], record.keys[2], record.score_scale, window, 1)
     # Both in float32, by products in another order: 3e-6 of a share of 0.3 on one chip.
-    np.testing.assert_allclose(ours, trace.attentions[1, 0, 2], rtol=1e-5, atol=1e-6)
+    assert_close(ours, trace.attentions[1, 0, 2])

@@ -19,6 +19,7 @@ from components.analysis.attention.weights import (
 from components.errors import InputError
 from components.model.trace import TraceOptions
 from tests.components.analysis.handmade import sentence, trace, words
+from tests.support.closeness import assert_close
 
 
 def random_attention(*shape: int, seed: int = 3) -> np.ndarray:
@@ -53,7 +54,7 @@ def test_a_sentences_attentions_come_without_padding(tiny_backends):
     assert short.shape == (3, 4, 4, 4)  # [CLS] the cat [SEP]
     np.testing.assert_array_equal(short, run.attentions[:, 0, :, :4, :4])
     for row in (0, 1):
-        np.testing.assert_allclose(of_sentence(run, row).sum(axis=-1), 1, atol=1e-6)
+        assert_close(of_sentence(run, row).sum(axis=-1), 1)
     assert np.shares_memory(short, run.attentions)  # 151 MB are not copied
 
 
@@ -125,7 +126,7 @@ def test_merging_a_real_tokenization(tiny_backends):
     assert merged.matrix.dtype == np.float32
     assert merged.labels[:2] == ("[CLS]", "walking")
     assert first.word_positions(1) == (1, 2)
-    np.testing.assert_allclose(merged.matrix.sum(axis=-1), 1, atol=1e-6)
+    assert_close(merged.matrix.sum(axis=-1), 1)
 
 
 def test_the_separators_of_a_byte_level_pair_are_words_of_their_own(tiny_backends):

@@ -14,7 +14,8 @@ from components.analysis.similarity.baseline import (
 )
 from components.model.trace import POOLINGS
 from tests.components.analysis.handmade import trace, words
-from tests.places import ASSETS
+from tests.support.closeness import assert_close
+from tests.support.places import ASSETS
 
 SAMPLE = (ASSETS / "demo_sentences.txt").read_text(encoding="utf-8").splitlines()
 TINY = ("the cat sat on the bank", "a dog ran by the river .", "the red hat", "we will put money in a bank !")
@@ -128,7 +129,7 @@ def test_the_token_band_equals_a_direct_computation(tiny_runs):
     assert (yardstick.pairs, yardstick.sample) == (pairs, len(tokens))
 
     centre = np.mean([vectors for _, _, vectors in tokens], axis=0)  # [layer, dim]
-    np.testing.assert_allclose(yardstick.centre, centre, atol=1e-6)
+    assert_close(yardstick.centre, centre)
     chosen = [(tokens[a][2], tokens[b][2]) for a, b in zip(first, second, strict=True)]
     layers = range(len(centre))
     assert_band_is(yardstick.raw, [[cosine(a[at], b[at]) for a, b in chosen] for at in layers], 1e-9)
@@ -143,7 +144,7 @@ def test_the_sentence_bands_equal_a_direct_computation(tiny_runs, pooling, speci
     first, second = draw_pairs(list("abcd"), list(range(4)), 30, SEED)
     yardstick = measure(tiny_runs, 30).sentences[pooling, special]
     assert (yardstick.pairs, yardstick.sample) == (6, 4)  # all there are
-    np.testing.assert_allclose(yardstick.centre, vectors.mean(axis=1), atol=1e-6)
+    assert_close(yardstick.centre, vectors.mean(axis=1))
     cosines = [[cosine(layer[a], layer[b]) for a, b in zip(first, second, strict=True)] for layer in vectors]
     assert_band_is(yardstick.raw, cosines, 1e-9)
 

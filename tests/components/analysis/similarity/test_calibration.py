@@ -9,6 +9,7 @@ from scipy.stats import percentileofscore
 from components.analysis.similarity import calibration
 from components.analysis.similarity.calibration import of_pairs, of_vectors
 from components.arrays import wilson
+from tests.support.closeness import assert_close
 
 
 def disjoint(cosines: np.ndarray) -> calibration.Calibration:
@@ -107,4 +108,4 @@ def test_equal_texts_are_no_unrelated_pair():
     pairs = list(zip(given.first.tolist(), given.second.tolist(), strict=True))
     assert pairs == [(0, 1), (0, 3), (1, 2), (1, 3), (2, 3)]
     directions = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    np.testing.assert_allclose(given.cosines, [directions[a] @ directions[b] for a, b in pairs], atol=1e-6)
+    assert_close(given.cosines, [directions[a] @ directions[b] for a, b in pairs])

@@ -6,6 +6,7 @@ import pytest
 from components.analysis.similarity import cka
 from components.analysis.similarity.cka import MOST_TOKENS, layer_cka
 from components.errors import InputError
+from tests.support.closeness import assert_close
 
 SENTENCES = (
     "What should I do to improve my English ?",
@@ -111,7 +112,7 @@ def test_every_pair_of_layers(layers):
     assert found.tokens == 40
     for one in range(5):
         for other in range(5):
-            assert found.matrix[one, other] == pytest.approx(by_definition(layers[one], layers[other]), abs=1e-6)
+            assert_close(found.matrix[one, other], by_definition(layers[one], layers[other]))
     np.testing.assert_allclose(np.diagonal(found.matrix), 1, atol=1e-12)
     np.testing.assert_allclose(found.matrix, found.matrix.T, atol=1e-12)
     assert (np.diff(found.matrix[0]) < 0).all()  # layers further apart are less alike
@@ -124,7 +125,7 @@ def test_two_models_of_other_depth_and_width(layers):
     assert found.matrix.shape == found.chance.shape == (5, 3)
     for one in range(5):
         for two in range(3):
-            assert found.matrix[one, two] == pytest.approx(by_definition(layers[one], other[two]), abs=1e-6)
+            assert_close(found.matrix[one, two], by_definition(layers[one], other[two]))
     assert found.matrix.argmax(axis=0).tolist() == [0, 2, 4]  # each layer finds the one it was made from
     np.testing.assert_allclose(layer_cka(other, layers).matrix, found.matrix.T, atol=1e-12)
 

@@ -12,6 +12,7 @@ from components.analysis.similarity.cosines import (
 )
 from components.analysis.tokens import default_positions
 from components.arrays import cosine
+from tests.support.closeness import assert_close
 
 # The figures of the task: layers 0..6 of the embedded model, the word "bank" in the bank set.
 BANK_CURVES = {
@@ -113,7 +114,7 @@ def test_each_layer_has_its_own_centre(random_vectors):
     curves = pair_curves(random_vectors, list("abcde"), centre=centre)
     for layer in range(4):
         theirs = cosine(random_vectors[layer, 1] - centre[layer], random_vectors[layer, 3] - centre[layer])
-        assert curves.values[curves.pairs.index((1, 3)), layer] == pytest.approx(theirs, abs=1e-6)
+        assert_close(curves.values[curves.pairs.index((1, 3)), layer], theirs)
     np.testing.assert_allclose(centred(random_vectors, centre).sum(axis=1), 0, atol=1e-5)
 
 

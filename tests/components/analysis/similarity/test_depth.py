@@ -14,6 +14,7 @@ from components.analysis.similarity import depth
 from components.model.backend import Backend
 from components.model.trace import Trace
 from components.typed_words import typed_words
+from tests.support.closeness import assert_close
 
 TEXTS = ["We put money in the bank.", "The cat sat by the river!", "a"]
 
@@ -72,14 +73,14 @@ def test_a_word_of_several_pieces_is_their_mean(embedded: Backend) -> None:
     one = trace.hidden_states[:, 0, list(pieces)].astype(np.float64).mean(axis=1)
     two = trace.hidden_states[:, 0, depth.pieces_of(trace.sentences[0], *other)[0]].astype(np.float64)
     expected = (one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
-    np.testing.assert_allclose(depth.two_words(trace, 0, [(start, end), other]), expected, atol=1e-6)
+    assert_close(depth.two_words(trace, 0, [(start, end), other]), expected)
 
 
 def test_two_sentences(trace: Trace) -> None:
     vectors = pool(trace, "mean")
     found = depth.two_vectors(vectors, 0, 1)
     expected = cosine_similarity(torch.tensor(vectors[:, 0]), torch.tensor(vectors[:, 1]), dim=1)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert_close(found, expected)
 
 
 def test_one_token_has_no_pairs_and_a_truncated_word_no_curve(embedded: Backend, trace: Trace) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from components.analysis.similarity.late_interaction import max_sim, of_trace
 from tests.components.analysis.handmade import trace, words
+from tests.support.closeness import assert_close
 
 
 def test_by_hand():
@@ -24,15 +25,15 @@ def test_sums_bests_and_weights():
     found = of_trace(trace(sentences, hidden), 1)
     unit = hidden[1] / np.linalg.norm(hidden[1], axis=-1, keepdims=True)
     cosines = unit[0, 1:3] @ unit[1, 1:4].T
-    np.testing.assert_allclose(found.matrix, cosines, atol=1e-6)
+    assert_close(found.matrix, cosines)
     assert (found.query_positions, found.document_positions) == ((1, 2), (1, 2, 3))
-    assert found.total == pytest.approx(cosines.max(axis=1).sum(), abs=1e-6)
-    assert found.mean == pytest.approx(cosines.max(axis=1).mean(), abs=1e-6)
+    assert_close(found.total, cosines.max(axis=1).sum())
+    assert_close(found.mean, cosines.max(axis=1).mean())
     np.testing.assert_array_equal(found.best, cosines.argmax(axis=1))
     expected = np.zeros(3)
     for row, column in enumerate(cosines.argmax(axis=1)):
         expected[column] = max(expected[column], cosines[row, column])
-    np.testing.assert_allclose(found.weights, np.clip(expected, 0, 1), atol=1e-6)
+    assert_close(found.weights, np.clip(expected, 0, 1))
     whole = of_trace(trace(sentences, hidden), 1, include_special=True)
     assert whole.matrix.shape == (4, 5)
 

@@ -7,7 +7,7 @@ import pytest
 from components.analysis.pooling import pool
 from components.analysis.similarity.sentences import SentencePair, SentenceSimilarity, sentence_similarity
 from components.model.trace import POOLINGS
-from tests.places import ASSETS
+from tests.support.places import ASSETS
 
 SETS = json.loads((ASSETS / "sets.json").read_text(encoding="utf-8"))
 THREE_GROUPS = next(entry["sentences"] for entry in SETS if entry["key"] == "three-groups")

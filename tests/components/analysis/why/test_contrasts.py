@@ -17,6 +17,7 @@ from components.analysis.why.contrasts import (
     shares_above,
 )
 from components.jobs import Cancelled
+from tests.support.closeness import assert_close
 
 TEXTS = {f"{side} {number}": number for side in "ab" for number in range(11)}
 
@@ -39,10 +40,10 @@ def test_cosines_are_those_of_the_vectors_in_blocks_of_any_size(monkeypatch, at_
     def cosines(left, right):
         return (left * right).sum(-1) / np.linalg.norm(left, axis=-1) / np.linalg.norm(right, axis=-1)
 
-    np.testing.assert_allclose(found.of_pairs, cosines(one, other), atol=1e-6)
+    assert_close(found.of_pairs, cosines(one, other))
     assert sorted(found.partners) == list(range(11))
     assert not (found.partners == np.arange(11)).any()
-    np.testing.assert_allclose(found.unrelated, cosines(one, other[:, :, found.partners]), atol=1e-6)
+    assert_close(found.unrelated, cosines(one, other[:, :, found.partners]))
     assert reports[-1] == (22, 22)
     with pytest.raises(ValueError, match="read-only"):
         found.of_pairs[0] = 0

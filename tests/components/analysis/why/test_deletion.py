@@ -9,6 +9,7 @@ from components.analysis.why import deletion
 from components.analysis.why.deletion import DeletionCurve, compare_methods, deletion_curves, removals_of, steps_of
 from components.analysis.why.word_scores import METHODS, RANDOM, PairSimilarity, WordPair
 from components.arrays import cosine
+from tests.support.closeness import assert_close
 
 # Each word is a dimension of a made-up linear model; "bank" and "money" are in both texts, and are all that they share.
 FIRST, SECOND = "some people rob one bank for money quickly", "put money into any bank"
@@ -158,7 +159,7 @@ def test_the_embedded_models_curves_are_its_own_cosines(embedded):
         return float(cosine(*embedded.embed([first, second], options=options)[0, 0]))
 
     assert set(found.first) == set(found.last) == {*METHODS, RANDOM}
-    assert found.cosine == pytest.approx(plain(*texts), abs=1e-6)
+    assert_close(found.cosine, plain(*texts))
     for name in METHODS:
         curve, scores = found.first[name], found.scores[name]
         assert curve.cosines[0] == pytest.approx(found.cosine, abs=1e-5)

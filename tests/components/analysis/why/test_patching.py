@@ -14,7 +14,8 @@ from components.arrays import cosine
 from components.errors import InputError
 from components.model.backend import Backend
 from components.model.store import TraceStore
-from tests.places import ROOT
+from tests.support.closeness import assert_close
+from tests.support.places import ROOT
 
 PAIRS = json.loads((ROOT / "assets" / "patching_pairs.json").read_text(encoding="utf-8"))
 
@@ -96,7 +97,7 @@ def test_everything_patched_is_a_and_nothing_is_b(bert):
     tokens, heads, parts = (patching.map_of(kind, bert.facts, len(b)) for kind in ("tokens", "heads", "parts"))
     every = [patch for row in (*tokens, *heads, *parts) for patch in row]
     found = patching.measured(bert, b, source, [[], every, *tokens], "mean")
-    np.testing.assert_allclose(found[0], vector_b, atol=1e-6)
+    assert_close(found[0], vector_b)
     for vector in found[1:]:
         np.testing.assert_allclose(vector, vector_a, atol=1e-5)
     outcomes = patching.cosine_outcomes(vector_a, vector_b, found, vector_a)
@@ -148,10 +149,10 @@ def test_means_are_those_of_special_tokens_and_of_text_apart(bert):
     means = of_sample.of(b)
     text = np.concatenate([item.heads[1, 1:-1, 2] for item in records]).mean(axis=0)
     values = means.values("head", 1, means.positions, 2)
-    np.testing.assert_allclose(values[1:-1], np.tile(text, (4, 1)), atol=1e-6)
-    np.testing.assert_allclose(values[0], np.mean([item.heads[1, 0, 2] for item in records], axis=0), atol=1e-6)
+    assert_close(values[1:-1], np.tile(text, (4, 1)))
+    assert_close(values[0], np.mean([item.heads[1, 0, 2] for item in records], axis=0))
     last = np.mean([item.layers[3, -1] for item in records], axis=0)
-    np.testing.assert_allclose(means.values("layer", 3, [len(b) - 1], None)[0], last, atol=1e-6)
+    assert_close(means.values("layer", 3, [len(b) - 1], None)[0], last)
     assert of_sample.roles == ("special 0", "text 0", "special 1")
     assert of_sample.nbytes == sum(array.nbytes for array in of_sample.arrays.values()) > 0
     (pair,) = bert.tokenize(["the cat"], ["a dog"])

@@ -14,14 +14,21 @@ from components.analysis.why.token_ledger import pooled_pair, token_ledger, toke
 from components.model.backend import Backend
 from components.model.contributions.path_products import DEFAULT_STEPS
 from components.model.store import TraceStore
-from tests import tiny
+from tests.support import tiny
+from tests.support.closeness import assert_close
+from tests.support.shared_models import shared_backend
 
 A, B = "The cat is walking on the bank!", "the dog ran in the river"
 
 
 @pytest.fixture(scope="module", params=tiny.ARCHITECTURES)
 def backend(request, tiny_folder):
-    return Backend.load(str(tiny_folder(request.param)), store=TraceStore(4 << 20), device_name="cpu")
+    return shared_backend(tiny_folder(request.param))
+
+
+@pytest.fixture(scope="module")
+def states(backend):
+    return plain_states(backend)
 
 
 @pytest.fixture(scope="module")
@@ -31,25 +38,33 @@ def with_head(tmp_path_factory):
     return Backend.load(str(folder), store=TraceStore(4 << 20), device_name="cpu")
 
 
-def plain_cosine(backend, layer, pooling):
-    """The cosine by torch alone: no padding, no record of ours."""
-    vectors = []
-    for text in (A, B):
+def plain_states(backend, texts=(A, B)):
+    """The hidden states of each text, [layer, token, dim], by torch alone: no padding, no record of ours."""
+    found = []
+    for text in texts:
         ids = torch.tensor([[token.id for token in backend.tokenize([text])[0].tokens]])
         with torch.inference_mode():
-            hidden = backend.encoder(input_ids=ids, output_hidden_states=True).hidden_states[layer][0]
-        vectors.append({"mean": hidden.mean(0), "cls": hidden[0], "max": hidden.amax(0)}[pooling])
+            found.append(torch.cat(backend.encoder(input_ids=ids, output_hidden_states=True).hidden_states))
+    return found
+
+
+def plain_cosine(states, layer, pooling):
+    """The cosine of two texts from their hidden states."""
+    vectors = [
+        {"mean": hidden.mean(0), "cls": hidden[0], "max": hidden.amax(0)}[pooling]
+        for hidden in (text[layer] for text in states)
+    ]
     return float(torch.cosine_similarity(*vectors, dim=0))
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-def test_pairs_of_tokens_sum_to_the_cosine(backend, pooling):
+def test_pairs_of_tokens_sum_to_the_cosine(backend, states, pooling):
     trace = backend.trace([A, B])
     for layer in range(trace.n_layers + 1):
         split = token_ledger(trace, layer, pooling)
         assert split.contributions.shape == tuple(len(sentence) for sentence in trace.sentences)
-        assert split.contributions.sum() == pytest.approx(plain_cosine(backend, layer, pooling), abs=1e-5)
-        assert split.left_over == pytest.approx(0, abs=1e-6)
+        assert split.contributions.sum() == pytest.approx(plain_cosine(states, layer, pooling), abs=1e-5)
+        assert_close(split.left_over, 0)
         assert split.terms == ()
 
 
@@ -74,7 +89,7 @@ def test_cls_pooling_has_one_cell(backend):
 def test_a_maximum_belongs_to_the_token_that_has_it(backend):
     trace = backend.trace([A, B])
     vectors, weights = token_weights(trace, 1, "max", 0)
-    np.testing.assert_allclose((vectors * weights).sum(0), pool(trace, "max")[1, 0], atol=1e-6)
+    assert_close((vectors * weights).sum(0), pool(trace, "max")[1, 0])
     assert (weights.sum(0) == 1).all()
 
 
@@ -82,11 +97,11 @@ def test_what_dense_layers_change_is_a_term(with_head):
     trace = with_head.trace([A, B])
     split = token_ledger(trace, 3, "own")
     own = pool(trace, "own")[3].astype(float)
-    assert split.cosine == pytest.approx(own[0] @ own[1] / np.linalg.norm(own[0]) / np.linalg.norm(own[1]), abs=1e-6)
-    assert split.contributions.sum() == pytest.approx(plain_cosine(with_head, 3, "mean"), abs=1e-5)
+    assert_close(split.cosine, own[0] @ own[1] / np.linalg.norm(own[0]) / np.linalg.norm(own[1]))
+    assert split.contributions.sum() == pytest.approx(plain_cosine(plain_states(with_head), 3, "mean"), abs=1e-5)
     assert len(split.terms) == 1
     assert abs(split.terms[0].value) > 1e-3
-    assert split.left_over == pytest.approx(0, abs=1e-6)
+    assert_close(split.left_over, 0)
 
 
 def test_a_layer_or_pooling_that_does_not_exist(backend):
@@ -95,12 +110,16 @@ def test_a_layer_or_pooling_that_does_not_exist(backend):
             token_ledger(backend.trace([A, B]), layer, pooling)
 
 
-def test_the_words_as_typed_sum_to_the_cosine(backend):
-    first, second = backend.tokenize([A, B])
-    # Where norms come first, a tiny model's random vectors turn more quickly on the way.
-    result = split_to_words(backend, first, second, 3, "mean", steps=100 if backend.structure.normalises_first else 30)
+# Of the other architectures, each text's part is held in tests/components/model/contributions/test_path_products.py.
+@pytest.mark.parametrize("architecture", tiny.DISTINCT)
+def test_the_words_as_typed_sum_to_the_cosine(tiny_folder, architecture):
+    backend = shared_backend(tiny_folder(architecture))
+    texts = (A, B) if architecture == "albert" else ("the river", "a bank")
+    first, second = backend.tokenize(texts)
+    # How many steps are enough depends on how quickly a tiny model's random vectors turn on the way from the reference.
+    result = split_to_words(backend, first, second, 3, "mean", steps=50 if backend.structure.normalises_first else 30)
     split = result.ledger
-    assert split.cosine == pytest.approx(plain_cosine(backend, 3, "mean"), abs=1e-5)
+    assert split.cosine == pytest.approx(plain_cosine(plain_states(backend, texts), 3, "mean"), abs=1e-5)
     assert split.contributions.sum() + sum(term.value for term in split.terms) + split.left_over == pytest.approx(
         split.cosine, abs=1e-9
     )
@@ -138,7 +157,7 @@ def test_each_token_s_vector_is_the_sum_of_its_parts(backend):
 
 def test_a_head_s_share_is_what_plain_torch_gives_with_the_norms_held(tiny_folder):
     """The last block of BERT: its feed-forward part goes through one LayerNorm only, a head through two."""
-    backend = Backend.load(str(tiny_folder("bert")), store=TraceStore(4 << 20), device_name="cpu")
+    backend = shared_backend(tiny_folder("bert"))
     record, norms = backend.inside(A), backend.block_norms()
     block = backend.encoder.encoder.layer[2]
     directions = np.zeros((len(record.sentence), 32))
@@ -165,14 +184,14 @@ def test_a_head_s_share_is_what_plain_torch_gives_with_the_norms_held(tiny_folde
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-def test_blocks_and_heads_sum_to_the_cosine(backend, pooling):
+def test_blocks_and_heads_sum_to_the_cosine(backend, states, pooling):
     trace = backend.trace([A, B])
     for layer in (0, 1, 3):
         before, final = pooled_pair(trace, layer, pooling, 0, 1)
         np.testing.assert_array_equal(before, final)
         _, weights = token_weights(trace, layer, pooling, 0)
         split = residual_split(backend.inside(A), backend.block_norms(), layer, weights, tuple(before))
-        assert split.total == pytest.approx(plain_cosine(backend, layer, pooling), abs=1e-4)
+        assert split.total == pytest.approx(plain_cosine(states, layer, pooling), abs=1e-4)
         assert split.left_over == pytest.approx(0, abs=1e-4)
         assert split.heads.shape == (layer, backend.facts.heads)
         assert split.matrix.shape[1] == len(split.columns())
@@ -203,7 +222,7 @@ def test_wrong_records_are_refused(backend):
 
 
 def test_words_sum_their_pieces(tiny_folder):
-    backend = Backend.load(str(tiny_folder("bert")), store=TraceStore(4 << 20), device_name="cpu")
+    backend = shared_backend(tiny_folder("bert"))
     trace = backend.trace([A, B])
     tokens = token_ledger(trace, 3, "mean")
     words = tokens.by_word(*trace.sentences)
@@ -222,13 +241,13 @@ def test_words_sum_their_pieces(tiny_folder):
     assert (len(of_a), len(of_b)) == (10, 8)
     assert of_a.sum() == pytest.approx(of_b.sum()) == pytest.approx(tokens.cosine)
     inner = words.contributions[1:8, 1:7].sum()  # no special token, no "!"
-    assert words.outside_words() == pytest.approx(words.cosine - inner, abs=1e-6)
+    assert_close(words.outside_words(), words.cosine - inner)
     with pytest.raises(ValueError, match="not of these texts"):
         tokens.by_word(trace.sentences[1], trace.sentences[0])
 
 
 def test_words_as_typed_sum_their_pieces_and_punctuation(tiny_folder):
-    backend = Backend.load(str(tiny_folder("bert")), store=TraceStore(4 << 20), device_name="cpu")
+    backend = shared_backend(tiny_folder("bert"))
     trace = backend.trace(["The cat's bank (is) – walking on!", "The bank 看看 is."])
     tokens = token_ledger(trace, 3, "mean")
     words = tokens.by_typed_word(*trace.sentences)

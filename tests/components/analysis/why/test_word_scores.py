@@ -14,7 +14,8 @@ from components.analysis.why.word_scores import METHOD_NAMES, METHODS, NotApplic
 from components.arrays import cosine
 from components.model.backend import Backend
 from components.model.store import TraceStore
-from tests import tiny
+from tests.support import tiny
+from tests.support.closeness import assert_close
 
 FIRST, SECOND = "The cat, unputdownable, sat on a bank.", "A red cat sat!"
 
@@ -76,7 +77,7 @@ def test_only_what_is_read_of_a_long_text_counts(embedded):
     assert similarity.pair.texts == ("one two three four five", SECOND)
     assert not similarity.pair.sentences[0].dropped
     vectors = embedded.embed([long, SECOND], options=embedded.embed_options(None, ["mean"], 7, "float32"))[0, 0]
-    assert similarity.cosine == pytest.approx(float(cosine(*vectors)), abs=1e-6)
+    assert_close(similarity.cosine, float(cosine(*vectors)))
 
 
 def test_scores_of_pieces_are_summed_over_the_word(embedded):
@@ -100,8 +101,8 @@ def test_the_ledgers_parts_sum_to_the_cosine(embedded, pooling, layer):
     ]
     plain = float(cosine(*vectors))
     for tokens in token_ledger(similarity):
-        assert tokens.sum() == pytest.approx(plain, abs=1e-6)
-    assert similarity.cosine == pytest.approx(plain, abs=1e-6)
+        assert_close(tokens.sum(), plain)
+    assert_close(similarity.cosine, plain)
 
 
 def test_the_ledger_of_the_mean_is_the_formula_of_its_definition(embedded):
@@ -111,7 +112,7 @@ def test_the_ledger_of_the_mean_is_the_formula_of_its_definition(embedded):
     lengths = np.linalg.norm(x.mean(0)) * np.linalg.norm(y.mean(0))
     contributions = x @ y.T / (len(x) * len(y) * lengths)  # [token of A, token of B]
     expected = similarity.pair.by_word((contributions.sum(1), contributions.sum(0)))
-    np.testing.assert_allclose(scores_of("ledger", similarity), expected, atol=1e-6)
+    assert_close(scores_of("ledger", similarity), expected)
     # What is left of each text's sum belongs to its special tokens and its punctuation.
     rest = contributions.sum() - expected[:7].sum()
     others = [
@@ -119,7 +120,7 @@ def test_the_ledger_of_the_mean_is_the_formula_of_its_definition(embedded):
         for t in trace.sentences[0].tokens
         if t.special or not trace.sentences[0].surface(t.position).isalnum()
     ]
-    assert rest == pytest.approx(contributions.sum(1)[others].sum(), abs=1e-6)
+    assert_close(rest, contributions.sum(1)[others].sum())
 
 
 def test_leaving_one_out_equals_two_plain_embeddings(embedded):
@@ -130,10 +131,8 @@ def test_leaving_one_out_equals_two_plain_embeddings(embedded):
         return float(cosine(*embedded.embed([first, second], options=options)[0, 0]))
 
     drops = scores_of("left_out", similarity)
-    assert drops[1] == pytest.approx(
-        plain(FIRST, SECOND) - plain("The , unputdownable, sat on a bank.", SECOND), abs=2e-6
-    )
-    assert drops[8] == pytest.approx(plain(FIRST, SECOND) - plain(FIRST, "A cat sat!"), abs=2e-6)
+    assert_close(drops[1], plain(FIRST, SECOND) - plain("The , unputdownable, sat on a bank.", SECOND))
+    assert_close(drops[8], plain(FIRST, SECOND) - plain(FIRST, "A cat sat!"))
 
 
 def test_the_only_word_of_a_text_is_left_out_against_an_empty_text(embedded):
@@ -141,7 +140,7 @@ def test_the_only_word_of_a_text_is_left_out_against_an_empty_text(embedded):
     (tokens,) = embedded.tokenize(["cat"])
     assert similarity.pair.left({0})[0] == ""
     empty = embedded.embed(["", "A red cat"], options=embedded.embed_options(None, ["mean"], precision="float32"))[0, 0]
-    assert scores_of("left_out", similarity)[0] == pytest.approx(similarity.cosine - float(cosine(*empty)), abs=2e-6)
+    assert_close(scores_of("left_out", similarity)[0], similarity.cosine - float(cosine(*empty)))
     assert len(tokens) == 3
 
 
@@ -160,8 +159,8 @@ def test_the_shares_of_a_text_sum_to_one_in_rollout(tiny_backend, pooling):
         "cls": np.eye(5)[0],
         "max": np.bincount(hidden.argmax(0), minlength=5) / 32,
     }[pooling]
-    np.testing.assert_allclose(scores[:3], (weights @ mix)[1:4], atol=1e-6)
-    assert (weights @ mix).sum() == pytest.approx(1, abs=1e-6)
+    assert_close(scores[:3], (weights @ mix)[1:4])
+    assert_close((weights @ mix).sum(), 1)
 
 
 def test_the_gradient_is_the_slope_of_the_cosine(tiny_backend, monkeypatch):

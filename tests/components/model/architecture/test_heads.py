@@ -9,7 +9,7 @@ from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassificatio
 
 from components.errors import ModelError
 from components.model.backend import Backend
-from tests import tiny
+from tests.support import tiny
 
 WITH_PIECES = ("ernie", "albert", "modernbert", "deberta-v2", "nomic_bert", "eurobert")  # and BERT's special tokens
 

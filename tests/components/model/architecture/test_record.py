@@ -14,7 +14,8 @@ from components.errors import ModelError
 from components.model.architecture import record, support
 from components.model.architecture.parameters import ParameterPart, parameter_parts, totals_by_part
 from components.model.backend import Backend
-from tests import tiny
+from tests.support import tiny
+from tests.support.closeness import assert_close
 
 
 @pytest.fixture(scope="module", params=tiny.ARCHITECTURES)
@@ -120,7 +121,7 @@ def test_position_ids_are_those_the_model_reads(model):
         mask = (ids != padding).long()
         layer_0 = model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states[0]
     real = mask.bool()  # DeBERTa sets padding to zero
-    np.testing.assert_allclose(state[real], layer_0[real], atol=1e-6, rtol=0)
+    assert_close(state[real], layer_0[real])
 
 
 def test_the_modules_of_a_block_are_where_the_record_says(model):

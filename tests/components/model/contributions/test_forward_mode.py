@@ -15,7 +15,8 @@ from components.model.contributions import forward_mode
 from components.model.contributions.forward_mode import directional_derivatives
 from components.model.contributions.path_products import _encoder, _word_vectors, path_products
 from components.model.store import TraceStore
-from tests import tiny
+from tests.support import tiny
+from tests.support.shared_models import shared_backend
 
 SHAPE = (2, 4, 6)  # of the place
 
@@ -142,8 +143,8 @@ def test_dropout_is_refused_while_it_is_on():
 
 @pytest.mark.parametrize("architecture", tiny.ARCHITECTURES)
 def test_every_architecture_has_rules_for_all_it_does(architecture, tiny_folder, used):
-    backend = Backend.load(str(tiny_folder(architecture)), store=TraceStore(1 << 20), device_name="cpu")
-    sentence = backend.tokenize(["The cat sat on the bank"])[0]
+    backend = shared_backend(tiny_folder(architecture))
+    sentence = backend.tokenize(["a bank sat"])[0]
     run = _encoder(backend.loaded, sentence, backend.facts.layers, "mean")._run
     place = _word_vectors(backend.loaded, sentence, None)
     directions = numbers(5, *place.shape).float()
@@ -167,7 +168,7 @@ def test_a_feed_forward_part_that_works_in_chunks_keeps_its_derivatives(architec
     found = []
     for name in (tiny_folder(architecture), folder):
         backend = Backend.load(str(name), store=TraceStore(1 << 20), device_name="cpu")
-        sentence = backend.tokenize(["The cat sat on the bank"])[0]
+        sentence = backend.tokenize(["a bank sat"])[0]
         found.append(path_products(backend.loaded, sentence, "unknown", backend.facts.layers, "mean", 4).contributions)
     assert np.abs(found[0]).max() > 0.01
     np.testing.assert_allclose(found[1], found[0], atol=1e-5)

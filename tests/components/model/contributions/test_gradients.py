@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,17 +13,23 @@ from transformers import AutoModel
 
 from components.model.backend import Backend
 from components.model.store import TraceStore
-from tests import tiny
-from tests.components.model.test_inside import hooks_of
+from tests.support import tiny
+from tests.support.closeness import FLOAT32
+from tests.support.hooks import hooks_of
+from tests.support.shared_models import shared_backend
 
 TEXT, OTHER = "The cat sat on the bank.", "we will put money in the bank"
 
 
-@pytest.fixture(scope="module", params=tiny.ARCHITECTURES)
-def model(request, tiny_folder):
-    """A tiny backend, and the same weights as transformers loads them."""
-    folder = str(tiny_folder(request.param))
-    return Backend.load(folder, store=TraceStore(8 << 20), device_name="cpu"), AutoModel.from_pretrained(folder).eval()
+@pytest.fixture(params=tiny.ARCHITECTURES)
+def backend(request, tiny_folder):
+    return shared_backend(tiny_folder(request.param))
+
+
+@cache
+def plain_model(folder):
+    """The weights of this folder as transformers loads them, in float64."""
+    return AutoModel.from_pretrained(folder).eval().double()
 
 
 def pooled(state, pooling):
@@ -32,7 +39,6 @@ def pooled(state, pooling):
 
 def reference(plain, backend, pooling, layer):
     """The scores of TEXT's tokens by autograd through `inputs_embeds`, in float64, and OTHER's vector."""
-    plain = plain.double()
     sentences = backend.tokenize([TEXT, OTHER])
     ids = [torch.tensor([[token.id for token in sentence.tokens]]) for sentence in sentences]
     with torch.no_grad():
@@ -44,9 +50,10 @@ def reference(plain, backend, pooling, layer):
     return (words.grad * words).sum(-1)[0].detach().numpy(), other.float().numpy()
 
 
-@pytest.mark.parametrize(("pooling", "layer"), [("mean", 3), ("mean", 0), ("cls", 3), ("max", 2)])
-def test_the_scores_are_those_of_plain_torch(model, pooling, layer):
-    backend, plain = model
+@pytest.mark.parametrize(("architecture", "case"), tiny.with_cases([("mean", 3), ("max", 2), ("cls", 3), ("mean", 0)]))
+def test_the_scores_are_those_of_plain_torch(tiny_folder, architecture, case):
+    folder, (pooling, layer) = tiny_folder(architecture), case
+    backend, plain = shared_backend(folder), plain_model(folder)
     expected, other = reference(plain, backend, pooling, layer)
     backend.trace([TEXT], attentions=True)  # whatever a pass in inference mode leaves behind must not be in the way
     (sentence,) = backend.tokenize([TEXT])
@@ -59,8 +66,7 @@ def test_the_scores_are_those_of_plain_torch(model, pooling, layer):
     np.testing.assert_allclose(scores, expected, atol=2e-6, rtol=2e-4)
 
 
-def test_nothing_is_left_in_the_model(model):
-    backend, _ = model
+def test_nothing_is_left_in_the_model(backend):
     before = {name: (item.requires_grad, item.detach().clone()) for name, item in backend.encoder.named_parameters()}
     trace = backend.run([TEXT])  # a model's first pass places hooks of transformers' own, which stay
     hooks, passes = hooks_of(backend.encoder), backend.forward_passes
@@ -140,7 +146,7 @@ def test_threads_do_not_disturb_each_other(bert):
         for _ in range(5):
             if not np.array_equal(bert.gradient_times_input(sentences[row], other, 3, "mean"), expected[row]):
                 problems.append(f"gradient of {texts[row]}")
-            if not np.allclose(bert.embed(texts, [3], ["mean"]), vectors, atol=1e-6):
+            if not np.allclose(bert.embed(texts, [3], ["mean"]), vectors, atol=FLOAT32):
                 problems.append("vectors")
 
     threads = [threading.Thread(target=work, args=(row,)) for row in range(len(texts))]

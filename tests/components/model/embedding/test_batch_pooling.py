@@ -11,7 +11,9 @@ from components.model.backend import Backend
 from components.model.embedding import embedder
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
 from components.model.trace import POOLINGS
-from tests.tiny import ARCHITECTURES, save_tiny, tiny_model
+from tests.support.closeness import assert_close
+from tests.support.shared_models import shared_backend
+from tests.support.tiny import ARCHITECTURES, save_tiny, tiny_model
 
 TEXTS = [
     "the cat sat",
@@ -37,8 +39,8 @@ def test_shares_and_pools_by_hand():
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_weighted_means_equal_plain_transformers(architecture, tmp_path):
-    backend = Backend.load(str(save_tiny(tmp_path / architecture, architecture)))
+def test_weighted_means_equal_plain_transformers(architecture, tiny_folder):
+    backend = shared_backend(tiny_folder(architecture))
     model, tokenizer = tiny_model(architecture)
     weights = np.random.default_rng(0).uniform(0, 3, len(tokenizer)).astype(np.float32)
     options = backend.embed_options(range(4), precision="float32")
@@ -59,7 +61,7 @@ def test_equal_weights_and_no_weight_at_all_give_the_plain_mean(embedded):
     plain = embedded.embed(TEXTS, options=embedded.embed_options((0, 6), ("mean",), precision="float32"))[:, 0]
     ones = np.ones(embedded.facts.vocabulary_size, np.float32)
     for weights in (ones, 0.01 * ones, 0 * ones):
-        np.testing.assert_allclose(embedded.embed_weighted(TEXTS, weights, options), plain, atol=1e-6)
+        assert_close(embedded.embed_weighted(TEXTS, weights, options), plain)
 
 
 def test_a_single_weight_picks_that_token(embedded):

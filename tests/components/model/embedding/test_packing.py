@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from components.model.embedding import packing
+from tests.support.processors import packs_bfloat16
 
 needs_onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this torch has no oneDNN")
 
@@ -19,11 +20,6 @@ def _nothing_measured_before():
     packing._measured.cache_clear()
     yield
     packing._measured.cache_clear()
-
-
-def packs_bfloat16() -> bool:
-    """Whether this chip has oneDNN's products in bfloat16, by torch's own answer: a fault of the packing cannot hide here."""
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 @needs_onednn

@@ -15,36 +15,9 @@ from components.jobs import Cancelled
 from components.model.backend import Backend
 from components.model.embedding import sparse_vectors
 from components.retrieval.search.rerank import late_interaction_scores
-from tests import tiny
+from tests.support.saved_models import save_multi, save_pylate, save_sparse
 
 TEXTS = ["the cat sat on the bank", "money", "a red hat, we will walk by the river!", "dog 你 é", "walking " * 70, ""]
-
-
-def save_sparse(folder, pooling="max", activation="relu", prompts=None, **settings):
-    from sentence_transformers import SparseEncoder
-    from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
-
-    encoder = MLMTransformer(str(tiny.save_tiny_masked_lm(folder / "encoder")))
-    model = SparseEncoder(
-        modules=[encoder, SpladePooling(pooling, activation)], device="cpu", prompts=prompts, **settings
-    )
-    model.save(str(folder / "sparse"), create_model_card=False)
-    return folder / "sparse"
-
-
-def save_multi(folder, normalise=True, **mask):
-    from sentence_transformers import MultiVectorEncoder
-    from sentence_transformers.base.modules import Dense, Normalize, Transformer
-    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
-
-    torch.manual_seed(5)
-    takes = {"module_input_name": "token_embeddings"}
-    dense = Dense(32, 12, bias=False, activation_function=torch.nn.Identity(), **takes)
-    scaled = [Normalize(**takes)] if normalise else []
-    modules = [Transformer(str(tiny.save_tiny(folder / "encoder"))), dense, *scaled, MultiVectorMask(**mask)]
-    model = MultiVectorEncoder(modules=modules, device="cpu", prompts={"query": "red ", "document": ""})
-    model.save(str(folder / "multi"), create_model_card=False)
-    return folder / "multi"
 
 
 def change(folder, name, **values):
@@ -62,8 +35,7 @@ def multi_folder(tmp_path_factory):
     return save_multi(tmp_path_factory.mktemp("colbert"), skiplist_words=list(string.punctuation))
 
 
-@pytest.mark.parametrize("pooling", ["max", "sum"])
-@pytest.mark.parametrize("activation", ["relu", "log1p_relu"])
+@pytest.mark.parametrize(("pooling", "activation"), [("max", "log1p_relu"), ("sum", "relu")])
 def test_sparse_vectors_equal_sentence_transformers(tmp_path, pooling, activation):
     from sentence_transformers import SparseEncoder
 
@@ -219,7 +191,7 @@ def test_the_published_lengths_of_queries_and_documents_are_kept(tmp_path, multi
 
 
 def assert_equal_vectors(folder, texts=TEXTS[:5], max_length=None):
-    """Our vectors and MaxSim of a folder are those of MultiVectorEncoder; returns the numbers of the queries' vectors."""
+    """Our vectors and MaxSim are those of MultiVectorEncoder; gives the numbers of the queries' vectors, and our model."""
     from sentence_transformers import MultiVectorEncoder
 
     reference, ours = MultiVectorEncoder(str(folder), device="cpu", local_files_only=True), Backend.load(str(folder))
@@ -231,23 +203,23 @@ def assert_equal_vectors(folder, texts=TEXTS[:5], max_length=None):
     for row, query in enumerate(texts):
         scores = late_interaction_scores(ours, query, texts, 0)
         np.testing.assert_allclose(scores, theirs[row], atol=1e-4)
-    return [len(query) for query in queries]
+    return [len(query) for query in queries], ours
 
 
-@pytest.mark.parametrize("attend", [False, True])
 @pytest.mark.parametrize(
-    ("expansion", "lengths"),
+    ("expansion", "attend", "lengths"),
     [
-        ({"strategy": "fixed", "length": 12}, {12}),
-        ({"strategy": "min", "length": 12}, {12, 14, 64}),
-        ({"strategy": "min", "length": 12, "token": "hat"}, {12, 14, 64}),
+        ({"strategy": "fixed", "length": 12}, False, {12}),
+        ({"strategy": "fixed", "length": 12}, True, {12}),
+        ({"strategy": "min", "length": 12}, False, {12, 14, 64}),
+        ({"strategy": "min", "length": 12, "token": "hat"}, True, {12, 14, 64}),
     ],
 )
 def test_query_expansion_equals_sentence_transformers(tmp_path, multi_folder, attend, expansion, lengths):
     folder = shutil.copytree(multi_folder, tmp_path / "changed")
     change(folder, "sentence_bert_config.json", query_expansion=expansion | {"attend": attend})
-    assert set(assert_equal_vectors(folder)) == lengths
-    ours = Backend.load(str(folder))
+    counts, ours = assert_equal_vectors(folder)
+    assert set(counts) == lengths
     assert len(ours.multi_vectors(TEXTS[:1], "query", max_length=5)[0]) == 12
     pieces, positions = ours.multi_vector_pieces("the cat", "query")
     added = expansion.get("token", "[MASK]")
@@ -255,45 +227,30 @@ def test_query_expansion_equals_sentence_transformers(tmp_path, multi_folder, at
     assert positions == tuple(range(12))
 
 
-def save_pylate(folder, *, with_tokens=True, **config):
-    """A folder as PyLate writes it: the encoder, a Dense layer, and its settings beside the kind of model."""
-    tokenizer = tiny.wordpiece_tokenizer()
-    if with_tokens:
-        tokenizer.add_tokens(["[Q] ", "[D] "])
-    torch.manual_seed(3)
-    model = tiny.tiny_model("bert")[0]
-    model.resize_token_embeddings(len(tokenizer))
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    tiny.publish(folder, tiny.dense_module(32, 12, "Identity", bias=False))
-    listed = json.loads((folder / "modules.json").read_text())
-    listed[1]["type"] = "pylate.models.Dense.Dense"
-    (folder / "modules.json").write_text(json.dumps(listed))
-    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 60, "do_lower_case": False}))
-    own = {"query_prefix": "[Q] ", "document_prefix": "[D] ", "query_length": 16, "document_length": 20}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps({"model_type": "ColBERT"} | own | config))
-    return folder
+NO_EXPANSION = {"do_query_expansion": False, "similarity_fn_name": "MaxSim", "prompts": {"query": "red "}}
+NO_PREFIX = {"query_prefix": None, "document_prefix": None, "prompts": {"passage": "red ", "corpus": "hat "}}
 
 
-@pytest.mark.parametrize("with_tokens", [True, False])
 @pytest.mark.parametrize(
-    ("config", "length"),
+    ("config", "length", "with_tokens"),
     [
-        ({"attend_to_expansion_tokens": False, "skiplist_words": [".", "cat"]}, 16),
-        ({"attend_to_expansion_tokens": True, "prompts": {"query": "[Q] ", "document": ""}}, 16),
-        ({"do_query_expansion": False, "similarity_fn_name": "MaxSim", "prompts": {"query": "red "}}, None),
-        ({"query_length": None, "similarity_fn_name": "meanmaxsim"}, 32),
-        ({"query_prefix": None, "document_prefix": None, "prompts": {"passage": "red ", "corpus": "hat "}}, 16),
-        ({"query_prefix": None, "document_prefix": None, "prompts": {"query": "the ", "document": "red "}}, 16),
-        ({"skiplist_words": "a.,"}, 16),
-        ({"skiplist_words": ""}, 16),
+        ({"attend_to_expansion_tokens": False, "skiplist_words": [".", "cat"]}, 16, True),
+        ({"attend_to_expansion_tokens": True, "prompts": {"query": "[Q] ", "document": ""}}, 16, True),
+        ({"attend_to_expansion_tokens": True, "prompts": {"query": "[Q] ", "document": ""}}, 16, False),
+        (NO_EXPANSION, None, True),
+        (NO_EXPANSION, None, False),
+        ({"query_length": None, "similarity_fn_name": "meanmaxsim"}, 32, True),
+        (NO_PREFIX, 16, True),
+        (NO_PREFIX, 16, False),
+        ({**NO_PREFIX, "prompts": {"query": "the ", "document": "red "}}, 16, True),
+        ({"skiplist_words": "a.,"}, 16, False),
+        ({"skiplist_words": ""}, 16, True),
     ],
 )
 def test_pylate_folders_equal_sentence_transformers(tmp_path, config, length, with_tokens):
     folder = save_pylate(tmp_path / "pylate", with_tokens=with_tokens, **config)
-    counts = assert_equal_vectors(folder)
+    counts, model = assert_equal_vectors(folder)
     assert set(counts) == {length} if length else len(set(counts)) > 1
-    model = Backend.load(str(folder))
     pieces, _ = model.multi_vector_pieces("the cat, sat.", "document")
     assert ("[D] " in pieces) == (with_tokens and "document_prefix" not in config)
     assert "," not in pieces or "skiplist_words" in config

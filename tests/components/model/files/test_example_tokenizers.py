@@ -3,7 +3,7 @@
 import pytest
 
 from components.model.files import example_tokenizers
-from tests.places import ASSETS
+from tests.support.places import ASSETS
 
 TEXTS = ["The bank of the river.", "naïve 😀 Zażółć\n  x", "A  B"]
 

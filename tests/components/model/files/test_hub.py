@@ -18,8 +18,9 @@ from components.model.backend import Backend
 from components.model.catalog import ModelSpec
 from components.model.files import hub, slow_hub
 from components.model.files.sources import find_files
-from tests import decoder_models, hub_server, static_models
-from tests.hub_server import HubServer, Refusal, use_hub
+from tests.support import decoder_models, hub_server, static_models
+from tests.support.closeness import assert_close
+from tests.support.hub_server import HubServer, Refusal, use_hub
 
 EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"
 TINY = "somebody/tiny-bert"
@@ -73,7 +74,7 @@ def test_a_download_reports_its_progress_and_gives_the_embedded_models_vectors(s
     assert backend.revision == server.commit(EMBEDDED)
     texts = ["I put money in the bank.", "The river bank was muddy that year."]
     here, there = embedded.run(texts), backend.run(texts)
-    np.testing.assert_allclose(there.hidden_states, here.hidden_states, atol=1e-6, rtol=0)
+    assert_close(there.hidden_states, here.hidden_states)
     np.testing.assert_array_equal(there.input_ids, here.input_ids)
     assert backend.facts == embedded.facts
 

@@ -16,14 +16,16 @@ from components.model.one_block import feed_forward
 from components.model.one_block.feed_forward import size_in_bytes
 from components.model.one_block.nearly_closed import closed_share
 from components.model.store import TraceStore
-from tests import tiny
+from tests.support import tiny
+from tests.support.closeness import assert_close
+from tests.support.shared_models import shared_backend
 
 TEXT, PAIR = "The cat sat on the bank.", "money in the river"
 
 
 @pytest.fixture(scope="module", params=tiny.ARCHITECTURES)
 def backend(request, tiny_folder):
-    return Backend.load(str(tiny_folder(request.param)), store=TraceStore(4 << 20), device_name="cpu")
+    return shared_backend(tiny_folder(request.param))
 
 
 @pytest.mark.parametrize("pair", [None, PAIR])
@@ -83,8 +85,8 @@ def test_of_a_long_text_one_block_is_kept_and_the_shares_of_all(backend, monkeyp
         part = backend.feed_forward(TEXT, block=block)
         assert part.kept_blocks == range(block, block + 1)
         assert part.nbytes == size_in_bytes(backend.loaded, len(part.sentence), kept=1)
-        np.testing.assert_allclose(part.activations_of(block), whole.activations[block], atol=1e-6)
-        np.testing.assert_allclose(part.products(block), whole.products(block), atol=1e-6)
+        assert_close(part.activations_of(block), whole.activations[block])
+        assert_close(part.products(block), whole.products(block))
         np.testing.assert_allclose(part.closed_shares, whole.closed_shares, atol=0.04)  # a dimension at the border
         with pytest.raises(ValueError, match="not in range"):
             part.activations_of((block + 1) % 3)
@@ -102,7 +104,7 @@ def test_a_feed_forward_part_in_pieces_of_some_tokens_gives_the_same(tiny_folder
 
 
 def test_short_texts_go_in_between_the_blocks_and_change_nothing(backend):
-    whole, thread = backend.feed_forward(TEXT), threading.Thread(target=backend.trace, args=(["the cat", PAIR],))
+    whole, thread = backend.feed_forward(TEXT), threading.Thread(target=backend.trace, args=(["the cat waits", PAIR],))
     done = []
 
     def progress(*counts):

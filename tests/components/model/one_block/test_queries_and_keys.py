@@ -11,14 +11,15 @@ import pytest
 from components.jobs import Cancelled
 from components.model import loaded
 from components.model.backend import Backend
-from tests import tiny
+from tests.support import tiny
+from tests.support.shared_models import shared_backend
 
 TEXT, PAIR = "The cat sat on the bank.", "money in the river"
 
 
 @pytest.fixture(scope="module", params=tiny.ARCHITECTURES)
 def backend(request, tiny_folder):
-    return Backend.load(str(tiny_folder(request.param)), device_name="cpu")
+    return shared_backend(tiny_folder(request.param))
 
 
 @pytest.mark.parametrize("block", [0, 1, 2])

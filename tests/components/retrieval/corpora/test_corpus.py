@@ -22,7 +22,7 @@ from components.retrieval.corpora.corpus import (
     columns_of,
     read_corpus,
 )
-from tests.places import DATA
+from tests.support.places import DATA, REAL_SENTENCES
 
 ROWS = [
     {
@@ -95,8 +95,12 @@ def test_parquet_gives_the_same_corpus(tmp_path, packed):
     if packed:
         path = tmp_path / "rows.parquet.gz"
         path.write_bytes(gzip.compress((tmp_path / "rows.parquet").read_bytes()))
-    for source in (path, path.read_bytes()):
-        corpus = read_corpus(source, path.name)
+    # With limits, as the browser reads, a process of its own reads it.
+    for source, limits in (
+        (path, None if packed else BROWSER_LIMITS),
+        (path.read_bytes(), BROWSER_LIMITS if packed else None),
+    ):
+        corpus = read_corpus(source, path.name, limits=limits)
         assert corpus.texts == SENTENCES
         assert dict(corpus.columns) == COLUMNS
 
@@ -318,7 +322,7 @@ def test_of_a_very_long_set_the_rest_is_named_as_left_out():
 
 def test_a_set_column_of_parquet_is_unpacked(tmp_path):
     table = pa.table({"set": [["A long one.", "Short."], ["Next.", "N."]], "label": [1, 2]})
-    corpus = read_corpus(as_parquet(table, tmp_path / "a.parquet"), "a.parquet")
+    corpus = read_corpus(as_parquet(table, tmp_path / "a.parquet"), "a.parquet", limits=None)
     assert corpus.texts == ("A long one.", "Next.")
     assert dict(corpus.columns) == {"label": ("1", "2"), "compressed": ("Short.", "N.")}
 
@@ -335,7 +339,7 @@ def test_parquet_text_kept_as_bytes_is_text_and_other_bytes_are_left_out(tmp_pat
             "kind": pa.array(["a", "a"]).dictionary_encode(),
         }
     )
-    corpus = read_corpus(as_parquet(table, tmp_path / "a.parquet"), "a.parquet")
+    corpus = read_corpus(as_parquet(table, tmp_path / "a.parquet"), "a.parquet", limits=None)
     assert corpus.texts == ("Olé!", "Zwei.")
     assert dict(corpus.columns) == {"kind": ("a", "a")}
     assert corpus.report.left_out == ("picture", "sound")
@@ -349,7 +353,7 @@ def test_parquet_strings_that_are_not_utf8_are_bad_rows(tmp_path):
     corpus = read_corpus(path, "a.parquet", "text")
     assert corpus.texts == ("abc",)
     assert corpus.report.bad_rows == (BadRow(2, "bytes that are not utf-8"),)
-    assert read_corpus(path, "a.parquet", "n").columns["text"] == ("abc", "\ufffd" * 3)
+    assert read_corpus(path, "a.parquet", "n", limits=None).columns["text"] == ("abc", "\ufffd" * 3)
 
 
 def test_parquet_over_many_batches_keeps_its_order(tmp_path):
@@ -410,7 +414,7 @@ def test_a_path_that_is_no_file_is_refused(tmp_path):
 def test_a_parquet_cut_short_is_refused(tmp_path):
     path = as_parquet(pa.Table.from_pylist(ROWS), tmp_path / "a.parquet")
     content = path.read_bytes()
-    assert "could not be read" in given_of(read_corpus, content[: len(content) // 2], "a.parquet")
+    assert "could not be read" in given_of(read_corpus, content[: len(content) // 2], "a.parquet", limits=None)
     spoilt = content[:10] + bytes(len(content) - 1000 - 10) + content[-1000:]
     if spoilt != content:
         assert given_of(read_corpus, spoilt, "a.parquet")
@@ -491,7 +495,7 @@ def test_the_hash_does_not_depend_on_the_format():
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the data for measuring is not here")
 def test_the_files_for_measuring_are_read_whole():
-    sentences = read_corpus(DATA / "sentences-36k.txt", "36k")
+    sentences = read_corpus(REAL_SENTENCES, "36k")
     assert (len(sentences.texts), sentences.report.bad_count, sentences.report.duplicates) == (36_000, 0, 0)
     pairs = read_corpus(DATA / "compression-pairs.jsonl", "pairs")
     assert (len(pairs.texts), pairs.report.bad_count, pairs.report.text_column) == (2_810, 0, "sentence")

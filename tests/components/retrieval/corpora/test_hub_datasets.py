@@ -14,7 +14,7 @@ from huggingface_hub import file_download
 from components.errors import DatasetError, InputError
 from components.retrieval.corpora.corpus import Limits, read_corpus
 from components.retrieval.corpora.hub_datasets import choose_files, dataset_name, fetch_dataset
-from tests.hub_server import HubServer, Refusal, use_hub
+from tests.support.hub_server import HubServer, Refusal, use_hub
 
 COMPRESSION = "embedding-data/sentence-compression"
 PACKED = "sentence-compression_compressed.jsonl.gz"
@@ -60,7 +60,7 @@ def test_pairs_are_fetched_and_unpacked(server):
 
 
 def test_the_training_split_is_fetched_in_its_parts(server):
-    corpus = read_corpus(fetch_dataset(SHARDED), SHARDED)
+    corpus = read_corpus(fetch_dataset(SHARDED), SHARDED, limits=None)
     assert corpus.texts == tuple(f"train sentence {part}.{i}" for part in (0, 1) for i in range(3))
     assert read_corpus(fetch_dataset(SHARDED, split="test"), SHARDED).texts[0] == "test sentence 0.0"
     assert len(server.fetched()) == 3

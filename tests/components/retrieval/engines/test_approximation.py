@@ -19,7 +19,7 @@ from components.retrieval.engines.approximation import (
 from components.retrieval.engines.contract import StoredVectors
 from components.retrieval.engines.smaller import Smaller
 from components.retrieval.search.exact import Hits
-from tests.components.retrieval.engines.conftest import clustered, stored_in
+from tests.support.stored_vectors import clustered, stored_in
 
 
 def hits_of(rows: list[list[int]], scores: list[list[float]]) -> Hits:

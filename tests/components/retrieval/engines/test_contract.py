@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +16,16 @@ from components.retrieval.engines import contract, graph, milvus
 from components.retrieval.engines.contract import ENGINES, Engine, StoredVectors
 from components.retrieval.engines.opening import open_engine
 from components.retrieval.search.exact import ExactSearch, Similarity
-from tests.components.retrieval.engines.conftest import clustered, stored_in
-from tests.places import ROOT
+from tests.support.stored_vectors import clustered, stored_in
 
 Opened = Callable[..., Engine]
 
 
-@pytest.fixture(params=ENGINES)
+# Milvus takes seconds for each collection: test_milvus_in_short has one, and the whole contract is held by rare tests.
+EACH = [pytest.param(name, marks=pytest.mark.rare if name == "milvus" else ()) for name in ENGINES]
+
+
+@pytest.fixture(params=EACH)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
     """Opens the engine over vectors that lie in this test's folder."""
 
@@ -176,17 +178,6 @@ def test_a_missing_package_is_named(engine, package, numbers, tmp_path, monkeypa
         )
 
 
-def test_no_package_is_imported_before_its_engine_is_asked_for():
-    code = (
-        "import sys; from components.retrieval.engines import approximation, opening; "
-        "print({'usearch', 'pymilvus', 'milvus_lite'} & set(sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.strip() == "set()"
-
-
 def test_other_names_and_addresses_are_refused(numbers, tmp_path):
     stored = stored_in(tmp_path, numbers)
     with pytest.raises(InputError, match="exact, usearch, milvus"):
@@ -231,12 +222,44 @@ def test_a_graph_of_other_vectors_or_a_damaged_one_is_refused(tmp_path):
         graph.open_file(stored)
 
 
-def test_a_collection_with_other_vectors_is_refused(tmp_path):
-    stored, address = stored_in(tmp_path, clustered(300)), str(tmp_path / "vectors.db")
-    milvus.opened(stored, address).close()
-    fewer = StoredVectors(ExactSearch(stored.exact.vectors[:200]), stored.identity, tmp_path, stored.stem)
+def test_milvus_in_short(numbers, tmp_path):
+    """One collection: built once and opened again, true scores for dot products, zero vectors and ties, what is refused."""
+    vectors = numbers[:300] * np.linspace(0.5, 2, 300)[:, None].astype(np.float32)
+    vectors[[3, 20]] = 0
+    vectors[[4, 9, 30, 77]] = 3 * numbers[4]
+    stored, address = stored_in(tmp_path / "index", vectors), str(tmp_path / "vectors.db")
+    reports: list[tuple[int, int]] = []
+
+    def opened() -> Engine:
+        return open_engine("milvus", stored, "dot", address, progress=lambda *report: reports.append(report))
+
+    first = opened()
+    assert reports == [(0, 300), (300, 300)]
+    queries = queries_of(vectors[100:])
+    assert recall_of(first, stored, queries, 10, "dot") >= 0.97
+    hits = first.search(queries, 10, "dot")
+    true = np.einsum("qhd,qd->qh", vectors.astype(float)[hits.indices], queries.astype(float))
+    np.testing.assert_allclose(hits.scores, true, rtol=1e-9)
+    assert (np.diff(hits.scores, axis=1) <= 1e-12).all()
+    equal = first.search(vectors[4:5], 2, "dot")
+    assert (equal.indices.tolist(), int(equal.tied[0]), int(equal.tied_shown[0])) == ([[4, 9]], 4, 2)
+    everything = first.search(vectors[4:5], 500, "dot")
+    assert sorted(everything.indices[0].tolist()) == list(range(300))
+    assert dict(zip(everything.indices[0].tolist(), everything.scores[0].tolist(), strict=True))[20] == 0
+    alone = first.search(queries[5:6], 10, "dot")
+    assert (alone.indices[0].tolist(), alone.scores[0].tolist()) == (hits.indices[5].tolist(), hits.scores[5].tolist())
+    with pytest.raises(InputError, match="was built for dot, not for cosine"):
+        first.search(queries, 3)
+    first.close()
+    again = opened()
+    assert len(reports) == 2
+    assert again.search(queries, 10, "dot").indices.tolist() == hits.indices.tolist()
+    assert again.facts == first.facts
+    assert (again.facts.name, again.facts.exact, again.facts.per_vector(300)) == ("milvus", False, 96)
+    again.close()
+    fewer = StoredVectors(ExactSearch(vectors[:200]), stored.identity, tmp_path, stored.stem)
     with pytest.raises(InputError, match="has 300 vectors, and the index has 200"):
-        milvus.opened(fewer, address)
+        milvus.opened(fewer, address, "dot")
 
 
 def test_a_file_that_is_not_milvus_is_refused(numbers, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.engines.smaller import Smaller, SmallerEngine
-from tests.components.retrieval.engines.conftest import clustered, stored_in
+from tests.support.stored_vectors import clustered, stored_in
 
 
 def found(stored, smaller: Smaller, queries: np.ndarray, k: int = 10, similarity="cosine") -> np.ndarray:

@@ -28,7 +28,7 @@ from components.retrieval.evaluation.pair_runs import (
 )
 from components.retrieval.index.build import build_index
 from components.retrieval.search.lexical import make_ranker
-from tests.tiny import WORDS, save_tiny
+from tests.support.tiny import WORDS, save_tiny
 
 COUNT = 40
 PLAIN = [word for word in WORDS if word.isalpha() and word.isascii()]

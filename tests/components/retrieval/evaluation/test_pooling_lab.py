@@ -27,8 +27,9 @@ from components.retrieval.evaluation.pooling_lab import (
 )
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import ScoredPairs, similarity_grid
-from tests.places import ASSETS
-from tests.tiny import save_tiny, tiny_model
+from tests.support.closeness import assert_close
+from tests.support.places import ASSETS
+from tests.support.tiny import save_tiny, tiny_model
 
 DOCUMENTS = [
     "the cat sat on the red hat",
@@ -201,7 +202,7 @@ def test_any_layer_of_all_equals_that_layer_alone(tiny, scored):
                 vectors = getattr(one, side)[pooling]
                 assert vectors.dtype == np.float32
                 assert not vectors.flags.writeable
-                np.testing.assert_allclose(vectors, getattr(alone, side)[pooling], atol=1e-6)
+                assert_close(vectors, getattr(alone, side)[pooling])
     assert not np.allclose(found[3].documents["mean"], found[2].documents["mean"], atol=0.01)
 
 

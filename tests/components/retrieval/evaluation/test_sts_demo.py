@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from components.arrays import cosine
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation.sts import scored_pairs, similarity_grid
-from tests.places import ASSETS, DATA
+from tests.support.places import ASSETS, DATA
 
 FILE = ASSETS / "sts_pairs.jsonl"
 ROWS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]

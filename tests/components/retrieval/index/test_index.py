@@ -25,7 +25,7 @@ from components.errors import InputError
 from components.jobs import Cancelled, Job, Lane, Queue
 from components.model.backend import Backend
 from components.model.embedding.options import SENTENCES_PER_BLOCK
-from components.retrieval.corpora.corpus import Corpus, ReadReport
+from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.index import build, cache, checksums
 from components.retrieval.index.build import build_index, needed_bytes
 from components.retrieval.index.cache import IndexCache, cache_folder, cache_limit
@@ -39,16 +39,10 @@ from components.retrieval.index.folder import (
     resolve_dtype,
 )
 from components.retrieval.search.query import query_vectors
-from tests.places import ROOT
-from tests.tiny import WORDS, save_tiny
-
-PLAIN = [word for word in WORDS if word.isalpha()]
-
-
-def sentences(count: int, seed: int = 0) -> Corpus:
-    numbers = np.random.default_rng(seed)
-    texts = tuple(" ".join(numbers.choice(PLAIN, numbers.integers(1, 9))) for _ in range(count))
-    return Corpus("made up", texts, {"label": tuple(str(at % 3) for at in range(count))}, ReadReport(count, count))
+from tests.support.closeness import assert_close
+from tests.support.made_up_corpora import sentences
+from tests.support.places import ROOT
+from tests.support.tiny import save_tiny
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +71,7 @@ def test_an_index_has_the_vectors_texts_and_columns(backend, options, tmp_path, 
         for place, pooling in enumerate(("mean", "cls")):
             engine = index.engine(layer, pooling)
             np.testing.assert_allclose(engine.vectors, vectors[at, place], atol=tolerance)
-            np.testing.assert_allclose(
-                engine.norms, np.linalg.norm(engine.vectors.astype(np.float32), axis=1), rtol=1e-6
-            )
+            assert_close(engine.norms, np.linalg.norm(engine.vectors.astype(np.float32), axis=1))
     assert list(index.texts) == list(corpus.texts)
     assert index.texts[-1] == corpus.texts[-1]
     assert index.texts[3:5] == list(corpus.texts[3:5])
@@ -193,6 +185,7 @@ def test_a_file_that_is_no_array_is_said_in_one_line(backend, options, tmp_path,
     assert said.count("\n") == 1
 
 
+@pytest.mark.timeout(60)  # to open it would take for ever
 @pytest.mark.parametrize("name", [MANIFEST, "layer-00-mean.npy", "texts.offsets.npy", "texts.utf8", "column-0.utf8"])
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_a_pipe_in_an_index_is_never_opened(backend, options, tmp_path, name, is_listed):
@@ -204,12 +197,8 @@ def test_a_pipe_in_an_index_is_never_opened(backend, options, tmp_path, name, is
         _edit(folder, files=files, checksums={})
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    command = "import sys, pathlib; from components.retrieval.index import folder; folder.open_index(pathlib.Path(sys.argv[1]))"
-    done = subprocess.run(
-        [sys.executable, "-c", command, str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert "InputError" in done.stderr
-    assert name in done.stderr.splitlines()[-1]
+    with pytest.raises(InputError, match=re.escape(name)):
+        open_index(folder)
 
 
 def test_every_file_of_an_index_is_listed_in_its_manifest(backend, options, tmp_path):
@@ -225,11 +214,10 @@ def test_every_file_of_an_index_is_listed_in_its_manifest(backend, options, tmp_
 def test_a_manifest_of_many_megabytes_is_refused_unread(backend, options, tmp_path):
     folder = tmp_path / "x"
     build_index(backend, sentences(8), folder, options)
-    (folder / MANIFEST).write_text("[" + "[]," * 5_000_000 + "[]]")
-    begun = time.monotonic()
+    (folder / MANIFEST).write_text("[")
+    os.truncate(folder / MANIFEST, 1 << 40)  # a hole: no such disk is needed, and nothing can read it to its end
     with pytest.raises(InputError, match="more than 6,291,456 bytes"):
         open_index(folder)
-    assert time.monotonic() - begun < 2
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path):
@@ -242,33 +230,44 @@ import os, signal, sys
 from pathlib import Path
 from components.model.backend import Backend
 from components.retrieval.index.build import build_index
-from tests.components.retrieval.index.test_index import sentences
+from tests.support.made_up_corpora import sentences
 backend = Backend.load(sys.argv[1])
 options = backend.embed_options((0, 2), ("mean", "cls"), precision="float32")
 def stop_in_the_third_block(done, total):
-    if done > 2 * 4096 + 500:
+    if done > 2 * 256 + 30:
         os.kill(os.getpid(), signal.SIGKILL)
-build_index(backend, sentences(3 * 4096 + 700), Path(sys.argv[2]), options, progress=stop_in_the_third_block)
+build_index(
+    backend, sentences(3 * 256 + 70), Path(sys.argv[2]), options,
+    progress=stop_in_the_third_block, sentences_per_block=256,
+)
 """
+BLOCK = 256  # sentences of the blocks here: a build goes on in the same way with those of SENTENCES_PER_BLOCK
 
 
 def test_a_killed_build_goes_on_and_gives_the_same_bytes(backend, options, tmp_path):
-    corpus = sentences(3 * SENTENCES_PER_BLOCK + 700)
+    corpus = sentences(3 * BLOCK + 70)
     done = subprocess.run(
         [sys.executable, "-c", KILLED, backend.spec.key, str(tmp_path / "x")],
         cwd=ROOT,
         capture_output=True,
-        timeout=120,
+        timeout=240,
     )
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     assert not (tmp_path / "x").exists()
     assert json.loads((tmp_path / "x.part" / "done.json").read_text())["blocks"] == 2
     seen: list[int] = []
     before = backend.forward_passes
-    build_index(backend, corpus, tmp_path / "x", options, progress=lambda at, total: seen.append(at))
+    build_index(
+        backend,
+        corpus,
+        tmp_path / "x",
+        options,
+        progress=lambda at, total: seen.append(at),
+        sentences_per_block=BLOCK,
+    )
     resumed = backend.forward_passes - before
-    assert seen[0] == 2 * SENTENCES_PER_BLOCK
-    build_index(backend, corpus, tmp_path / "whole", options)
+    assert seen[0] == 2 * BLOCK
+    build_index(backend, corpus, tmp_path / "whole", options, sentences_per_block=BLOCK)
     assert resumed < 0.6 * (backend.forward_passes - before - resumed)
     assert contents(tmp_path / "x") == contents(tmp_path / "whole")
 
@@ -379,7 +378,7 @@ def test_sizes_are_known_before(backend):
 # The cache
 
 
-def wait(job, seconds: float = 30) -> None:
+def wait(job, seconds: float = 60) -> None:
     assert job.finished.wait(seconds)
 
 
@@ -429,17 +428,29 @@ def test_a_manifest_is_read_again_only_after_it_changed(backend, options, tmp_pa
     assert indexes.find(backend, sentences(20, seed=2), options) is not None
 
 
-def test_a_cancelled_job_stays_so_until_it_is_asked_for_again(backend, options, tmp_path):
+def test_a_cancelled_job_stays_so_until_it_is_asked_for_again(backend, options, tmp_path, monkeypatch):
     indexes = IndexCache(folder=tmp_path, limit=1 << 30)
-    corpus = sentences(3 * SENTENCES_PER_BLOCK)
-    job = indexes.request(backend, corpus, options)
-    indexes.jobs.stop(job)
-    wait(job)
+    corpus, begun = sentences(20), threading.Event()
+
+    def until_cancelled(*_: object, is_cancelled: Callable[[], bool], **__: object) -> None:
+        begun.set()
+        end = time.monotonic() + 60
+        while not is_cancelled():
+            assert time.monotonic() < end
+            time.sleep(0.001)
+        raise Cancelled
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backend, "embed_into", until_cancelled)
+        job = indexes.request(backend, corpus, options)
+        assert begun.wait(60)
+        indexes.jobs.stop(job)
+        wait(job)
     assert job.is_cancelled
     assert indexes.request(backend, corpus, options) is job
     indexes.jobs.forget(job)
     again = indexes.request(backend, corpus, options)
-    wait(again, 60)
+    wait(again)
     assert again.result is not None
 
 
@@ -500,16 +511,16 @@ def cancelled_after_a_block(backend, corpus, options, folder) -> None:
     seen: list[int] = []
     with pytest.raises(Cancelled):
         build_index(
-            backend, corpus, folder, options, "auto",
-            progress=lambda done, _: seen.append(done), is_cancelled=lambda: bool(seen) and seen[-1] > SENTENCES_PER_BLOCK,
+            backend, corpus, folder, options, "auto", sentences_per_block=BLOCK,
+            progress=lambda done, _: seen.append(done), is_cancelled=lambda: bool(seen) and seen[-1] > BLOCK,
         )  # fmt: skip
 
 
 def test_columns_are_part_of_what_is_gone_on_with(backend, options, tmp_path):
-    corpus = sentences(SENTENCES_PER_BLOCK + 400)
+    corpus = sentences(2 * BLOCK)
     plain = Corpus(corpus.name, corpus.texts, {}, corpus.report)
     cancelled_after_a_block(backend, plain, options, tmp_path / "x")
-    index = build_index(backend, corpus, tmp_path / "x", options)
+    index = build_index(backend, corpus, tmp_path / "x", options, sentences_per_block=BLOCK)
     assert list(index.columns["label"]) == list(corpus.columns["label"])
     open_index(tmp_path / "x")  # whole
     other = Corpus(corpus.name, corpus.texts, {"label": ("y",) * len(corpus.texts)}, corpus.report)
@@ -525,9 +536,7 @@ def test_a_damaged_index_of_the_cache_is_built_again(backend, options, tmp_path)
     again = IndexCache(folder=tmp_path).request(backend, corpus, options)
     wait(again)
     assert again.error is None
-    np.testing.assert_allclose(
-        again.result.engine(0, "mean").vectors, backend.embed(corpus.texts, options=options)[0, 0], atol=1e-6
-    )
+    assert_close(again.result.engine(0, "mean").vectors, backend.embed(corpus.texts, options=options)[0, 0])
 
 
 def test_an_index_with_other_columns_does_not_serve(backend, options, tmp_path):

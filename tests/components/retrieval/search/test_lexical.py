@@ -13,7 +13,8 @@ from components.errors import InputError
 from components.jobs import Cancelled, Stoppable
 from components.retrieval.search.lexical import K1, KINDS, LAMBDA, LSA_DIMENSIONS, B, make_ranker
 from components.retrieval.search.words import words
-from tests.places import ASSETS
+from tests.support.closeness import assert_close
+from tests.support.places import ASSETS
 
 TEXTS = ["the cat sat", "the dog sat on the dog", "a cat and a dog", "nothing else"]
 
@@ -131,7 +132,7 @@ def test_scores_of_pairs_are_those_of_all(kind):
     queries = ["the dog and unknown", "cat cat", "", "The mat sat", "unknown", *TEXTS]
     places = np.array([1, 0, 2, 3, 1, 3, 2, 1, 0])
     expected = [ranker.scores(query)[place] for query, place in zip(queries, places, strict=True)]
-    np.testing.assert_allclose(ranker.pair_scores(queries, places), expected, atol=1e-6)
+    assert_close(ranker.pair_scores(queries, places), expected)
     assert np.ptp(ranker.pair_scores(queries, places)) > 0
 
 

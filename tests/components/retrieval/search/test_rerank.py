@@ -11,7 +11,7 @@ from components.errors import InputError
 from components.jobs import Cancelled
 from components.model.backend import Backend
 from components.retrieval.search.rerank import in_order_of, late_interaction_scores, max_sim_scores, rerank
-from tests.components.model.embedding.test_pair_scores import save_cross_encoder
+from tests.support.saved_models import save_cross_encoder
 
 QUERY = "the cat sat on the bank"
 DOCUMENTS = ["a cat on a river bank", "put money in the bank!", "the cat ran", "walking " * 40, "the dog", "hat"]

@@ -10,7 +10,7 @@ import pytest
 
 from components.model.backend import Backend
 from components.retrieval.search.splade import SpladeIndex, SpladeRanker
-from tests.components.model.embedding.test_sparse_and_multi_vectors import save_sparse
+from tests.support.saved_models import save_sparse
 
 SENTENCES = ("the cat sat on the bank", "money in the bank", "a red hat", "we will walk by the river", "a red hat", "")
 QUERIES = ("the dog ran", "money", "a hat!", "the dog ran")

@@ -14,20 +14,20 @@ from components.retrieval.engines.contract import StoredVectors
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs.embedding import EmbedRequest
-from tests.dashboard.conftest import Open, figures, settled, texts
-from tests.dashboard.test_pages import backend
-from tests.dashboard.views.evaluate.test_lab import corpus_of
+from tests.support.evaluate_page import corpus_of
+from tests.support.pages import Open, at_rest, backend, figures, texts
 
 COUNT = 60
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _no_times() -> Iterator[None]:
-    """Neither results nor times of another test."""
+    """No times of another module; of this one, a single test has them measured."""
     caching.evaluations.clear()
     yield
     for job in caching.evaluations().under_way():
         assert job.finished.wait(60)
+    caching.evaluations.clear()
 
 
 def vectors_of(texts_of: list[str]) -> np.ndarray:
@@ -48,7 +48,7 @@ def recall_of_first(documents: np.ndarray, queries: np.ndarray, dims: int) -> fl
 
 
 def test_the_figure_and_the_table_are_those_of_plain_vectors(open_page: Open) -> None:
-    app = settled(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT), way="first-8"))
+    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT), way="first-8"))
     assert not app.error
     demo = current.demo()
     documents, queries = vectors_of(list(demo.texts[:COUNT])), vectors_of(list(demo.columns["compressed"][:COUNT]))
@@ -68,7 +68,7 @@ def test_the_figure_and_the_table_are_those_of_plain_vectors(open_page: Open) ->
 
 
 def test_another_way_shows_its_own_losses(open_page: Open) -> None:
-    app = settled(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT)))
+    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT)))
     assert app.selectbox(key="w_approximation").value == "bits-4"
     app.selectbox(key="w_approximation").select("first-8").run()
     assert "**first 48** loses" in texts(app)
@@ -78,9 +78,9 @@ def test_another_way_shows_its_own_losses(open_page: Open) -> None:
 
 
 def test_times_are_measured_only_on_request(open_page: Open) -> None:
-    app = settled(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT)))
+    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT)))
     assert "ms per query (median)" not in app.table[0].value.columns
-    settled(app.button(key="measure_approximation").click().run())
+    at_rest(app.button(key="measure_approximation").click().run())
     times = app.table[0].value["ms per query (median)"].astype(float)
     assert (times > 0).all()
     assert "ms per query (median)" in str(figures(app)[0]["data"][0]["text"])
@@ -91,7 +91,7 @@ def test_sentences_alone_are_their_own_queries(open_page: Open) -> None:
     lines = "\n".join(current.demo().texts[:40]).encode()
     corpus = read_corpus(lines, "lines.txt")
     caching.corpora().put(current.key_of(corpus), corpus)
-    app = settled(open_page("evaluate", view="approximation", corpus=current.key_of(corpus), way="first-8"))
+    app = at_rest(open_page("evaluate", view="approximation", corpus=current.key_of(corpus), way="first-8"))
     assert not app.error
     assert "For 40 sentences of the corpus as queries" in texts(app)
     assert "A sentence is no hit of itself." in texts(app)
@@ -107,7 +107,7 @@ def test_sentences_alone_are_their_own_queries(open_page: Open) -> None:
 
 def test_without_usearch_a_line_says_so(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "is_installed", lambda: False)
-    app = settled(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT), way="hnsw-16"))
+    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT), way="hnsw-16"))
     assert not app.exception
     assert "the package usearch is not installed" in texts(app)
     assert app.selectbox(key="w_approximation").value == "bits-4"
@@ -115,6 +115,6 @@ def test_without_usearch_a_line_says_so(open_page: Open, monkeypatch: pytest.Mon
 
 
 def test_few_sentences_are_too_few(open_page: Open) -> None:
-    app = settled(open_page("evaluate", view="approximation", corpus=corpus_of(12)))
+    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(12)))
     assert "12 sentences are too few" in app.info[0].value
     assert not app.get("plotly_chart")

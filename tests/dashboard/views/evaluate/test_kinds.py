@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 from transformers import AutoTokenizer
 
+from components.retrieval.evaluation.pair_runs import first_pairs
 from dashboard.corpora import current
 from dashboard.views.evaluate import kinds
-from tests.components.retrieval.evaluation.graded.test_collection import FIELDED
-from tests.dashboard.conftest import Open, figures, plain_table, texts, traces
-from tests.dashboard.views.evaluate.test_page import cosines, frame, plain_vectors, ranks_by, ready
-from tests.places import ASSETS
-from tests.tiny import save_tiny
+from tests.support.evaluate_page import corpus_of, ready
+from tests.support.judged_collections import FIELDED
+from tests.support.pages import Open, figures, frame, plain_table, texts, traces
+from tests.support.places import ASSETS
+from tests.support.plain_vectors import cosines, plain_vectors, ranks_by
+from tests.support.tiny import save_tiny
 
+EACH = 50  # pairs of each kind
+COUNT = 60  # pairs of the demo in the figure of cosine and dot product
 COLUMNS = {"questions": ("question", "passage"), "paraphrases": ("sentence", "paraphrase")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fewer_pairs() -> Iterator[None]:
+    """The first pairs of both collections."""
+    few = {kind: first_pairs(kinds.collection(kind), EACH) for kind in COLUMNS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kinds, "collection", few.__getitem__)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -26,26 +41,23 @@ def scores(embedded_folder: Path) -> dict[tuple[str, str], np.ndarray]:
     found = {}
     for kind, (query, document) in COLUMNS.items():
         lines = (ASSETS / "collections" / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
-        rows = [json.loads(line) for line in lines]
+        rows = [json.loads(line) for line in lines[:EACH]]
         texts_of_both = [row[query] for row in rows] + [row[document] for row in rows]
         vectors = plain_vectors(embedded_folder, texts_of_both, 256)[6, 0]
-        found[kind, "cosine"] = cosines(vectors[:100], vectors[100:])
-        found[kind, "dot"] = vectors[:100].astype(np.float64) @ vectors[100:].astype(np.float64).T
+        found[kind, "cosine"] = cosines(vectors[:EACH], vectors[EACH:])
+        found[kind, "dot"] = vectors[:EACH].astype(np.float64) @ vectors[EACH:].astype(np.float64).T
     return found
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "dot"])
-def test_both_kinds_are_measured_with_the_same_runs(
-    open_page: Open, scores: dict[tuple[str, str], np.ndarray], similarity: str
-) -> None:
-    app = ready(open_page("evaluate", view="kinds", sim=similarity))
+def check_bars(app: AppTest, scores: dict[tuple[str, str], np.ndarray], similarity: str) -> None:
+    """The bars, their intervals and the message are those of plain vectors."""
     assert not app.error
     (drawn,) = figures(app)
     bars = drawn["data"]
     assert [trace["name"] for trace in bars] == ["all-MiniLM-L6-v2", "BM25"] * 2
     for trace, kind in ((bars[0], "questions"), (bars[2], "paraphrases")):
         ranks = ranks_by(scores[kind, similarity])
-        assert trace["y"] == pytest.approx([100 * (ranks <= k).mean() for k in (1, 5, 10)], abs=1.01)
+        assert trace["y"] == pytest.approx([100 * (ranks <= k).mean() for k in (1, 5, 10)], abs=100.1 / EACH)
     first = [bars[number]["y"][0] for number in range(4)]
     assert (
         f"**all-MiniLM-L6-v2** puts the correct passage first for {first[0]:.0f} % of the questions, and the correct "
@@ -53,21 +65,28 @@ def test_both_kinds_are_measured_with_the_same_runs(
     ) in texts(app)
     assert first[1] > 5 * first[3]  # words find passages, but hardly any paraphrase
     high, low = bars[0]["error_y"]["array"][0], bars[0]["error_y"]["arrayminus"][0]
-    share, n, z = first[0] / 100, 100, 1.96
+    share, n, z = first[0] / 100, EACH, 1.96
     centre, spread = (share + z**2 / (2 * n)) / (1 + z**2 / n), z / (1 + z**2 / n)
     half = spread * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     assert (high, low) == pytest.approx((100 * (centre + half) - first[0], first[0] - 100 * (centre - half)), abs=0.01)
 
 
-def test_the_table_has_the_queries_that_the_model_misses(
+def test_both_kinds_are_measured_with_the_same_runs_by_dot_product(
+    open_page: Open, scores: dict[tuple[str, str], np.ndarray]
+) -> None:
+    check_bars(ready(open_page("evaluate", view="kinds", sim="dot")), scores, "dot")
+
+
+def test_both_kinds_by_cosine_and_the_queries_that_the_model_misses(
     open_page: Open, scores: dict[tuple[str, str], np.ndarray]
 ) -> None:
     app = ready(open_page("evaluate", view="kinds"))
+    check_bars(app, scores, "cosine")
     app.segmented_control(key="w_searched_kind").set_value("paraphrases")
     ready(app.run())
     assert app.query_params["kind"] == "paraphrases"
     pairs, by_cosine = kinds.collection("paraphrases"), scores["paraphrases", "cosine"]
-    missed = np.flatnonzero(by_cosine.argmax(axis=1) != np.arange(100))
+    missed = np.flatnonzero(by_cosine.argmax(axis=1) != np.arange(EACH))
     table = plain_table(app)
     assert table["query"].tolist() == [pairs.queries.texts[row] for row in missed]
     assert table["first hit"].tolist() == [pairs.documents.texts[by_cosine[row].argmax()] for row in missed]
@@ -83,23 +102,23 @@ def test_a_second_model_has_bars_of_its_own(open_page: Open, tmp_path: Path) -> 
 
 
 def test_cosine_and_dot_product_with_the_lengths_of_the_first_hits(open_page: Open, embedded_folder: Path) -> None:
-    app = ready(
-        open_page("evaluate", view="compare", fig="similarities", r=["m.6.mean", "m.3.max", "ms.5.m.6.mean", "bm25"])
-    )
+    runs = ["m.6.mean", "m.3.max", "ms.5.m.6.mean", "bm25"]
+    app = ready(open_page("evaluate", view="compare", fig="similarities", r=runs, corpus=corpus_of(COUNT)))
     assert not app.error
     (drawn,) = figures(app)
     demo = current.demo()
-    vectors = plain_vectors(embedded_folder, [*demo.texts, *demo.columns["compressed"]], 256)
+    documents_and_queries = [*demo.texts[:COUNT], *demo.columns["compressed"][:COUNT]]
+    vectors = plain_vectors(embedded_folder, documents_and_queries, 256)
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder)
-    tokens = np.array([len(tokenizer(text)["input_ids"]) for text in demo.texts])
+    tokens = np.array([len(tokenizer(text)["input_ids"]) for text in demo.texts[:COUNT]])
     found = {(trace["name"], trace["yaxis"]): np.asarray(trace["y"], float) for trace in drawn["data"]}
     for number, (layer, pooling) in enumerate(((6, 0), (3, 2))):
-        documents, queries = vectors[layer, pooling, :630], vectors[layer, pooling, 630:]
+        documents, queries = vectors[layer, pooling, :COUNT], vectors[layer, pooling, COUNT:]
         norms = np.linalg.norm(documents.astype(np.float64), axis=1)
         products = queries.astype(np.float64) @ documents.astype(np.float64).T
         for name, table in (("cosine", products / norms), ("dot product", products)):
             first = table.argmax(axis=1)
-            assert found[name, "y"][number] == pytest.approx(100 * (ranks_by(table) == 1).mean(), abs=0.35)
+            assert found[name, "y"][number] == pytest.approx(100 * (ranks_by(table) == 1).mean(), abs=100.1 / COUNT)
             assert found[name, "y2"][number] == pytest.approx(100 * (norms[first].mean() / norms.mean() - 1), abs=0.1)
             assert found[name, "y3"][number] == pytest.approx(100 * (tokens[first].mean() / tokens.mean() - 1), abs=0.2)
     assert len(found["cosine", "y"]) == 2  # BM25 has no vectors
@@ -109,11 +128,11 @@ def test_cosine_and_dot_product_with_the_lengths_of_the_first_hits(open_page: Op
     app.run()
     lengths = frame(app, "tokens of the first hits")
     assert lengths["tokens of the correct answers"].tolist() == pytest.approx([tokens.mean()] * 4, abs=0.01)
-    assert lengths["queries with a single first hit"].max() <= 630
+    assert lengths["queries with a single first hit"].max() <= COUNT
 
 
 def test_without_vectors_the_figure_says_what_to_add(open_page: Open) -> None:
-    app = ready(open_page("evaluate", view="compare", fig="similarities", r=["bm25"]))
+    app = ready(open_page("evaluate", view="compare", fig="similarities", r=["bm25"], corpus=corpus_of(COUNT)))
     assert "No run with vectors" in texts(app)
     assert not figures(app)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import gc
-import json
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,34 +15,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.jobs import Cache, Cancelled
-from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.evaluation import pair_runs, pooling_lab
-from components.retrieval.evaluation.pooling_lab import lab_cells, lab_layers
+from components.retrieval.evaluation.pooling_lab import LabLayers, lab_cells, lab_layers
 from components.retrieval.evaluation.sts import ScoredPairs
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.views.evaluate import lab as lab_sections
 from dashboard.views.evaluate import sts
-from tests.dashboard.conftest import Open, figures, settled, texts
-from tests.dashboard.test_pages import backend
+from tests.support.evaluate_page import corpus_of
+from tests.support.pages import Open, at_rest, backend, figures, texts
 
-COUNT = 24
+COUNT = 16
 POOLINGS, TREATMENTS = list(lab_sections.POOLINGS), list(lab_sections.TREATMENTS)
-
-
-def corpus_of(count: int) -> str:
-    """The key of a kept corpus of the demo's first pairs."""
-    demo = current.demo()
-    return kept_corpus(f"first_{count}.jsonl", demo.texts[:count], demo.columns["compressed"][:count])
-
-
-def kept_corpus(name: str, sentences: Sequence[str], queries: Sequence[str]) -> str:
-    """The key of a kept corpus of these pairs."""
-    rows = [{"sentence": text, "compressed": query} for text, query in zip(sentences, queries, strict=True)]
-    lines = "\n".join(map(json.dumps, rows)).encode()
-    found: Corpus = read_corpus(lines, name, "sentence")
-    caching.corpora().put(current.key_of(found), found)
-    return current.key_of(found)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,20 +35,33 @@ def _measured() -> None:
     caching.baseline(backend())
 
 
-@pytest.fixture(autouse=True)
-def _few_scored_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most of the texts would be those of the ready-made pairs."""
+@pytest.fixture(scope="module", autouse=True)
+def _few_scored_pairs() -> Iterator[None]:
+    """Most of the texts would be those of the ready-made pairs. Nothing that was worked out with those is left."""
     found = sts.demo_pairs()
-    few = ScoredPairs(found.first[:20], found.second[:20], found.scores[:20])
-    monkeypatch.setattr(sts, "demo_pairs", lambda: few)
+    few = ScoredPairs(found.first[:10], found.second[:10], found.scores[:10])
+    forget()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sts, "demo_pairs", lambda: few)
+        yield
+    forget()
 
 
-@pytest.fixture(autouse=True)
-def _nothing_worked_out() -> Iterator[None]:
-    """Neither results nor vectors of another test."""
+def forget() -> None:
+    """All results and vectors of the lab."""
     caching.evaluations.clear()
     caching.lab_vectors.clear()
     caching.lab_pairs().clear()
+
+
+@pytest.fixture
+def nothing_worked_out() -> None:
+    """Neither results nor vectors of another test."""
+    forget()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_running() -> Iterator[None]:
     yield
     for job in caching.evaluations().under_way():
         assert job.finished.wait(60)
@@ -72,12 +69,12 @@ def _nothing_worked_out() -> Iterator[None]:
 
 @pytest.fixture
 def lab(open_page: Open) -> AppTest:
-    return settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
+    return at_rest(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """How often cells and sweeps are worked out from now on."""
+def counted(nothing_worked_out: None, lab: AppTest, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How often cells and sweeps are worked out once the page is there."""
     counts = {"lab_cells": 0, "dimension_sweep": 0}
 
     def counting(name: str) -> Any:
@@ -104,15 +101,22 @@ def titles(app: AppTest) -> list[str]:
     return [figure["layout"]["title"]["text"].replace("<br>", " ") for figure in figures(app)]
 
 
+@functools.cache
+def layers_of(count: int) -> LabLayers:
+    """The vectors of the demo's first pairs by the lab's own functions."""
+    demo = current.demo()
+    return lab_layers(backend(), demo.texts[:count], demo.columns["compressed"][:count], sts.demo_pairs())
+
+
 def expected(layer: int, dims: int, seed: int = 0, count: int = COUNT) -> np.ndarray:
     """Recall@1 by the lab's own functions, [pooling, treatment] in per cent."""
-    demo, scored = current.demo(), sts.demo_pairs()
-    vectors = lab_layers(backend(), demo.texts[:count], demo.columns["compressed"][:count], scored).of(layer)
-    cells = {(cell.pooling, cell.treatment): cell for cell in lab_cells(vectors, scored.scores, dims, seed)}
+    scored = sts.demo_pairs()
+    of_cells = lab_cells(layers_of(count).of(layer), scored.scores, dims, seed)
+    cells = {(cell.pooling, cell.treatment): cell for cell in of_cells}
     return np.array([[100 * cells[p, t].mean("Recall@1") for t in TREATMENTS] for p in POOLINGS])
 
 
-def test_it_shows_what_the_lab_gives(lab: AppTest) -> None:
+def test_it_shows_what_the_lab_gives(nothing_worked_out: None, lab: AppTest) -> None:
     assert not lab.exception
     assert not lab.error
     assert not lab.warning
@@ -131,15 +135,15 @@ def test_no_control_costs_a_forward_pass(lab: AppTest) -> None:
     before = backend().forward_passes
     for layer in (5, 0, 2):
         lab.slider(key="w_layer").set_value(layer).run()
-        settled(lab)
+        at_rest(lab)
         assert titles(lab)[0] == f"Correct answer first (%), layer {layer}"
     lab.slider(key="w_lab_dims").set_value(9).run()
-    settled(lab)
+    at_rest(lab)
     lab.number_input(key="w_lab_seed").set_value(5).run()
-    settled(lab)
+    at_rest(lab)
     for pooling in ("max", "idf"):
         lab.segmented_control(key="w_lab_pooling").set_value(pooling).run()
-        settled(lab)
+        at_rest(lab)
         name = lab_sections.POOLINGS[pooling]
         assert titles(lab)[2] == f"Correct answer first (%), {name}"
     assert not lab.error
@@ -149,7 +153,7 @@ def test_no_control_costs_a_forward_pass(lab: AppTest) -> None:
 
 
 def test_a_click_on_a_row_works_out_its_curves_and_no_cell(
-    lab: AppTest, counted: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    counted: dict[str, int], lab: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clicked = SimpleNamespace(points=[{"customdata": [1, 3]}])  # the fourth column
     with monkeypatch.context() as patch:
@@ -168,23 +172,23 @@ def test_a_click_on_a_row_works_out_its_curves_and_no_cell(
             assert lab_sections.st.session_state["lab_pooling"] == "mean"
     lab.session_state["lab_pooling"] = "last4"
     lab.run()
-    settled(lab)
+    at_rest(lab)
     assert titles(lab)[2].endswith("Last 4 layers")
     assert counted == {"lab_cells": 0, "dimension_sweep": 1}
     lab.slider(key="w_lab_dims").set_value(9).run()
-    settled(lab)
+    at_rest(lab)
     assert counted == {"lab_cells": 1, "dimension_sweep": 1}  # the curves have all numbers of dimensions
 
 
 def test_what_pca_and_whitening_really_kept_is_said(open_page: Open) -> None:
-    app = settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT), l="0", d="12"))
+    app = at_rest(open_page("evaluate", view="lab", corpus=corpus_of(COUNT), l="0", d="12"))
     assert "The two PCA rows kept fewer than 12 dimensions: [CLS] 0. " in texts(app)
     assert "keep 0–12 of 384 numbers" in texts(app)
     assert not app.warning
 
 
 def test_the_first_correlations_are_drawn_while_the_rest_is_embedded(
-    open_page: Open, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, nothing_worked_out: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A first visit: few texts are soon embedded, and their columns are those of the whole lab."""
     embedding, may_go_on = pooling_lab.lab_layers, threading.Event()
@@ -206,7 +210,7 @@ def test_the_first_correlations_are_drawn_while_the_rest_is_embedded(
         assert [button.label for button in app.button if button.label == "Stop"] == ["Stop"]
     finally:
         may_go_on.set()
-    whole = heatmap(settled(app), 1)
+    whole = heatmap(at_rest(app), 1)
     assert np.isfinite(whole).all()
     np.testing.assert_allclose(early[:, :3], whole[:, :3], atol=1e-4)
 
@@ -230,28 +234,32 @@ def test_one_pair_is_refused_as_on_the_whole_page(open_page: Open) -> None:
 
 @pytest.mark.parametrize(("count", "drawn"), [(3, 2), (8, 2), (9, 4)])
 def test_small_corpora_are_drawn_without_a_notice(open_page: Open, count: int, drawn: int) -> None:
-    app = settled(open_page("evaluate", view="lab", corpus=corpus_of(count)))
+    app = at_rest(open_page("evaluate", view="lab", corpus=corpus_of(count)))
     assert not [*app.exception, *app.error, *app.warning]
     assert len(figures(app)) == drawn
     np.testing.assert_allclose(heatmap(app), expected(6, count - 1, count=count), atol=1e-4)
     assert ("The curves begin at 8 dimensions" in texts(app)) == (drawn == 2)
 
 
-def test_the_default_number_of_dimensions_fits_what_there_is(open_page: Open) -> None:
+def test_the_default_number_of_dimensions_fits_what_there_is(
+    open_page: Open, lab: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert state.default("lab_dims") is None
-    numbers = [str(number) for number in range(130)]  # short texts, which are embedded soon
-    app = settled(open_page("evaluate", view="lab", corpus=kept_corpus("numbers.jsonl", numbers, numbers)))
-    assert app.slider(key="w_lab_dims").value == 128
+    assert lab_sections.DIMENSIONS == 128
+    assert lab.slider(key="w_lab_dims").value == lab.slider(key="w_lab_dims").max == COUNT - 1
+    assert "d" not in lab.query_params
+    monkeypatch.setattr(lab_sections, "DIMENSIONS", 11)  # fewer than there are
+    app = at_rest(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
+    assert app.slider(key="w_lab_dims").value == 11
+    assert app.slider(key="w_lab_dims").max == COUNT - 1
     assert "d" not in app.query_params
-    app = settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
-    assert app.slider(key="w_lab_dims").value == 23
 
 
 def test_of_large_corpora_as_many_pairs_are_taken_as_fit(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     scored = 2 * len(sts.demo_pairs().first)
     monkeypatch.setattr(pooling_lab, "MOST_BYTES", (scored + 2 * 12) * 4 * 4 * 7 * 384)
-    app = settled(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
-    assert "The lab uses only the first 12 of the 24 pairs" in texts(app)
+    app = at_rest(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
+    assert f"The lab uses only the first 12 of the {COUNT} pairs" in texts(app)
     np.testing.assert_allclose(heatmap(app), expected(6, 11, count=12), atol=1e-4)
 
 
@@ -261,7 +269,7 @@ def test_of_large_corpora_as_many_pairs_are_taken_as_fit(open_page: Open, monkey
 @pytest.fixture
 def work() -> lab_sections.Lab:
     demo, scored = current.demo(), sts.demo_pairs()
-    pairs = pair_runs.first_pairs(pair_runs.pairs_of_corpus(demo), COUNT)
+    pairs = pair_runs.first_pairs(pair_runs.pairs_of_corpus(demo), 24)
     return lab_sections.Lab(backend(), pairs, scored, Cache(2))
 
 
@@ -339,7 +347,7 @@ def test_a_stop_is_heard_in_every_phase(work: lab_sections.Lab, by_hand: list[An
     assert work.kept.find(work.key) is not None  # what took long is not lost
 
 
-def test_nothing_but_the_cache_holds_the_vectors(lab: AppTest) -> None:
+def test_nothing_but_the_cache_holds_the_vectors(nothing_worked_out: None, lab: AppTest) -> None:
     (kept,) = caching.lab_vectors()._kept.values()
     gone = weakref.ref(kept)
     del kept

@@ -22,12 +22,11 @@ from dashboard.jobs import second_stage
 from dashboard.jobs.evaluation import NoResult
 from dashboard.views.evaluate import choices
 from dashboard.views.evaluate.choices import VectorCode
-from tests.components.model.embedding.test_pair_scores import save_cross_encoder
-from tests.dashboard.conftest import Open, texts
-from tests.dashboard.test_pages import backend
-from tests.dashboard.views.evaluate.test_page import frame, ready, timed
+from tests.support.evaluate_page import ready, timed
+from tests.support.pages import Open, backend, frame, texts
+from tests.support.saved_models import save_cross_encoder
 
-COUNT, K = 40, 5
+COUNT, K = 24, 5
 CODES = ("m.6.mean", f"rr.{K}.m.6.mean", f"ms.{K}.m.6.mean")
 
 
@@ -56,7 +55,13 @@ def first_cosines(documents: Any, queries: Any, max_length: int | None = None) -
     return both[len(documents) :] @ both[: len(documents)].T
 
 
-def expected_ranks(corpus: Corpus, kind: str) -> np.ndarray:
+@pytest.fixture(scope="module")
+def expected_ranks(small: Corpus) -> dict[str, np.ndarray]:
+    """Kind of second stage to the ranks of each query's own sentence."""
+    return {kind: ranks_of(small, kind) for kind in ("rr", "ms")}
+
+
+def ranks_of(corpus: Corpus, kind: str) -> np.ndarray:
     """Of each query's own sentence: among the first K by the second stage, beyond them by the first."""
     queries, cosines = corpus.columns["compressed"], first_cosines(corpus.texts, corpus.columns["compressed"])
     ranks = []
@@ -74,7 +79,9 @@ def expected_ranks(corpus: Corpus, kind: str) -> np.ndarray:
     return np.array(ranks)
 
 
-def test_two_stages_are_compared_with_one(open_page: Open, small: Corpus) -> None:
+def test_two_stages_are_compared_with_one(
+    open_page: Open, small: Corpus, expected_ranks: dict[str, np.ndarray]
+) -> None:
     app = timed(open_page("evaluate", view="compare", corpus=current.key_of(small), r=list(CODES), by="mrr", am="1"))
     assert not app.error
     table = frame(app, "p (Holm)")
@@ -83,7 +90,7 @@ def test_two_stages_are_compared_with_one(open_page: Open, small: Corpus) -> Non
     ]
     assert len(table) == 3, names
     for row, kind in ((1, "rr"), (2, "ms")):
-        ranks = expected_ranks(small, kind)
+        ranks = expected_ranks[kind]
         assert table["MRR"].iloc[row] == pytest.approx(100 * (1 / ranks).mean(), abs=0.01)
         assert table["Recall@1"].iloc[row] == pytest.approx(100 * (ranks == 1).mean(), abs=0.01)
     assert table["Recall@5"].nunique() == 1  # the candidates stay the same
@@ -147,8 +154,10 @@ def test_a_cross_encoder_gets_the_sessions_length_and_the_chosen_label(
     assert len(keys) == 3
 
 
-def test_an_opened_query_shows_the_hits_of_both_stages(open_page: Open, small: Corpus) -> None:
-    ranks = expected_ranks(small, "rr")
+def test_an_opened_query_shows_the_hits_of_both_stages(
+    open_page: Open, small: Corpus, expected_ranks: dict[str, np.ndarray]
+) -> None:
+    ranks = expected_ranks["rr"]
     beyond = int(np.argmax(ranks)) if ranks.max() > K else 0
     address = {"view": "compare", "corpus": current.key_of(small), "r": [CODES[1]], "n": str(beyond)}
     app = ready(open_page("evaluate", **address))

@@ -18,9 +18,8 @@ from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import reranking
 from dashboard.views.pairs import disagreement as view
-from tests.components.model.embedding.test_sparse_and_multi_vectors import save_pylate
-from tests.dashboard.conftest import Open, figures, plain_table, settled, texts
-from tests.dashboard.test_pages import backend
+from tests.support.pages import Open, at_rest, backend, figures, plain_table, texts
+from tests.support.saved_models import save_pylate
 
 
 def test_differences_are_sorted_and_equal_ranks_left_out() -> None:
@@ -87,16 +86,16 @@ def test_the_sample_of_queries_is_seeded_and_grows() -> None:
     assert view.sample_of_queries(corpus, 30)[1][:20] == rows
 
 
-def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend) -> None:
-    app = settled(open_page("pairs", view="disagree", nq="6", k="8"))
+def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend, demo_vectors: np.ndarray) -> None:
+    app = at_rest(open_page("pairs", view="disagree", nq="6", k="8"))
     assert not app.exception
     corpus, model = current.demo(), backend()
     queries, _ = view.sample_of_queries(corpus, 6)
-    vectors = model.embed([*queries, *corpus.texts], options=model.embed_options(precision="float32"))[0, 0]
+    vectors = model.embed(queries, options=model.embed_options(precision="float32"))[0, 0]
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     differences = []
     for number in range(6):
-        candidates = np.argsort(-(unit[6:] @ unit[number]), kind="stable")[:8]
+        candidates = np.argsort(-(demo_vectors @ unit[number]), kind="stable")[:8]
         logits = scorer.score_pairs([queries[number]] * 8, [corpus.texts[row] for row in candidates])
         for after, before in enumerate(np.argsort(-logits, kind="stable"), start=1):
             if before + 1 != after:
@@ -138,7 +137,7 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend) -> No
 def test_work_is_shared_within_a_step_of_the_slider_and_older_work_is_stopped(
     open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = settled(open_page("pairs", view="disagree", nq="6", k="8"))
+    app = at_rest(open_page("pairs", view="disagree", nq="6", k="8"))
     gate, score = threading.Event(), reranking.SecondStage.pair_scores
 
     def slow(self: Any, first: Any, second: Any, *arguments: Any) -> Any:
@@ -159,16 +158,18 @@ def test_work_is_shared_within_a_step_of_the_slider_and_older_work_is_stopped(
         app.slider(key="w_disagreement_queries").set_value(7).run()
         assert older.cancel.is_set()
     finally:
+        for job in scoring():
+            caching.preparations().stop(job)  # its scores are read by nobody
         gate.set()
 
 
 def test_another_pair_is_chosen_and_the_caveat_stays(open_page: Open, scorer: Backend) -> None:
-    app = settled(open_page("pairs", view="disagree", nq="6", k="8", dis="2"))
+    app = at_rest(open_page("pairs", view="disagree", nq="6", k="8", dis="2"))
     chosen = app.selectbox(key="w_disagreement").options[2]
     before, after = chosen.split(" ")[0].split("→")
     assert f"from rank {before} to {after} does not say who is right" in texts(app)
     assert "the drops do not sum to the score" in texts(app)
-    app = settled(open_page("pairs", view="disagree", nq="6", k="8", dis="900"))
+    app = at_rest(open_page("pairs", view="disagree", nq="6", k="8", dis="900"))
     assert app.selectbox(key="w_disagreement").index == 0
 
 
@@ -185,7 +186,7 @@ def test_a_late_interaction_model_is_explained_by_its_trained_vectors(
     corpus = read_corpus(lines.encode(), "few.jsonl", "sentence")
     caching.corpora().put(current.key_of(corpus), corpus)
     folder = save_pylate(tmp_path / "pylate", document_length=12)
-    app = settled(open_page("pairs", view="disagree", corpus=current.key_of(corpus), m=str(folder)))
+    app = at_rest(open_page("pairs", view="disagree", corpus=current.key_of(corpus), m=str(folder)))
     assert not app.error, texts(app)
     (pair,) = plain_table(app).head(1).to_dict("records")
     model = Backend.load(str(folder), device_name="cpu")

@@ -11,22 +11,13 @@ from streamlit.testing.v1 import AppTest
 
 from components.errors import ModelError
 from components.model.backend import Backend
-from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.settings import DEFAULT_TRIPLE
 from dashboard.views.pairs import given
-from tests.components.model.embedding.test_pair_scores import save_cross_encoder
-from tests.components.model.test_next_sentence import save_with_head
-from tests.dashboard.conftest import Open, plain_table, setting, texts
-
-
-@pytest.fixture(scope="module")
-def scorer() -> Backend:
-    """The included cross-encoder that the pages use."""
-    job = caching.models().request(parse_model(EMBEDDED_CROSS_ENCODER_KEY))
-    assert job.finished.wait(60)
-    return job.result
+from tests.support.pages import Open, plain_table, setting, texts
+from tests.support.saved_models import save_cross_encoder, save_with_head
 
 
 def rows_of(app: AppTest) -> list[dict[str, Any]]:
@@ -39,11 +30,11 @@ def rows_of(app: AppTest) -> list[dict[str, Any]]:
     ]
 
 
-def test_both_pairs_are_shown_as_transformers_tokenizes_them(open_page: Open, embedded_folder: Any) -> None:
+def test_both_pairs_are_shown_as_transformers_tokenizes_them(read_page: Open, embedded_folder: Any) -> None:
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder)
-    app = open_page("pairs")
+    app = read_page("pairs")
     assert not app.exception
     rows = rows_of(app)
     assert len(rows) == 2
@@ -67,8 +58,8 @@ def in_print(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
-def test_the_scores_are_those_of_score_pairs(open_page: Open, scorer: Backend) -> None:
-    app = open_page("pairs")
+def test_the_scores_are_those_of_score_pairs(scorer: Backend, read_page: Open) -> None:
+    app = read_page("pairs")
     query, *documents = DEFAULT_TRIPLE
     logits = scorer.score_pairs([query] * 2, documents)
     shown = texts(app)
@@ -190,9 +181,9 @@ def test_labels_are_shown_by_name(open_page: Open, tmp_path: Any, monkeypatch: p
 
 
 def test_next_sentence_prediction_is_shown_for_a_model_that_has_it(
-    open_page: Open, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, read_page: Open, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "BERT's own checkpoints have it" in texts(open_page("pairs"))
+    assert "BERT's own checkpoints have it" in texts(read_page("pairs"))
     folder = save_with_head(tmp_path)
     app = open_page("pairs", m=str(folder))
     model = Backend.load(str(folder), device_name="cpu")

@@ -20,8 +20,7 @@ from components.retrieval.search.lexical import make_ranker
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.views.pairs import learnt_rankers
-from tests.dashboard.conftest import Open, figures, plain_table, setting, texts
-from tests.dashboard.test_pages import backend
+from tests.support.pages import Open, at_rest, backend, figures, plain_table, setting, texts
 
 QUERIES = 40
 
@@ -30,7 +29,7 @@ QUERIES = 40
 def few() -> GradedSet:
     """The demo's first queries, and all documents of their topics: few texts, so that the tests are fast."""
     whole = collection.demo_graded(current.demo())
-    rows = sorted({row for grades in whole.grades[:QUERIES] for row in grades})[:160]
+    rows = sorted({row for grades in whole.grades[:QUERIES] for row in grades})[:120]
     number = {row: position for position, row in enumerate(rows)}
     grades = [{number[row]: grade for row, grade in each.items() if row in number} for each in whole.grades[:QUERIES]]
     kept = [query for query, each in enumerate(grades) if each]
@@ -43,29 +42,23 @@ def few() -> GradedSet:
     )
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _few_texts(few: GradedSet) -> Iterator[None]:
     caching.graded_sets().put("demo", few)
     yield
     caching.graded_sets().put("demo", collection.demo_graded(current.demo()))
 
 
-def settled(app: AppTest) -> AppTest:
-    """The page once nothing is worked out any more."""
-    for _ in range(12):
-        jobs = caching.queue().under_way()
-        if not jobs:
-            return app.run()
-        for job in jobs:
-            assert job.finished.wait(150)
-        app.run()
-    raise AssertionError("it never ends")
+@pytest.fixture
+def page(scorer: Backend, read_page: Open) -> AppTest:
+    """The view, to be read; the cross-encoder is loaded first, since the page does not wait for it in the queue of jobs."""
+    return read_page("pairs", view="learnt")
 
 
 @pytest.fixture
-def page(open_page: Open, scorer: Backend) -> AppTest:
-    """The view; the cross-encoder is loaded first, since the page does not wait for it in the queue of jobs."""
-    return settled(open_page("pairs", view="learnt"))
+def own_page(scorer: Backend, open_page: Open) -> AppTest:
+    """The view, for a test that changes it."""
+    return at_rest(open_page("pairs", view="learnt"))
 
 
 def bars(app: AppTest) -> dict[str, float]:
@@ -136,13 +129,13 @@ def test_the_reports_are_of_both_parts_and_name_the_majority(page: AppTest) -> N
     assert "another collection" in texts(page)
 
 
-def test_a_change_of_c_costs_no_forward_pass(page: AppTest) -> None:
-    before, values = backend().forward_passes, bars(page)
-    page.selectbox(key="w_learnt_c").select("1")
-    settled(page.run())
-    assert setting(page, "learnt_c") == "1"
+def test_a_change_of_c_costs_no_forward_pass(own_page: AppTest) -> None:
+    before, values = backend().forward_passes, bars(own_page)
+    own_page.selectbox(key="w_learnt_c").select("1")
+    at_rest(own_page.run())
+    assert setting(own_page, "learnt_c") == "1"
     assert backend().forward_passes == before
-    changed = bars(page)
+    changed = bars(own_page)
     assert changed["Learnt: [CLS] layer 6"] != values["Learnt: [CLS] layer 6"]
     assert changed["Bi-encoder"] == values["Bi-encoder"]
 
@@ -176,39 +169,38 @@ def test_the_shown_numbers_are_those_of_the_components(page: AppTest, few: Grade
         assert shown == expected
 
 
-def test_layers_are_trained_on_request(page: AppTest) -> None:
-    assert len(figures(page)) == 2
+def test_layers_are_trained_on_request(own_page: AppTest) -> None:
+    assert len(figures(own_page)) == 2
     before = backend().forward_passes
-    settled(page.button(key="learnt_every_layer").click().run())
+    at_rest(own_page.button(key="learnt_every_layer").click().run())
     assert backend().forward_passes == before
-    learnt, cosine = figures(page)[2]["data"]
+    learnt, cosine = figures(own_page)[2]["data"]
     assert len(learnt["y"]) == 7
-    assert float(learnt["y"][6]) == pytest.approx(bars(page)["Learnt: [CLS] layer 6"], abs=0.01)
-    assert float(cosine["y"][6]) == pytest.approx(bars(page)["Cosine: [CLS] layer 6"], abs=0.01)
+    assert float(learnt["y"][6]) == pytest.approx(bars(own_page)["Learnt: [CLS] layer 6"], abs=0.01)
+    assert float(cosine["y"][6]) == pytest.approx(bars(own_page)["Cosine: [CLS] layer 6"], abs=0.01)
     assert float(learnt["y"][0]) < 10  # nothing to learn from at layer 0: all ties, the worst order
 
 
-def test_texts_side_by_side_are_explained(open_page: Open) -> None:
-    app = settled(open_page("pairs", view="learnt", lf="concatenation"))
+def test_texts_side_by_side_are_explained(open_page: Open, page: AppTest) -> None:
+    app = at_rest(open_page("pairs", view="learnt", lf="concatenation"))
     assert "every query gets the same order of documents" in texts(app)
-    assert "every query gets the same order" not in texts(settled(open_page("pairs", view="learnt")))
+    assert "every query gets the same order" not in texts(page)
 
 
 def test_pairs_are_read_together(open_page: Open) -> None:
     before = backend().forward_passes
-    app = settled(open_page("pairs", view="learnt", lr="together", lk="3", lo="2"))
+    app = at_rest(open_page("pairs", view="learnt", lr="together", lq="20", lk="3", lo="2"))
     assert backend().forward_passes > before
     assert "Cosine: [CLS] layer 6" not in bars(app)
     assert "Learnt: [CLS] layer 6" in bars(app)
 
 
 def test_what_takes_too_much_memory_is_refused_before_any_pass(
-    open_page: Open, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, page: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settled(open_page("pairs", view="learnt"))
     before = backend().forward_passes
     monkeypatch.setattr(learnt_rankers, "MOST_LEARNING_BYTES", 1 << 20)
-    app = settled(open_page("pairs", view="learnt", lr="together", lk="4", lo="2"))
+    app = at_rest(open_page("pairs", view="learnt", lr="together", lk="4", lo="2"))
     assert "This view uses at most" in texts(app)
     assert backend().forward_passes == before
 
@@ -223,7 +215,7 @@ def test_scores_that_take_too_much_memory_are_refused_before_they_are_put_togeth
     monkeypatch.setattr(learnt_rankers, "MOST_LEARNING_BYTES", 1 << 10)
     made: list[int] = []
     monkeypatch.setattr(learnt_ranking, "random_means", lambda *arguments, **options: made.append(1))
-    app = settled(open_page("pairs", view="learnt", lk="5", lo="3"))
+    app = at_rest(open_page("pairs", view="learnt", lk="5", lo="3"))
     assert "of memory" in texts(app)
     assert "Choose fewer queries or candidates" in texts(app)
     assert not made
@@ -244,7 +236,7 @@ def test_the_vectors_of_two_models_are_kept() -> None:
         jobs.drop([first, second])
 
 
-def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(page: AppTest, few: GradedSet) -> None:
+def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(own_page: AppTest, few: GradedSet) -> None:
     """A file of another model joins the table; one of other texts does not, and says so."""
     pairs = next(
         job.result.pairs
@@ -261,13 +253,13 @@ def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(page: AppTest, 
         return learnt_vectors.LearntVectors("org/other", "r1", "apart", (12,), ("cls",), 128, pairs_hash, *sides)
 
     caching.pair_vectors().put("other.npz " + "0" * 64, vectors(pairs.content_hash))
-    page.session_state["_pair_vectors"] = "other.npz " + "0" * 64
-    values = bars(settled(page.run()))
+    own_page.session_state["_pair_vectors"] = "other.npz " + "0" * 64
+    values = bars(at_rest(own_page.run()))
     assert "Learnt: other (file, apart), [CLS] layer 12" in values
     # A file with the same name and other numbers gives other results; the same model with another length stays apart.
     caching.pair_vectors().put("other.npz " + "2" * 64, vectors(pairs.content_hash))
-    page.session_state["_pair_vectors"] = "other.npz " + "2" * 64
-    others = bars(settled(page.run()))
+    own_page.session_state["_pair_vectors"] = "other.npz " + "2" * 64
+    others = bars(at_rest(own_page.run()))
     name = "Learnt: other (file, apart), [CLS] layer 12"
     assert others[name] != values[name]
     assert {other: value for other, value in others.items() if other != name} == {
@@ -279,13 +271,13 @@ def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(page: AppTest, 
         (17, f"Learnt: {backend().spec.key.rpartition('/')[2]} (file, apart, 17 tokens), [CLS] layer 6"),
     ):
         caching.pair_vectors().put(f"own{length}.npz " + "3" * 64, replace(own, max_length=length))
-        page.session_state["_pair_vectors"] = f"own{length}.npz " + "3" * 64
-        shown = bars(settled(page.run()))
+        own_page.session_state["_pair_vectors"] = f"own{length}.npz " + "3" * 64
+        shown = bars(at_rest(own_page.run()))
         assert expected in shown
         assert ("Learnt: [CLS] layer 6" in shown) == (length == 17)
     caching.pair_vectors().put("wrong.npz " + "1" * 64, vectors("0" * 64))
-    page.session_state["_pair_vectors"] = "wrong.npz " + "1" * 64
-    settled(page.run())
-    assert "are of other texts" in texts(page)
-    assert len(bars(page)) == len(values) - 1
+    own_page.session_state["_pair_vectors"] = "wrong.npz " + "1" * 64
+    at_rest(own_page.run())
+    assert "are of other texts" in texts(own_page)
+    assert len(bars(own_page)) == len(values) - 1
     assert learnt_ranking.read_pairs(learnt_ranking.write_pairs(pairs)).content_hash == pairs.content_hash

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,22 +21,22 @@ from dashboard.jobs.reranking import PassCosts
 from dashboard.settings import DEFAULT_QUERY
 from dashboard.ui.wording import shortened
 from dashboard.views.pairs import rerank as view
-from tests.dashboard.conftest import Open, figures, settled, texts
-from tests.dashboard.test_pages import backend
+from tests.support.pages import Open, at_rest, backend, figures, texts
+
+FirstStage = Callable[[str, int], tuple[np.ndarray, np.ndarray]]
 
 
-@functools.cache
-def unit_vectors(texts: tuple[str, ...]) -> np.ndarray:
-    """Plain vectors of the last layer, of length 1."""
-    vectors = backend().embed(texts, options=backend().embed_options(precision="float32"))[0, 0]
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+@pytest.fixture
+def first_stage(demo_vectors: np.ndarray) -> FirstStage:
+    """Rows and cosines of the first k sentences of a query by the vectors of the last layer."""
 
+    def first(query: str, k: int) -> tuple[np.ndarray, np.ndarray]:
+        vector = backend().embed([query], options=backend().embed_options(precision="float32"))[0, 0, 0]
+        scores = demo_vectors @ (vector / np.linalg.norm(vector))
+        rows = np.argsort(-scores, kind="stable")[:k]
+        return rows, scores[rows]
 
-def first_stage(query: str, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and cosines of the first k sentences by plain vectors of the last layer."""
-    scores = unit_vectors(tuple(current.demo().texts)) @ unit_vectors((query,))[0]
-    rows = np.argsort(-scores, kind="stable")[:k]
-    return rows, scores[rows]
+    return first
 
 
 def lines(app: AppTest) -> list[tuple[int, int]]:
@@ -48,9 +48,9 @@ def shown_rows(app: AppTest) -> list[str]:
     return app.table[0].value["text"].tolist()
 
 
-def test_lines_and_table_are_the_two_models_orders(open_page: Open, scorer: Backend) -> None:
+def test_lines_and_table_are_the_two_models_orders(scorer: Backend, read_page: Open, first_stage: FirstStage) -> None:
     query = view.REPAIRED[0]
-    app = settled(open_page("pairs", view="rerank", q=query))
+    app = read_page("pairs", view="rerank", q=query)
     assert not app.exception
     rows, _ = first_stage(query, 10)
     scores = scorer.score_pairs([query] * 10, [current.demo().texts[row] for row in rows])
@@ -60,23 +60,26 @@ def test_lines_and_table_are_the_two_models_orders(open_page: Open, scorer: Back
     assert plain == [current.demo().texts[row] for row in rows[order]]
 
 
-@pytest.mark.parametrize("k", ["10", "20"])
-@pytest.mark.parametrize("query", view.REPAIRED)
-def test_the_cross_encoder_repairs_these_queries(open_page: Open, scorer: Backend, query: str, k: str) -> None:
-    said = texts(settled(open_page("pairs", view="rerank", q=query, k=k)))
+# What happens to each of them among 10 and among 20 candidates is worked out below, without the page.
+@pytest.mark.parametrize(("query", "of"), [(view.REPAIRED[0], {}), (view.REPAIRED[1], {"k": "20"})])
+def test_the_cross_encoder_repairs_these_queries(
+    scorer: Backend, read_page: Open, query: str, of: dict[str, str]
+) -> None:
+    said = texts(read_page("pairs", view="rerank", q=query, **of))
     assert re.search(r"Correct answer: from rank [2-9] up to 1\.", said)
 
 
-@pytest.mark.parametrize("k", ["10", "20"])
-@pytest.mark.parametrize("query", view.HARMED)
+@pytest.mark.parametrize(("query", "k"), [(view.HARMED[0], "20"), (view.HARMED[1], "10")])
 def test_the_cross_encoder_harms_these_queries(open_page: Open, scorer: Backend, query: str, k: str) -> None:
-    app = settled(open_page("pairs", view="rerank", q=query, k=k))
+    app = at_rest(open_page("pairs", view="rerank", q=query, k=k))
     assert re.search(r"Correct answer: from rank 1 down to ([5-9]|10)\.", texts(app))
     assert "does not rank better than the included model" in texts(app)
 
 
 @pytest.mark.parametrize("kind", ["rerank", "maxsim"])
-def test_the_ready_made_queries_say_what_happens_to_them(open_page: Open, scorer: Backend, kind: str) -> None:
+def test_the_ready_made_queries_say_what_happens_to_them(
+    open_page: Open, scorer: Backend, first_stage: FirstStage, kind: str
+) -> None:
     app = open_page("pairs", view="rerank", by=kind, q="")
     row = app.button_group(key="w_ready_pair_query")
     shown = dict(zip(view.READY_QUERIES, row.options, strict=True))
@@ -84,10 +87,11 @@ def test_the_ready_made_queries_say_what_happens_to_them(open_page: Open, scorer
     for query, text in shown.items():
         (own,) = [row for row, title in enumerate(current.demo().columns["compressed"]) if title == query]
         effects = set()
+        rows, _ = first_stage(query, 20)
+        scores = stage.scores(query, [current.demo().texts[row] for row in rows])
+        before = int(np.flatnonzero(rows == own)[0]) + 1
         for k in (10, 20):
-            rows, _ = first_stage(query, k)
-            before = int(np.flatnonzero(rows == own)[0]) + 1
-            order = np.argsort(-stage.scores(query, [current.demo().texts[row] for row in rows]), kind="stable")
+            order = np.argsort(-scores[:k], kind="stable")
             after = int(np.flatnonzero(rows[order] == own)[0]) + 1
             effects.add("repaired" if after == 1 < before else "harmed" if before == 1 < after else "")
         (effect,) = effects
@@ -99,9 +103,11 @@ def test_without_the_included_models_no_effect_is_promised(open_page: Open, scor
     assert tuple(app.button_group(key="w_ready_pair_query").options) == view.READY_QUERIES
 
 
-def test_max_sim_is_a_choice_and_repairs_the_last_query(open_page: Open, scorer: Backend) -> None:
+def test_max_sim_is_a_choice_and_repairs_the_last_query(
+    open_page: Open, scorer: Backend, first_stage: FirstStage
+) -> None:
     query = view.READY_QUERIES[-1]
-    app = settled(open_page("pairs", view="rerank", q=query, by="maxsim"))
+    app = at_rest(open_page("pairs", view="rerank", q=query, by="maxsim"))
     assert "Correct answer: from rank 5 up to 1." in texts(app)
     rows, _ = first_stage(query, 10)
     scores = late_interaction_scores(backend(), query, [current.demo().texts[row] for row in rows], 6)
@@ -111,17 +117,17 @@ def test_max_sim_is_a_choice_and_repairs_the_last_query(open_page: Open, scorer:
 
 
 def test_it_opens_with_a_query_whose_answer_is_known_and_takes_another(open_page: Open, scorer: Backend) -> None:
-    app = settled(open_page("pairs", view="rerank"))
+    app = at_rest(open_page("pairs", view="rerank"))
     assert app.text_input(key="w_query").value == view.READY_QUERIES[0]
     app.text_input(key="w_query").set_value(DEFAULT_QUERY)
-    said = texts(settled(app.run()))
+    said = texts(at_rest(app.run()))
     assert "No correct answer of this query is known" in said
     app.text_input(key="w_query").set_value("  ")
     assert "No query yet" in texts(app.run())
 
 
 def test_a_slider_of_candidates_costs_no_pass(open_page: Open, scorer: Backend) -> None:
-    app = settled(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+    app = at_rest(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
     before = scorer.forward_passes, backend().forward_passes
     app.slider(key="w_k").set_value(5)
     app.run()
@@ -133,12 +139,12 @@ def test_a_slider_of_candidates_costs_no_pass(open_page: Open, scorer: Backend) 
 
 
 def test_an_answer_outside_the_candidates_is_said(open_page: Open, scorer: Backend) -> None:
-    app = settled(open_page("pairs", view="rerank", q=view.REPAIRED[0], k="3"))
+    app = at_rest(open_page("pairs", view="rerank", q=view.REPAIRED[0], k="3"))
     assert "not among the first 3 hits" in texts(app)
 
 
-def test_times_and_the_cost_curve(open_page: Open, scorer: Backend) -> None:
-    app = settled(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+def test_times_and_the_cost_curve(scorer: Backend, read_page: Open) -> None:
+    app = read_page("pairs", view="rerank", q=view.REPAIRED[0])
     assert [metric.label for metric in app.metric] == [
         "Embedding the query",
         "Searching 630 vectors",
@@ -168,7 +174,7 @@ def test_work_for_an_older_query_is_stopped_and_may_start_again(
         gate.wait(60)
         return score(self, query, documents, report, is_cancelled)
 
-    app = settled(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+    app = at_rest(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
     monkeypatch.setattr(reranking.SecondStage, "scores", slow)
     try:
         app.text_input(key="w_query").set_value("a first query")
@@ -180,15 +186,15 @@ def test_work_for_an_older_query_is_stopped_and_may_start_again(
         assert first.cancel.is_set()
     finally:
         gate.set()
-    app = settled(app)
+    app = at_rest(app)
     app.text_input(key="w_query").set_value("a first query")
-    assert len(lines(settled(app.run()))) == 10
+    assert len(lines(at_rest(app.run()))) == 10
 
 
 def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
     open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = settled(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+    app = at_rest(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
     gate, score = threading.Event(), reranking.SecondStage.scores
 
     def slow(self: Any, query: str, documents: Any, report: Any, is_cancelled: Any) -> Any:
@@ -210,7 +216,7 @@ def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
         assert all(job.key[3] == "four" for job in awaited())
     finally:
         gate.set()
-    assert len(lines(settled(app))) == 21
+    assert len(lines(at_rest(app))) == 21
     gate.clear()
     try:
         app.text_input(key="w_query").set_value("five")
@@ -222,7 +228,8 @@ def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
         assert "second stage" not in [job.key[0] for job in awaited()]
     finally:
         gate.set()
-    settled(app)
+        for job in caching.preparations().under_way():
+            caching.preparations().stop(job)  # scores of a thousand pairs, which nobody reads
 
 
 def test_of_two_correct_answers_the_best_before_and_the_best_after_are_compared() -> None:
@@ -235,16 +242,23 @@ def test_of_two_correct_answers_the_best_before_and_the_best_after_are_compared(
 
 
 @pytest.mark.parametrize(
-    "address",
-    [{"k": "9"}, {"k": "21"}, {"len": "16"}, {"m": "google-bert/bert-base-uncased"}],
-    ids=["fewer", "more", "a shorter length", "another model"],
+    ("address", "kind"),
+    [
+        ({"k": "9"}, "rerank"),
+        ({"k": "21"}, "maxsim"),
+        ({"len": "16"}, "rerank"),
+        ({"len": "16"}, "maxsim"),
+        ({"m": "google-bert/bert-base-uncased"}, "maxsim"),
+    ],
+    ids=["fewer", "more", "a shorter length", "a shorter length of MaxSim", "another model"],
 )
-def test_effects_are_promised_only_where_they_hold(open_page: Open, scorer: Backend, address: dict[str, str]) -> None:
-    for kind in ("rerank", "maxsim"):
-        app = open_page("pairs", view="rerank", by=kind, q="", **address)
-        rows = [row for row in app.button_group if row.key == "w_ready_pair_query"]
-        assert all(tuple(row.options) == view.READY_QUERIES for row in rows)
-        assert rows or "m" in address  # without the model the page ends above
+def test_effects_are_promised_only_where_they_hold(
+    open_page: Open, scorer: Backend, address: dict[str, str], kind: str
+) -> None:
+    app = open_page("pairs", view="rerank", by=kind, q="", **address)
+    rows = [row for row in app.button_group if row.key == "w_ready_pair_query"]
+    assert all(tuple(row.options) == view.READY_QUERIES for row in rows)
+    assert rows or "m" in address  # without the model the page ends above
 
 
 def test_what_was_measured_is_said_only_of_what_it_was_measured_for(monkeypatch: pytest.MonkeyPatch) -> None:

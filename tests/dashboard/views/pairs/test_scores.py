@@ -16,36 +16,51 @@ from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching
 from dashboard.corpora import current
-from tests.components.model.embedding.test_pair_scores import save_cross_encoder
-from tests.dashboard.conftest import Open, figures, setting, texts
-from tests.dashboard.test_pages import backend
-from tests.dashboard.views.pairs.test_given import scorer as scorer
+from tests.support.pages import Open, at_rest, backend, figures, setting, texts
+from tests.support.saved_models import save_cross_encoder
 
 QUERY = "volcano erupted"
+COUNT = 60  # sentences
+
+
+TOPICS = ("volcano", "storm", "tennis", "chess and games", "zoos", "fishing")
 
 
 @pytest.fixture(scope="module")
-def demo_scores(scorer: Backend) -> np.ndarray:
-    """The logits of all demo sentences with the query [sentence]."""
-    corpus = current.demo()
-    return scorer.score_pairs([QUERY] * len(corpus), corpus.texts)
+def six_topics() -> Corpus:
+    """All sentences of the demo with these topics, ten of each."""
+    demo = current.demo()
+    rows = [row for row, topic in enumerate(demo.columns["topic"]) if topic in TOPICS]
+    columns = {name: tuple(demo.columns[name][row] for row in rows) for name in ("topic", "compressed")}
+    return Corpus("six topics", tuple(demo.texts[row] for row in rows), columns)
+
+
+@pytest.fixture
+def few(six_topics: Corpus) -> dict[str, str]:
+    """The address of a page that scores all sentences of this corpus."""
+    key = current.key_of(six_topics)
+    caching.corpora().put(key, six_topics)
+    return {"view": "scores", "corpus": key, "n": "630"}
 
 
 @pytest.fixture(scope="module")
-def about_volcanoes() -> np.ndarray:
-    return np.array([topic == "volcano" for topic in current.demo().columns["topic"]])
+def logits(scorer: Backend, six_topics: Corpus) -> np.ndarray:
+    """The logits of all sentences with the query [sentence]."""
+    return scorer.score_pairs([QUERY] * COUNT, six_topics.texts)
 
 
-def settled(app: AppTest) -> AppTest:
-    """The page once its jobs are over."""
-    for _ in range(4):
-        jobs = caching.queue().under_way()
-        if not jobs:
-            break
-        for job in jobs:
-            assert job.finished.wait(120)
-        app.run()
-    return app
+@pytest.fixture(scope="module")
+def about_volcanoes(six_topics: Corpus) -> np.ndarray:
+    return np.array([topic == "volcano" for topic in six_topics.columns["topic"]])
+
+
+@pytest.fixture(scope="module")
+def cosines(six_topics: Corpus) -> np.ndarray:
+    """Those of the query with all sentences [sentence]."""
+    model = backend()
+    vectors = model.embed([QUERY, *six_topics.texts], [6], [model.own_pooling])[0, 0]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors[1:] @ vectors[0]
 
 
 def shown(app: AppTest) -> dict[str, float]:
@@ -60,41 +75,43 @@ def matrix(app: AppTest) -> list[list[int]]:
 
 
 def test_the_figures_are_those_of_the_models_scores(
-    open_page: Open, demo_scores: np.ndarray, about_volcanoes: np.ndarray
+    open_page: Open, few: dict[str, str], logits: np.ndarray, cosines: np.ndarray, about_volcanoes: np.ndarray
 ) -> None:
-    app = settled(open_page("pairs", view="scores", n="630"))
+    app = at_rest(open_page("pairs", **few))
     assert not app.exception
     assert not app.warning
     bars, curve = figures(app)[:2]
-    assert [trace["name"] for trace in bars["data"]] == ["not relevant (620)", "relevant (10)"]
-    assert [int(np.sum(trace["y"])) for trace in bars["data"]] == [620, 10]
-    precision, recall, _ = metrics.precision_recall_curve(about_volcanoes, demo_scores)
+    assert [trace["name"] for trace in bars["data"]] == ["not relevant (50)", "relevant (10)"]
+    assert [int(np.sum(trace["y"])) for trace in bars["data"]] == [50, 10]
+    precision, recall, _ = metrics.precision_recall_curve(about_volcanoes, logits)
     np.testing.assert_allclose(curve["data"][0]["x"], 100 * recall, atol=1e-4)
     np.testing.assert_allclose(curve["data"][0]["y"], 100 * precision, atol=1e-4)
     assert bars["layout"]["xaxis"]["title"]["text"] == "score (raw logit, any number)"
-    average = metrics.average_precision_score(about_volcanoes, demo_scores)
+    average = metrics.average_precision_score(about_volcanoes, logits)
     assert f"{100 * average:.1f} % by MiniLM cross-encoder" in texts(app)
-    assert "about 1.6 % by chance" in texts(app)
-    assert "Reading together is not better here" in texts(app)
+    assert "about 16.7 % by chance" in texts(app)
+    by_vectors = metrics.average_precision_score(about_volcanoes, cosines)
+    assert f"{100 * by_vectors:.1f} % by the cosine of all-MiniLM-L6-v2's vectors" in texts(app)
+    assert ("Reading together is not better here" in texts(app)) == (by_vectors > average)
 
 
 def test_the_slider_moves_matrix_measures_and_point_without_a_forward_pass(
-    open_page: Open, scorer: Backend, demo_scores: np.ndarray, about_volcanoes: np.ndarray
+    open_page: Open, few: dict[str, str], scorer: Backend, logits: np.ndarray, about_volcanoes: np.ndarray
 ) -> None:
-    app = settled(open_page("pairs", view="scores", n="630"))
+    app = at_rest(open_page("pairs", **few))
     passes = scorer.forward_passes
-    every = [metrics.f1_score(about_volcanoes, demo_scores >= value) for value in np.unique(demo_scores)]
+    every = [metrics.f1_score(about_volcanoes, logits >= value) for value in np.unique(logits)]
     assert shown(app)["F1"] == pytest.approx(max(every), abs=0.006)
     for value in (-3.5, -3.0, -0.5, app.slider(key="w_threshold").max):
         app.slider(key="w_threshold").set_value(value).run()
-        accepted = demo_scores >= value
+        accepted = logits >= value
         assert matrix(app) == metrics.confusion_matrix(about_volcanoes, accepted, labels=[True, False]).tolist()
         expected = {
             "Precision": metrics.precision_score(about_volcanoes, accepted, zero_division=0),
             "Recall": metrics.recall_score(about_volcanoes, accepted),
             "F1": metrics.f1_score(about_volcanoes, accepted),
             "Accuracy": metrics.accuracy_score(about_volcanoes, accepted),
-            "Always “not relevant”": 620 / 630,
+            "Always “not relevant”": 50 / 60,
         }
         assert shown(app) == pytest.approx(expected, abs=0.0006)
         answer = next(str(item.value) for item in app.markdown if "insights" in str(item.value))
@@ -112,11 +129,11 @@ def test_the_slider_moves_matrix_measures_and_point_without_a_forward_pass(
 
 
 def test_the_sigmoid_keeps_the_order_and_is_not_called_a_probability(
-    open_page: Open, demo_scores: np.ndarray, about_volcanoes: np.ndarray
+    open_page: Open, few: dict[str, str], logits: np.ndarray, about_volcanoes: np.ndarray
 ) -> None:
-    app = settled(open_page("pairs", view="scores", n="630", sc="sigmoid", th="500"))
+    app = at_rest(open_page("pairs", **few, sc="sigmoid", th="500"))
     assert app.slider(key="w_threshold").value == 0.5
-    accepted = demo_scores >= 0
+    accepted = logits >= 0
     assert matrix(app) == metrics.confusion_matrix(about_volcanoes, accepted, labels=[True, False]).tolist()
     assert any("not a calibrated probability" in item.value for item in app.warning)
     app.segmented_control(key="w_score_scale").set_value("logit").run()
@@ -125,12 +142,16 @@ def test_the_sigmoid_keeps_the_order_and_is_not_called_a_probability(
 
 
 def test_at_first_the_threshold_is_the_best_score_itself_however_small(
-    open_page: Open, scorer: Backend, about_volcanoes: np.ndarray, monkeypatch: pytest.MonkeyPatch
+    open_page: Open,
+    few: dict[str, str],
+    six_topics: Corpus,
+    scorer: Backend,
+    about_volcanoes: np.ndarray,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """All these scores are less than two of the slider's steps from 0, and most less than half a step."""
     query = "a query with low scores"
-    corpus = current.demo()
-    volcanoes = {corpus.texts[row] for row in np.flatnonzero(about_volcanoes)}
+    volcanoes = {six_topics.texts[row] for row in np.flatnonzero(about_volcanoes)}
 
     def low(queries: Any, documents: Any, **options: Any) -> np.ndarray:
         values = [
@@ -139,9 +160,9 @@ def test_at_first_the_threshold_is_the_best_score_itself_however_small(
         return np.array(values, np.float32)[:, None]
 
     monkeypatch.setattr(scorer, "pair_logits", low)
-    app = settled(open_page("pairs", view="scores", n="630", q=query, top="volcano", sc="sigmoid"))
+    app = at_rest(open_page("pairs", **few, q=query, top="volcano", sc="sigmoid"))
     assert setting(app, "threshold") is None
-    assert matrix(app) == [[10, 0], [0, 620]]
+    assert matrix(app) == [[10, 0], [0, 50]]
     assert shown(app)["F1"] == 1
     assert figures(app)[2]["layout"]["xaxis"]["ticktext"][0] == "accepted<br>(0.0006 or higher)"
     assert "Accepts **10 of 10 relevant documents** (recall 100 %) and **no other** (precision 100 %)" in texts(app)
@@ -149,23 +170,25 @@ def test_at_first_the_threshold_is_the_best_score_itself_however_small(
     assert matrix(app)[0][0] < 10
 
 
-def test_relevant_is_the_own_sentence_or_what_was_marked(open_page: Open) -> None:
-    corpus = current.demo()
+def test_relevant_is_the_own_sentence_or_what_was_marked(
+    open_page: Open, few: dict[str, str], six_topics: Corpus
+) -> None:
+    corpus = six_topics
     headline = corpus.columns["compressed"][3]
-    app = settled(open_page("pairs", view="scores", n="630", q=headline, rel="own"))
+    app = at_rest(open_page("pairs", **few, q=headline, rel="own"))
     assert figures(app)[0]["data"][1]["name"] == "relevant (1)"
     app.selectbox(key="w_relevant_by").set_value("marks").run()
-    assert "None of the 630 scored documents is relevant" in texts(app)
+    assert "None of the 60 scored documents is relevant" in texts(app)
     marked = Judgements().mark(headline, 3, True).mark(headline, 5, True).mark(headline, 6, False)
     app.session_state["_judgements"] = {corpus.content_hash: marked}
     app.run()
     assert figures(app)[0]["data"][1]["name"] == "relevant (2)"
     app.selectbox(key="w_relevant_by").set_value("topic").run()
     assert app.selectbox(key="w_relevant_topic").value == corpus.columns["topic"][3]
-    app.selectbox(key="w_relevant_topic").set_value("storm").run()
-    assert setting(app, "relevant_topic") == "storm"
+    app.selectbox(key="w_relevant_topic").set_value("zoos").run()
+    assert setting(app, "relevant_topic") == "zoos"
     app.text_input(key="w_query").set_value("a tennis match").run()
-    app = settled(app)
+    app = at_rest(app)
     assert app.selectbox(key="w_relevant_topic").value == "tennis"
 
 
@@ -174,7 +197,7 @@ def test_no_topic_is_a_choice_too(open_page: Open) -> None:
     corpus = Corpus("some without a topic", texts_, {"topic": ("animals", "animals", "")})
     key = current.key_of(corpus)
     caching.corpora().put(key, corpus)
-    app = settled(open_page("pairs", view="scores", corpus=key, q="a cat"))
+    app = at_rest(open_page("pairs", view="scores", corpus=key, q="a cat"))
     assert app.selectbox(key="w_relevant_topic").value == "animals"
     app.selectbox(key="w_relevant_topic").set_value("").run()
     assert setting(app, "relevant_topic") == ""
@@ -182,40 +205,42 @@ def test_no_topic_is_a_choice_too(open_page: Open) -> None:
     assert [int(np.sum(trace["y"])) for trace in figures(app)[0]["data"]] == [2, 1]
 
 
-def test_half_of_a_sample_are_the_first_by_the_vectors(open_page: Open) -> None:
-    app = settled(open_page("pairs", view="scores", n="100", seed="3"))
-    corpus, model = current.demo(), backend()
+def test_half_of_a_sample_are_the_first_by_the_vectors(
+    open_page: Open, few: dict[str, str], cosines: np.ndarray
+) -> None:
+    few["n"] = "50"
+    app = at_rest(open_page("pairs", **few, seed="3"))
     names = [trace["name"] for trace in figures(app)[0]["data"]]
-    assert sum(int(name.split("(")[1][:-1]) for name in names) == 100
+    assert sum(int(name.split("(")[1][:-1]) for name in names) == 50
     app.session_state["data_pair_histogram"] = True
     table = app.run().dataframe[0].value
-    vectors = model.embed([QUERY, *corpus.texts], [6], [model.own_pooling])[0, 0]
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    first = set(np.argsort(-(vectors[1:] @ vectors[0]))[:49].tolist())  # the fiftieth may be a tie
+    first = set(np.argsort(-cosines)[:24].tolist())  # the 25th may be a tie
     assert first <= set(table["number"])
-    assert len(set(table["number"])) == 100
-    other = settled(open_page("pairs", view="scores", n="100", seed="4"))
+    assert len(set(table["number"])) == 50
+    other = at_rest(open_page("pairs", **few, seed="4"))
     other.session_state["data_pair_histogram"] = True
     again = set(other.run().dataframe[0].value["number"])
     assert first <= again != set(table["number"])
 
 
-def test_three_labels_are_chosen_by_name(open_page: Open, tmp_path: Any) -> None:
+def test_three_labels_are_chosen_by_name(
+    open_page: Open, few: dict[str, str], six_topics: Corpus, tmp_path: Any
+) -> None:
     folder = save_cross_encoder(tmp_path, "bert", outputs=3)
     path = folder / "config.json"
     names = {"0": "contradiction", "1": "entailment", "2": "neutral"}
     path.write_text(json.dumps(json.loads(path.read_text()) | {"id2label": names}))
     model = Backend.load(str(folder), device_name="cpu")
-    logits = model.pair_logits([QUERY] * 630, current.demo().texts)
+    logits = model.pair_logits([QUERY] * COUNT, six_topics.texts)
     shares = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
-    app = settled(open_page("pairs", view="scores", ce=str(folder), sc="softmax", n="630"))
+    app = at_rest(open_page("pairs", **few, ce=str(folder), sc="softmax"))
     assert app.selectbox(key="w_score_label").value == "entailment"
     assert app.segmented_control(key="w_score_scale").options == ["Raw logit", "Softmax"]
     for label, name in enumerate(names.values()):
         app.selectbox(key="w_score_label").set_value(name).run()
         assert figures(app)[0]["layout"]["xaxis"]["title"]["text"] == f"score (softmax of {name}, from 0 to 1)"
-        relevant = np.array([topic == setting_topic(app) for topic in current.demo().columns["topic"]])
+        relevant = np.array([topic == setting_topic(app) for topic in six_topics.columns["topic"]])
         expected = metrics.average_precision_score(relevant, shares[:, label])
         assert f"{100 * expected:.1f} % by" in texts(app)
 
@@ -225,19 +250,19 @@ def setting_topic(app: AppTest) -> str:
 
 
 def test_scoring_is_a_job_with_progress_and_stop(
-    open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, few: dict[str, str], scorer: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settled(open_page("pairs", view="scores", n="630"))  # the index is made
+    at_rest(open_page("pairs", **few))  # the index is made
     started, gate, plain = threading.Event(), threading.Event(), scorer.pair_logits
 
     def slow(*arguments: Any, **options: Any) -> np.ndarray:
-        options["progress"](1, 630)
+        options["progress"](1, COUNT)
         started.set()
         assert gate.wait(60)
         return plain(*arguments, **options)
 
     monkeypatch.setattr(scorer, "pair_logits", slow)
-    app = open_page("pairs", view="scores", n="630", q="a query that nobody had before")
+    app = open_page("pairs", **few, q="a query that nobody had before")
     try:
         assert started.wait(30)
         (older,) = [job for job in caching.preparations().under_way() if job.key[0] == "pair logits"]
@@ -250,8 +275,18 @@ def test_scoring_is_a_job_with_progress_and_stop(
     assert app.button(key="again_pair_scores")
 
 
-def test_at_first_few_documents_are_scored_all_that_are_relevant_among_them(open_page: Open) -> None:
-    app = settled(open_page("pairs", view="scores"))
+def test_at_first_few_documents_are_scored_all_that_are_relevant_among_them(
+    open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored: list[str] = []
+
+    def numbered(queries: Any, documents: Any, **options: Any) -> np.ndarray:
+        scored.extend(documents)
+        return np.arange(len(documents), dtype=np.float32)[:, None]
+
+    monkeypatch.setattr(scorer, "pair_logits", numbered)
+    app = at_rest(open_page("pairs", view="scores", q="a volcano erupted"))
+    assert len(set(scored)) == 200
     assert [trace["name"] for trace in figures(app)[0]["data"]] == ["not relevant (190)", "relevant (10)"]
     assert "n" not in app.query_params
 
@@ -260,13 +295,15 @@ def test_an_empty_query_is_asked_for(open_page: Open) -> None:
     assert "No query yet" in texts(open_page("pairs", view="scores", q=" "))
 
 
-def test_a_query_of_the_corpus_brings_its_own_sentence(open_page: Open) -> None:
-    app = settled(open_page("pairs", view="scores", n="630", rel="own"))
-    assert "None of the 630 scored documents is relevant" in texts(app)
+def test_a_query_of_the_corpus_brings_its_own_sentence(
+    open_page: Open, few: dict[str, str], six_topics: Corpus
+) -> None:
+    app = at_rest(open_page("pairs", **few, rel="own"))
+    assert "None of the 60 scored documents is relevant" in texts(app)
     assert "Press “A query of the corpus”" in texts(app)
     app.button(key="corpus_query").click().run()
-    app = settled(app)
-    assert setting(app, "query") in current.demo().columns["compressed"]
+    app = at_rest(app)
+    assert setting(app, "query") in six_topics.columns["compressed"]
     assert figures(app)[0]["data"][1]["name"] == "relevant (1)"
 
 
@@ -274,7 +311,7 @@ def test_a_corpus_without_topics_and_queries_offers_only_marks(open_page: Open) 
     corpus = Corpus("three lines", ("a cat sat", "the dog ran", "money in the bank"))
     key = current.key_of(corpus)
     caching.corpora().put(key, corpus)
-    app = settled(open_page("pairs", view="scores", corpus=key, q="a cat"))
+    app = at_rest(open_page("pairs", view="scores", corpus=key, q="a cat"))
     assert app.selectbox(key="w_relevant_by").options == ["Marks on Search"]
     assert "None of the 3 scored documents is relevant" in texts(app)
     assert "Mark documents with ✓ on the Search page" in texts(app)

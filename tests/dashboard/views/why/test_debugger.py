@@ -17,7 +17,7 @@ from components.analysis.why.ledger import Ledger, typed_parts
 from components.model.tokenization import MAX_CHARACTERS, Tokenization
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import Texts
-from components.retrieval.failures import failed_queries
+from components.retrieval.failures import edits, failed_queries
 from components.retrieval.failures.causes import CAUSES
 from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.failures.failed_queries import Failures, Placing
@@ -26,9 +26,9 @@ from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import embedding, failures
 from dashboard.views.why import failed_case, rivals
-from tests import tiny
-from tests.dashboard.conftest import Open, figures, plain_table, setting, settled, texts
-from tests.dashboard.test_pages import backend
+from tests.support import tiny
+from tests.support.closeness import assert_close
+from tests.support.pages import Open, at_rest, backend, figures, plain_table, setting, texts
 
 ROWS = (17, 171, 95, 553, 86, 463, 479, 0, 1, 2, 3, 4, 5, 6, 7, 8)  # of the demo; the first ones are hard to find
 
@@ -54,10 +54,25 @@ def expected(small: Corpus) -> Failures:
     return failed_queries.find_failures(searched, both[len(small) :], ExactSearch(both[: len(small)]))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _few_edits() -> Iterator[None]:
+    """A tenth of the edits that people's searches try: how they are tried is not the page's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edits, "MOST_SINGLE", 24)
+        patch.setattr(edits, "MOST_DOUBLE", 16)
+        yield
+
+
 @pytest.fixture
 def page(open_page: Open, small: Corpus) -> AppTest:
     """The view of the small corpus, settled."""
-    return settled(open_page("why", view="debugger", corpus=kept(small), fo="worst"))
+    return at_rest(open_page("why", view="debugger", corpus=kept(small), fo="worst"))
+
+
+@pytest.fixture(scope="module")
+def read(read_page: Open, small: Corpus, _few_edits: None) -> AppTest:
+    """The same for tests that only read it."""
+    return read_page("why", view="debugger", corpus=kept(small), fo="worst")
 
 
 def case_html(app: AppTest) -> str:
@@ -84,45 +99,45 @@ def every(element: Any) -> Iterator[Any]:
 
 
 def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smallest_edit(
-    page: AppTest, small: Corpus, expected: Failures
+    read: AppTest, small: Corpus, expected: Failures
 ) -> None:
-    assert not page.exception
-    assert not page.error
+    assert not read.exception
+    assert not read.error
     worst = expected.in_order("worst")[0]
-    chosen = page.selectbox(key="w_failed_query")
+    chosen = read.selectbox(key="w_failed_query")
     assert (len(chosen.options), chosen.value) == (len(expected), worst.row)
     assert chosen.options[0].startswith(f"Rank {worst.rank}: ")
-    shown = re.sub(r"<[^>]+>", "", case_html(page))
+    shown = re.sub(r"<[^>]+>", "", case_html(read))
     for text in (small.columns["compressed"][worst.row], small.texts[worst.row], small.texts[worst.rival]):
         assert html.escape(text) in shown
     assert "Query all-MiniLM-L6-v2 · layer 6 · Mean" in shown
     right, rival = failed_case.told_apart(worst.right_cosine, worst.rival_cosine)
     assert f"Right text rank {worst.rank} of {len(small)} · cosine {right}" in shown
     assert f"Its rival rank 1 of {len(small)} · cosine {rival}" in shown
-    found = bars(page)
+    found = bars(read)
     assert found["right text"].sum() == pytest.approx(worst.right_cosine, abs=1e-4)
     assert found["rival"].sum() == pytest.approx(worst.rival_cosine, abs=1e-4)
-    assert np.allclose(found["rival"] - found["right text"], found["rival minus right text"], atol=1e-6)
+    assert_close(found["rival"] - found["right text"], found["rival minus right text"])
     words = small.columns["compressed"][worst.row].split()
     assert len(found["rival"]) == len(words) + 1  # as typed, and the special tokens together
-    reason = next(item.value for item in page.markdown if ":material/insights:" in item.value)
+    reason = next(item.value for item in read.markdown if ":material/insights:" in item.value)
     strongest = words[int(np.argmax(found["rival minus right text"][:-1]))]
     assert f"**“{strongest}” speaks most for the rival**" in reason
     assert reason.count(". ") == 0  # one sentence
-    edit = next(item.value for item in page.markdown if ":material/edit:" in item.value)
+    edit = next(item.value for item in read.markdown if ":material/edit:" in item.value)
     assert "**Smallest edit of the query**" in edit or "**No edit of the query brings" in edit
-    header = next(item.value for item in page.markdown if ":material/database:" in item.value)
+    header = next(item.value for item in read.markdown if ":material/database:" in item.value)
     assert "**small** · 16 sentences" in header
 
 
-def test_the_texts_are_compared_and_all_failed_queries_can_be_opened(page: AppTest, expected: Failures) -> None:
-    sides = next(table for table in (plain_table(page, n) for n in range(len(page.table))) if "rival" in table.columns)
+def test_the_texts_are_compared_and_all_failed_queries_can_be_opened(read: AppTest, expected: Failures) -> None:
+    sides = next(table for table in (plain_table(read, n) for n in range(len(read.table))) if "rival" in table.columns)
     assert {"BM25", "among the first 10 hits of", "length"} <= set(sides.iloc[:, 0])
     assert any(name.startswith("cross-encoder") for name in sides.iloc[:, 0])
-    assert len(figures(page)) == 4  # the bars, both ledgers, the histogram
-    causes = next(table for table in (plain_table(page, n) for n in range(len(page.table))) if "cause" in table.columns)
+    assert len(figures(read)) == 4  # the bars, both ledgers, the histogram
+    causes = next(table for table in (plain_table(read, n) for n in range(len(read.table))) if "cause" in table.columns)
     assert list(causes["cause"]) == list(CAUSES)
-    rows = listed(page)
+    rows = listed(read)
     worst_first = expected.in_order("worst")
     assert [row["index"] for row in rows] == [item.row for item in worst_first]
     assert [row["picked"] for row in rows] == [True] + [False] * (len(rows) - 1)
@@ -131,7 +146,7 @@ def test_the_texts_are_compared_and_all_failed_queries_can_be_opened(page: AppTe
 
 def test_a_typed_query_takes_its_right_text_from_the_hits(page: AppTest, small: Corpus) -> None:
     page.text_input(key="w_typed_query").set_value("A stolen piano").run()
-    page = settled(page)
+    page = at_rest(page)
     names = page.selectbox(key="w_right_row").options
     assert len(names) == len(small)
     assert names[0].startswith("1  ")
@@ -139,7 +154,7 @@ def test_a_typed_query_takes_its_right_text_from_the_hits(page: AppTest, small: 
     piano = int(np.flatnonzero(["piano" in text for text in small.texts])[0])
     page.selectbox(key="w_right_row").select(piano).run()
     assert setting(page, "right_row") == piano
-    shown = re.sub(r"<[^>]+>", "", case_html(settled(page)))
+    shown = re.sub(r"<[^>]+>", "", case_html(at_rest(page)))
     assert "A stolen piano" in shown
     assert html.escape(small.texts[piano]) in shown
     page.button(key="failed_list").click().run()
@@ -148,7 +163,7 @@ def test_a_typed_query_takes_its_right_text_from_the_hits(page: AppTest, small: 
 
 def test_texts_of_people_are_text_and_the_query_s_words_in_them_are_marked(open_page: Open) -> None:
     key = kept(Corpus("odd", ("a <b>piano</b> & <script>x</script>", "The piano was sold.", "Rain fell.")))
-    app = settled(open_page("why", view="debugger", corpus=key, dq="<i>piano</i>", dr="0"))
+    app = at_rest(open_page("why", view="debugger", corpus=key, dq="<i>piano</i>", dr="0"))
     assert not app.exception
     body = case_html(app)
     assert "&lt;i&gt;piano&lt;/i&gt;" in body
@@ -165,10 +180,10 @@ def test_the_split_of_the_rival_opens_with_the_pair(page: AppTest, small: Corpus
 
 def test_a_corpus_without_queries_takes_a_typed_one(open_page: Open, small: Corpus) -> None:
     key = kept(Corpus("only sentences", small.texts))
-    app = settled(open_page("why", view="debugger", corpus=key))
+    app = at_rest(open_page("why", view="debugger", corpus=key))
     assert "has no column with queries" in texts(app)
     app.text_input(key="w_typed_query").set_value("music").run()
-    app = settled(app)
+    app = at_rest(app)
     assert not app.exception
     box = app.selectbox(key="w_right_row")
     assert box.value is not None
@@ -177,13 +192,13 @@ def test_a_corpus_without_queries_takes_a_typed_one(open_page: Open, small: Corp
     assert "Second hit rank 2 of" in re.sub(r"<[^>]+>", "", case_html(app))
     assert "Second hit and rival, compared" in texts(app)
     assert "right text" not in texts(app).split("How to read this")[0].lower()
-    app = settled(box.set_value(box.value).run())
+    app = at_rest(box.set_value(box.value).run())
     assert "second hit rank" in re.sub(r"<[^>]+>", "", case_html(app)).lower()  # that was no choice
 
 
 def test_a_corpus_in_which_no_query_fails_says_so(open_page: Open, small: Corpus) -> None:
     key = kept(Corpus("easy", small.texts, {"compressed": small.texts}))
-    app = settled(open_page("why", view="debugger", corpus=key))
+    app = at_rest(open_page("why", view="debugger", corpus=key))
     assert not app.exception
     assert "No failed query" in texts(app)
 
@@ -200,7 +215,7 @@ def test_the_smallest_edit_says_what_is_done_and_shows_the_result_as_that() -> N
 
 
 def test_other_poolings_have_no_ledger(open_page: Open, small: Corpus) -> None:
-    app = settled(open_page("why", view="debugger", corpus=kept(small), pool="cls"))
+    app = at_rest(open_page("why", view="debugger", corpus=kept(small), pool="cls"))
     assert not app.exception
     assert "with mean or maximum pooling only" in texts(app)
 
@@ -226,7 +241,7 @@ def test_without_an_edit_that_helps_the_nearest_is_named(open_page: Open) -> Non
     corpus = Corpus(
         "twice", ("Snow fell *in* Oslo.", "Snow fell *in* Oslo.", "Rain."), {"q": ("snow in Norway", "Oslo", "wet")}
     )
-    app = settled(open_page("why", view="debugger", corpus=kept(corpus), fq="0"))
+    app = at_rest(open_page("why", view="debugger", corpus=kept(corpus), fq="0"))
     assert not app.exception
     said = [item.value for item in app.markdown if ":material/edit:" in item.value]
     assert said[0].startswith(":material/edit: **No edit of the query brings the right text to rank 1.** The nearest,")
@@ -263,28 +278,28 @@ def test_a_cell_of_the_heatmap_leads_to_the_split_of_its_score(open_page: Open) 
 
 def test_a_hit_leads_to_the_split_and_to_the_failed_search(open_page: Open, small: Corpus) -> None:
     key = kept(small)
-    app = settled(open_page("search", corpus=key, q="stolen piano", why="1"))
+    app = at_rest(open_page("search", corpus=key, q="stolen piano", why="1"))
     app.button(key="why_here").click().run()
     assert setting(app, "sentences") == ("stolen piano", small.texts[1])
-    app = settled(open_page("search", corpus=key, q="stolen piano", why="1"))
+    app = at_rest(open_page("search", corpus=key, q="stolen piano", why="1"))
     app.button(key="why_not_first").click().run()
     assert (setting(app, "why_view"), setting(app, "typed_query"), setting(app, "right_row")) == (
         "debugger",
         "stolen piano",
         1,
     )
-    settled(app)
+    at_rest(app)
 
 
 def test_a_failed_query_of_evaluate_leads_here(open_page: Open, small: Corpus, expected: Failures) -> None:
     worst = expected.in_order("worst")[0]
     address = {"view": "compare", "corpus": kept(small), "r": "m.6.mean", "n": str(worst.row)}
-    app = settled(open_page("evaluate", **address))
+    app = at_rest(open_page("evaluate", **address))
     app.button(key="why_m.6.mean").click().run()
     assert not app.exception
     assert (setting(app, "why_view"), setting(app, "failed_query")) == ("debugger", worst.row)
     assert (setting(app, "layer"), setting(app, "pooling")) == (6, "mean")
-    settled(app)
+    at_rest(app)
 
 
 def test_long_texts_share_the_characters_of_one_trace() -> None:

@@ -23,7 +23,7 @@ from dashboard.corpora import current
 from dashboard.settings import MOST_PATCHES
 from dashboard.views.why import experiment_texts, experiments
 from dashboard.views.why.experiment_texts import MinimalPair, minimal_pairs
-from tests.dashboard.conftest import Open, figures, setting, settled, texts, type_sentences
+from tests.support.pages import Open, at_rest, figures, setting, texts, type_sentences
 
 PARIS = minimal_pairs()[0]
 BANK = state.default("sentences")
@@ -38,7 +38,7 @@ def loaded(key: str) -> Backend:
 
 
 def opened(open_page: Open, **address: Any) -> AppTest:
-    app = settled(open_page("why", view="experiments", **address))
+    app = at_rest(open_page("why", view="experiments", **address))
     assert not app.exception
     assert not app.error
     return app
@@ -69,7 +69,7 @@ def frames(app: AppTest) -> int:
     return len(figure["layout"].get("shapes", ())) // 2
 
 
-def test_it_opens_with_a_ready_made_pair_and_its_map(open_page: Open) -> None:
+def test_it_opens_with_a_ready_made_pair_its_map_and_its_third_text(open_page: Open) -> None:
     app = opened(open_page)
     assert app.selectbox(key="w_minimal_pair").value == PARIS.title
     assert "The sentences at the top of the page stay as they are." in texts(app)
@@ -80,6 +80,8 @@ def test_it_opens_with_a_ready_made_pair_and_its_map(open_page: Open) -> None:
         app
     )
     assert PARIS.look_for.split(".")[0] in texts(app)
+    assert f"**C** {PARIS.c}" in texts(app)
+    assert "C belongs to the pair." in texts(app)
 
 
 def test_opening_the_view_leaves_the_sentences_as_they_are(open_page: Open) -> None:
@@ -87,7 +89,7 @@ def test_opening_the_view_leaves_the_sentences_as_they_are(open_page: Open) -> N
     assert setting(app, "sentences") in (None, BANK)
     assert "s" not in app.query_params
     app.button(key="experiment_own").click()
-    app = settled(app.run())
+    app = at_rest(app.run())
     assert setting(app, "sentences") in (None, BANK)
     assert app.query_params["xt"] in ("own", ["own"])
     assert app.selectbox(key="w_minimal_pair_1").value is None
@@ -97,7 +99,7 @@ def test_opening_the_view_leaves_the_sentences_as_they_are(open_page: Open) -> N
 def test_the_ready_made_pair_is_kept_on_request(open_page: Open) -> None:
     app = opened(open_page)
     app.button(key="experiment_keep").click()
-    app = settled(app.run())
+    app = at_rest(app.run())
     assert setting(app, "sentences") == (PARIS.a, PARIS.b)
     assert not [button for button in app.button if button.key == "experiment_keep"]
 
@@ -105,7 +107,7 @@ def test_the_ready_made_pair_is_kept_on_request(open_page: Open) -> None:
 def test_a_title_that_is_no_longer_displayed_is_no_choice(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who types sees the ready-made pair until the answer arrives, and the browser sends its title with the next letter."""
     app = opened(open_page)
-    app = settled(type_sentences(app, "A red hat.\nA blue hat."))
+    app = at_rest(type_sentences(app, "A red hat.\nA blue hat."))
     assert setting(app, "sentences") == ("A red hat.", "A blue hat.")
     assert [box.value for box in app.selectbox if box.key == "w_minimal_pair_1"] == [None]  # a widget of its own
     session: dict[str, Any] = {"sentences": ("A red hat.",), "_list_version": 1}
@@ -117,19 +119,16 @@ def test_a_title_that_is_no_longer_displayed_is_no_choice(open_page: Open, monke
 
 
 def test_it_says_which_text_c_is(open_page: Open) -> None:
-    app = opened(open_page)
-    assert f"**C** {PARIS.c}" in texts(app)
-    assert "C belongs to the pair." in texts(app)
     app = opened(open_page, s=["A red hat.", "A blue hat.", "A coat."])
     assert "**C** A red hat." in texts(app)
     assert "C, with which both are compared, is A until you choose another text." in texts(app)
     app.selectbox(key="w_third_sentence").set_value("A coat.")
-    app = settled(app.run())
+    app = at_rest(app.run())
     assert setting(app, "third_text") == "A coat."
     assert "**C** A coat." in texts(app)
     assert "C is your choice." in texts(app)
     app.text_input(key="w_third_text").set_value("")
-    app = settled(app.run())
+    app = at_rest(app.run())
     assert "**C** A red hat." in texts(app)
 
 
@@ -143,11 +142,11 @@ def test_an_address_restores_an_experiment(open_page: Open) -> None:
     assert f"**{100 * found.shares[0]:.0f} % of the way from 0.239 to 0.459**" in shown
     assert f"head 3 of block 5: **{100 * found.shares[1]:.0f} %" in shown
     app.button(key="remove_h5.5").click()
-    app = settled(app.run())
+    app = at_rest(app.run())
     assert setting(app, "patches") == ("h5.3", "t3.6")
     assert frames(app) == 1
     app.button(key="remove_all_patches").click()
-    app = settled(app.run())
+    app = at_rest(app.run())
     assert setting(app, "patches") == ()
     assert app.query_params.get("xp") is None
 
@@ -155,7 +154,7 @@ def test_an_address_restores_an_experiment(open_page: Open) -> None:
 def test_the_strongest_cells_can_be_added(open_page: Open) -> None:
     app = opened(open_page, s=[PARIS.a, PARIS.b], xm="heads")
     app.button_group(key="w_add_patch").set_value("h5.3")
-    app = settled(app.run())
+    app = at_rest(app.run())
     assert setting(app, "patches") == ("h5.3",)
     assert frames(app) == 1
     assert app.query_params["xp"] in ("h5.3", ["h5.3"])
@@ -165,7 +164,7 @@ def test_a_ready_made_pair_replaces_sentences_text_and_patches(open_page: Open) 
     app = opened(open_page, s=["one", "two"], xc="three", xp="h0.0")
     pair = minimal_pairs()[5]  # of different lengths
     app.selectbox(key="w_minimal_pair").set_value(pair.title)
-    app = settled(app.run())
+    app = at_rest(app.run())
     assert setting(app, "sentences") == (pair.a, pair.b)
     assert setting(app, "patches") == ()
     found = expected([["t2.3"]], pair)
@@ -210,25 +209,20 @@ def test_no_more_patches_than_an_address_may_have(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("values", ["zero", "mean", "resample"])
 def test_ablations_show_how_far_the_cosine_changes(open_page: Open, values: str) -> None:
+    if values == "mean":
+        # The sample's means are kept for all sessions: they must not depend on the sentence that was first, an empty one.
+        kept = caching.interventions()
+        kept.drop([job for job in kept.finished() if job.key[0] == "mean activations"])
+        opened(open_page, s=[PARIS.a, "\u200b"], xm="parts", xa="mean")
     app = opened(open_page, s=[PARIS.a, PARIS.b], xm="parts", xa=values, xs="3")
     shown = texts(app)
     assert "Change of the cosine with C" in figures(app)[0]["layout"]["title"]["text"]
     assert cells(app).shape == (6, 2)
+    assert np.isfinite(cells(app)).all()
     assert np.abs(cells(app)).max() > 0.02
     by = {"zero": "zeros", "mean": "its mean over 50 sentences", "resample": "that of another sentence"}[values]
     assert f"by {by} " in shown
     assert ("The other sentence: " in shown) == (values == "resample")
-
-
-def test_the_means_serve_every_sentence_after_an_empty_one(open_page: Open) -> None:
-    """The sample's means are kept for all sessions: they must not depend on the sentence that was first."""
-    caching.interventions().drop(
-        [job for job in caching.interventions().finished() if job.key[0] == "mean activations"]
-    )
-    opened(open_page, s=[PARIS.a, "\u200b"], xm="parts", xa="mean")
-    app = opened(open_page, s=[PARIS.a, PARIS.b], xm="parts", xa="mean")
-    assert cells(app).shape == (6, 2)
-    assert np.isfinite(cells(app)).all()
 
 
 def test_one_activation_has_one_code(open_page: Open) -> None:
@@ -239,13 +233,14 @@ def test_one_activation_has_one_code(open_page: Open) -> None:
 
 
 def test_the_outcome_of_a_cross_encoder(open_page: Open) -> None:
-    app = opened(open_page, s=[PARIS.a, PARIS.b], xo="score", xp="t6.0")
+    sentences, third = ["A red hat.", "A blue hat."], "Red."
+    app = opened(open_page, s=sentences, xc=third, xo="score", xp="t6.0")
     scorer = loaded(EMBEDDED_CROSS_ENCODER_KEY)
-    a, b = scorer.score_pairs([PARIS.a, PARIS.b], [PARIS.c] * 2)
+    a, b = scorer.score_pairs(sentences, [third] * 2)
     shown = texts(app).replace("−", "-")
     assert f"Score with C: **{b:.3f}** for B, **{a:.3f}** for A." in shown
     assert "100 % of the way" in shown  # the score is read from [CLS] at the last layer
-    assert cells(app).shape == (7, 15)
+    assert cells(app).shape == (7, 9)  # the tokens of both texts together
 
 
 def test_the_rank_in_the_corpus(open_page: Open) -> None:
@@ -296,7 +291,7 @@ def test_sentences_with_few_tokens_in_common_get_advice_and_the_ready_made_pairs
     assert figures(app)
     assert "Of B's 8 tokens, A has only 1 at the same place." in texts(app)
     app.button_group(key="w_advised_pair").set_value(PARIS.title)
-    app = settled(app.run())
+    app = at_rest(app.run())
     assert setting(app, "sentences") == (PARIS.a, PARIS.b)
     assert "differ in most of their words" not in texts(app)
     app = opened(open_page, s=["cat", "dog"])  # one word in the place of another
@@ -313,6 +308,6 @@ def test_the_ready_made_pairs_need_no_advice() -> None:
 def test_what_to_look_for_is_said_of_the_included_model_only(
     open_page: Open, tiny_folder: Callable[[str], Path]
 ) -> None:
-    app = opened(open_page, m=str(tiny_folder("modernbert").resolve()))
+    app = opened(open_page, m=str(tiny_folder("bert").resolve()))
     assert not app.exception
     assert PARIS.look_for.split(".")[0] not in texts(app)

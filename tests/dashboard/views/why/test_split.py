@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from components.analysis.pooling import pool
 from components.analysis.why.ledger import Ledger, Part
 from dashboard import caching
 from dashboard.views.why import split_figures
-from tests.dashboard.conftest import Open, figures, settled, texts
+from tests.dashboard.page_states import small_corpus
+from tests.support.closeness import assert_close
+from tests.support.pages import Open, at_rest, figures, texts
 
 A, B = "A dog is chasing a ball.", "The puppy runs after its ball."
 
@@ -75,7 +79,7 @@ def test_the_score_has_its_place_among_unrelated_pairs(open_page: Open) -> None:
     assert 0 < share < 99  # the sentence above the figure then shows one digit
     assert re.search(r"above ([0-9.]+) % of unrelated pairs", texts(app))[1] == f"{share:.1f}"
     histogram, by_layer = figures(app)[2:4]
-    np.testing.assert_allclose(histogram["data"][1]["x"], score, atol=1e-6)
+    assert_close(histogram["data"][1]["x"], score)
     shown = np.asarray(by_layer["data"][0]["z"], float)  # [layer, pooling]
     assert shown.shape == (7, 3)
     assert shown[3, 0] == pytest.approx(share, abs=0.06)
@@ -83,12 +87,12 @@ def test_the_score_has_its_place_among_unrelated_pairs(open_page: Open) -> None:
     constant = open_page("why", s=[A, B], l="0", pool="cls")
     assert "one vector for all texts" in texts(constant)
     assert "unrelated pairs" not in texts(constant)
-    app = settled(open_page("why", s=[A, B], l="3", cx="corpus"))
+    app = at_rest(open_page("why", s=[A, B], l="3", cx="corpus", corpus=small_corpus()))
     assert "pairs of the corpus" in texts(app)
 
 
 def test_words_as_typed_are_a_job(open_page: Open) -> None:
-    app = settled(open_page("why", s=["A dog.", "The puppy."], by="words", steps="4", ref="mask"))
+    app = at_rest(open_page("why", s=["A dog.", "The puppy."], by="words", steps="4", ref="mask"))
     assert not app.exception
     said = texts(app)
     assert "Reference: mask token." in said
@@ -148,24 +152,33 @@ def test_long_texts_are_summed_up(open_page: Open) -> None:
 
 
 def test_characters_that_the_model_cannot_read_are_named(open_page: Open) -> None:
-    app = settled(open_page("why", s=[f"{A} \U0001f600", B]))
+    app = at_rest(open_page("why", s=[f"{A} \U0001f600", B]))
     assert "The model cannot read **“\U0001f600”** in sentence 1" in texts(app)
-    app = settled(open_page("why", s=[A, "It is [UNK] here."]))  # typed so: nothing is lost
+    app = at_rest(open_page("why", s=[A, "It is [UNK] here."]))  # typed so: nothing is lost
     assert "The model cannot read" not in texts(app)
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    "address",
     [
-        ({"pool": "zzz"}, "pooling (“pool=zzz”) was ignored"),
-        ({"l": "99"}, "Layer 99 is not available"),
-        ({"l": "x"}, "layer (“l=x”) was ignored"),
-        ({"view": "nonsense"}, "view (“view=nonsense”) was ignored"),
-        ({"sa": "9"}, "Sentence A 10 is not available"),
+        *(
+            {"view": view, "pool": "zzz", "l": "99", "sa": "9"}
+            for view in ("split", "methods", "experiments", "clinic")
+        ),
+        {"view": "nonsense", "l": "x"},
     ],
 )
-@pytest.mark.parametrize("view", ["split", "methods", "experiments", "clinic"])
-def test_values_that_do_not_exist_give_a_notice(open_page: Open, view: str, address: dict[str, str], said: str) -> None:
-    app = open_page("why", **({"s": [A, B], "view": view} | address))
+def test_values_that_do_not_exist_give_a_notice(
+    open_page: Open, address: dict[str, str], tiny_folder: Callable[[str], Path]
+) -> None:
+    said = {
+        "pool": "pooling (“pool=zzz”) was ignored",
+        "view": "view (“view=nonsense”) was ignored" if address["view"] == "nonsense" else "",
+        "l": "layer (“l=x”) was ignored" if address["l"] == "x" else "Layer 99 is not available",
+        "sa": "" if address["view"] == "clinic" else "Sentence A 10 is not available",  # the clinic has no A
+    }
+    quick = {"m": str(tiny_folder("bert"))} if address["view"] == "clinic" else {}  # it embeds all pairs of its file
+    app = open_page("why", s=[A, B], **address, **quick)
     assert not app.exception
-    assert said in texts(app).replace("\\", "") or (view, *address) == ("clinic", "sa")  # it has no A
+    for name in address:
+        assert said[name] in texts(app).replace("\\", ""), name

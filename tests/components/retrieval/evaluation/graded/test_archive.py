@@ -17,7 +17,7 @@ from components.jobs import Cancelled
 from components.retrieval.corpora.readers.limits import Limits
 from components.retrieval.evaluation.graded import archive, collection
 from components.retrieval.evaluation.graded.files import Judgements
-from tests.components.retrieval.evaluation.graded.test_collection import BEIR, check
+from tests.support.judged_collections import BEIR, check
 
 BOMB = {"corpus.jsonl": b" " * (20 << 20)}
 SMALLER_BOMB = {"corpus.jsonl": b" " * (1 << 20)}

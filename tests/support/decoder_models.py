@@ -9,7 +9,7 @@ import torch
 from tokenizers import Tokenizer, processors
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3Model
 
-from tests import tiny
+from tests.support import tiny
 
 PROMPT = "find the bank by the river : "
 

@@ -12,7 +12,7 @@ from typing import Any
 from safetensors.torch import load_file, save_file
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
-from tests.tiny import save_tiny
+from tests.support.tiny import save_tiny
 
 
 def with_weight(folder: Path, number: float) -> Path:

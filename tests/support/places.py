@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ASSETS = ROOT / "assets"
 DATA = ROOT.parent / "shared" / "data"  # real data; tests that need it skip without it
+REAL_SENTENCES = DATA / "sentences-36k.txt"

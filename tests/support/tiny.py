@@ -5,8 +5,9 @@ Sizes are chosen so that a mixed-up axis shows: 3 layers, 4 heads, 32 dimensions
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,23 @@ OTHERS = (
     *("deberta-v2", "nomic_bert", "eurobert"),
 )
 ARCHITECTURES = (*LIKE_BERT, *OTHERS)
+# One of each structure, as components/model/architecture/families tells them apart: BERT's; positions counted from behind
+# the padding; numbers for distances; shared weights; norms first; rotation with windows and fused projections; vectors for
+# distances; rotation with norms after; rotation with norms first and shared keys. The rest differs from one of these in
+# names of modules and in what is summed at layer 0: there, one case of a kind is enough.
+DISTINCT = (
+    *("bert", "roberta", "mpnet", "albert", "xlm-roberta-xl"),
+    *("modernbert", "deberta-v2", "nomic_bert", "eurobert"),
+)
+
+
+def with_cases(cases: Sequence[Any], others: Sequence[Any] = ()) -> list[tuple[str, Any]]:
+    """Every architecture with a case: those of DISTINCT with all of them, the rest with one each, in turn.
+
+    `others` are the cases for the rest, by default the same.
+    """
+    turn = itertools.cycle(others or cases)
+    return [(name, case) for name in ARCHITECTURES for case in (cases if name in DISTINCT else (next(turn),))]
 
 
 def wordpiece_tokenizer(lowercase: bool = True) -> PreTrainedTokenizerFast:

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from tests import tiny
+from tests.support import tiny
 
 DIM = 16
 

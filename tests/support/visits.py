@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import random
-import statistics
-import sys
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
-from tests.browser.conftest import Server
-from tests.faults.session import Session, opened
+from tests.support.server import Server
+from tests.support.session import Session, opened
 
 WORDS = (
     *("river", "stone", "market", "window", "garden", "letter", "winter", "bridge"),
     *("music", "doctor", "ship", "farmer", "road", "kitchen", "teacher", "forest"),
 )
-
-
-def report(text: str) -> None:
-    sys.stdout.write(f"\n    {text}\n")
-
-
-def percentile_95(seconds: Sequence[float]) -> float:
-    return statistics.quantiles(seconds, n=20)[-1]
 
 
 def check_no_error(session: Session) -> None:

@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 SERIOUS = ["serious", "critical"]
 # Not in frames: axe-core would have to be in each of them, and waits half a second for every frame without it. Not in plotly's
-# drawings: of text in an SVG it cannot tell the contrast, for which it tries long. Its rule "region" is only of moderate impact.
+# drawings: of text in an SVG it cannot tell the contrast, though it tries long. Its rule "region" is of moderate impact only.
 RUN = """async (impacts) => {
     const options = {resultTypes: ["violations"], iframes: false, rules: {region: {enabled: false}}};
     const {violations} = await axe.run({include: "html", exclude: ".js-plotly-plot .main-svg"}, options);

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Visit, figure, fits, settle, wait_until
+from tests.support.browser import Visit, figure, fits, settle, use_file, wait_until
 from tests.support.places import ROOT
 from tests.support.stage import Stage
 
@@ -174,12 +174,7 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
     lines = (ROOT / "assets" / "demo_corpus.jsonl").read_text(encoding="utf-8").splitlines()[:60]
     path.write_text("\n".join(lines), encoding="utf-8")
     page = visit("/evaluate?view=pairs&l=3&d=8", phone=True)
-    page.get_by_text("File on this machine", exact=True).click()
-    settle(page)
-    box = page.get_by_label("Path of a file on this machine")
-    box.fill(str(path))
-    box.press("Enter")
-    page.get_by_role("button", name="Use this corpus").click()
+    use_file(page, path)
     expect(page.get_by_text("60 queries")).to_be_visible()
     page.get_by_text("Pooling lab", exact=True).click()
     recall, spearman, *curves = wait_for(

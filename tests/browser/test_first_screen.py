@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import serious_findings
-from tests.support.browser import fits, settle, wait_until
+from tests.support.browser import fits, settle, use_file, wait_until
+from tests.support.places import ROOT
 from tests.support.server import Server
 from tests.support.stage import LAPTOP, PHONE, PROJECTOR, Stage
 from tests.support.training_runs import write_run
@@ -49,6 +50,8 @@ WITHOUT = {
 # What else the address of a view holds: what it needs, what takes less time, and figures of its own.
 FURTHER = {
     "tokens pieces": ("", "rd=together"),
+    "evaluate lab": ("corpus={small}",),
+    "evaluate approximation": ("corpus={small}",),
     "map ends": ("by=pca", "by=pca&rd=together"),
     "map through": ("by=pca",),
     "map senses": ("by=pca",),
@@ -112,6 +115,25 @@ def _recorded_run(server: Server, embedded_folder: Path) -> Iterator[None]:
     shutil.rmtree(run.path)
 
 
+@pytest.fixture(scope="module")
+def _small(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The key of a tenth of the demo corpus, for figures that look the same with all of it."""
+    path = tmp_path_factory.mktemp("corpus") / "small.jsonl"
+    lines = (ROOT / "assets" / "demo_corpus.jsonl").read_text(encoding="utf-8").splitlines()[:60]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    page = stage.at("/evaluate?view=pairs")
+    use_file(page, path)
+    expect(page.get_by_text("60 queries")).to_be_visible()
+    return str(wait_until(page, "() => new URLSearchParams(location.search).get('corpus')"))
+
+
+@pytest.fixture
+def address(path: str, request: pytest.FixtureRequest) -> str:
+    """The address of a test's view, with the key of the small corpus where it has that."""
+    request.getfixturevalue("_recorded_run")
+    return path.format(small=request.getfixturevalue("_small")) if "{small}" in path else path
+
+
 def test_every_view_is_opened_and_the_tables_name_no_others() -> None:
     views = {f"{page} {key}" for page, keys in views_of_pages().items() for key in keys}
     assert {view for view, _ in ADDRESSES.values()} == views
@@ -121,13 +143,12 @@ def test_every_view_is_opened_and_the_tables_name_no_others() -> None:
     assert pages == views_of_pages().keys()
 
 
-@pytest.mark.usefixtures("_recorded_run")
 @pytest.mark.parametrize("path", ADDRESSES)
-def test_a_view_is_whole_on_a_laptop_and_begins_on_a_phone(look: Stage, path: str) -> None:
+def test_a_view_is_whole_on_a_laptop_and_begins_on_a_phone(look: Stage, path: str, address: str) -> None:
     view, _ = ADDRESSES[path]
     # First the size that the page has since the view before: each change draws all figures again.
     sizes = (LAPTOP, PHONE) if [*ADDRESSES].index(path) % 2 == 0 else (PHONE, LAPTOP)
-    page = look.at(path, sizes[0])
+    page = look.at(address, sizes[0])
     problems = []
     for size in sizes:
         look.resize(page, size)
@@ -146,11 +167,10 @@ def test_a_view_is_whole_on_a_laptop_and_begins_on_a_phone(look: Stage, path: st
     assert problems == []
 
 
-@pytest.mark.usefixtures("_recorded_run")
 @pytest.mark.parametrize("path", ADDRESSES)
-def test_a_view_is_whole_for_a_projector_in_the_dark(look: Stage, path: str) -> None:
+def test_a_view_is_whole_for_a_projector_in_the_dark(look: Stage, path: str, address: str) -> None:
     view, is_first = ADDRESSES[path]
-    page = look.at(path, PROJECTOR, dark=True, projector=True)
+    page = look.at(address, PROJECTOR, dark=True, projector=True)
     drawn = first_figure(page, view)
     expect(page.get_by_role("button", name="Leave")).to_be_visible()
     problems = [f"axe: {finding}" for finding in serious_findings(page)] if is_first else []

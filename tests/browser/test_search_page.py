@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from tests.support.browser import NewPage, Visit, figure, settle, wait_until
+from tests.support.browser import NewPage, Visit, figure, settle, use_file, wait_until
 from tests.support.server import Server
 from tests.support.stage import Stage
 
@@ -123,12 +123,7 @@ def test_markup_in_a_corpus_is_text(visit: Visit, tmp_path) -> None:
     path = tmp_path / "nasty.txt"
     path.write_text("<img src=x onerror=\"document.title='broken'\"> volcano\n</script><b>volcano</b>\nplain volcano\n")
     page = visit("/search?view=corpus")
-    page.get_by_text("File on this machine", exact=True).click()
-    settle(page)
-    box = page.get_by_label("Path of a file on this machine")
-    box.fill(str(path))
-    box.press("Enter")
-    page.get_by_role("button", name="Use this corpus").click()
+    use_file(page, path)
     settle(page)
     page.get_by_role("button", name="Search this corpus").click()
     expect(hits(page)).to_have_count(3, timeout=60_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,15 +79,13 @@ def test_a_server_killed_while_it_embeds_leaves_what_two_others_finish_once(tmp_
         assert len(list(cache.glob("indexes/*/manifest.json"))) == 1
 
 
-def test_a_server_whose_cache_is_removed_and_full_says_so_and_recovers(
-    tmp_path: Path, tiny_folder: Callable[[str], Path]
-) -> None:
-    cache, query = tmp_path / "cache", f"{QUERY}&{urlencode([('m', tiny_folder('bert'))])}"
+def test_a_server_whose_cache_is_removed_and_full_says_so_and_recovers(tmp_path: Path) -> None:
+    cache, query = tmp_path / "cache", QUERY
     with running(tmp_path, "server", cache) as server:
         before = searched(server, query)
         shutil.rmtree(cache)
         limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (50_000, limits[1]))
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (100_000, limits[1]))
         with opened(server.url) as session:
             session.run("search", query)
             session.wait_for_result("search", query)
@@ -96,8 +94,8 @@ def test_a_server_whose_cache_is_removed_and_full_says_so_and_recovers(
             assert "File too large" in said
             assert str(cache) not in said
             button = next(button for button in drawn(session, "Button") if button.label == "Continue")  # type: ignore[attr-defined]
-            session.run("layers", query)  # what needs no disk goes on
-            session.wait_for_result("layers", query)
+            session.run("layers")  # what needs no disk goes on
+            session.wait_for_result("layers")
             assert drawn(session, "PlotlyChart")
             assert not alerts(session)
             resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
@@ -106,5 +104,4 @@ def test_a_server_whose_cache_is_removed_and_full_says_so_and_recovers(
             session.wait_for_result("search", query, seconds=120)
             assert not alerts(session)
         assert searched(server, query) == before  # built again
-        assert len(list(cache.glob("indexes/*/manifest.json"))) == 1
         assert server.process.poll() is None

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from components.model.catalog import EMBEDDED_KEY
 from components.retrieval.corpora import demo
 from dashboard import caching
 
@@ -15,13 +16,18 @@ SENTENCES = 60
 
 @contextmanager
 def of_few_sentences() -> Iterator[None]:
-    """Models that the pages load within it are measured on the demo's first sentences; the results are forgotten after it.
+    """All models but the default one are measured on the demo's first sentences within it, and what was known is restored.
 
-    The models that pages show by default must be loaded before.
+    The default model must be measured before.
     """
-    known, whole = set(caching._baselines()._kept), demo.demo_sentences
+    kept, whole = caching._baselines()._kept, demo.demo_sentences
+    before = {key: kept[key] for key in list(kept) if key[0] != EMBEDDED_KEY}
+    for key in before:
+        del kept[key]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "demo_sentences", lambda: whole()[:SENTENCES])
         yield
-    for key in set(caching._baselines()._kept) - known:
-        caching._baselines()._kept.pop(key)
+    for key in [key for key in kept if key[0] != EMBEDDED_KEY]:
+        del kept[key]
+    for key, measured in before.items():
+        caching._baselines().put(key, measured)

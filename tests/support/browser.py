@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,3 +141,13 @@ def fits(page: Page) -> bool:
         """() => document.documentElement.scrollWidth <= window.innerWidth
             && document.querySelector('[data-testid=stMain]').scrollWidth <= window.innerWidth"""
     )
+
+
+def use_file(page: Page, path: Path) -> None:
+    """Choose a file of this machine as the corpus, on a view that offers it."""
+    page.get_by_text("File on this machine", exact=True).click()
+    settle(page)
+    box = page.get_by_label("Path of a file on this machine")
+    box.fill(str(path))
+    box.press("Enter")
+    page.get_by_role("button", name="Use this corpus").click()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -61,7 +60,8 @@ def test_an_adapter_is_merged_into_every_architecture(architecture, tiny_folder,
     if architecture in LIKE_BERT:
         assert len(linears) == base.facts.layers * 6
     disturb(model, 0.03)  # with 0.1 float32 alone is 1e-5 from float64 for NomicBERT
-    changed = encode(deepcopy(model).double())
+    changed = encode(model.double())
+    model.float()  # which gives back the same numbers
     assert np.abs(changed - untouched).max() > 0.01
     models.save(model, settings, tmp_path / "model", tmp_path / "adapter")
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")

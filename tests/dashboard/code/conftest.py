@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 
 from components.analysis.similarity import baseline
 from components.model.backend import Backend
+from components.retrieval.corpora import demo
 from components.retrieval.corpora.corpus import read_corpus
-from components.retrieval.corpora.demo import demo_sentences
 from components.snippets.code import Snippet
 from components.snippets.notebook import TitledSnippet, notebook
 from dashboard import caching
 from dashboard.corpora import current
+from tests.support import baselines
 from tests.support.snippets import Run
 
 # Seven rows with two topics, and a repeated sentence.
@@ -31,6 +33,12 @@ A cat found its way home after two years.,cat returns home,animals
 """
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _short_baselines(_included_model: None) -> Iterator[None]:
+    with baselines.of_few_sentences():
+        yield
+
+
 @pytest.fixture
 def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The key of a small corpus in addresses; its file is where the code of a person's own corpus reads it."""
@@ -40,8 +48,8 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def sixty_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """As `corpus`: the demo's first sentences, with their queries."""
-    demo, table = current.demo(), io.StringIO()
-    rows = zip(demo.texts[:60], demo.columns["compressed"][:60], strict=True)
+    whole, table = current.demo(), io.StringIO()
+    rows = zip(whole.texts[:60], whole.columns["compressed"][:60], strict=True)
     csv.writer(table).writerows([("sentence", "compressed"), *rows])
     return _uploaded(table.getvalue(), tmp_path, monkeypatch)
 
@@ -71,7 +79,7 @@ def run(embedded: Backend) -> Run:
     measured: dict[Any, Any] = {}
 
     def measure_once(of: Any, sample: Any) -> Any:
-        if caching.baseline_ready(of.__self__) and list(sample) == list(demo_sentences()):
+        if caching.baseline_ready(of.__self__) and list(sample) == list(demo.demo_sentences()):
             return caching.baseline(of.__self__)  # the page has measured the same
         if of not in measured:
             measured[of] = measure(of, sample)

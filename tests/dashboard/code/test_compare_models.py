@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.code.shown import SENTENCES, codes, figure, same, x, y, z
-from tests.support import baselines
 from tests.support.pages import Open, at_rest
 from tests.support.snippets import Run
 
@@ -19,12 +18,6 @@ from tests.support.snippets import Run
 def address(tiny_folder: Callable[[str], Path]) -> dict[str, str]:
     first, second = (str(tiny_folder(family).resolve()) for family in ("bert", "distilbert"))
     return {"m": first, "with": second, "len": "12"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _short_baselines(_included_model: None) -> Iterator[None]:
-    with baselines.of_few_sentences():
-        yield
 
 
 def opened(open_page: Open, address: dict[str, str], **more: str) -> AppTest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,12 @@ from components.model.store import TraceStore
 from dashboard import caching
 from dashboard.ui import figures
 from tests.dashboard.code.shown import codes, figure, same, y, z
-from tests.support import baselines
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, texts
 from tests.support.snippets import Run
 
 TEXT = "The cat sat on the bank, we put money in."
 Folder = Callable[[str], Path]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _short_baselines(_included_model: None) -> Iterator[None]:
-    with baselines.of_few_sentences():
-        yield
 
 
 @pytest.mark.parametrize(("family", "parts"), [("bert", 1), ("mpnet", 2), ("deberta-v2", 3), ("modernbert", 1)])

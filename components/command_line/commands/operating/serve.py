@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
-import threading
+import time
 from typing import Any
 
 from components.command_line import options as shared
@@ -12,6 +12,7 @@ from components.model.catalog import EMBEDDED_KEY
 
 NAME = "serve"
 LOOK_SECONDS = 5.0  # how often it looks whether another server has taken its place
+STOP_SECONDS = 0.2  # how soon it notices that it was asked to stop
 HELP = "compute passes for several dashboards on a Ray cluster (requirements-scale.txt)"
 
 
@@ -33,21 +34,27 @@ def run(options: argparse.Namespace) -> None:
     from components.distributed.serving import serving
 
     models = [name.strip() for name in options.models.split(",") if name.strip()]
-    stopped = threading.Event()
+    asked = 0  # how often it was asked to stop: a plain number, since a lock may be held where a signal comes
 
     def stop(*_: Any) -> None:
-        if stopped.is_set():  # asked again: do not wait for what is under way
+        nonlocal asked
+        asked += 1
+        if asked > 1:  # do not wait for what is under way
             raise KeyboardInterrupt
-        stopped.set()
 
     # SIGTERM is how services are stopped. SIGINT is set too: what a script starts in the background ignores it.
     _on_stop(signal.default_int_handler)
     with serving(models, options.address, options.gpus) as is_there:
         _on_stop(stop)  # no exception from here on: it would be lost in one of Ray's callbacks
         shared.note(f"Serving {', '.join(models)}. Stop with Ctrl-C: dashboards then compute by themselves.")
-        while is_there() and not stopped.wait(LOOK_SECONDS):
-            continue
-    if stopped.is_set():
+        next_look = 0.0
+        while not asked:
+            if time.monotonic() >= next_look:
+                if not is_there():
+                    break
+                next_look = time.monotonic() + LOOK_SECONDS
+            time.sleep(STOP_SECONDS)
+    if asked:
         raise KeyboardInterrupt
     shared.note("Another model server has taken its place.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import ipaddress
 import os
@@ -47,6 +48,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure() -> None:
     _ended_with_the_run.close()
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: no collection of garbage has to visit it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _is_here(host: Any) -> bool:

@@ -37,6 +37,7 @@ FIRST = {
     "search queries": TABLE,
     "search pairs": TABLE,
     "evaluate compare": f"{PLOT}, {TABLE}",
+    "evaluate graded": f"{PLOT}, {TABLE}",
     "evaluate similarity": f"{PLOT}, {TABLE}",
     "pairs given": ".row",
 }
@@ -62,7 +63,8 @@ FURTHER = {
     "training run": ("run=first-screen",),
     "training after": tuple(f"part={part}&run=first-screen" for part in ("sentences", "words", "layers")),
 }
-LISTS = ("search results", "search pairs", "search queries", "tokens pieces")  # they go on below the first screen
+# They go on below the first screen.
+LISTS = ("search results", "search pairs", "search queries", "tokens pieces", "model catalog")
 BOX = """(selector) => {
     const main = document.querySelector('[data-testid=stMain]');
     const all = (root) => [...root.querySelectorAll('*')].flatMap(

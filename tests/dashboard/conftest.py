@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from dashboard import caching
+from dashboard import caching, garbage
 from tests.support.pages import Open, await_jobs, backend, new_session, settled
 
 
@@ -27,6 +27,14 @@ def _one_scan() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         scan = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_complete_collections() -> Iterator[None]:
+    """A server collects all garbage when it has loaded a model: nine tenths of the time that a tiny one takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(garbage.Freezer, "collect_everything", lambda _: None)
         yield
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import caching
 from tests.dashboard.page_states import small_corpus
 from tests.support import decoder_models
 from tests.support.pages import Open, at_rest, figures, texts
@@ -43,9 +42,6 @@ def test_search_and_evaluate_use_it(open_page: Open, folder: Path) -> None:
     for page, views in WORK.items():
         for view in views:
             app.session_state[f"{page}_view"] = view
-            if view == "graded":
-                own = caching.models().find(str(folder)).own_pooling
-                app.session_state["runs"] = (f"m.3.{own}",)  # the rankings by words have no model
             app = at_rest(app.switch_page(f"views/{page}/page.py").run())
             assert not app.exception, (page, view, app.exception)
             assert [item.value for item in app.error] == [], (page, view)

@@ -70,8 +70,6 @@ def test_views_that_work_say_nothing_about_blocks_and_lead_on(open_page: Open, f
     app.session_state["corpus"] = small_corpus()
     for page, views in WORK.items():
         for view in views:
-            if view == "graded":
-                app.session_state["runs"] = ("m.0.mean",)  # the rankings by words have no model
             _show(app, page, view)
             _leads_on(app, page)
             said = texts(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from collections.abc import Iterator
 
@@ -25,8 +26,13 @@ DRAWING = {"figure": "figures", "matrix": "figures", "part_bars": "figures", "da
 CODE_OF_DATA = 2  # the place of the code among the arguments of `figures.data`
 
 
-def drawn() -> Iterator[tuple[str, str, ast.expr | None]]:
+@functools.cache
+def drawn() -> list[tuple[str, str, ast.expr | None]]:
     """File and line, key, and code of each figure or table that the dashboard draws."""
+    return list(found())
+
+
+def found() -> Iterator[tuple[str, str, ast.expr | None]]:
     for path in sorted((ROOT / "dashboard").rglob("*.py")):
         if path.name == "figures.py":
             continue
@@ -51,7 +57,7 @@ def has_none(code: ast.expr | None) -> bool:
 
 
 def test_figures_are_found() -> None:
-    assert len(list(drawn())) > 80
+    assert len(drawn()) > 80
 
 
 def test_every_figure_has_code_or_a_reason() -> None:

@@ -99,12 +99,8 @@ HEIGHTS: list[tuple[str, dict[str, Any], list[str], dict[str, tuple[str, slice]]
         [],
         {"inside_norms": ("values", WHOLE), "inside_turns": ("[attention, feed_forward]", WHOLE)},
     ),
-    (
-        "attention",
-        {"view": "flow", "ff": "all", "fb": "2", "ft": "3"},
-        ["flow_matrix"],
-        {"flow_bars": ("values", WHOLE)},
-    ),
+    ("attention", {"view": "flow", "ff": "all", "fb": "2"}, ["flow_matrix"], {}),
+    ("attention", {"view": "flow", "fb": "1", "ft": "3"}, [], {"flow_bars": ("values", WHOLE)}),
     (
         "attention",
         {"view": "flow", "fl": "norms", "fh": "one", "h": "5", "fs": "1"},

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
 from components.retrieval.learnt import learnt_vectors
-from tests.support.pages import Open, at_rest
+from tests.support.pages import Open, settled
 
 SECRET = "Zanzibar"  # in each file's name and, where it holds words, in its content
 LINES = "\n".join(f"{SECRET} ship number {number} sailed home." for number in range(12))
@@ -67,7 +67,7 @@ def whole(app: AppTest) -> str:
 @pytest.mark.parametrize("kind", UPLOADS)
 def test_what_one_person_uploads_is_shown_to_nobody_else(open_page: Open, kind: str) -> None:
     page, address, key, files = UPLOADS[kind]
-    mine = at_rest(open_page(page, **address))
+    mine = settled(open_page(page, **address))
     if kind == "corpus":
         mine.segmented_control(key="corpus_way").set_value("upload").run()
     for panel in ("load_runs", "kept"):  # that hold an uploader, open
@@ -76,14 +76,14 @@ def test_what_one_person_uploads_is_shown_to_nobody_else(open_page: Open, kind: 
     given = [(name, text if isinstance(text, bytes) else text.encode(), "text/plain") for name, text in files.items()]
     uploader = mine.file_uploader(key=key)
     uploader.set_value(given if uploader.multiple_files else given[0]).run()
-    mine = at_rest(mine)
+    mine = settled(mine)
     if kind == "corpus":
         mine.button(key="use_corpus").click().run()
-        mine = at_rest(mine)
+        mine = settled(mine)
     if kind == "vectors of pairs":  # only once its view was left and opened again, the page names the file
         for view in ("given", "learnt"):
             mine.session_state["pairs_view"] = view
-            mine = at_rest(mine)
+            mine = settled(mine)
     shown = SHOWN.get(kind, SECRET)
     assert shown in whole(mine)
     link = dict(mine.query_params)
@@ -94,7 +94,7 @@ def test_what_one_person_uploads_is_shown_to_nobody_else(open_page: Open, kind: 
         theirs = open_page(page, **of_link)
         for panel in ("load_runs", "kept"):
             theirs.session_state[panel] = True
-        theirs = at_rest(theirs)
+        theirs = settled(theirs)
         assert theirs.main.children
         assert SECRET not in whole(theirs)
         assert shown not in whole(theirs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,17 +19,10 @@ from dashboard.jobs import warm_up
 from dashboard.jobs.embedding import EmbedRequest
 from tests.support.pages import Open, backend, hits
 
-COUNT = 120  # sentences
-
 
 @pytest.fixture
 def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexCache]:
-    """An empty cache, on a queue like the dashboard's own, with the warm-up allowed; the demo's first sentences are all."""
-    whole = current.demo()
-    columns = {name: values[:COUNT] for name, values in whole.columns.items()}
-    fewer = replace(whole, texts=whole.texts[:COUNT], columns=columns)
-    monkeypatch.setattr(current, "demo", lambda: fewer)
-    caching.pair_sets().clear()
+    """An empty cache, on a queue like the dashboard's own, with the warm-up allowed."""
     queue = Queue(caching.LANES)
     own = IndexCache(queue, tmp_path)
     monkeypatch.setattr(caching, "indexes", lambda: own)
@@ -39,7 +31,6 @@ def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexCa
     for job in queue.under_way():
         queue.cancel(job)
         assert job.finished.wait(60)
-    caching.pair_sets().clear()
 
 
 def ended(queue: Queue) -> None:
@@ -91,7 +82,7 @@ def test_it_pauses_while_another_lane_works_and_not_for_who_asks(indexes: IndexC
     exact = EmbedRequest(model, exact=True)
     job = indexes.request(model, pairs.queries, exact.query_options(exact.document_options()), "float32", person="Ann")
     assert job.finished.wait(60)
-    assert job.result.info.sentences == COUNT
+    assert job.result.info.sentences == 630
     assert not other.finished.is_set()
     passes = model.forward_passes
     time.sleep(0.3)

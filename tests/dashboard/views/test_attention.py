@@ -268,15 +268,7 @@ def test_what_a_link_asks_for_in_vain_is_said_and_forgotten(open_page: Open) -> 
     assert "h" not in app.query_params
 
 
-@pytest.fixture
-def without_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The baseline of a model, which Attention does not use, is not measured once the model is loaded."""
-    monkeypatch.setattr(caching, "baseline", lambda backend: None)
-
-
-def test_every_head_of_a_large_model_fits_at_512_tokens(
-    open_page: Open, tmp_path: Path, without_baseline: None
-) -> None:
+def test_every_head_of_a_large_model_fits_at_512_tokens(open_page: Open, tmp_path: Path) -> None:
     folder = str(twelve_by_twelve(tmp_path / "wide"))
     app = open_page("attention", m=folder, s=["cat dog " * 300], view="glance")
     assert not app.error
@@ -328,7 +320,7 @@ def test_a_model_without_the_head_shows_what_depends_on_a_token_and_names_other_
     assert not figures(app)
 
 
-def test_a_masked_token_is_predicted(open_page: Open, tmp_path: Path, without_baseline: None) -> None:
+def test_a_masked_token_is_predicted(open_page: Open, tmp_path: Path) -> None:
     import torch
 
     folder = str(save_tiny_masked_lm(tmp_path / "mlm"))

@@ -355,8 +355,8 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "AT_ONCE", 200)
-    monkeypatch.setattr(embedding, "speed", lambda *_: (150.0, True))
-    lines = [f"Sentence number {at} is about {('cats', 'ships', 'rain')[at % 3]}." for at in range(210)]
+    monkeypatch.setattr(embedding, "MOST_TURNS", 1)
+    lines = [f"Sentence number {at} is about {('cats', 'ships', 'rain')[at % 3]}." for at in range(300)]
     path = tmp_path / "mine.csv"
     path.write_text("id,text\n" + "".join(f"{at},{line}\n" for at, line in enumerate(lines)) + "broken\n")
     app = open_page("search", view="corpus")
@@ -364,8 +364,8 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     at_rest(app.text_input(key="corpus_path").set_value(str(path)).run())
     at_rest(app.button(key="use_corpus").click().run())
     assert not app.error, [error.value for error in app.error]
-    assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "210"
-    assert "1 of 211 rows could not be used" in [expander.label for expander in app.expander]
+    assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "300"
+    assert "1 of 301 rows could not be used" in [expander.label for expander in app.expander]
     assert "on disk" in texts(app)  # the costs stand there before anything runs
     app.multiselect(key="layers_corpus").set_value([0, 6]).run()
     at_rest(app.button(key="embed_corpus").click().run())

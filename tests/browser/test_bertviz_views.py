@@ -17,6 +17,7 @@ from playwright.sync_api import FrameLocator, Locator, Page, expect
 from components.charts.bertviz.views import attention_page, frame_height
 from tests.support import tiny
 from tests.support.browser import wait_until_still
+from tests.support.closeness import assert_close
 from tests.support.stage import Stage
 
 STEP = 1 / 510 + 1e-6  # half a step of a byte
@@ -306,6 +307,19 @@ def test_neuron_view_draws_the_chosen_head_and_is_worked_by_keyboard(draw: Draw,
     shown = page.locator("#expanded #queries .element").evaluate_all("(all) => all.map((one) => one.__data__)")
     bound = np.abs(queries[5, 8]).max() / 254 + 1e-6
     np.testing.assert_allclose(np.reshape(shown, queries[5, 8].shape), queries[5, 8], atol=bound)
+
+
+@pytest.mark.parametrize(("name", "is_left_first"), [("ab", True), ("ba", False)])
+def test_neuron_view_between_two_texts_has_the_vectors_of_each(
+    draw: Draw, pair: dict[str, Any], name: str, is_left_first: bool
+) -> None:
+    queries, keys, start = vectors(pair["attentions"]), vectors(pair["attentions"], seed=1), pair["second_start"]
+    first, second = slice(0, start), slice(start, None)
+    left, right = (first, second) if is_left_first else (second, first)
+    page = draw(neuron_view(queries=queries, keys=keys, **pair, blocks=[5], heads=[8], block=5, head=8, filter=name))
+    for part, wanted in (("queries", queries[5, 8][left]), ("keys", keys[5, 8][right])):
+        shown = page.locator(f"#expanded #{part} .element").evaluate_all("(all) => all.map((one) => one.__data__)")
+        assert_close(np.reshape(shown, wanted.shape), wanted, tolerance=1 / 254)
 
 
 def lit(page: Page) -> list[int]:

@@ -47,6 +47,12 @@ def test_of_many_candidates_the_correct_one_and_the_largest_moves_are_strong():
     assert figure.layout.height <= 520
 
 
+def test_the_largest_falls_are_strong_as_the_largest_rises_are():
+    before = np.arange(1, 101)
+    before[[10, 60]] = before[[60, 10]]  # ten and sixty change places: one rises as far as the other falls
+    assert strong_lines(before, ["other"] * 100) == (10, 60)
+
+
 def test_candidates_that_keep_their_ranks_are_no_moves():
     assert strong_lines(np.arange(1, 61), ["other"] * 59 + ["correct"]) == (59,)
     assert strong_lines(np.arange(1, 26), ["other"] * 25) == tuple(range(25))

@@ -572,6 +572,18 @@ def test_unfinished_builds_count_and_the_oldest_goes(backend, options, tmp_path)
     assert not part.exists()
 
 
+def test_no_more_is_removed_than_must_be(backend, options, tmp_path):
+    for age, name in enumerate(("newer", "older", "oldest")):
+        part = tmp_path / f"{name}.part"
+        part.mkdir()
+        (part / "layer.npy").write_bytes(b"x" * 50_000)
+        (part / "done.json").write_text("{}")
+        os.utime(part / "done.json", (10_000 - age, 10_000 - age))
+    indexes = IndexCache(folder=tmp_path, limit=140_000)
+    wait(indexes.request(backend, sentences(10), options))
+    assert {path.name for path in tmp_path.glob("*.part")} == {"newer.part", "older.part"}
+
+
 def test_sixteen_jobs_are_kept(backend, options, tmp_path):
     indexes = IndexCache(folder=tmp_path)
     jobs = [indexes.request(backend, sentences(4, seed), options) for seed in range(18)]

@@ -36,7 +36,7 @@ from dashboard.jobs import evaluation
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, sts
 from tests.support.evaluate_page import kept_corpus, ready, timed
-from tests.support.pages import Open, backend, figures, frame, plain_table, texts, traces
+from tests.support.pages import Open, backend, figures, frame, plain_table, setting, texts, traces
 from tests.support.plain_vectors import cosines, plain_vectors, ranks_by
 from tests.support.tiny import save_tiny
 
@@ -365,6 +365,21 @@ def test_an_opened_query_shows_its_answer_in_each_ranking(
     ready(app.run())
     assert "Correct answer:" not in texts(app)
     assert "n" not in app.query_params
+
+
+def test_why_leads_to_the_failed_query_also_after_rows_without_a_query(open_page: Open) -> None:
+    """Rows without a query are no pairs: the third pair is the file's fifth row here, and asks for the row after it."""
+    demo = current.demo()
+    asked = demo.columns["compressed"]
+    key = kept_corpus(
+        "gaps.jsonl", demo.texts[:8], ["", asked[1], asked[2], "", asked[5], asked[5], asked[6], asked[7]]
+    )
+    app = ready(open_page("evaluate", corpus=key, view="compare", r=["m.6.mean"], n="2"))
+    assert f"Correct answer:** {demo.texts[4]}" in texts(app).replace("\\", "")
+    app.button(key="why_m.6.mean").click().run()
+    assert setting(app, "failed_query") == 4
+    assert (setting(app, "why_view"), setting(app, "layer"), setting(app, "pooling")) == ("debugger", 6, "mean")
+    assert app.query_params["view"] in ("debugger", ["debugger"])
 
 
 def test_the_other_figures_of_a_comparison(evaluate: Open, scores_of: Callable[[str], np.ndarray]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ir_measures
@@ -205,6 +206,22 @@ def test_graded_relevance_after_two_stages_equals_ir_measures(open_page: Open, t
         theirs = ir_measures.calc_aggregate(list(measures.values()), qrels, ranking)
         for title, measure in measures.items():
             assert table.loc[name, title] == pytest.approx(100 * theirs[measure], abs=0.01), (name, title)
+
+
+def test_scores_are_kept_under_all_that_they_depend_on() -> None:
+    """Two runs whose first stages differ in one thing have candidates of their own."""
+    scorer, other = (SimpleNamespace(key=key) for key in ("cross", "maxsim"))
+    runs = [
+        second_stage.TwoStages(SimpleNamespace(), layer, pooling, k, second)  # type: ignore[arg-type]
+        for layer, pooling, k, second in (
+            (6, "mean", 10, scorer),
+            (5, "mean", 10, scorer),
+            (6, "cls", 10, scorer),
+            (6, "mean", 20, scorer),
+            (6, "mean", 10, other),
+        )
+    ]
+    assert len({run.key for run in runs}) == len(runs)
 
 
 def test_codes_of_two_stages() -> None:

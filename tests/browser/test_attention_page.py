@@ -118,7 +118,7 @@ def test_head_numbers_are_large_enough_for_fingers(touched: Visit) -> None:
 def test_the_two_sentences_have_labels_on_a_phone(look: Stage) -> None:
     page = look.at("/attention?view=matrix", phone=True)
     for setting, label in (("sentence_a", "Sentence A"), ("sentence_b", "Sentence B")):
-        text = page.locator(f".st-key-w_{setting} label p")
+        text = page.locator(f"[class*=st-key-w_{setting}] label p")
         expect(text).to_have_text(label, timeout=30_000)
         box = text.bounding_box()
         assert box is not None

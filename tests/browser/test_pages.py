@@ -124,8 +124,8 @@ def test_row_numbers_of_the_grids_cover_what_scrolls_under_them(look: Stage, dar
     assert colour == ("rgb(18, 22, 28)" if dark else "rgb(255, 255, 255)")
 
 
-def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(use: Stage) -> None:
-    page = use.at("/layers?cmp=within")
+def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(visit: Visit) -> None:
+    page = visit("/layers?cmp=within")
     picked = page.locator("button.chip.picked")
     expect(picked).to_have_count(2)
     picked.first.click()

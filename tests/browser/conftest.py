@@ -78,15 +78,18 @@ def touched(touch_screen: BrowserContext, server: Server) -> Iterator[Visit]:
 
 
 @pytest.fixture(scope="session")
-def stage(context: BrowserContext, server: Server) -> Iterator[Stage]:
-    """The pages that tests share which change only what an address holds."""
-    shared = Stage(context, server, Watch())
-    yield shared
-    shared.close()
+def stage(browser: Browser, server: Server) -> Iterator[Stage]:
+    """The pages that tests share which change only what an address holds.
+
+    In a context of their own: beside them in one, about one new page of a hundred was never ready.
+    """
+    context = browser.new_context(reduced_motion="reduce")
+    yield Stage(context, server, Watch())
+    context.close()
 
 
 @pytest.fixture
-def new_page(context: BrowserContext, stage: Stage, request: pytest.FixtureRequest) -> Iterator[NewPage]:
+def new_page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[NewPage]:
     """Opens an empty page; afterwards nothing bad may have happened, and nothing of it stays in the browser."""
     watch = Watch()
     context.on("page", watch.attach)  # pages that a page opens, too
@@ -98,18 +101,15 @@ def new_page(context: BrowserContext, stage: Stage, request: pytest.FixtureReque
             page.emulate_media(color_scheme="dark")
         return page
 
-    def open_pages() -> list[Page]:
-        return [page for page in context.pages[1:] if page not in stage.pages.values()]
-
     try:
         yield opened
         if getattr(request.node, "failed_call", False):
             FAILURES.mkdir(exist_ok=True)
-            for number, page in enumerate(open_pages()):
+            for number, page in enumerate(context.pages[1:]):
                 page.screenshot(path=FAILURES / f"{request.node.name}-{number}.png", full_page=True)
     finally:
         context.remove_listener("page", watch.attach)
-        for page in open_pages():
+        for page in context.pages[1:]:
             if page.url.startswith("http"):
                 page.evaluate("localStorage.clear()")
             page.close()

@@ -28,6 +28,7 @@ class Stage:
     pages: dict[str, Page] = field(default_factory=dict)
     sockets: dict[str, WebSocket] = field(default_factory=dict)
     used: dict[str, None] = field(default_factory=dict)  # since `leave`, in this order
+    front: str = ""  # the kind of the page that is seen
 
     def at(
         self,
@@ -42,6 +43,7 @@ class Stage:
         if kind not in self.pages:
             self._open(kind)
         self.used[kind] = None
+        self._bring_to_front(kind)
         self.resize(self.pages[kind], PHONE if phone else size)
         self._go(kind, path, projector)
         return self.pages[kind]
@@ -57,6 +59,7 @@ class Stage:
     def leave(self) -> None:
         """Go to a plain page wherever a test has been: nothing that it opened or unfolded stays so."""
         for kind in [*self.used]:
+            self._bring_to_front(kind)
             self._go(kind, "/about")
         self.used.clear()
 
@@ -65,6 +68,7 @@ class Stage:
         if "sheet" not in self.pages:
             self.pages["sheet"] = self.context.new_page()
             self.watch.attach(self.pages["sheet"])
+        self._bring_to_front("sheet")
         page = self.pages["sheet"]
         page.goto("about:blank")
         page.mouse.move(0, 0)
@@ -83,9 +87,17 @@ class Stage:
             page.close()
         for kept in (self.pages, self.sockets, self.used):
             kept.clear()
+        self.front = ""
+
+    def _bring_to_front(self, kind: str) -> None:
+        """Pages of one context are tabs of one window: one behind another is hardly ever given a frame to draw."""
+        if self.front != kind:
+            self.pages[kind].bring_to_front()
+            self.front = kind
 
     def _open(self, kind: str) -> None:
         page = self.pages[kind] = self.context.new_page()
+        self.front = kind
         self.watch.attach(page)
         page.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
         page.emulate_media(color_scheme="dark" if kind == "dark" else "light")

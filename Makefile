@@ -9,9 +9,10 @@ RUN_READY := $(VENV)/.run-ready
 TEST_READY := $(VENV)/.test-ready
 
 # Tests run on up to four cores at once, whole files at a time in the order of tests/conftest.py, each process with one
-# thread for its numbers.
+# thread for its numbers. What Python has compiled is kept, also where the environment says no: else each of the processes and
+# of the servers that tests start compiles the project again.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 # What `make test-all` leaves out has a command of its own below. `make test` leaves out what is marked rare too: clusters, limits
 # of memory and disk, servers that are killed.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -45,7 +46,8 @@ def draw(page: str) -> Any:
     return jobs_slot
 
 
-def _label(key: str) -> str:
+def _label(key: str, here: Set[str]) -> str:
+    """What the list of models says of one; `here` as `_where` takes it."""
     if key == _NONE:
         return "None"
     if key.startswith(RUN_PREFIX):
@@ -54,26 +56,26 @@ def _label(key: str) -> str:
     if spec is None:
         return spec_of(key).title  # of a folder its name: the line below the list has the path
     # The whole in the label, because typing searches the labels; but the kind once, for two lines have room.
-    words = wording.model_in_words(spec, _where(spec), is_short=True)
+    words = wording.model_in_words(spec, _where(spec, here), is_short=True)
     if spec.group is not None and GROUPS[spec.group] in spec.title:
         words = words.removeprefix(f"{GROUPS[spec.group]}{wording.NBSP_DOT}")
     return f"{spec.title}{wording.NBSP_DOT}{words}"
 
 
-def _where(spec: ModelSpec) -> str:
-    """Where the files of a model of the catalog are."""
+def _where(spec: ModelSpec, here: Set[str]) -> str:
+    """Where the files of a model of the catalog are. `here`: the repositories that are on this machine at least in part."""
     if spec.source == "embedded":
         return "included"
-    return "download" if hub.cached_folder(spec.key) is None else "cached"
+    return "cached" if spec.key in here and hub.cached_folder(spec.key) is not None else "download"
 
 
-def _facts(key: str) -> None:
+def _facts(key: str, here: Set[str]) -> None:
     """A line on the chosen model: the picker has no room for its whole label."""
     spec = catalog_spec(key)
     if spec is None and key != _NONE and spec_of(key).source == "folder":
         st.caption(_folder_facts(key))
     if spec is not None:
-        text = wording.model_in_words(spec, _where(spec))
+        text = wording.model_in_words(spec, _where(spec, here))
         st.caption(messages.escape(text[0].upper() + text[1:]))
 
 
@@ -90,7 +92,7 @@ def _folder_facts(key: str) -> str:
 def _models(page: str) -> None:
     free, files = access.free_models_allowed(), access.server_files_allowed()
     folder = " or the path of a folder" if files else ""
-    trained = trained_models()
+    trained, here = trained_models(), hub.repositories_here()
     for name, label, none, help_text in (
         ("model", "Model", [], "The encoder that all pages examine."),
         ("model2", "Second model", [_NONE], "A second model to compare with the first."),
@@ -104,7 +106,7 @@ def _models(page: str) -> None:
         st.selectbox(
             label,
             list(dict.fromkeys([*none, *_offered(name), *trained, chosen])),
-            format_func=_label,
+            format_func=partial(_label, here=here),
             key=widget,
             on_change=_choose_model,
             args=(name,),
@@ -113,7 +115,7 @@ def _models(page: str) -> None:
             help=f"{help_text} Type to search by name, kind, size or licence."
             + (f" You can also type a Hugging Face hub id{folder}." if free else ""),
         )
-        _facts(chosen)
+        _facts(chosen, here)
         if note := _USED.get((name, page)):
             st.caption(note)
         problem = st.session_state.pop(f"_{name}_problem", None)

@@ -166,6 +166,20 @@ def _kept_in(connections: list[Any], kind: type[http.client.HTTPConnection]) -> 
     return connect
 
 
+def repositories_here() -> frozenset[str]:
+    """The names of the repositories of which the hub's cache holds at least a part: one look at one folder.
+
+    For whoever asks of many: `cached_folder` tells of one of these whether it is complete.
+    """
+    start = "models--"
+    try:
+        names = os.listdir(cache_dir())
+    except OSError:  # there is no cache yet
+        return frozenset()
+    # The hub allows no "--" within a name.
+    return frozenset(name.removeprefix(start).replace("--", "/") for name in names if name.startswith(start))
+
+
 def cached_folder(repo_id: str) -> Path | None:
     """The folder of a repository if it is completely on this machine, else None. Uses no network."""
     from huggingface_hub import errors, try_to_load_from_cache

@@ -90,8 +90,10 @@ def test_a_second_load_needs_no_hub(server):
 
 
 def test_a_cached_model_is_not_asked_for_again(server):
+    assert hub.repositories_here() == frozenset()
     folder = hub.download(TINY)
     assert hub.cached_folder(TINY) == folder
+    assert hub.repositories_here() == {TINY}
     fetched = server.fetched()
     assert hub.download(TINY) == folder  # asked for all the same, it fetches nothing twice
     assert server.fetched() == fetched

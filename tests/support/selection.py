@@ -18,13 +18,16 @@ MOST_FILES = 20  # that the end of a run lists
 SLOWEST = (
     "tests/browser/test_first_screen.py",
     "tests/browser/test_frame.py",
-    "tests/dashboard/test_architectures.py",
-    "tests/browser/test_pages.py",
     "tests/browser/test_map_page.py",
+    "tests/browser/test_pages.py",
+    "tests/dashboard/test_architectures.py",
     "tests/dashboard/test_restored.py",
-    "tests/components/training/test_worker.py",
-    "tests/components/distributed/test_serving.py",
     "tests/dashboard/views/evaluate/test_page.py",
+    "tests/dashboard/lessons/test_lesson_files.py",
+    "tests/dashboard/views/test_search.py",
+    "tests/components/distributed/test_serving.py",
+    "tests/dashboard/views/test_training.py",
+    "tests/components/command_line/test_commands.py",
     "tests/faults/test_operation.py",
 )
 

@@ -68,4 +68,4 @@ def test_a_folder_has_its_name_in_the_list_and_a_line_of_facts(
 
 
 def test_a_name_that_has_its_kind_is_not_told_it_twice() -> None:
-    assert sidebar._label("embedded-cross-encoder").count("cross-encoder") == 1
+    assert sidebar._label("embedded-cross-encoder", frozenset()).count("cross-encoder") == 1

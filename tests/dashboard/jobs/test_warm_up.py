@@ -54,7 +54,7 @@ def test_what_pages_ask_for_first_is_there_without_a_request(indexes: IndexCache
     ):
         assert job is not None
         assert job.result is not None
-    search = open_page("search", q="a query of this test alone")  # its vector is in no cache
+    search = open_page("search", q="a query of the warm-up test alone")  # its vector is in no cache
     assert len(hits(search)) == 10
     evaluate = open_page("evaluate")
     assert not evaluate.error

@@ -514,8 +514,8 @@ def test_a_hundred_candidates_are_ranked_again_unless_somebody_chooses(
         return np.arange(len(documents), dtype=np.float32)
 
     monkeypatch.setattr(reranking.SecondStage, "scores", by_number)
-    app = at_rest(open_page("search", q="a query of this test alone", vs="maxsim"))
-    first = np.argsort(-expected(demo_vectors, "a query of this test alone", 6, "mean"), kind="stable")[:100]
+    app = at_rest(open_page("search", q="a query of the MaxSim test alone", vs="maxsim"))
+    first = np.argsort(-expected(demo_vectors, "a query of the MaxSim test alone", 6, "mean"), kind="stable")[:100]
     assert set(scored) == {current.demo().texts[row] for row in first}
     assert rows_of(app, 1) == first[::-1][:10].tolist()
     assert "first 100 hits" in texts(app)

@@ -9,9 +9,10 @@ SERIOUS = ["serious", "critical"]
 # Not in frames: axe-core would have to be in each of them, and waits half a second for every frame without it. Not in plotly's
 # drawings: of text in an SVG it cannot tell the contrast, though it tries long. Its rule "region" is of moderate impact only.
 RUN = """async (impacts) => {
-    // A colour that fades in has too little contrast for some frames; what turns for ever is not waited for.
+    // A colour that fades in has too little contrast for some frames; what turns for ever or is paused is not waited for.
     await Promise.allSettled(document.getAnimations()
-        .filter(({effect}) => effect.getComputedTiming().endTime < 10_000).map(({finished}) => finished));
+        .filter(({playState, effect}) => playState === "running" && effect.getComputedTiming().endTime < 10_000)
+        .map(({finished}) => finished));
     const options = {resultTypes: ["violations"], iframes: false, rules: {region: {enabled: false}}};
     const {violations} = await axe.run({include: "html", exclude: ".js-plotly-plot .main-svg"}, options);
     return violations.filter(({impact}) => impacts.includes(impact)).flatMap(({id, nodes}) => nodes.map((node) =>

@@ -69,3 +69,15 @@ def test_a_folder_has_its_name_in_the_list_and_a_line_of_facts(
 
 def test_a_name_that_has_its_kind_is_not_told_it_twice() -> None:
     assert sidebar._label("embedded-cross-encoder", frozenset()).count("cross-encoder") == 1
+
+
+def test_a_model_is_cached_once_it_is_complete_on_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    key = next(spec.key for spec in CATALOG if spec.source == "hub")
+
+    def says(here: set[str], folder: Path | None) -> bool:
+        monkeypatch.setattr(sidebar.hub, "cached_folder", lambda _: folder)
+        return "cached" in sidebar._label(key, here)
+
+    assert says({key}, tmp_path)
+    assert not says({key}, None)  # a part of it
+    assert not says(set(), None)

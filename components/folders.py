@@ -35,6 +35,16 @@ def cache_part(name: str) -> Path:
     return folder
 
 
+def private_folder(folder: Path) -> None:
+    """Create a folder, or take an existing one, that only its owner may read: it holds people's texts and vectors.
+
+    Raises OSError if it cannot be created, or belongs to somebody else.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file completely or not at all: first as a new file, which then replaces the old one.
 

@@ -628,6 +628,12 @@ class Cache(Generic[Value]):
             if self._size(value) <= self.limit:
                 self._kept[key] = value
 
+    def drop(self, is_dropped: Callable[[Hashable], bool]) -> None:
+        """Forget the results whose keys are dropped."""
+        with self._lock:
+            for key in [key for key in self._kept if is_dropped(key)]:
+                del self._kept[key]
+
     def is_computing(self) -> bool:
         """Whether a thread is computing a result now."""
         with self._lock:
@@ -647,3 +653,28 @@ class Cache(Generic[Value]):
     def __len__(self) -> int:
         with self._lock:
             return len(self._kept)
+
+
+class CachePart(Generic[Value]):
+    """The results of one kind in a cache whose room several kinds share: a kind that is not used takes none."""
+
+    def __init__(self, cache: Cache[Any], kind: str) -> None:
+        self.kind, self._cache = kind, cache
+
+    def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """As `Cache.get`."""
+        result: Value = self._cache.get((self.kind, key), compute)
+        return result
+
+    def find(self, key: Hashable) -> Value | None:
+        """As `Cache.find`."""
+        result: Value | None = self._cache.find((self.kind, key))
+        return result
+
+    def put(self, key: Hashable, value: Value) -> None:
+        """As `Cache.put`."""
+        self._cache.put((self.kind, key), value)
+
+    def clear(self) -> None:
+        """Forget the results of this kind."""
+        self._cache.drop(lambda key: isinstance(key, tuple) and key[0] == self.kind)

@@ -185,6 +185,31 @@ CORPUS_BYTES = Setting(
     "200M",
     "the largest file of a corpus in the browser; the files of one session may have twice as much together",
 )
+KEEP_UPLOADS = Setting(
+    "uploads",
+    "keep_uploads",
+    _at_least(0, 7),
+    7,
+    "7",
+    "days after its last use until an upload is deleted from the cache; 0: uploads are kept in memory only",
+)
+UPLOADS_BYTES = Setting(
+    "uploads", "uploads_bytes", SIZE, 4 << 30, "4G", "disk for the uploads of all people; those not in use go first"
+)
+UPLOADS_FILES = Setting(
+    "uploads", "uploads_files", _at_least(1, 4_000), 4_000, "4,000", "the most files of these uploads"
+)
+SESSION_UPLOADS_BYTES = Setting(
+    "uploads",
+    "session_uploads_bytes",
+    SIZE,
+    None,
+    "twice the largest file of a corpus",
+    "disk for the uploads of one session; its oldest go first",
+)
+SESSION_UPLOADS_FILES = Setting(
+    "uploads", "session_uploads_files", _at_least(3, 100), 100, "100", "the most files of the uploads of one session"
+)
 TRAINING = Setting(
     "training",
     "training",
@@ -287,6 +312,11 @@ SETTINGS: tuple[Setting[Any], ...] = (
     UPLOADS,
     CORPUS_SENTENCES,
     CORPUS_BYTES,
+    KEEP_UPLOADS,
+    UPLOADS_BYTES,
+    UPLOADS_FILES,
+    SESSION_UPLOADS_BYTES,
+    SESSION_UPLOADS_FILES,
     TRAINING,
     TRAINING_THREADS,
     RUNS_GB,

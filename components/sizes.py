@@ -1,9 +1,15 @@
-"""Sizes in bytes as an operator writes them in an environment variable."""
+"""Sizes in bytes: as an operator writes them in an environment variable, and of what is kept in memory."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Collection, Mapping
+from types import FunctionType, ModuleType
+from typing import Any
+
 from components.errors import InputError
 
+_PLAIN = {str, bytes, int, float, bool, type(None)}
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -25,3 +31,39 @@ def parse_bytes(text: str, variable: str) -> int:
             f"Set {variable} to a size such as 512M or 2G.",
         )
     return value
+
+
+def memory_of(value: object) -> int:
+    """Bytes of memory that a value takes with all that it holds, about: arrays, texts, collections and records.
+
+    What is held twice counts once, but texts and numbers within one collection count each time: the result is rather
+    too high than too low.
+    """
+    total, seen, waiting = 0, set[int](), [value]
+    while waiting:
+        item: Any = waiting.pop()
+        if id(item) in seen or isinstance(item, type | ModuleType | FunctionType):
+            continue
+        seen.add(id(item))
+        if hasattr(item, "__array_interface__"):
+            is_mapped = getattr(item, "_mmap", None) is not None  # from a file: no memory of its own
+            total += 0 if is_mapped else int(item.nbytes)
+            continue
+        total += sys.getsizeof(item, 0)
+        if isinstance(item, Mapping):
+            total += _memory_in(tuple(item.keys()), waiting) + _memory_in(tuple(item.values()), waiting)
+        elif isinstance(item, tuple | list | set | frozenset):
+            total += _memory_in(item, waiting)
+        elif not isinstance(item, str | bytes | bytearray | memoryview):
+            waiting.extend(getattr(item, "__dict__", {}).values())
+            slots = getattr(type(item), "__slots__", ())
+            waiting.extend(getattr(item, name, None) for name in ((slots,) if isinstance(slots, str) else slots))
+    return total
+
+
+def _memory_in(items: Collection[object], waiting: list[Any]) -> int:
+    """The bytes of the plain items of a collection; where it has others, all of them are left `waiting`."""
+    if set(map(type, items)) <= _PLAIN:
+        return sum(map(sys.getsizeof, items))
+    waiting.extend(items)
+    return 0

@@ -11,12 +11,14 @@ its own address, while all sessions wait. So requests are checked here, before S
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,7 @@ NO_UPLOADS = "This server takes no files.\n"
 FILES_PER_SESSION = 2  # of the largest size: all files of a session together have no more bytes
 NUMBERS = {"int_value", "double_value"}  # a field of numbers may send either
 UNSTYLED_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
+MINUTE, HOUR = 60.0, 3_600.0  # seconds
 FRAMING_BYTES = 16 << 10  # of a request with a file that are not the file's own: its name, its type, the boundaries
 
 
@@ -324,7 +327,22 @@ async def started(_: Any) -> AsyncIterator[None]:
     garbage.keep_collections_short()
     for line in operator_settings.unknown_variables():
         log.warning(line)
+    task = asyncio.create_task(_drop_old_uploads())
     yield
+    task.cancel()
+
+
+async def _drop_old_uploads() -> None:
+    """Delete what people uploaded and did not use for the days of the setting, also while nobody visits the server."""
+    for seconds in chain([MINUTE], repeat(HOUR)):
+        await asyncio.sleep(seconds)
+        await run_in_threadpool(_drop_old_now)
+
+
+def _drop_old_now() -> None:
+    from dashboard import caching  # here: the server answers before it is loaded
+
+    caching.kept_files().drop_old()
 
 
 def check_settings() -> None:

@@ -24,9 +24,12 @@ from components import operator_settings
 from components.arrays import read_only
 from components.errors import UserError
 from components.folders import cache_part
-from components.jobs import RETRY_SECONDS, Cache, Job, Jobs, Lane, Presence, Queue
+from components.jobs import RETRY_SECONDS, Cache, CachePart, Job, Jobs, Lane, Presence, Queue
+from components.kept_files import KeptFiles, Room
 from components.model import loader
 from components.model.store import DEFAULT_BYTES, TraceStore
+from components.retrieval.corpora.readers.limits import browser_limits
+from components.sizes import memory_of
 from dashboard import access, garbage
 from dashboard.ready_made import ASSETS
 
@@ -71,6 +74,7 @@ log = logging.getLogger(__name__)
 _VISITOR = "_visitor"  # session key
 _MARK = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID
 CALIBRATED_SENTENCES = 1_000  # of a corpus: up to 499,500 pairs
+PARSED_BYTES = 1 << 30  # of what is read of people's files and made of it
 MODELS_KEPT = 4  # in memory: as many as the Model page compares
 NICENESS = 5  # of long work beside pages that are drawn
 LANES = {
@@ -333,32 +337,71 @@ def training_runs() -> RunJobs:
     return RunJobs(queue(), "training", keep=16)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _few(kind: str) -> Cache[Any]:
-    """Results of one kind, for all sessions together; people's files are large, so that few are kept."""
-    return Cache(6)
+@st.cache_resource(max_entries=1, show_spinner=False)
+def kept_files() -> KeptFiles:
+    """The files that people uploaded; see dashboard/corpora/uploads.py."""
+    for_one = operator_settings.SESSION_UPLOADS_BYTES.chosen() or 2 * browser_limits().bytes
+    try:
+        folder = cache_part("uploads")
+    except UserError as problem:
+        log.error("%s Uploads are kept in memory.", problem)
+        folder = None
+    return KeptFiles(
+        folder,
+        Room(operator_settings.UPLOADS_BYTES.value(), operator_settings.UPLOADS_FILES.value()),
+        Room(for_one, operator_settings.SESSION_UPLOADS_FILES.value()),
+        operator_settings.KEEP_UPLOADS.value(),
+        presence().is_present,
+    )
 
 
-corpora: Callable[[], Cache[Corpus]] = partial(_few, "corpora")  # that people chose, by key
-saved_runs: Callable[[], Cache[tuple[Run, ...]]] = partial(_few, "runs")  # loaded from files, by upload
-pair_sets: Callable[[], Cache[Pairs]] = partial(_few, "pairs")  # queries and documents, by corpus and column
-searched_corpora: Callable[[], Cache[SearchedCorpus]] = partial(_few, "searched corpora")  # by corpus and column
-graded_files: Callable[[], Cache[FieldedSet]] = partial(_few, "graded files")  # by upload or path
-graded_sets: Callable[[], Cache[GradedSet]] = partial(_few, "graded sets")  # by files and the chosen fields
-scored_pairs: Callable[[], Cache[ScoredPairs]] = partial(_few, "scored pairs")  # by upload
-static_vectors: Callable[[], Cache[StaticVectors]] = partial(_few, "static vectors")  # by upload
-minimal_pairs: Callable[[], Cache[MinimalPairs]] = partial(_few, "minimal pairs")  # by upload
-sense_files: Callable[[], Cache[SenseFile]] = partial(_few, "sense files")  # by upload
-read_corpora: Callable[[], Cache[Corpus]] = partial(_few, "read corpora")  # by file, encoding and column
-lab_pairs: Callable[[], Cache[Pooled]] = partial(_few, "lab pairs")  # the lab's scored pairs, by model and corpus
-query_files: Callable[[], Cache[tuple[str, ...]]] = partial(_few, "query files")  # by upload
+@st.cache_resource(max_entries=1, show_spinner=False)
+def parsed() -> Cache[Any]:
+    """What was read of people's files and made of it, for all sessions together and bounded by bytes.
+
+    Nothing is lost with it: what is dropped is read again from the kept files, or made again.
+    """
+    return Cache(PARSED_BYTES, size=lambda value: min(memory_of(value), PARSED_BYTES))
+
+
+def _of_kind(kind: str) -> CachePart[Any]:
+    return CachePart(parsed(), kind)
+
+
+corpora: Callable[[], CachePart[Corpus]] = partial(_of_kind, "corpora")  # that people chose, by key
+saved_runs: Callable[[], CachePart[tuple[Run, ...]]] = partial(_of_kind, "runs")  # loaded from files, by upload
+pair_sets: Callable[[], CachePart[Pairs]] = partial(_of_kind, "pairs")  # queries and documents, by corpus and column
+searched_corpora: Callable[[], CachePart[SearchedCorpus]] = partial(
+    _of_kind, "searched corpora"
+)  # by corpus and column
+graded_files: Callable[[], CachePart[FieldedSet]] = partial(_of_kind, "graded files")  # by upload or path
+graded_sets: Callable[[], CachePart[GradedSet]] = partial(_of_kind, "graded sets")  # by files and the chosen fields
+scored_pairs: Callable[[], CachePart[ScoredPairs]] = partial(_of_kind, "scored pairs")  # by upload
+static_vectors: Callable[[], CachePart[StaticVectors]] = partial(_of_kind, "static vectors")  # by upload
+minimal_pairs: Callable[[], CachePart[MinimalPairs]] = partial(_of_kind, "minimal pairs")  # by upload
+sense_files: Callable[[], CachePart[SenseFile]] = partial(_of_kind, "sense files")  # by upload
+read_corpora: Callable[[], CachePart[Corpus]] = partial(_of_kind, "read corpora")  # by file, encoding and column
+lab_pairs: Callable[[], CachePart[Pooled]] = partial(
+    _of_kind, "lab pairs"
+)  # the lab's scored pairs, by model and corpus
+query_files: Callable[[], CachePart[tuple[str, ...]]] = partial(_of_kind, "query files")  # by upload
 # By upload; columns where a person has to say which hold what.
-training_files: Callable[[], Cache[TrainingData | tuple[ColumnPreview, ...]]] = partial(_few, "training files")
-training_plans: Callable[[], Cache[tuple[Split, tuple[int, ...]]]] = partial(
-    _few, "training plans"
+training_files: Callable[[], CachePart[TrainingData | tuple[ColumnPreview, ...]]] = partial(_of_kind, "training files")
+training_plans: Callable[[], CachePart[tuple[Split, tuple[int, ...]]]] = partial(
+    _of_kind, "training plans"
 )  # by rows and settings
-_run_data: Callable[[], Cache[tuple[TrainingData, Split]]] = partial(_few, "data of runs")
-_run_histories: Callable[[], Cache[HistoryReader]] = partial(_few, "histories of runs")
+_run_data: Callable[[], CachePart[tuple[TrainingData, Split]]] = partial(_of_kind, "data of runs")
+pair_vectors: Callable[[], CachePart[LearntVectors]] = partial(
+    _of_kind, "vectors of pairs"
+)  # made elsewhere, by upload
+column_previews: Callable[[], CachePart[tuple[ColumnPreview, ...]]] = partial(
+    _of_kind, "columns"
+)  # by file and encoding
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _run_histories() -> Cache[HistoryReader]:
+    return Cache(16)  # they grow, and can be read again from their runs
 
 
 def run_data(run: RunFolder) -> tuple[TrainingData, Split]:
@@ -371,18 +414,6 @@ def run_history(run: RunFolder) -> History:
     from components.training.history import HistoryReader
 
     return _run_histories().get(run.path, lambda: HistoryReader(run)).read()
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def pair_vectors() -> Cache[LearntVectors]:
-    """Vectors of pairs that were made elsewhere, by upload. One file can take 512 MiB, so they are counted in bytes."""
-    return Cache(1 << 30, size=lambda vectors: vectors.nbytes)
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def column_previews() -> Cache[tuple[ColumnPreview, ...]]:
-    """The first rows of each column, by file and encoding; they are small."""
-    return Cache(256)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -20,6 +20,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 from components.model.catalog import spec_of  # noqa: E402
 from components.operator_settings import LOGIN  # noqa: E402
 from dashboard import access, caching, navigation, ready_made, state  # noqa: E402
+from dashboard.corpora import current  # noqa: E402
 from dashboard.jobs import listing, warm_up  # noqa: E402
 from dashboard.lessons import panel, steps  # noqa: E402
 from dashboard.sharing import panel as session_panel  # noqa: E402
@@ -67,7 +68,9 @@ def main() -> None:
     notices = st.empty()
     with notices:
         messages.notices()
-    page.run()
+    # What a view reads of the corpus must not start with the demo because its own has left the memory.
+    if not (state.is_used("corpus", key) or key == "training") or current.is_ready():
+        page.run()
     if state.current_notices(key):
         notices.empty()  # the page shows them with its own, in one box
     listing.draw(jobs_slot)  # last: by now the page has started its jobs

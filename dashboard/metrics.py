@@ -49,7 +49,7 @@ def collected() -> tuple[Metric, ...]:
     models = [job.result for job in caching.models().jobs.finished() if job.error is None]
     accelerators = {str(model.device): model.device for model in models if model.device.type == "cuda"}
     memory = {name: device.memory(of_model) for name, of_model in accelerators.items()}
-    caches = {"traces": caching.traces(), "pair_vectors": caching.pair_vectors()}
+    caches = {"traces": caching.traces(), "parsed_files": caching.parsed()}
     indexes, index_bytes = caching.indexes().usage()
     return (
         Metric("sessions", "gauge", "Sessions connected now.", _one(_sessions())),

@@ -11,7 +11,7 @@ import streamlit as st
 from components.charts.stand_alone.page import Part
 from components.model.catalog import EMBEDDED_KEY
 from dashboard import state
-from dashboard.corpora import current
+from dashboard.corpora import current, remembered
 from dashboard.jobs import progress
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, model_gate, page_header
@@ -157,6 +157,7 @@ def show(
                 messages.guarded(partial(draw, loaded, view), doing)
         figures.notebook(question, page)
         controls.refuse_unavailable(page, loaded)
+        remembered.draw()  # with the view: a mark of a hit draws nothing else anew
         with refused:
             messages.notices(page)
         if not controls.is_playing():  # one step in the browser's history for all that is played, not one for each

@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING
 
 from components import operator_settings
 from components.errors import InputError, UserError
+from components.folders import private_folder
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
 from components.model.catalog import RUN_PREFIX, RUN_START, is_run_name, runs_folder
-from components.model.embedding.disk import private_folder
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
 
 if TYPE_CHECKING:

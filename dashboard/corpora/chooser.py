@@ -19,12 +19,13 @@ from dashboard.jobs import progress
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
     from components.jobs import IsCancelled, ReportProgress
     from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus
 
 AUTOMATIC = "(chosen automatically)"
-UPLOAD = "corpus_upload"  # the kind of upload
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,21 @@ class _Source:
     name: str
     key: str  # names the content, which is read once for all sessions
     content: Callable[[], Path | bytes | tuple[Path, ...]]
+    file: UploadedFile | None = None  # if it is an upload
+    paths: tuple[Path, ...] = ()  # else its files on this machine
+    is_of_hub: bool = False
+
+    def as_note(self, corpus: Corpus, encoding: str | None, column: str) -> current.Source:
+        """How a corpus was read from it."""
+        return current.Source(
+            self.name,
+            self.key if self.file is not None else "",
+            tuple(str(path.absolute()) for path in self.paths),
+            self.is_of_hub,
+            encoding,
+            column,
+            len(corpus),
+        )
 
 
 def choose() -> Corpus | None:
@@ -67,33 +83,47 @@ def choose() -> Corpus | None:
     # A path is offered only where the operator allows it.
     source = {"upload": _uploaded, "hub": _dataset, "path": _file}[source_kind]()
     is_upload = source_kind == "upload"
-    corpus = _read(source, is_upload) if source is not None else _read_before() if is_upload else None
-    if corpus is None or current.key_of(corpus) == state.get("corpus"):
+    found = _read(source) if source is not None else _read_before() if is_upload else None
+    if found is None or current.key_of(found[0]) == state.get("corpus"):
         return None
+    corpus, note = found
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Use this corpus", key="use_corpus", type="primary"):
-            _use(corpus)
+            _use(corpus, note)
         st.caption(f"Below: **{messages.escape(corpus.name)}**, which is not in use yet.", width="content")
     return corpus
 
 
-def _use(corpus: Corpus | None) -> None:
-    current.choose(corpus)
+def _use(corpus: Corpus | None, note: current.Source | None = None) -> None:
+    current.choose(corpus, note)
     st.rerun()  # the whole page: its first line names the corpus
 
 
 def _uploaded() -> _Source | None:
-    file = uploads.uploader(UPLOAD, "A file: .txt, .csv, .tsv, .jsonl, .json, .parquet, also .gz", key="corpus_file")
-    return None if file is None else _Source(file.name, uploads.key_of(file), file.getvalue)
+    file = uploads.uploader(
+        uploads.CORPUS, "A file: .txt, .csv, .tsv, .jsonl, .json, .parquet, also .gz", key="corpus_file"
+    )
+    if file is None:
+        return None
+    key = uploads.key_of(file)
+    return _Source(uploads.file_names(key), key, file.getvalue, file)
 
 
-def _read_before() -> Corpus | None:
-    """The corpus of an upload that was read before its view was left."""
-    kept = st.session_state.get(f"_{UPLOAD}")
-    corpus: Corpus | None = caching.read_corpora().find(kept) if kept else None
-    if corpus is not None:
-        uploads.earlier(UPLOAD, corpus.name)
-    return corpus
+def _read_before() -> tuple[Corpus, current.Source] | None:
+    """The corpus of an upload that was read before its view was left, and how it was read."""
+    before = st.session_state.get(f"_{uploads.CORPUS}")
+    if not before:
+        return None
+    upload, encoding, column = before
+
+    def read(file: uploads.StoredFile, is_cancelled: IsCancelled) -> Corpus:
+        return reading.read_corpus(file.getvalue(), file.name, column, encoding, is_cancelled=is_cancelled)
+
+    corpus = uploads.again(caching.read_corpora(), upload, read, key=before)
+    uploads.earlier(uploads.CORPUS, uploads.file_names(upload), is_here=corpus is not None)
+    if corpus is None:
+        return None
+    return corpus, current.Source(corpus.name, upload, (), False, encoding, column, len(corpus))
 
 
 def _file() -> _Source | None:
@@ -102,7 +132,9 @@ def _file() -> _Source | None:
         return None
     path = access.server_path(typed)
     status = path.stat()
-    return _Source(path.name, f"{path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}", lambda: path)
+    return _Source(
+        path.name, f"{path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}", lambda: path, paths=(path,)
+    )
 
 
 def _dataset() -> _Source | None:
@@ -134,10 +166,11 @@ def _dataset() -> _Source | None:
         unit=progress.BYTES,
     )
     paths: tuple[Path, ...] = job.result or ()
-    return _Source(name, " ".join(map(str, paths)), lambda: paths) if is_ready else None
+    source = _Source(name, " ".join(map(str, paths)), lambda: paths, paths=paths, is_of_hub=True)
+    return source if is_ready else None
 
 
-def _read(source: _Source, is_upload: bool) -> Corpus | None:
+def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
     """Draw the choice of encoding and text column, and read the corpus; None while it is not clear how."""
     row = st.container(horizontal=True)
     typed = row.text_input("Encoding", key="corpus_encoding", placeholder="chosen automatically", max_chars=40)
@@ -168,9 +201,12 @@ def _read(source: _Source, is_upload: bool) -> Corpus | None:
             source.content(), source.name, column, encoding, is_cancelled=is_cancelled
         ),
     )
-    if is_upload:
-        st.session_state[f"_{UPLOAD}"] = key
-    return corpus
+    if corpus is None:
+        return None
+    if source.file is not None:
+        uploads.keep(source.file)
+        st.session_state[f"_{uploads.CORPUS}"] = key
+    return corpus, source.as_note(corpus, encoding, column)
 
 
 def _preview(source: _Source, encoding: str | None, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:

@@ -1,24 +1,118 @@
 """The corpora of all sessions, and which one a session searches.
 
 A session holds only the key of its corpus, since the memory of a session is not freed when the session ends. The
-corpora themselves are shared by all sessions. Few are kept; the least recently used one is dropped first. A key is half
-of a SHA-256 of the content. A link with the key finds a corpus that is still kept, but never reads a file, and nobody
-can guess the key without the content.
+corpora themselves are shared by all sessions. Beside the kept files stands a note for each corpus that was chosen: from which
+files, and how, it was read. So a corpus that is no longer in memory is read again, also after a restart, if what is read
+has the same key. A key is half of a SHA-256 of the content: nobody can guess it without the content, and a link reads no file
+that somebody who may read it has not chosen here before.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import streamlit as st
+
+from components.errors import UserError
+from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.index.build import columns_hash
 from components.snippets import code
-from dashboard import caching, state
+from dashboard import access, caching, state
+from dashboard.corpora import uploads
+from dashboard.jobs import progress
+
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
 
 KEY_LENGTH = 32
 TOPIC_COLUMNS = ("topic", "label", "category")  # columns that may name a sentence's topic
+
+
+@dataclass(frozen=True)
+class Source:
+    """How a corpus was read: what its note holds."""
+
+    name: str  # of the corpus; its ending gives the format of an upload
+    upload: str = ""  # the key of an upload, if it is from one
+    paths: tuple[str, ...] = ()  # else the files of this machine
+    is_of_hub: bool = False  # a data set that the hub's client has downloaded
+    encoding: str | None = None
+    column: str | None = None
+    sentences: int = 0
+
+    def read(self, is_cancelled: IsCancelled) -> Corpus:
+        """The corpus, read again. Raises InputError where that is no longer possible."""
+        content: bytes | tuple[Path, ...] = tuple(map(Path, self.paths))
+        if self.upload:
+            content = uploads.stored(self.upload)[0].getvalue()
+        return reading.read_corpus(content, self.name, self.column, self.encoding, is_cancelled=is_cancelled)
+
+
+def source_of(key: str) -> Source | None:
+    """How the corpus of a key was read here; None if that is not kept, or may no longer be read."""
+    content = caching.kept_files().read(f"{key}.json")
+    if content is None:
+        return None
+    try:
+        noted = json.loads(content)
+        source = Source(**{**noted, "paths": tuple(noted["paths"])})
+    except (ValueError, TypeError, KeyError):  # of another version, or damaged
+        return None
+    is_of_server = bool(source.paths) and not source.is_of_hub
+    return None if is_of_server and not access.server_files_allowed() else source
+
+
+def is_kept(key: str) -> bool:
+    """Whether the corpus of a key is in memory or can be read again."""
+    return caching.corpora().find(key) is not None or source_of(key) is not None
+
+
+def is_ready() -> bool:
+    """Whether the session's corpus is in memory, or cannot be had; until then it is read again, with the progress drawn."""
+    key = state.get("corpus")
+    if not key or caching.corpora().find(key) is not None:
+        _note_use(key)
+        return True
+    source = source_of(key)
+    if source is None:
+        return True
+    jobs = caching.readings()
+    job = jobs.request(
+        ("corpus", key),
+        "Reading a corpus",
+        partial(_read_again, key, source),
+        person=caching.person(),
+        then=lambda job: jobs.drop([job]),
+    )
+    return progress.ready(
+        jobs, job, doing="reading a corpus", stop_key="stop_corpus", again_key="again_corpus", final=UserError
+    )
+
+
+def _read_again(key: str, source: Source, _: ReportProgress, is_cancelled: IsCancelled) -> None:
+    """Put a corpus into memory once more; where its files are gone or say something else now, drop its note."""
+    with suppress(UserError):
+        corpus = source.read(is_cancelled)
+        if key_of(corpus) == key:
+            caching.corpora().put(key, corpus)
+            return
+    caching.kept_files().leave(f"{key}.json", None)
+
+
+def _note_use(key: str) -> None:
+    """What the session's corpus was read from is in use: it is dropped last."""
+    if key:
+        for name in (f"{key}.json", *st.session_state.get(uploads.IN_CORPUS, ())):
+            caching.kept_files().use(name, caching.person())
 
 
 def in_use() -> Corpus:
@@ -33,6 +127,8 @@ def corpus() -> Corpus:
     if not key:
         return demo()
     chosen = caching.corpora().find(key)
+    if chosen is None and source_of(key) is not None:
+        st.rerun()  # the whole page, which waits until the corpus is read again (see `is_ready`)
     if chosen is None:
         choose(None)
         state.refuse(
@@ -51,8 +147,8 @@ def code_of(corpus: Corpus) -> tuple[str, ...]:
     return code.corpus(corpus, corpus is demo(), report.text_column, encoding=report.encoding)
 
 
-def choose(corpus: Corpus | None) -> None:
-    """Make this the session's corpus; None for the demo."""
+def choose(corpus: Corpus | None, source: Source | None = None) -> None:
+    """Make this the session's corpus, None for the demo; with its `source` it can be read again later."""
     key = "" if corpus is None else key_of(corpus)
     state.put("corpus", key)
     state.put("why", None)
@@ -62,6 +158,10 @@ def choose(corpus: Corpus | None) -> None:
     state.put("query_column", "")
     if corpus is not None:
         caching.corpora().put(key, corpus)
+    st.session_state[uploads.IN_CORPUS] = {file.digest for file in uploads.stored(source.upload if source else "")}
+    if source is not None:
+        note = json.dumps(asdict(source), ensure_ascii=False).encode(errors="replace")
+        caching.kept_files().keep(note, caching.person(), f"{key}.json")
 
 
 def query_column(corpus: Corpus) -> str | None:

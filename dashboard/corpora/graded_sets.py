@@ -126,6 +126,7 @@ def _uploaded() -> FieldedSet | None:
         lambda files, is_cancelled: collection.read_fields(
             {file.name: file.getvalue() for file in files}, is_cancelled=is_cancelled
         ),
+        several=True,
     )
     if read is None:
         st.caption("Choose the .zip, or all three files together. Their names say which is which.")

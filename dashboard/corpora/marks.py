@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import streamlit as st
 
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.search.relevance import Judgements
 
+_MARKS = "_judgements"  # session key: the judgements of each corpus, by the hash of its texts
+
+
+def of_session() -> Mapping[str, Judgements]:
+    """All marks of the session, by the hash of the corpus."""
+    found: Mapping[str, Judgements] = st.session_state.get(_MARKS, {})
+    return found
+
 
 def judgements(corpus: Corpus) -> Judgements:
     """The session's marks on sentences of this corpus."""
-    return st.session_state.get("_judgements", {}).get(corpus.content_hash) or Judgements()
+    return of_session().get(corpus.content_hash) or Judgements()
 
 
 def mark(corpus_hash: str, query: str, index: int, relevant: bool | None) -> None:
     """Mark a sentence as relevant or not relevant to a query; None removes the mark."""
-    kept = st.session_state.setdefault("_judgements", {})
+    kept = st.session_state.setdefault(_MARKS, {})
     kept[corpus_hash] = kept.get(corpus_hash, Judgements()).mark(query, index, relevant)
+
+
+def add(earlier: Mapping[str, Judgements]) -> None:
+    """Add the marks of an earlier session: those of this one count where both have one."""
+    kept = st.session_state.setdefault(_MARKS, {})
+    for corpus_hash, judged in earlier.items():
+        own = kept.get(corpus_hash, Judgements()).marks
+        together = {
+            query: MappingProxyType({**judged.of(query), **own.get(query, {})})
+            for query in dict.fromkeys((*judged.marks, *own))
+        }
+        kept[corpus_hash] = Judgements(MappingProxyType(together))

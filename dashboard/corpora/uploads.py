@@ -1,7 +1,8 @@
 """Uploads: read once, kept on the server under the hash of their content, and remembered by the session.
 
 The server takes files up to a limit for each session (dashboard/app.py). Those of a view that was left are freed as soon as
-another asks for files; what was read of them stays in use.
+another asks for files. What was readable is kept on disk (components/kept_files.py), from where it is read again once what was
+read is no longer in memory: after others' files have taken its room, after a restart, or when a browser comes back.
 A session holds only keys, since the memory of a session is not freed when the session ends. What was read is shared by
 all sessions (see dashboard/caching.py), and can be found only by somebody who has the file.
 """
@@ -11,13 +12,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from components.errors import UserError
+from components.errors import InputError, UserError
 from components.retrieval.corpora.readers.limits import browser_limits
 from dashboard import access, caching
 from dashboard.jobs import progress
@@ -26,29 +28,95 @@ from dashboard.ui import messages
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import Cache, IsCancelled, ReportProgress
+    from components.jobs import CachePart, IsCancelled, ReportProgress
 
 T = TypeVar("T")
+CORPUS = "corpus_upload"  # the kind whose session key holds the key of the upload, its encoding and its text column
+# Every kind of upload; what a session has of each stands under the kind with a "_" before it.
+KINDS = (
+    *(CORPUS, "queries", "static", "graded", "sts", "training", "senses", "minimal_pairs", "pair_vectors"),
+    "saved_runs",  # several keys
+)
+MOST_NAME = 120  # characters of a file's name; what stands in its middle is left out
 _SHOWN = "_uploads_shown"  # session key: the ids of each uploader's files, by the uploader's key
+IN_CORPUS = "_corpus_files"  # session key: the files from which the session's corpus was read
+_KEPT = "_uploads_kept"  # session key: whether each file of an uploader could be kept, by the file's id
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file that was uploaded before, with what readers use of Streamlit's own."""
+
+    name: str
+    digest: str
+
+    def getvalue(self) -> bytes:
+        """Its bytes. Raises InputError if they are no longer kept."""
+        content = caching.kept_files().read(self.digest)
+        if content is None:
+            raise InputError(
+                f"“{self.name}” is no longer kept on this server.",
+                "A file is kept for some days after its last use, while there is room.",
+                "Upload it again.",
+            )
+        return content
 
 
 def kept(
     kind: str,
-    cache: Cache[T],
+    cache: CachePart[T],
     file: UploadedFile | Sequence[UploadedFile] | None,
     read: Callable[[Any, IsCancelled], T],
+    *,
+    several: bool = False,
 ) -> T | None:
     """What this session uploaded of a kind, now or earlier; None if there is nothing, or it is no longer kept.
 
-    For a file that cannot be read an error is drawn, and the earlier upload stays.
+    `read` gets the file, or with `several` the list of files. For a file that cannot be read an error is drawn, and the
+    earlier upload stays.
     """
-    key = added(cache, file, read) if file else None
-    if key is not None:
-        st.session_state[f"_{kind}"] = key
-    result = cache.find(st.session_state.get(f"_{kind}", ""))
-    if result is not None and not file:
-        earlier(kind, file_names(st.session_state[f"_{kind}"]))
+    added_key = added(cache, file, read) if file else None
+    if added_key is not None:
+        st.session_state[f"_{kind}"] = added_key
+    key = st.session_state.get(f"_{kind}", "")
+    if added_key is not None or not key:
+        return cache.find(key)
+    result = again(cache, key, read, several=several)
+    if not file:
+        earlier(kind, file_names(key), is_here=result is not None)
     return result
+
+
+def again(
+    cache: CachePart[T],
+    upload: str,
+    read: Callable[[Any, IsCancelled], T],
+    *,
+    several: bool = False,
+    key: Hashable = None,
+) -> T | None:
+    """What was read of an earlier upload, and is read again if it is no longer in memory.
+
+    None while it is read, and if its files are no longer kept, which is drawn. `key`: what was read, if not all of the upload.
+    """
+    files, key = stored(upload), upload if key is None else key
+    is_kept = is_here(cache, upload)
+    known = cache.find(key)
+    if known is not None:
+        return known
+    if not is_kept or not files:
+        st.warning(
+            f"**{messages.escape(file_names(upload))}** is no longer kept on this server: upload it again.",
+            icon=":material/draft:",
+        )
+        return None
+    return read_once(cache, key, lambda is_cancelled: read(files if several else files[0], is_cancelled))
+
+
+def is_here(cache: CachePart[Any], upload: str) -> bool:
+    """Whether what an upload holds is in memory or can be read again."""
+    are_kept = [caching.kept_files().use(file.digest, caching.person()) for file in stored(upload)]
+    return cache.find(upload) is not None or all(are_kept)
 
 
 def uploader(kind: str, label: str, *, key: str, most_bytes: int | None = None, **arguments: Any) -> Any:
@@ -71,8 +139,7 @@ def uploader(kind: str, label: str, *, key: str, most_bytes: int | None = None, 
     files = st.file_uploader(
         label, key=key, on_change=changed, max_upload_size=limit, disabled=not is_allowed, **arguments
     )
-    if not is_allowed:
-        st.caption("This server takes no files: its operator decides that.")
+    st.caption(how_long_kept() if is_allowed else "This server takes no files: its operator decides that.")
     shown = files if isinstance(files, list) else [files] if files else []
     st.session_state.setdefault(_SHOWN, {})[key] = [file.file_id for file in shown]
     return files
@@ -87,10 +154,21 @@ def _free_left() -> None:
                 context.uploaded_file_mgr.remove_file(context.session_id, file)
 
 
-def earlier(kind: str, names: str) -> None:
+def how_long_kept() -> str:
+    """What happens to the files that people give this server, in a sentence."""
+    files = caching.kept_files()
+    if files.where == "disk":
+        days = "a day" if files.days == 1 else f"{files.days} days"
+        return f"Files stay on this server until {days} after their last use. “Remove” deletes them."
+    why = "This server cannot write to its disk: files" if files.problem else "Files"
+    return f"{why} stay in its memory only, at the latest until it stops. “Remove” deletes them."
+
+
+def earlier(kind: str, names: str, *, is_here: bool = True) -> None:
     """Say that files which were uploaded before this view was left are still in use, and offer to remove them."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f":material/draft: **{messages.escape(names)}**, uploaded before, is kept.", width="content")
+        if is_here:
+            st.caption(f":material/draft: **{messages.escape(names)}**, uploaded before, is kept.", width="content")
         st.button("Remove", key=f"remove_{kind}", on_click=forget, args=(kind,), type="tertiary")
 
 
@@ -101,18 +179,42 @@ def file_names(key: str) -> str:
 
 def names_of(key: str) -> list[str]:
     """The name of each file under a key of `key_of`."""
-    return re.split(r" [0-9a-f]{64}(?: |$)", key)[:-1]
+    return [file.name for file in stored(key)]
+
+
+def stored(key: str) -> list[StoredFile]:
+    """The files under a key of `key_of`, whether they are still kept or not."""
+    return [StoredFile(*found) for found in re.findall(r"(.+?) ([0-9a-f]{64})(?: |$)", key, re.DOTALL)]
 
 
 def added(
-    cache: Cache[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any, IsCancelled], T]
+    cache: CachePart[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any, IsCancelled], T]
 ) -> str | None:
-    """The key of a file, or of several that belong together, read unless they are kept; None if they cannot be read."""
+    """The key of a file, or of several that belong together, read unless they are; None if they cannot be read."""
     key = key_of(file)
-    return None if read_once(cache, key, lambda is_cancelled: read(file, is_cancelled)) is None else key
+    if read_once(cache, key, lambda is_cancelled: read(file, is_cancelled)) is None:
+        return None
+    keep(file)
+    return key
 
 
-def read_once(cache: Cache[T], key: Hashable, read: Callable[[IsCancelled], T], *, anew: bool = False) -> T | None:
+def keep(file: UploadedFile | Sequence[UploadedFile]) -> None:
+    """Keep files that could be read, for as long as `how_long_kept` says; what is too large for that is said."""
+    outcomes: dict[str, bool] = st.session_state.setdefault(_KEPT, {})
+    for one in file if isinstance(file, Sequence) else [file]:
+        digest = stored(_mark(one))[0].digest
+        is_kept = outcomes.get(one.file_id)
+        if is_kept is None or (is_kept and not caching.kept_files().use(digest, caching.person())):
+            is_kept = caching.kept_files().keep(one.getbuffer(), caching.person()) is not None
+            outcomes[one.file_id] = is_kept
+        if not is_kept:
+            st.caption(
+                f"**{messages.escape(_short(one.name))}** is larger than what this server keeps for one person: "
+                "upload it again when you come back."
+            )
+
+
+def read_once(cache: CachePart[T], key: Hashable, read: Callable[[IsCancelled], T], *, anew: bool = False) -> T | None:
     """What is kept under a key, or else is read by a job, once for all sessions that need it at the same time.
 
     None while it is read, with the progress drawn if that takes a while; None if it cannot be read, with the error drawn.
@@ -128,7 +230,7 @@ def read_once(cache: Cache[T], key: Hashable, read: Callable[[IsCancelled], T], 
         return value
 
     jobs, where = caching.readings(), hashlib.sha256(repr(key).encode()).hexdigest()[:8]
-    name = ("read", id(cache), key)
+    name = ("read", cache.kind, key)
     if anew and (refused := jobs.find(name)) is not None:
         jobs.forget(refused, caching.person())
     # Whoever waits has the job, and everybody else the cache: nothing is kept twice.
@@ -151,13 +253,29 @@ def key_of(file: UploadedFile | Sequence[UploadedFile]) -> str:
 
 
 def forget(kind: str) -> None:
-    """Use no upload of this kind any more."""
-    st.session_state.pop(f"_{kind}", None)
+    """Use no upload of this kind any more, and delete its files unless something else of somebody present uses them."""
+    removed = st.session_state.pop(f"_{kind}", None)
+    still_used = {digest for other in KINDS for digest in _digests(st.session_state.get(f"_{other}"))}
+    still_used |= st.session_state.get(IN_CORPUS, set())
+    for digest in _digests(removed):
+        if digest not in still_used:
+            caching.kept_files().leave(digest, caching.person())
+
+
+def _digests(value: object) -> set[str]:
+    """The files in what a session has of a kind: a key, or several of them among other things."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return {file.digest for part in parts if isinstance(part, str) for file in stored(part)}
 
 
 def _mark(file: UploadedFile) -> str:
     """A file's name and the hash of its content, computed once per session."""
     marks = st.session_state.setdefault("_upload_marks", {})
     if file.file_id not in marks:
-        marks[file.file_id] = f"{file.name} {hashlib.sha256(file.getbuffer()).hexdigest()}"
+        marks[file.file_id] = f"{_short(file.name)} {hashlib.sha256(file.getbuffer()).hexdigest()}"
     return str(marks[file.file_id])
+
+
+def _short(name: str) -> str:
+    """A file's name of at most MOST_NAME characters, with its end, which names the format."""
+    return name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 41]}…{name[-40:]}"

@@ -11,10 +11,11 @@ import streamlit as st
 
 from components.jobs import Stoppable
 from components.retrieval.search import lexical
-from components.retrieval.search.static_vectors import StaticRanker
-from dashboard import caching
+from components.retrieval.search.static_vectors import StaticRanker, read_static_vectors
+from dashboard import caching, state
 from dashboard.corpora import uploads
 from dashboard.jobs import progress
+from dashboard.ui import messages
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -37,10 +38,22 @@ def word_ranking(backend: Backend, kind: str) -> WordRanking:
     if kind != "static":
         return WordRanking(kind, "", "", partial(lexical.make_ranker, kind))  # type: ignore[arg-type]  # a key of TITLES
     key = str(st.session_state.get("_static", ""))
-    uploaded = caching.static_vectors().find(key)
-    if uploaded is not None:
-        return WordRanking(kind, key, uploads.file_names(key), partial(StaticRanker.of_words, uploaded))
+    if key and uploads.is_here(caching.static_vectors(), key):
+        return WordRanking(kind, key, uploads.file_names(key), partial(_of_upload, key))
+    if key:
+        state.notice(
+            f"**{messages.escape(uploads.file_names(key))}** is no longer kept on this server: static vectors are the model's "
+            "input embeddings until you upload it again."
+        )
+        uploads.forget("static")
     return WordRanking(kind, f"{backend.spec.key} {backend.revision}", "", partial(StaticRanker.of_model, backend))
+
+
+def _of_upload(key: str, sentences: Sequence[str]) -> Ranker:
+    """By the word vectors of an upload, which are read again if they are no longer in memory."""
+    file = uploads.stored(key)[0]
+    vectors = caching.static_vectors().get(key, lambda: read_static_vectors(file.getvalue(), file.name))
+    return StaticRanker.of_words(vectors, sentences)
 
 
 def word_ranker(backend: Backend, texts: Texts, kind: str) -> Ranker | None:

@@ -46,6 +46,9 @@ def written(page: str) -> dict[str, Any]:
     chosen["sentences"] = list(state.get("sentences")) or [""]
     keys = state.named_models()
     corpus = current.in_use()
+    source = current.source_of(state.get("corpus")) if corpus is current.demo() and state.get("corpus") else None
+    named = (corpus.name, len(corpus)) if source is None else (source.name, source.sentences)
+    is_included = corpus is current.demo() and source is None
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -54,7 +57,7 @@ def written(page: str) -> dict[str, Any]:
         "settings": dict(sorted(chosen.items())),
         "models": {name: {"key": key, "title": spec_of(key).title} for name, key in keys.items()},
         "seeds": {item.name: state.get(item.name) for item in settings.SETTINGS if item.name.endswith("_seed")},
-        "corpus": {"name": corpus.name, "sentences": len(corpus), "included": corpus is current.demo()},
+        "corpus": {"name": named[0], "sentences": named[1], "included": is_included},
         "versions": {"bert-internals": VERSION, **versions(PACKAGES)},
     }
 
@@ -132,7 +135,7 @@ def open_session(file: SessionFile) -> None:
         state.notice(f"The session file: {line}")
     if len(ignored) > 8:
         state.notice(f"The session file: {len(ignored) - 8} more settings were ignored.")
-    if state.get("corpus") and caching.corpora().find(state.get("corpus")) is None:
+    if state.get("corpus") and not current.is_kept(state.get("corpus")):
         state.put("corpus", state.default("corpus"))
         state.notice(
             f"The session used the corpus “{file.corpus}”, which this server does not have: upload it on the Search page, "

@@ -57,6 +57,23 @@ def test_a_mark_counts_and_can_be_taken_back(visit: Visit) -> None:
     expect(page.get_by_text("Mark hits with")).to_be_visible()
 
 
+def test_marks_are_offered_again_once_their_session_has_ended(visit: Visit) -> None:
+    page = visit("/search")
+    relevant = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")
+    expect(relevant).to_be_visible(timeout=60_000)
+    relevant.click()
+    wait_until(page, "() => (localStorage.getItem('bertInternalsMemory') || '').includes('true')")
+    page.reload()  # a new session
+    offer = page.locator(".st-key-remembered")
+    expect(offer).to_contain_text("From your last visit: marks for 1 query.", timeout=60_000)
+    expect(relevant).to_have_attribute("aria-pressed", "false")
+    offer.get_by_role("button", name="Use again").click()
+    expect(relevant).to_have_attribute("aria-pressed", "true")
+    expect(offer).to_have_count(0)
+    relevant.click()
+    wait_until(page, "() => localStorage.getItem('bertInternalsMemory') === null")
+
+
 def test_a_click_on_a_hit_says_why(use: Stage) -> None:
     page = use.at("/search?q=volcano+erupted")
     expect(hits(page)).to_have_count(10, timeout=60_000)

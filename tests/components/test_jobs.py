@@ -18,7 +18,7 @@ import pytest
 
 from components import jobs as jobs_module
 from components.errors import InputError
-from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Presence, Queue, WorkFailed, part_of
+from components.jobs import Cache, CachePart, Cancelled, Job, Jobs, Lane, Presence, Queue, WorkFailed, part_of
 from tests.support.garbage import only_new_objects
 
 SOON = 10  # seconds until a test that waits in vain fails
@@ -963,3 +963,19 @@ def test_work_is_done_where_a_thread_may_not_be_nice(monkeypatch):
         job = jobs.request(key, key, lambda report_progress, is_cancelled: 7)
         assert job.finished.wait(10)
         assert job.result == 7
+
+
+def test_kinds_share_the_room_of_a_cache_and_nothing_else():
+    whole = Cache(3)
+    first, second = CachePart(whole, "first"), CachePart(whole, "second")
+    first.put("a", 1)
+    assert second.find("a") is None
+    assert second.get("a", lambda: 2) == 2
+    assert (first.find("a"), second.find("a")) == (1, 2)
+    second.put("b", 3)
+    second.put("c", 4)  # the one used longest ago goes, whichever kind it is of
+    assert first.find("a") is None
+    first.put("a", 5)
+    second.clear()
+    assert [second.find(key) for key in "abc"] == [None, None, None]
+    assert first.find("a") == 5

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from components.errors import InputError
 from components.model import loader, store
 from components.retrieval.corpora.readers import limits
 from components.retrieval.index import cache
-from components.sizes import parse_bytes
+from components.sizes import memory_of, parse_bytes
 
 
 @pytest.mark.parametrize(
@@ -55,3 +60,32 @@ def test_the_error_names_the_variable_that_was_read(monkeypatch, variable, read)
         read()
     assert "'lots'" in caught.value.problem
     assert f"Set {variable} to" in caught.value.fix
+
+
+def test_the_memory_of_a_value_counts_what_it_holds_once() -> None:
+    @dataclass
+    class Record:
+        array: np.ndarray
+        texts: tuple[str, ...]
+        inner: object = None
+
+    array, long = np.zeros(100_000, np.float32), "x" * 50_000
+    one = memory_of(Record(array, (long,)))
+    assert 450_000 <= one <= 455_000
+    assert memory_of(Record(array, (long,), Record(array, ()))) <= one + 2_000  # the same array
+    assert memory_of({"a": [b"y" * 70_000], 3: {"b"}}) >= 70_000
+    assert memory_of([Record(array.copy(), ()) for _ in range(3)]) >= 1_200_000
+    holds_itself: list[object] = []
+    holds_itself.append(holds_itself)
+    assert memory_of(holds_itself) < 200
+    assert memory_of(np) < 200  # a module is nobody's
+
+
+def test_an_array_of_a_file_takes_no_memory_of_its_own(tmp_path: Path) -> None:
+    np.save(tmp_path / "array.npy", np.zeros(100_000))
+    assert memory_of(np.load(tmp_path / "array.npy", mmap_mode="r")) < 1_000
+
+
+def test_the_size_of_texts_is_what_they_take() -> None:
+    texts = tuple(f"Sentence number {number}." for number in range(1_000))
+    assert memory_of(texts) == pytest.approx(sum(map(sys.getsizeof, texts)), rel=0.2)

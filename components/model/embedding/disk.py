@@ -1,4 +1,4 @@
-"""Array files of their final size, with their disk space reserved from the start, and the private folders they are in."""
+"""Array files of their final size, with their disk space reserved from the start."""
 
 from __future__ import annotations
 
@@ -23,13 +23,3 @@ def reserve_array(path: Path, shape: tuple[int, ...], dtype: Any) -> None:
     except OSError:
         path.unlink(missing_ok=True)
         raise
-
-
-def private_folder(folder: Path) -> None:
-    """Create a folder, or take an existing one, that only its owner may read: it holds people's texts and vectors.
-
-    Raises OSError if it cannot be created, or belongs to somebody else.
-    """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_mode & 0o077:
-        folder.chmod(0o700)

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32
 from components.errors import InputError
+from components.folders import private_folder
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import loading
-from components.model.embedding.disk import private_folder, reserve_array
+from components.model.embedding.disk import reserve_array
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import MAX_TOKEN_VECTORS, SENTENCES_PER_BLOCK
 from components.model.files.sentence_config import Role

@@ -20,9 +20,8 @@ from filelock import Timeout
 
 from components import operator_settings
 from components.errors import InputError
-from components.folders import cache_part
+from components.folders import cache_part, private_folder
 from components.jobs import RETRY_SECONDS, Cancelled, IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
-from components.model.embedding.disk import private_folder
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.index.build import built, lock_of, planned

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.retrieval import evaluation as charts
-from components.jobs import Cache
+from components.jobs import Cache, CachePart
 from components.retrieval.evaluation import metrics, pair_runs, pooling_lab
 from components.snippets import evaluate as snippets
 from dashboard import caching, state
@@ -81,7 +81,7 @@ class Lab:
     pairs: Pairs
     scored: ScoredPairs
     kept: Cache[LabLayers]
-    kept_pairs: Cache[Pooled] = field(default_factory=lambda: Cache(1))  # of the scored pairs
+    kept_pairs: Cache[Pooled] | CachePart[Pooled] = field(default_factory=lambda: Cache(1))  # of the scored pairs
 
     @property
     def key(self) -> str:

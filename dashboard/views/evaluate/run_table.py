@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,11 @@ from dashboard import caching, state
 from dashboard.corpora import uploads
 from dashboard.ui import controls, figures
 from dashboard.views.evaluate import choices
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+    from components.jobs import IsCancelled
 
 HOLM = (
     "From a paired randomisation test: how often a difference at least this large appears when the two runs' results are "
@@ -272,10 +277,12 @@ def loading() -> None:
         with panel:
             _uploads()
     keys = st.session_state.get("_saved_runs", ())
-    kept = tuple(key for key in keys if caching.saved_runs().find(key) is not None)
-    if len(kept) < len(keys):
+    here = tuple(key for key in keys if uploads.is_here(caching.saved_runs(), key))
+    if len(here) < len(keys):
         state.notice("Some loaded runs are no longer kept on this server: load their files again.", "evaluate")
-        st.session_state["_saved_runs"] = kept
+        st.session_state["_saved_runs"] = here
+    for key in here:
+        uploads.again(caching.saved_runs(), key, _read_runs)
 
 
 def _uploads() -> None:
@@ -289,9 +296,7 @@ def _uploads() -> None:
         key=f"run_files_{number}",
     )
     for file in files:
-        key = uploads.added(
-            caching.saved_runs(), file, lambda file, is_cancelled: read_runs(file.getvalue(), file.name)
-        )
+        key = uploads.added(caching.saved_runs(), file, _read_runs)
         known = st.session_state.get("_saved_runs", ())
         if key is not None and key not in known:
             st.session_state["_saved_runs"] = (*known, key)
@@ -301,6 +306,10 @@ def _uploads() -> None:
         st.button("Remove", key="drop_runs", on_click=_remove)
 
 
+def _read_runs(file: UploadedFile | uploads.StoredFile, is_cancelled: IsCancelled) -> tuple[Run, ...]:
+    return read_runs(file.getvalue(), file.name)
+
+
 def _remove() -> None:
-    st.session_state.pop("_saved_runs", None)
+    uploads.forget("saved_runs")
     st.session_state["_run_uploader"] = st.session_state.get("_run_uploader", 0) + 1

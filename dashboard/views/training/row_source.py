@@ -21,6 +21,8 @@ from dashboard.corpora import uploads
 from dashboard.ui import controls, figures, messages, page_header
 
 if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
     from components.jobs import IsCancelled
     from components.retrieval.corpora.columns import ColumnPreview
     from components.training.data import TrainingData
@@ -90,17 +92,20 @@ def _of_file() -> TrainingData | None:
         key="training_file",
     )
 
-    def load(chosen: Chosen, is_cancelled: IsCancelled) -> TrainingData:
+    def load_from(file: UploadedFile | uploads.StoredFile, chosen: Chosen, is_cancelled: IsCancelled) -> TrainingData:
         return training_data.load(file.getvalue(), file.name, chosen, is_cancelled=is_cancelled)
 
-    found = uploads.kept("training", caching.training_files(), file, lambda _, stop: _loaded(load, stop))
+    found = uploads.kept(
+        "training", caching.training_files(), file, lambda given, stop: _loaded(partial(load_from, given), stop)
+    )
     if found is None:
         st.caption(
             "Columns are recognised by their names: anchor and positive (and negative), sentence1 and sentence2 with a "
             "score or a label, premise and hypothesis with a label, or sentence alone. Others can be chosen."
         )
         return None
-    return _recognised(found, st.session_state["_training"], load if file else None)
+    key = st.session_state["_training"]
+    return _recognised(found, key, partial(load_from, uploads.stored(key)[0]))
 
 
 def _of_corpus() -> TrainingData | None:
@@ -132,20 +137,15 @@ def _loaded(load: Load, is_cancelled: IsCancelled) -> Found:
         return problem.columns  # and not the problem itself, which holds the whole table
 
 
-def _recognised(found: Found, key: str, load: Load | None) -> TrainingData | None:
-    """The rows; of columns that are not recognised once a person has said which hold what. `load` is None without a file."""
+def _recognised(found: Found, key: str, load: Load) -> TrainingData | None:
+    """The rows; of columns that are not recognised once a person has said which hold what."""
     if not isinstance(found, tuple):
         return found
     chosen = _chosen(found)
     if chosen is None:
         return None
-    files, name = caching.training_files(), f"{key} {sorted(chosen.items())}"
-    if load is None:
-        rows = files.find(name)
-        if rows is None:
-            st.info("Upload the file again, so that these columns can be read.", icon=":material/upload_file:")
-    else:
-        rows = uploads.read_once(files, name, partial(load, chosen))
+    name = f"{key} {sorted(chosen.items())}"
+    rows = uploads.read_once(caching.training_files(), name, partial(load, chosen))
     assert not isinstance(rows, tuple)
     return rows
 

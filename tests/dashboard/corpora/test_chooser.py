@@ -48,7 +48,7 @@ def _nothing_kept() -> Iterator[None]:
     for job in caching.datasets().under_way():
         caching.datasets().stop(job)
         assert job.finished.wait(10)
-    for kept in (caching.datasets, caching.readings, caching.column_previews, caching._few):
+    for kept in (caching.datasets, caching.readings, caching.parsed):
         kept.clear()
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.errors import InputError
-from components.jobs import Cache
+from components.jobs import Cache, CachePart
+from components.kept_files import KeptFiles, Room
 from dashboard import caching
 from dashboard.corpora import uploads
+
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass
@@ -24,6 +30,9 @@ class Upload:
     file_id: str
 
     def getbuffer(self) -> bytes:
+        return self.content
+
+    def getvalue(self) -> bytes:
         return self.content
 
 
@@ -36,7 +45,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_a_file_is_read_once_and_remembered(session: dict[str, Any]) -> None:
-    cache: Cache[int] = Cache(6)
+    cache: CachePart[int] = CachePart(Cache(6), "things")
     reads: list[str] = []
 
     def read(file: Upload, is_cancelled: Any) -> int:
@@ -53,17 +62,116 @@ def test_a_file_is_read_once_and_remembered(session: dict[str, Any]) -> None:
     assert uploads.kept("things", cache, None, read) is None
 
 
-def test_what_made_room_for_others_is_read_again_while_its_file_is_there(session: dict[str, Any]) -> None:
-    cache: Cache[str] = Cache(1)
-    file = Upload("a.txt", b"1", "1")
-    assert uploads.kept("things", cache, file, lambda file, is_cancelled: "first") == "first"
-    cache.put("another", "x")
-    assert uploads.kept("things", cache, None, lambda file, is_cancelled: "never") is None
-    assert uploads.kept("things", cache, file, lambda file, is_cancelled: "again") == "again"
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> KeptFiles:
+    """The server's kept files, in a folder of their own."""
+    kept = KeptFiles(tmp_path / "uploads", Room(1 << 20, 100), Room(1 << 19, 100), 7)
+    monkeypatch.setattr(caching, "kept_files", lambda: kept)
+    return kept
+
+
+def read_text(file: Any, is_cancelled: Any) -> str:
+    return str(file.getvalue().decode())
+
+
+def test_what_made_room_for_others_is_read_again_without_a_new_upload(
+    session: dict[str, Any], files: KeptFiles
+) -> None:
+    cache: CachePart[str] = CachePart(Cache(1), "things")
+    assert uploads.kept("things", cache, Upload("a b.txt", b"first", "1"), read_text) == "first"
+    for _ in range(2):
+        cache.put("another", "x")
+        assert uploads.kept("things", cache, None, read_text) == "first"
+
+
+def test_several_files_are_read_again_together(session: dict[str, Any], files: KeptFiles) -> None:
+    cache: CachePart[dict[str, bytes]] = CachePart(Cache(1), "things")
+
+    def read(given: list[Any], is_cancelled: Any) -> dict[str, bytes]:
+        return {file.name: file.getvalue() for file in given}
+
+    given = [Upload("a.txt", b"1", "1"), Upload("b.txt", b"2", "2")]
+    assert uploads.kept("things", cache, given, read, several=True) == {"a.txt": b"1", "b.txt": b"2"}
+    cache.clear()
+    assert uploads.kept("things", cache, None, read, several=True) == {"a.txt": b"1", "b.txt": b"2"}
+
+
+def test_what_is_no_longer_kept_is_said_until_it_is_removed(
+    session: dict[str, Any], files: KeptFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("streamlit.warning", lambda text, **_: said.append(text))
+    cache: CachePart[str] = CachePart(Cache(1), "things")
+    uploads.kept("things", cache, Upload("mine_.txt", b"first", "1"), read_text)
+    files.leave(uploads.stored(session["_things"])[0].digest, caching.person())
+    cache.clear()
+    assert uploads.kept("things", cache, None, read_text) is None
+    assert said == ["**mine\\_.txt** is no longer kept on this server: upload it again."]
+    uploads.forget("things")
+    assert uploads.kept("things", cache, None, read_text) is None
+    assert len(said) == 1
+
+
+def test_a_file_that_cannot_be_read_is_not_kept(
+    session: dict[str, Any], files: KeptFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.ui.messages.explain", lambda problem, where: None)
+
+    def refuse(file: Upload, is_cancelled: Any) -> str:
+        raise InputError("Bad.", "Good was expected.", "Choose another file.")
+
+    file = Upload("a", b"bad", "1")
+    assert uploads.kept("things", CachePart(Cache(1), "things"), file, refuse) is None
+    assert not files.use(hashlib.sha256(b"bad").hexdigest(), "")
+
+
+def test_a_file_too_large_to_be_kept_is_used_and_said(
+    session: dict[str, Any], files: KeptFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("streamlit.caption", lambda text, **_: said.append(text))
+    cache: CachePart[str] = CachePart(Cache(1), "things")
+    large = Upload("large.txt", b"x" * ((1 << 19) + 1), "1")
+    for _ in range(2):
+        assert uploads.kept("things", cache, large, read_text) == large.content.decode()
+    assert ["larger than what this server keeps" in text for text in said] == [True, True]
+
+
+def test_removing_deletes_the_file_unless_another_use_of_it_is_left(session: dict[str, Any], files: KeptFiles) -> None:
+    cache: CachePart[str] = CachePart(Cache(9), "things")
+    file = Upload("a.txt", b"first", "1")
+    digest = hashlib.sha256(b"first").hexdigest()
+    for kind in ("queries", "sts"):
+        uploads.kept(kind, cache, file, read_text)
+    session[uploads.IN_CORPUS] = {digest}
+    uploads.forget("sts")
+    assert files.use(digest, "")
+    uploads.forget("queries")
+    assert files.use(digest, "")  # the session's corpus is from it
+    session.pop(uploads.IN_CORPUS)
+    uploads.kept("queries", cache, file, read_text)
+    uploads.forget("queries")
+    assert not files.use(digest, "")
+
+
+def test_a_long_name_is_cut_in_its_middle_and_keeps_its_end(session: dict[str, Any], files: KeptFiles) -> None:
+    cache: CachePart[str] = CachePart(Cache(9), "things")
+    key = uploads.added(cache, Upload("x" * 5_000 + ".csv.gz", b"1", "1"), read_text)
+    assert key is not None
+    (name,) = uploads.names_of(key)
+    assert len(name) == uploads.MOST_NAME
+    assert name.endswith("x.csv.gz")
+
+
+def test_every_kind_of_upload_is_one_that_is_remembered() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "dashboard").rglob("*.py"))
+    named = set(re.findall(r'uploads\.kept\(\s*"(\w+)"', source))
+    assert named
+    assert named <= set(uploads.KINDS)
 
 
 def test_several_files_are_one_thing_in_any_order(session: dict[str, Any]) -> None:
-    cache: Cache[int] = Cache(6)
+    cache: CachePart[int] = CachePart(Cache(6), "things")
     first, second = Upload("a", b"1", "1"), Upload("b", b"2", "2")
 
     def count(files: list[Upload], is_cancelled: Any) -> int:
@@ -80,7 +188,7 @@ def test_a_bad_file_is_explained_and_the_last_good_one_stays(
 ) -> None:
     said: list[Exception] = []
     monkeypatch.setattr("dashboard.ui.messages.explain", lambda problem, where: said.append(problem))
-    cache: Cache[str] = Cache(6)
+    cache: CachePart[str] = CachePart(Cache(6), "things")
 
     def refuse(file: Upload, is_cancelled: Any) -> str:
         raise InputError("Bad.", "Good was expected.", "Choose another file.")
@@ -91,7 +199,7 @@ def test_a_bad_file_is_explained_and_the_last_good_one_stays(
 
 
 def test_two_sessions_with_one_file_read_it_once(session: dict[str, Any]) -> None:
-    cache: Cache[int] = Cache(6)
+    cache: CachePart[int] = CachePart(Cache(6), "things")
     begun, go_on, reads = threading.Event(), threading.Event(), []
 
     def read(file: Upload, is_cancelled: Any) -> int:
@@ -115,7 +223,7 @@ def test_a_refused_file_is_not_read_again_however_late(
 ) -> None:
     said: list[Exception] = []
     monkeypatch.setattr("dashboard.ui.messages.explain", lambda problem, where: said.append(problem))
-    cache: Cache[str] = Cache(6)
+    cache: CachePart[str] = CachePart(Cache(6), "things")
     reads: list[str] = []
 
     def refuse(is_cancelled: Any) -> str:
@@ -133,7 +241,7 @@ def test_a_refused_file_is_not_read_again_however_late(
 
 
 def test_what_was_read_is_kept_in_the_cache_alone(session: dict[str, Any]) -> None:
-    cache: Cache[bytearray] = Cache(6)
+    cache: CachePart[bytearray] = CachePart(Cache(6), "things")
     assert uploads.read_once(cache, "kept", lambda is_cancelled: bytearray(5)) == bytearray(5)
     deadline = time.monotonic() + 10
     for jobs in (caching.readings(), caching.preparations()):
@@ -148,10 +256,10 @@ def test_stop_ends_reading_and_nothing_waits_any_more(monkeypatch: pytest.Monkey
 
         import streamlit as st
 
-        from components.jobs import Cache, Cancelled
+        from components.jobs import Cache, CachePart, Cancelled
         from dashboard.corpora import uploads
 
-        kept = st.cache_resource(lambda: (Cache(6), threading.Event()), show_spinner=False)
+        kept = st.cache_resource(lambda: (CachePart(Cache(6), "things"), threading.Event()), show_spinner=False)
 
         def read(is_cancelled):  # type: ignore[no-untyped-def]
             while not is_cancelled():

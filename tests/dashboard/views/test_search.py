@@ -319,7 +319,7 @@ def test_queries_of_a_file_are_read_once_and_a_bad_file_leaves_them(
     monkeypatch.setattr(
         batches.reading, "read_corpus", lambda *given, **named: reads.append(given) or read(*given, **named)
     )
-    caching._few.clear()
+    caching.parsed().clear()
     for _ in range(2):
         app = open_page("search", view="queries")
         app.file_uploader(key="queries_file").upload("mine.txt", b"actor wins award\n\nvolcano erupted\n").run().run()

@@ -1,0 +1,108 @@
+"""What a browser remembers of a session is checked, offered to a later one, and bounded."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from components.retrieval.search.relevance import Judgements
+from dashboard import caching
+from dashboard.corpora import current, remembered, uploads
+from dashboard.corpora.remembered import MOST_BYTES, Memory
+from tests.support.pages import Open, at_rest, setting, texts
+
+CORPUS, KEY = "a" * 64, f"mine.csv {'0' * 64}"
+
+
+def test_what_is_written_is_read_back() -> None:
+    memory = Memory(
+        {"queries": KEY, uploads.CORPUS: (KEY, None, "text"), "saved_runs": (KEY, KEY)},
+        {CORPUS: Judgements().mark("volcano", 3, True).mark("volcano", 4, False)},
+    )
+    text, left_out = memory.to_text()
+    assert left_out == 0
+    found = Memory.of_text(text)
+    assert found.uploads == memory.uploads
+    assert found.judgements[CORPUS].of("volcano") == {3: True, 4: False}
+    assert Memory().to_text() == ("", 0)
+
+
+def test_of_too_many_marks_the_last_stay_and_the_others_are_counted() -> None:
+    judged = Judgements()
+    for number in range(2_000):
+        judged = Judgements(MappingProxyType({**judged.marks, f"{number:06d} " + "x" * 193: {number: True}}))
+    text, left_out = Memory({}, {CORPUS: judged}).to_text()
+    assert len(text.encode()) <= MOST_BYTES
+    kept = [query[:6] for query in Memory.of_text(text).judgements[CORPUS].marks]
+    assert kept == [f"{number:06d}" for number in range(left_out, 2_000)]
+    assert 0 < left_out < 1_500
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        None,
+        7,
+        "",
+        "[]",
+        "{",
+        "[" * 100_000,
+        "x" * (MOST_BYTES + 1),
+        json.dumps({"uploads": {"queries": "../../etc/passwd", "other": KEY, "saved_runs": KEY}}),
+        json.dumps({"uploads": {uploads.CORPUS: [KEY, 7, "text"], "sts": [KEY], "static": {"a": 1}}, "marks": []}),
+        json.dumps(
+            {"marks": {"short": {"q": {"1": True}}, CORPUS: {"q": {"-1": True, "x": True, "2": "yes", "٣": True}}}}
+        ),
+    ],
+)
+def test_what_no_page_has_written_is_nothing(sent: object) -> None:
+    assert not Memory.of_text(sent)
+
+
+def of_browser(memory: Memory) -> dict[str, Any]:
+    """The session of a browser that has sent what it remembers."""
+    return {"browser_memory": {"found": memory.to_text()[0]}}
+
+
+def test_marks_and_files_of_an_earlier_session_are_offered_and_taken(open_page: Open) -> None:
+    digest = caching.kept_files().keep(b"actor wins award\nvolcano erupted\n", "somebody")
+    memory = Memory(
+        {"queries": f"mine_.txt {digest}", "sts": KEY},
+        {current.demo().content_hash: Judgements().mark("volcano erupted", 3, True)},
+    )
+    app = at_rest(open_page("search", view="queries", session=None))
+    app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
+    app.run()
+    shown = texts(app).replace("\\", "")
+    assert "From your last visit: marks for 1 query and the file **mine_.txt**." in shown
+    assert "No longer on this server: **mine.csv**." in shown
+    assert setting(app, "_queries") is None
+    app.button(key="use_remembered").click().run()
+    app = at_rest(app)
+    assert list(app.table[0].value["query"]) == ["actor wins award", "volcano erupted"]
+    assert setting(app, "_sts") is None
+    assert app.session_state["_judgements"][current.demo().content_hash].of("volcano erupted") == {3: True}
+    assert "From your last visit" not in texts(app)
+
+
+def test_what_is_forgotten_is_not_offered_again(open_page: Open) -> None:
+    memory = Memory({}, {current.demo().content_hash: Judgements().mark("volcano erupted", 3, True)})
+    app = at_rest(open_page("search", view="queries"))
+    app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
+    app.run()
+    app.button(key="forget_remembered").click().run()
+    app.run()
+    assert "From your last visit" not in texts(app)
+    assert setting(app, "_judgements") is None
+
+
+def test_marks_of_this_session_count_before_those_of_an_earlier_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = {"_judgements": {CORPUS: Judgements().mark("q", 1, False)}}
+    monkeypatch.setattr("streamlit.session_state", session)
+    remembered._take(Memory({}, {CORPUS: Judgements().mark("q", 1, True).mark("q", 2, True).mark("other", 5, True)}))
+    judged = session["_judgements"][CORPUS]
+    assert judged.of("q") == {1: False, 2: True}
+    assert judged.of("other") == {5: True}

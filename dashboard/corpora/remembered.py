@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -26,7 +25,6 @@ from dashboard.ui.wording import counted
 MOST_BYTES = 256 << 10  # of UTF-8 in the browser's storage
 MOST_KEYS = 100  # of one kind of upload
 _COMPONENT = "browser_memory"
-_SESSION = "_memory_session"  # session key: a name that no other session has
 _ANSWERED = "_memory_answered"  # session key: whether what an earlier session left was taken, refused, or is of no use
 _LEFT_OUT = "_memory_left_out"  # session key: of how many queries the marks were left out the last time
 _KEY = re.compile(r"(?:.{1,150} [0-9a-f]{64} ?){1,20}", re.DOTALL)
@@ -106,7 +104,7 @@ def draw() -> None:
     browser.web_component("memory", "")(
         key=_COMPONENT,
         data={
-            "session": st.session_state.setdefault(_SESSION, secrets.token_hex(8)),
+            "session": caching.person(),
             "answered": bool(st.session_state.get(_ANSWERED)),
             "text": text,
         },

@@ -100,11 +100,11 @@ def again(
     None while it is read, and if its files are no longer kept, which is drawn. `key`: what was read, if not all of the upload.
     """
     files, key = stored(upload), upload if key is None else key
-    is_kept = is_here(cache, upload)
+    can_be_had = is_here(cache, upload)
     known = cache.find(key)
     if known is not None:
         return known
-    if not is_kept or not files:
+    if not can_be_had:
         st.warning(
             f"**{messages.escape(file_names(upload))}** is no longer kept on this server: upload it again.",
             icon=":material/draft:",
@@ -116,13 +116,16 @@ def again(
 def is_here(cache: CachePart[Any], upload: str) -> bool:
     """Whether what an upload holds is in memory or can be read again."""
     are_kept = [caching.kept_files().use(file.digest, caching.person()) for file in stored(upload)]
-    return cache.find(upload) is not None or all(are_kept)
+    return cache.find(upload) is not None or (bool(are_kept) and all(are_kept))
 
 
-def uploader(kind: str, label: str, *, key: str, most_bytes: int | None = None, **arguments: Any) -> Any:
+def uploader(
+    kind: str, label: str, *, key: str, most_bytes: int | None = None, is_kept: bool = True, **arguments: Any
+) -> Any:
     """An uploader of files of a kind; returns its file or files.
 
-    `most_bytes`: the largest file, where the kind has a limit below the operator's.
+    `most_bytes`: the largest file, where the kind has a limit below the operator's. `is_kept`: whether they are kept, as
+    the page then says.
 
     Streamlit empties an uploader when its view is left. What was read stays in use: only a person who removes the
     file from the uploader, or presses "Remove" in `earlier`, ends that.
@@ -139,7 +142,10 @@ def uploader(kind: str, label: str, *, key: str, most_bytes: int | None = None, 
     files = st.file_uploader(
         label, key=key, on_change=changed, max_upload_size=limit, disabled=not is_allowed, **arguments
     )
-    st.caption(how_long_kept() if is_allowed else "This server takes no files: its operator decides that.")
+    if not is_allowed:
+        st.caption("This server takes no files: its operator decides that.")
+    elif is_kept:
+        st.caption(how_long_kept())
     shown = files if isinstance(files, list) else [files] if files else []
     st.session_state.setdefault(_SHOWN, {})[key] = [file.file_id for file in shown]
     return files
@@ -160,8 +166,8 @@ def how_long_kept() -> str:
     if files.where == "disk":
         days = "a day" if files.days == 1 else f"{files.days} days"
         return f"Files stay on this server until {days} after their last use. “Remove” deletes them."
-    why = "This server cannot write to its disk: files" if files.problem else "Files"
-    return f"{why} stay in its memory only, at the latest until it stops. “Remove” deletes them."
+    who = "This server cannot write to its disk: it keeps" if files.problem else "This server keeps"
+    return f"{who} files in memory only, at the latest until it stops. “Remove” deletes them."
 
 
 def earlier(kind: str, names: str, *, is_here: bool = True) -> None:

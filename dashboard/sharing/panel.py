@@ -80,6 +80,7 @@ def _open(number: int) -> None:
         key=f"session_file_{number}",
         type=["json"],
         most_bytes=session_file.MOST_BYTES,
+        is_kept=False,
         help="Replaces what you have typed and chosen in this session",
     )
     if file is None or not access.uploads_allowed():

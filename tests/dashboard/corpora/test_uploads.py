@@ -312,3 +312,25 @@ def test_the_bytes_of_a_view_that_was_left_are_freed() -> None:
     assert [text.value for text in app.text] == ["two: second.txt", "kept: 800"]
     app.toggle(key="open_one").set_value(True).run()
     assert [text.value for text in app.text] == ["one: None", "two: second.txt", "kept: 800"]
+
+
+def test_the_box_says_how_long_files_stay_where_they_do(
+    files: KeptFiles, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert uploads.how_long_kept() == (
+        "Files stay on this server until 7 days after their last use. “Remove” deletes them."
+    )
+    files.problem = "Read-only file system"
+    assert "cannot write to its disk: it keeps files in memory only" in uploads.how_long_kept()
+    none = KeptFiles(tmp_path, Room(9, 9), Room(9, 9), 0)
+    monkeypatch.setattr(caching, "kept_files", lambda: none)
+    assert uploads.how_long_kept().startswith("This server keeps files in memory only")
+
+    def page() -> None:
+        from dashboard.corpora import uploads
+
+        uploads.uploader("queries", "Kept", key="kept")
+        uploads.uploader("session", "Not kept", key="not_kept", is_kept=False)
+
+    app = AppTest.from_function(page, default_timeout=30).run()
+    assert sum("in memory only" in caption.value for caption in app.caption) == 1

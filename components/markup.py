@@ -10,8 +10,9 @@ from html import escape
 
 # Marks that Streamlit draws and a plain page cannot: icons, and colours, whose text is kept.
 _ICON = re.compile(r":material/\w+:\s?")
-_COLOURED = re.compile(r":[a-z]+(?:-background)?\[([^\]]*)\]")
-_LINK = re.compile(r"\[([^\[\]]+)\]\((https://[^\s()]+)\)")
+# Lengths are bounded: each of many beginnings without an end would look through the rest of the text.
+_COLOURED = re.compile(r":[a-z]{1,20}(?:-background)?\[([^\]]{0,1000})\]")
+_LINK = re.compile(r"\[([^\[\]]{1,1000})\]\((https://[^\s()]{1,2000})\)")
 _SHIELDED = 0xE000  # of private use: a character after a backslash stands for itself, and is no mark
 
 

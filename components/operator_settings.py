@@ -391,7 +391,8 @@ def _file(named: str, configuration: str) -> Path | None:
     try:
         if named:
             path = Path(named).expanduser()
-            return path if path.exists() and not path.is_dir() else None
+            # A pipe would keep its reader waiting for ever. The null device stands for an empty file.
+            return path if path.is_file() or str(path) == os.devnull else None
         base = Path(configuration) if configuration else Path.home() / ".config"
         path = base / "bert-internals" / "settings.toml"
         return path if path.is_file() else None

@@ -12,6 +12,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 MOST_BYTES = 256 << 10  # of unpacked texts: several times what a page takes
 _FORMAT = "1"  # the first character of each word, so that a later format can tell this one
@@ -46,7 +47,22 @@ def unpack(word: str) -> dict[str, list[str]]:
         raise ValueError("it is damaged") from problem
     if not isinstance(found, dict) or not all(map(_is_texts, found.values())):
         raise ValueError("it is damaged")
-    return found
+    texts: dict[str, list[str]] = valid(found)
+    return texts
+
+
+def valid(content: Any) -> Any:
+    """What JSON held, with valid Unicode only: half a character, which JSON can write, would end whatever sends it on.
+
+    Invalid characters of texts and keys become U+FFFD.
+    """
+    if isinstance(content, str):
+        return content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(content, list):
+        return [valid(item) for item in content]
+    if isinstance(content, dict):
+        return {valid(key): valid(item) for key, item in content.items()}
+    return content
 
 
 def _is_texts(value: object) -> bool:

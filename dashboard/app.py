@@ -53,6 +53,12 @@ METRICS_TYPE = "text/plain; version=0.0.4"  # of Prometheus; Starlette adds the 
 TOO_LARGE = "This file is too large, or the files of this session are too large together.\n"
 NO_UPLOADS = "This server takes no files.\n"
 FILES_PER_SESSION = 2  # of the largest size: all files of a session together have no more bytes
+# Each alone is the sign of a proxy, beside all that begin with x-forwarded-. Browsers send none of them.
+PROXY_HEADERS = {
+    *("forwarded", "via", "x-real-ip", "true-client-ip", "cf-connecting-ip", "cf-ray", "fly-client-ip", "x-client-ip"),
+    *("x-cluster-client-ip", "x-original-host", "x-original-forwarded-for", "x-envoy-external-address", "cdn-loop"),
+    *("fastly-client-ip", "x-appengine-user-ip", "x-azure-clientip", "x-proxyuser-ip"),
+}
 NUMBERS = {"int_value", "double_value"}  # a field of numbers may send either
 UNSTYLED_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
@@ -133,7 +139,7 @@ def _metrics() -> str:
 
 def _is_forwarded(headers: Headers) -> bool:
     """Whether a proxy passed a request on. A private server offers its files: a proxy would offer them to others."""
-    return any(name in headers for name in ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"))
+    return any(name in PROXY_HEADERS or name.startswith("x-forwarded-") for name in headers)
 
 
 def _only_of_pages(receive: Receive) -> Receive:

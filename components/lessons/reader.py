@@ -124,6 +124,9 @@ class _Reader:
         if not key:
             self.report(1, "The name of the file has another form.", "Name it as in: 13-my-lesson.md")
         try:
+            if self.path.exists() and not self.path.is_file():  # a pipe would keep its reader waiting for ever
+                self.report(1, "This is no plain file.", "Write the lesson into a file.")
+                return None
             content = self.path.read_bytes()
             if len(content) > MOST_BYTES:
                 self.report(

@@ -16,6 +16,7 @@ from typing import Any
 
 import streamlit as st
 
+from components import packing
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching, state
 from dashboard.corpora import marks, uploads
@@ -66,7 +67,7 @@ class Memory:
         if not isinstance(text, str) or len(text.encode(errors="replace")) > MOST_BYTES:
             return cls()
         try:
-            found = json.loads(text)
+            found = packing.valid(json.loads(text))
         except (ValueError, RecursionError):
             return cls()
         if not isinstance(found, dict):

@@ -15,7 +15,7 @@ from typing import Any
 
 import streamlit as st
 
-from components import VERSION
+from components import VERSION, packing
 from components.errors import InputError
 from components.model.catalog import spec_of
 from components.retrieval.index.build import versions
@@ -82,7 +82,7 @@ def read(content: bytes) -> SessionFile:
     """What is in a file. Raises InputError for anything but a session file."""
     check_size(len(content))
     try:
-        found = json.loads(content.decode("utf-8-sig"))
+        found = packing.valid(json.loads(content.decode("utf-8-sig")))
     except (ValueError, RecursionError) as problem:  # also bytes that are no UTF-8, and numbers of thousands of digits
         raise _bad("This file is not JSON, or it is damaged.", "A session file is JSON in UTF-8.") from problem
     if not isinstance(found, dict) or found.get("format") != FORMAT:

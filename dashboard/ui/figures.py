@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import csv
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
     from components.snippets.code import Snippet
 
-# How a spreadsheet recognises a formula; the four escapes are the wide forms of = + - @.
-_FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+_FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # how a spreadsheet recognises a formula; the last four are wide forms
 LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml
 
 
@@ -326,9 +326,21 @@ def corpus_columns(
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    """A CSV for spreadsheets: marked as UTF-8, and with an apostrophe before text that would act as a formula."""
+    """A CSV for spreadsheets: marked as UTF-8, and with an apostrophe before text that would act as a formula.
+
+    All texts are quoted: a spreadsheet that separates at semicolons would begin a cell in the middle of one.
+    """
 
     def plain(value: object) -> object:
-        return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+        return f"'{value}" if isinstance(value, str) and _is_formula(value) else value
 
-    return frame.map(plain).rename(columns=plain).to_csv(index=False).encode("utf-8-sig")
+    cells = frame.map(plain).rename(columns=plain)
+    return cells.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC).encode("utf-8-sig", "replace")
+
+
+def _is_formula(text: str) -> bool:
+    """Whether a spreadsheet may take a text for a formula: by its first character that is seen."""
+    if text[:1] in ("\t", "\r", "\n"):
+        return True
+    seen = (letter for letter in text if not letter.isspace() and not unicodedata.category(letter).startswith("C"))
+    return next(seen, " ") in _FORMULA_SIGNS

@@ -45,3 +45,9 @@ def test_an_escaped_text_reads_as_it_was_typed(around: str) -> None:
 def test_a_text_that_nobody_escaped_is_no_html_either() -> None:
     assert "<img" not in to_html(HOSTILE)
     assert "<script" not in to_html("`<script>alert(1)</script>` **<script>**")
+
+
+@pytest.mark.parametrize("beginning", [":red[", ":material/", "[a](https://", "[", "**", "`", "*a", "\\", ":a"])
+def test_many_beginnings_without_an_end_are_read_once(beginning: str) -> None:
+    text = beginning * 40_000  # looked through from each of them it would take minutes
+    assert to_html(text).startswith("<p>")

@@ -199,3 +199,12 @@ def test_the_readme_lists_every_setting() -> None:
         encoding="utf-8"
     )
     assert [setting.variable for setting in SETTINGS if f"`{setting.variable}`" not in readme] == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_settings_in_a_pipe_are_refused_and_nobody_waits_for_it(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "settings.toml"
+    os.mkfifo(path)
+    monkeypatch.setenv(operator_settings.FILE_VARIABLE, str(path))
+    with pytest.raises(InputError, match="there is no such file"):
+        operator_settings.check_all()

@@ -75,3 +75,14 @@ def test_no_more_than_the_limit_is_ever_unpacked() -> None:
 def test_what_is_damaged_or_no_text_is_refused(word: Any) -> None:
     with pytest.raises(ValueError, match=r"^it is damaged$"):
         packing.unpack(word)
+
+
+def test_half_a_character_becomes_a_whole_one() -> None:
+    word = packed(b'{"s\\udfff":["\\ud800", "whole \\ud83d\\ude00"]}')
+    found = packing.unpack(word)
+    assert found == {"s\ufffd": ["\ufffd", "whole \U0001f600"]}
+    assert packing.valid({"a": ["\ud800", {"b": "\udfff"}], "c": 1.5, "d": None}) == {
+        "a": ["\ufffd", {"b": "\ufffd"}],
+        "c": 1.5,
+        "d": None,
+    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import random
 import re
@@ -894,14 +896,18 @@ def test_links_that_are_too_long_cannot_be_copied(open_page: Open) -> None:
 
 
 def test_a_csv_holds_no_formulas() -> None:
-    texts = ["=1+1", "plain", "-2", "@SUM(A1)", "+2", "\t=1+1", " =1+1", "＝1+1", "a=b"]
-    frame = pd.DataFrame({"=name": texts, "n": range(-4, 5)})
-    lines = feedback._csv(frame).decode("utf-8-sig").splitlines()
-    assert lines[0] == "'=name,n"
-    assert [line.rsplit(",", 1)[0] for line in lines[1:]] == [
-        *("'=1+1", "plain", "'-2", "'@SUM(A1)", "'+2", "'\t=1+1", "' =1+1", "'＝1+1", "a=b")
-    ]
-    assert [line.rsplit(",", 1)[1] for line in lines[1:]] == [str(number) for number in range(-4, 5)]
+    formulas = ["=1+1", "-2", "@SUM(A1)", "+2", "\t=1+1", " =1+1", "＝1+1"]
+    formulas += [f"{unseen}=1+1" for unseen in "\u200b\u200e\ufeff\xad\x00\u2060\xa0\x7f"]
+    plain = ["plain", "a=b", "x;=1+1", 'say "=1"', "\u200bword"]
+    frame = pd.DataFrame({"=name": [*formulas, *plain], "n": range(-4, len(formulas) + len(plain) - 4)})
+    content = feedback._csv(frame).decode("utf-8-sig")
+    rows = list(csv.reader(io.StringIO(content, newline="")))
+    assert rows[0] == ["'=name", "n"]
+    assert [row[0] for row in rows[1:]] == [*(f"'{text}" for text in formulas), *plain]
+    assert [row[1] for row in rows[1:]] == [str(number) for number in frame["n"]]
+    # Where semicolons separate, no text is cut in its middle: each begins and ends with a quotation mark.
+    assert all(line.startswith('"') for line in content.splitlines())
+    assert '"x;=1+1",' in content
 
 
 def test_what_a_page_does_not_use_stays_for_the_others(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:

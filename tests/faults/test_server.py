@@ -123,7 +123,9 @@ def test_a_foreign_host_is_refused(private: Server, path: str) -> None:
     assert status(private, path)[0] != 403
 
 
-@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP"])
+@pytest.mark.parametrize(
+    "header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Via", "X-Forwarded-Proto", "CF-Connecting-IP"]
+)
 def test_a_private_server_is_not_served_through_a_proxy(private: Server, public: Server, header: str) -> None:
     """It offers its files: an operator who serves others has to name the host, and then it is not private."""
     assert status(private, "/", **{header: "192.0.2.9"})[0] == 403

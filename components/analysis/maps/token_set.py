@@ -7,7 +7,6 @@ One record for the tokens of a few sentences (from a Trace) and for those of a c
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 PAIR_LABEL = "Text A or B"  # the label of a jointly read pair's tokens, and its values
 PAIR_GROUPS = ("A", "B", "special tokens")
+MOST_AROUND = 100  # characters of a word on each side of one of its pieces
 NUMBERS = ("position", "frequency")  # colourings by a number; all others are by category
 
 
@@ -185,11 +185,22 @@ def of_corpus(
 
 
 def word_around(text: str, start: int, end: int) -> str:
-    """The characters from `start` to `end` with the letters and digits directly before and after them."""
-    piece = text[start:end]
-    before = re.search(r"\w*$", text[:start]) if re.match(r"\w", piece) else None
-    after = re.match(r"\w*", text[end:]) if re.search(r"\w$", piece) else None
-    return (before.group() if before else "") + piece + (after.group() if after else "")
+    """The characters from `start` to `end` with the letters and digits directly before and after them.
+
+    At most MOST_AROUND on each side: a row may be one word of a million letters, and each of its pieces has this word.
+    """
+    first, last = start, end
+    if end > start and _is_in_word(text[start]):
+        while first > max(0, start - MOST_AROUND) and _is_in_word(text[first - 1]):
+            first -= 1
+    if end > start and _is_in_word(text[end - 1]):
+        while last < min(len(text), end + MOST_AROUND) and _is_in_word(text[last]):
+            last += 1
+    return text[first:last]
+
+
+def _is_in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def choose(tokens: TokenSet, rows: Sequence[int], labels: Mapping[str, Sequence[str]]) -> TokenSet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -239,7 +240,8 @@ def _text_columns(table: pd.DataFrame) -> list[str]:
 
 
 def _one_line(value: object) -> str:
-    return " ".join(str(value).split())
+    """A value without line ends and control characters, which no table may hold."""
+    return " ".join("".join(" " if unicodedata.category(letter) == "Cc" else letter for letter in str(value)).split())
 
 
 def _latex(value: object) -> str:
@@ -252,6 +254,9 @@ def _latex(value: object) -> str:
         ">": "$>$",
         "|": "$|$",
         '"': r"\textquotedbl{}",
+        "[": "{[}",  # at the beginning of a row it, and a star, would belong to the end of the row before
+        "]": "{]}",
+        "*": "{*}",
     }
     return "".join(signs.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in _one_line(value))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,12 @@ def test_an_address_check_adds_its_problems(tmp_path: Path) -> None:
     assert [str(problem) for problem in problems] == [
         "01-a.md:8: No page layers. Open the page as it should look, and copy its address."
     ]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_no_lesson_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "01-two-banks.md"
+    os.mkfifo(path)
+    lesson, problems = read_lesson(path)
+    assert lesson is None
+    assert [problem.wrong for problem in problems] == ["This is no plain file."]

@@ -226,3 +226,23 @@ def test_where_uploads_are_forbidden_no_session_is_opened(open_page: Open, monke
     app = open_page("tokens", session=PANEL)
     assert app.file_uploader(key="session_file_0").disabled
     assert "takes no files" in texts(app)
+
+
+def test_half_characters_in_a_session_file_become_whole_ones_on_every_page(open_page: Open) -> None:
+    half = "\ud800"
+    file = content(
+        settings={"sentences": [f"A {half} bank."], "query": [half], f"un{half}known": ["x"], "layer": [half]},
+        corpus={"name": f"my {half}.csv", "sentences": 3},
+        versions={"numpy": half},
+        models={half: {"key": "embedded", "revision": half}},
+    )
+    app = opened(open_page("about", session=PANEL), file)
+    assert not app.exception
+    assert setting(app, "sentences") == ("A \ufffd bank.",)
+    read = session_file.read(file)
+    assert (
+        "d800" not in f"{read.settings} {read.revisions} {read.versions} {read.corpus!r}"
+    )  # as Python writes a half one
+    assert setting(app, "query") == "\ufffd"
+    app.switch_page("views/layers/page.py").run()
+    assert not app.exception

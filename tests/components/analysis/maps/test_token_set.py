@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -89,6 +91,20 @@ def test_tokens_of_a_corpus_carry_their_sentences_labels(embedded):
 @pytest.mark.parametrize(("start", "end", "word"), [(2, 4, "naïve"), (0, 1, "("), (1, 6, "naïve"), (6, 7, ")")])
 def test_the_word_around(start, end, word):
     assert word_around("(naïve)", start, end) == word
+
+
+def test_the_word_around_is_that_of_the_regular_expression_and_bounded():
+    text = "Ünï_1 don't ²x 東京タワー a-b  हिन्दी"
+    for start in range(len(text) + 1):
+        for end in range(start, len(text) + 1):
+            piece = text[start:end]
+            before = re.search(r"\w*$", text[:start]) if re.match(r"\w", piece) else None
+            after = re.match(r"\w*", text[end:]) if re.search(r"\w$", piece) else None
+            expected = (before.group() if before else "") + piece + (after.group() if after else "")
+            assert word_around(text, start, end) == expected
+    row = "x" * 1_000_000  # looked through for each of its pieces it would take hours
+    for start in range(500_000, 503_000):
+        assert len(word_around(row, start, start + 1)) == 2 * token_set.MOST_AROUND + 1
 
 
 PAIR = ("The bank by the river.", "A bank lends money.")

@@ -134,6 +134,21 @@ def test_latex_prints_every_sign_as_it_is(runs):
     assert rows[0].count("Recall@") == 5
 
 
+@pytest.mark.parametrize("name", ["[1cm] x", "*x", "* [x]"])
+def test_a_row_of_latex_is_no_part_of_the_row_before(runs, name):
+    """After the end of a row LaTeX reads a star, and a length in brackets."""
+    rows = latex(results([replace(runs[0], name=name), *runs[1:]], "MRR", 0)).splitlines()
+    assert not any(row.lstrip().startswith(("[", "*")) for row in rows)
+    assert any(row.startswith("{") and "x" in row for row in rows)
+
+
+def test_no_table_holds_control_characters(runs):
+    table = results([replace(runs[0], name="one\x00two\x1b[31m\x7f")], "MRR", 0)
+    for text in (latex(table), markdown(table)):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text)
+        assert "one two" in text
+
+
 def test_a_name_of_several_lines_stays_in_its_row(runs):
     named = [replace(runs[0], name="one\n\ntwo\r\nthree")]
     table = results(named, "MRR", 0)

@@ -23,15 +23,16 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from components.errors import InputError
-from components.folders import write_json
+from components.folders import check_writable, write_json
 from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions
 from components.model.files.published import read_json
-from components.retrieval.corpora.texts import Texts, write_texts
+from components.retrieval.corpora.texts import Texts, bytes_of_texts, write_texts
 from components.retrieval.index import folder as index_folder
 from components.retrieval.index.folder import DType, IndexInfo, VectorIndex, norm_file, open_index, vector_file
 from components.retrieval.index.unfinished import DONE, Embed, UnfinishedVectors, embed_here
+from components.sizes import in_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -83,6 +84,31 @@ def lock_of(folder: Path) -> FileLock:
     return FileLock(folder.with_name(folder.name.removesuffix(".part") + ".lock"), timeout=0, mode=0o600)
 
 
+def check_folder(folder: Path) -> None:
+    """Raise InputError for a folder in which no index could be built; an index that is there already needs no writing.
+
+    A question to ask before the corpus is read and the model is loaded.
+    """
+    folder = _whole_path(folder)
+    try:
+        if not folder.exists():
+            check_writable(folder.parent)
+    except OSError as problem:
+        raise _not_writable(folder, problem) from problem
+
+
+def _whole_path(folder: Path) -> Path:
+    """The absolute path, without "..": a lock file beside that would have no place. Raises InputError."""
+    try:
+        return Path(os.path.abspath(folder.expanduser()))
+    except RuntimeError as problem:
+        raise InputError(
+            f"{folder} begins with the home folder of a user who does not exist.",
+            "The index needs the path of a folder.",
+            "Choose another folder.",
+        ) from problem
+
+
 def build_index(
     backend: Backend,
     corpus: Texts,
@@ -101,16 +127,8 @@ def build_index(
     disk, or while another process builds the same index. After Cancelled the build can be continued.
     """
     info = planned(backend, corpus, options, dtype)
+    folder = _whole_path(folder)
     try:
-        folder = folder.expanduser()
-    except RuntimeError as problem:
-        raise InputError(
-            f"{folder} begins with the home folder of a user who does not exist.",
-            "The index needs the path of a folder.",
-            "Choose another folder.",
-        ) from problem
-    try:
-        folder = Path(os.path.abspath(folder))  # without "..", whose lock file would have no place
         return built(backend, corpus, folder, info, progress, is_cancelled, embed, sentences_per_block)
     except Timeout as problem:
         raise InputError(
@@ -120,12 +138,8 @@ def build_index(
         ) from problem
     except OSError as problem:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full(folder, info) from problem
-        raise InputError(
-            f"{folder} could not be written: {problem.strerror or problem}.",
-            "The index needs a folder with permission to write.",
-            "Choose another folder.",
-        ) from problem
+            raise _full(folder, info, corpus) from problem
+        raise _not_writable(folder, problem) from problem
 
 
 def built(
@@ -197,8 +211,8 @@ def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
                 "Remove it, or choose another folder.",
             )
         shutil.rmtree(part)  # an unfinished index of another corpus, model or options
-    if _bytes_of(info) > shutil.disk_usage(part.parent).free:
-        raise _full(part, info)
+    if _bytes_of(info, corpus) > shutil.disk_usage(part.parent).free:
+        raise _full(part, info, corpus)
     part.mkdir()
     try:
         # The record of the job comes first, so that a build killed here leaves a folder that can be recognised.
@@ -220,17 +234,27 @@ def _read(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _bytes_of(info: IndexInfo) -> int:
-    return needed_bytes(info.sentences, info.dim, info.options, info.dtype)
+def _bytes_of(info: IndexInfo, corpus: Texts) -> int:
+    """Bytes of all files of an index, but for some thousand of its manifest."""
+    vectors = needed_bytes(info.sentences, info.dim, info.options, info.dtype)
+    return vectors + sum(bytes_of_texts(texts) for texts in (corpus.texts, *corpus.columns.values()))
 
 
-def _full(folder: Path, info: IndexInfo) -> InputError:
+def _full(folder: Path, info: IndexInfo, corpus: Texts) -> InputError:
     free = shutil.disk_usage(folder.parent).free
     return InputError(
-        f"The disk of {folder.parent} has {free / 1e9:,.2f} GB free.",
-        f"{_bytes_of(info) / 1e9:,.2f} GB are needed: {info.sentences:,} sentences, {len(info.options.layers)} layers, "
+        f"The disk of {folder.parent} has {in_words(free)} free.",
+        f"{in_words(_bytes_of(info, corpus))} are needed: {info.sentences:,} sentences, {len(info.options.layers)} layers, "
         f"{len(info.options.poolings)} poolings.",
         "Choose fewer layers or poolings, free some space, or choose a folder on another disk.",
+    )
+
+
+def _not_writable(folder: Path, problem: OSError) -> InputError:
+    return InputError(
+        f"{folder} could not be written: {problem.strerror or problem}.",
+        "The index needs a folder with permission to write.",
+        "Choose another folder.",
     )
 
 

@@ -390,7 +390,7 @@ def test_the_command_ends_when_it_is_asked_to_and_at_once_when_it_is_asked_again
             said = next(line for line in islice(process.stdout, 20) if line != "looks\n")
             assert said == "ends\n"
             process.send_signal(how)
-            assert process.wait(120) == 130
+            assert process.wait(120) == 128 + how
         finally:
             process.kill()
 

@@ -14,6 +14,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import product
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from components.errors import InputError
-from components.folders import check_writable, write_json
+from components.folders import check_writable, is_unfinished, write_json
 from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions
@@ -174,8 +175,7 @@ def built(
         del vectors  # Windows moves no folder while its files are mapped into memory
         index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
         part.rename(folder)
-        for name in (JOB, DONE):  # after the move: a build killed in between leaves a complete index
-            (folder / name).unlink()
+        _forget_build(folder)  # after the move: a build killed in between leaves a complete index
         return open_index(folder)
 
 
@@ -194,23 +194,50 @@ def _already_there(folder: Path, expected: IndexInfo) -> VectorIndex:
             "An index continues only with the same model, corpus and options; another one needs a folder that does not exist.",
             "Choose another folder, or remove this one.",
         )
+    if _read(folder / JOB).get("job") == info.identity:
+        with suppress(OSError):  # the index may only be read
+            _forget_build(folder)
     return index
+
+
+def _forget_build(folder: Path) -> None:
+    """Remove what only an unfinished index needs, last what tells that it is ours."""
+    for name in (DONE, JOB):
+        (folder / name).unlink(missing_ok=True)
+
+
+def remove_unfinished(part: Path) -> None:
+    """Remove an unfinished index; the lock is held. Raises OSError.
+
+    Killed in between, it is still known as one until its last file is gone, and never taken for one that can be continued.
+    """
+    (part / DONE).unlink(missing_ok=True)
+    for path in part.iterdir():
+        if path.name != JOB:
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    _forget_build(part)
+    part.rmdir()
 
 
 def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
     """Keep the unfinished folder of an earlier build of the same index, or create a new one."""
     if part.exists():
+        for name in (JOB, DONE, index_folder.MANIFEST):
+            for path in part.glob(f"{name}.*"):
+                if is_unfinished(path.name) and path.is_file():  # a killed build was writing it
+                    path.unlink()
         is_same_job = _read(part / JOB).get("job") == info.identity and (part / DONE).exists()
         # A pipe or a device among the files would keep the build waiting for ever.
         if is_same_job and all(path.is_file() for path in part.iterdir()):
             return
+        # Killed before the record of the job was there, a build leaves an empty folder.
         if not (part / JOB).exists() and any(part.iterdir()):
             raise InputError(
                 f"{part} exists and is not an unfinished index.",
                 "The unfinished index needs a name that is not in use.",
                 "Remove it, or choose another folder.",
             )
-        shutil.rmtree(part)  # an unfinished index of another corpus, model or options
+        remove_unfinished(part)  # of another corpus, model or options
     if _bytes_of(info, corpus) > shutil.disk_usage(part.parent).free:
         raise _full(part, info, corpus)
     part.mkdir()
@@ -225,7 +252,8 @@ def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
             write_texts(part / f"column-{number}", column)
         write_json(part / DONE, {"blocks": 0, "tokens": 0, "truncated": 0})
     except OSError:
-        shutil.rmtree(part, ignore_errors=True)
+        with suppress(OSError):
+            remove_unfinished(part)
         raise
 
 

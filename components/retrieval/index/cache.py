@@ -25,7 +25,7 @@ from components.jobs import RETRY_SECONDS, Cancelled, IsCancelled, Job, Jobs, La
 from components.model.embedding.disk import private_folder
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
-from components.retrieval.index.build import built, lock_of, planned
+from components.retrieval.index.build import built, lock_of, planned, remove_unfinished
 from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest
 from components.retrieval.index.unfinished import DONE
 
@@ -209,7 +209,10 @@ class IndexCache:
         size = _size(path)
         try:
             with lock_of(path):
-                shutil.rmtree(path, ignore_errors=True)
+                if path.suffix == ".part":
+                    remove_unfinished(path)
+                else:
+                    shutil.rmtree(path, ignore_errors=True)
         except (Timeout, OSError) as problem:
             log.info("%s is kept: %s", path, problem)
             return 0

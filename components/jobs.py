@@ -186,6 +186,7 @@ class Lane:
     newest_first: bool = False  # for work that is out of date once something newer was requested
     most_waiting: int | None = None  # beyond it the oldest waiting jobs are cancelled
     gives_way: bool = False  # while nobody waits for its job, it pauses as long as other work is running
+    outlives_process: bool = False  # its work is done by other processes, which go on when this one ends
     niceness: int = 0  # added to that of the process (Unix): a page that is drawn gets the processor before long work
 
 
@@ -207,6 +208,7 @@ class Queue:
         self._working: dict[str, list[Job]] = {name: [] for name in lanes}
         self._threads: dict[str, int] = dict.fromkeys(lanes, 0)
         self._has_failed_to_start = False  # the last thread that was to be started
+        self._is_closed = False
 
     def put(self, job: Job, work: Work, lane: str, then: Callable[[Job], None] = lambda job: None) -> None:
         """Run a job when its turn comes.
@@ -215,7 +217,7 @@ class Queue:
         """
         job.task = (work, then)
         with self._lock:
-            was_stopped = job.cancel.is_set()  # before it could be put
+            was_stopped = job.cancel.is_set() or self._is_closed  # before it could be put
             ended = [] if was_stopped else self._line_up(job, lane)
         if was_stopped:
             job.finish(error=Cancelled())
@@ -226,6 +228,25 @@ class Queue:
         if self._has_failed_to_start:
             self._has_failed_to_start = not _started(threading.Thread(name="jobs: a trial", daemon=True))
         return not self._has_failed_to_start
+
+    def close(self, seconds: float) -> bool:
+        """Stop all jobs and take no more, before the process ends. Returns whether their work has ended within so many seconds.
+
+        A thread that still computes when Python ends can abort the process: it is ended while it is in a library's code.
+        Lanes whose work is done by other processes are left as they are.
+        """
+        with self._lock:
+            self._is_closed = True
+            names = [name for name, lane in self._lanes.items() if not lane.outlives_process]
+            jobs = [job for name in names for job in (*self._waiting[name], *self._working[name])]
+        for job in jobs:
+            self.cancel(job)
+        end = time.monotonic() + seconds
+        while any(self._threads[name] for name in names):
+            if time.monotonic() >= end:
+                return False
+            time.sleep(PAUSE_SECONDS)
+        return True
 
     def works_on_one(self) -> bool:
         """Whether at most one job is at work: what a job asks that measures a time, which others would lengthen."""

@@ -936,6 +936,48 @@ def test_a_size_that_fails_reaches_who_waits_and_leaves_nothing_under_way() -> N
     assert not cache.is_known("a")
 
 
+# The end of the process
+
+
+def test_a_closed_queue_stops_all_and_takes_no_more() -> None:
+    jobs, gates = one_lane(), [Gate(), Gate()]
+    working, waiting = (jobs.request(number, "", gate) for number, gate in enumerate(gates))
+    assert gates[0].begun.wait(SOON)
+    assert jobs.queue.close(SOON)
+    assert working.is_cancelled
+    assert waiting.is_cancelled
+    assert not gates[1].begun.is_set()
+    late = jobs.request("late", "", quick())
+    assert late.finished.is_set()
+    assert late.is_cancelled
+    assert jobs.queue.under_way() == ()
+
+
+def test_a_queue_is_closed_in_time_though_work_does_not_hear_its_stop() -> None:
+    jobs, begun, go_on = one_lane(), threading.Event(), threading.Event()
+
+    def hears_nothing(*_: Any) -> None:
+        begun.set()
+        go_on.wait(SOON)
+
+    deaf = jobs.request("deaf", "", hears_nothing)
+    assert begun.wait(SOON)
+    assert not jobs.queue.close(0.1)
+    go_on.set()
+    ended(deaf)
+    assert jobs.queue.close(SOON)
+
+
+def test_what_other_processes_do_goes_on_when_a_queue_is_closed() -> None:
+    queue, gate = Queue({"lane": Lane(), "training": Lane(outlives_process=True)}), Gate()
+    training = Jobs(queue, "training", keep=1).request("a", "A", gate)
+    assert gate.begun.wait(SOON)
+    assert queue.close(SOON)
+    assert not training.cancel.is_set()
+    gate.go_on.set()
+    assert ended(training).result == "done"
+
+
 # Threads that cannot be started
 
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from components.errors import InputError
 from components.operator_settings import CACHE
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
+UNFINISHED = ".new"  # how the name of a file ends that is being written
+MOST_NAME = 40  # characters of its later name in it: whole, it could be longer than a name may be
+TRIAL_BYTES = 4096  # the least that a file takes on most disks
 
 
 def cache_part(name: str) -> Path:
@@ -45,17 +53,52 @@ def private_folder(folder: Path) -> None:
         folder.chmod(0o700)
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file completely or not at all: first as a new file, which then replaces the old one.
+@contextmanager
+def whole_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """A file to write that becomes `path` at the end, completely or not at all: until then it has a name of its own beside it.
 
-    Several processes and threads may write the same file: each has a new file of its own, and the last one stays.
+    What `path` held before stays as it was after any error, such as a full disk, and after a kill. Several processes and
+    threads may write the same file: each has a new file of its own, and the last one stays. A file that is new gets the
+    permissions `mode`, less those that the process leaves out. Raises OSError.
     """
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    part = path.with_name(f"{path.name[:MOST_NAME]}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
-        with part.open("w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, ensure_ascii=False)
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            with suppress(FileNotFoundError):  # there is no earlier file, whose permissions it would keep
+                part.chmod(stat.S_IMODE(path.stat().st_mode))
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)  # after an error; else it has its name no longer
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a file has the name of one that `whole_file` was writing when its process was killed."""
+    return re.fullmatch(rf".*\.[0-9a-f]{{8}}{re.escape(UNFINISHED)}", name, re.DOTALL) is not None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in UTF-8 completely or not at all (see `whole_file`)."""
+    with whole_file(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file completely or not at all (see `whole_file`)."""
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False))
+
+
+def check_writable(folder: Path) -> None:
+    """Raise OSError for a folder in which no file can be written: it may only be read, its disk is full, or it is none.
+
+    Where it does not exist yet, its nearest parent that does is tried. The way to know is to write a file, which is removed
+    again: permissions do not tell of a disk that is full or mounted to be read only.
+    """
+    while not folder.exists() and folder.parent != folder:
+        folder = folder.parent
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(TRIAL_BYTES))
+        file.flush()
+        os.fsync(file.fileno())

@@ -186,6 +186,7 @@ class Lane:
     newest_first: bool = False  # for work that is out of date once something newer was requested
     most_waiting: int | None = None  # beyond it the oldest waiting jobs are cancelled
     gives_way: bool = False  # while nobody waits for its job, it pauses as long as other work is running
+    outlives_process: bool = False  # its work is done by other processes, which go on when this one ends
     niceness: int = 0  # added to that of the process (Unix): a page that is drawn gets the processor before long work
 
 
@@ -206,6 +207,8 @@ class Queue:
         self._waiting: dict[str, list[Job]] = {name: [] for name in lanes}  # in the order in which they will be run
         self._working: dict[str, list[Job]] = {name: [] for name in lanes}
         self._threads: dict[str, int] = dict.fromkeys(lanes, 0)
+        self._has_failed_to_start = False  # the last thread that was to be started
+        self._is_closed = False
 
     def put(self, job: Job, work: Work, lane: str, then: Callable[[Job], None] = lambda job: None) -> None:
         """Run a job when its turn comes.
@@ -214,11 +217,36 @@ class Queue:
         """
         job.task = (work, then)
         with self._lock:
-            was_stopped = job.cancel.is_set()  # before it could be put
-            dropped = [] if was_stopped else self._line_up(job, lane)
+            was_stopped = job.cancel.is_set() or self._is_closed  # before it could be put
+            ended = [] if was_stopped else self._line_up(job, lane)
         if was_stopped:
             job.finish(error=Cancelled())
-        self._drop(dropped)
+        self._end(ended)
+
+    def can_start_threads(self) -> bool:
+        """Whether work can begin. After a thread that could not be started, another one is tried, which does nothing."""
+        if self._has_failed_to_start:
+            self._has_failed_to_start = not _started(threading.Thread(name="jobs: a trial", daemon=True))
+        return not self._has_failed_to_start
+
+    def close(self, seconds: float) -> bool:
+        """Stop all jobs and take no more, before the process ends. Returns whether their work has ended within so many seconds.
+
+        A thread that still computes when Python ends can abort the process: it is ended while it is in a library's code.
+        Lanes whose work is done by other processes are left as they are.
+        """
+        with self._lock:
+            self._is_closed = True
+            names = [name for name, lane in self._lanes.items() if not lane.outlives_process]
+            jobs = [job for name in names for job in (*self._waiting[name], *self._working[name])]
+        for job in jobs:
+            self.cancel(job)
+        end = time.monotonic() + seconds
+        while any(self._threads[name] for name in names):
+            if time.monotonic() >= end:
+                return False
+            time.sleep(PAUSE_SECONDS)
+        return True
 
     def works_on_one(self) -> bool:
         """Whether at most one job is at work: what a job asks that measures a time, which others would lengthen."""
@@ -235,8 +263,8 @@ class Queue:
         """Let a job that waits in another lane wait in this one, behind the jobs already there."""
         with self._lock:
             moves = job not in self._waiting[lane] and self._take_out(job) is not None
-            dropped = self._line_up(job, lane) if moves else []
-        self._drop(dropped)
+            ended = self._line_up(job, lane) if moves else []
+        self._end(ended)
 
     def cancel(self, job: Job) -> None:
         """End a job: at once if it is waiting, when it next checks if it is running."""
@@ -274,23 +302,32 @@ class Queue:
                 return lane
         return None
 
-    def _line_up(self, job: Job, name: str) -> list[Job]:
-        """Add a job to a lane's line, and return the oldest ones where there are too many (the lock is held)."""
+    def _line_up(self, job: Job, name: str) -> list[tuple[Job, Exception]]:
+        """Add a job to a lane's line (the lock is held).
+
+        Returns the jobs that end by this, and why: the oldest ones where there are too many, and those for which no thread
+        can be started.
+        """
         line, lane = self._waiting[name], self._lanes[name]
         line.insert(0 if lane.newest_first else len(line), job)
-        dropped = []
+        ended: list[tuple[Job, Exception]] = []
         while lane.most_waiting is not None and len(line) > lane.most_waiting:
-            dropped.append(line.pop(-1 if lane.newest_first else 0))
+            ended.append((line.pop(-1 if lane.newest_first else 0), Cancelled()))
         if self._threads[name] < lane.workers:
-            self._threads[name] += 1
-            threading.Thread(target=self._work, args=(name,), name=f"jobs: {name}", daemon=True).start()
-        return dropped
+            is_started = _started(threading.Thread(target=self._work, args=(name,), name=f"jobs: {name}", daemon=True))
+            self._has_failed_to_start = not is_started
+            if is_started:
+                self._threads[name] += 1
+            elif not self._threads[name]:  # else a thread that is at work takes the job when its turn comes
+                ended += [(waiting, _no_thread()) for waiting in line]
+                line.clear()
+        return ended
 
     @staticmethod
-    def _drop(jobs: list[Job]) -> None:
-        for job in jobs:
-            job.run_again = True
-            job.finish(error=Cancelled())
+    def _end(ended: list[tuple[Job, Exception]]) -> None:
+        for job, reason in ended:
+            job.run_again = isinstance(reason, Cancelled)
+            job.finish(error=reason)
 
     def _work(self, name: str) -> None:
         if self._lanes[name].niceness and sys.platform == "linux":  # where a thread may have a niceness of its own
@@ -350,6 +387,24 @@ class Queue:
     def _is_awaited(self, job: Job) -> bool:
         """Whether somebody who is still there waits for a job: people also leave without Stop."""
         return any(map(self.is_present, tuple(job.people)))
+
+
+def _started(thread: threading.Thread) -> bool:
+    """Start a thread. False where the system allows the process no more threads, or has no memory for one."""
+    try:
+        thread.start()
+    except (RuntimeError, MemoryError) as problem:
+        log.warning("a thread for work in the background could not be started", exc_info=problem)
+        return False
+    return True
+
+
+def _no_thread() -> UserError:
+    return UserError(
+        "The server could not start this work: the system allows it no more threads.",
+        "Work needs a thread of its own, and some memory for it.",
+        "Try again in a moment. If it happens again, the operator has to raise the limit of processes, or free memory.",
+    )
 
 
 class Presence:

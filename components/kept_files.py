@@ -15,7 +15,6 @@ import hashlib
 import logging
 import os
 import re
-import secrets
 import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
@@ -24,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from components.folders import private_folder
+from components.folders import is_unfinished, private_folder, whole_file
 
 log = logging.getLogger(__name__)
 DAY = 86_400.0  # seconds
@@ -32,7 +31,6 @@ MEMORY_BYTES = 512 << 20  # of files that cannot be kept on disk
 SEEN_AGAIN_SECONDS = 60.0  # the time of a file's last use is written this often at most
 LEFT_OVER_SECONDS = 3_600.0  # a file that was being written so long ago never will be
 _NAME = re.compile(r"[0-9a-f]{64}|[0-9a-f]{32}\.json")
-_PART = re.compile(r"[0-9a-f.json]+\.[0-9a-f]{8}\.new")
 Where = Literal["disk", "memory"]
 
 
@@ -82,7 +80,7 @@ class Folder:
                     status = item.stat(follow_symlinks=False)
                     if _NAME.fullmatch(item.name):
                         found[item.name] = Entry(status.st_size, status.st_mtime)
-                    elif _PART.fullmatch(item.name) and time.time() - status.st_mtime > LEFT_OVER_SECONDS:
+                    elif is_unfinished(item.name) and time.time() - status.st_mtime > LEFT_OVER_SECONDS:
                         os.unlink(item.path)
         return found
 
@@ -99,15 +97,8 @@ class Folder:
 
     def write(self, name: str, content: bytes | memoryview) -> None:
         private_folder(self.path)
-        part = self.path / f"{name}.{secrets.token_hex(4)}.new"
-        try:
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(self.path / name)
-        finally:
-            part.unlink(missing_ok=True)  # after an error; else it has its name no longer
+        with whole_file(self.path / name, 0o600) as file:
+            file.write(content)
 
     def touch(self, name: str) -> None:
         os.utime(self.path / name)

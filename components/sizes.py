@@ -1,4 +1,4 @@
-"""Sizes in bytes: as an operator writes them in an environment variable, and of what is kept in memory."""
+"""Sizes in bytes: as an operator writes them, as messages and pages say them, and of what is kept in memory."""
 
 from __future__ import annotations
 
@@ -31,6 +31,21 @@ def parse_bytes(text: str, variable: str) -> int:
             f"Set {variable} to a size such as 512M or 2G.",
         )
     return value
+
+
+def in_words(count: float) -> str:
+    """A size for people, in the unit that leaves it three digits: "0 bytes", "999 bytes", "1.50 kB", "12.3 MB", "1.02 GB".
+
+    A unit is a thousand of the one before. Only 0 is shown as 0.
+    """
+    size, units = float(count), iter(("kB", "MB", "GB", "TB"))
+    if size < 999.5:
+        return f"{size:.0f} byte{'' if round(size) == 1 else 's'}"
+    unit = "bytes"
+    while size >= 999.5 and (larger := next(units, None)) is not None:
+        size, unit = size / 1_000, larger
+    digits = 2 if size < 9.995 else 1 if size < 99.95 else 0
+    return f"{size:,.{digits}f} {unit}"
 
 
 def memory_of(value: object) -> int:

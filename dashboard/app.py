@@ -44,7 +44,7 @@ from components import operator_settings  # noqa: E402
 from components.errors import UserError  # noqa: E402
 from components.folders import ASSETS  # noqa: E402
 from components.retrieval.corpora.readers.limits import browser_limits  # noqa: E402
-from dashboard import access, garbage, logs, readiness  # noqa: E402
+from dashboard import access, ending, garbage, logs, readiness  # noqa: E402
 
 log = logging.getLogger(__name__)
 HEALTH, METRICS, READY = "/_stcore/health", ("/_stcore/metrics", "/metrics"), "/ready"
@@ -101,7 +101,7 @@ class Guard:
             self._log_refusal(headers)
             await PlainTextResponse(access.UNKNOWN_HOST, 403)(scope, receive, send)
         elif is_ready_asked:
-            state = await run_in_threadpool(readiness.state)
+            state = await _readiness()
             answer = PlainTextResponse(f"{state}\n", 200 if state == "ready" else 503)
             await answer(scope, receive, _with_headers(send))
         elif path.endswith(METRICS) and not access.metrics_allowed():
@@ -129,6 +129,14 @@ def _below_base(path: str) -> str:
     """A path of the server below the base path that its operator chose."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}{path}" if base else path
+
+
+async def _readiness() -> readiness.State:
+    try:
+        return await run_in_threadpool(readiness.state)
+    except RuntimeError as problem:  # the system allows no more threads: nothing could be computed for anybody
+        log.warning("the question whether this server is ready could not be answered", exc_info=problem)
+        return "failed"
 
 
 def _metrics() -> str:
@@ -336,6 +344,7 @@ async def started(_: Any) -> AsyncIterator[None]:
     task = asyncio.create_task(_drop_old_uploads())
     yield
     task.cancel()
+    ending.end_work()
 
 
 async def _drop_old_uploads() -> None:

@@ -98,7 +98,7 @@ LANES = {
     # Nobody still looks for a map that was requested long ago. One job is one layer, and a large model has 25.
     "maps": Lane(newest_first=True, most_waiting=1_000, niceness=NICENESS),
     "quick maps": Lane(newest_first=True, most_waiting=1_000),
-    "training": Lane(),  # a run uses all cores
+    "training": Lane(outlives_process=True),  # a run uses all cores
     "background": Lane(gives_way=True),
 }
 

@@ -2,7 +2,7 @@
 
 0: done. 2: invalid input, or a file, a folder or an output that cannot be used, with one line: the problem, what was
 expected, how to fix it. 1: an error of the program, with its type and message; --debug shows where it happened. 130: stopped
-with Ctrl-C. Results go to standard output, progress to standard error.
+with Ctrl-C, 143: with SIGTERM. Results go to standard output, progress to standard error.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from components import operator_settings
 from components.command_line import options as shared
+from components.command_line import stopping
 from components.command_line.commands import (
     check,
     evaluate,
@@ -35,6 +36,7 @@ from components.command_line.commands import (
 )
 from components.command_line.commands.operating import cache, plan, serve, settings
 from components.errors import InputError, UserError
+from components.folders import check_writable, write_text
 
 COMMANDS = (index, search, rerank, evaluate, sts, train, why, reproduce, check, lessons, cache, plan, serve, settings)
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}  # how writing to standard output fails
@@ -60,15 +62,16 @@ def main(arguments: Sequence[str]) -> int:
     """Run a command and return the exit status; every failure ends here, in one line."""
     _prepare_output()
     try:
-        try:
-            options = _parser().parse_args(arguments)
-            if options.json not in (None, "-"):
-                _check_target(Path(options.json))
-            result = options.run(options)
-            if options.json is not None and result is not None:
-                _write_json(options.json, result)
-        finally:  # here, where a full disk or a reader that has ended can still be told; also after --help
-            sys.stdout.flush()
+        with stopping.ended_by_sigterm():
+            try:
+                options = _parser().parse_args(arguments)
+                if options.json not in (None, "-"):
+                    _check_target(options.json)
+                result = options.run(options)
+                if options.json is not None and result is not None:
+                    _write_json(options.json, result)
+            finally:  # here, where a full disk or a reader that has ended can still be told; also after --help
+                sys.stdout.flush()
     except SystemExit:  # how argparse leaves after --help
         raise
     except BaseException as problem:  # noqa: BLE001 - every failure, a library's panic and Ctrl-C included
@@ -93,7 +96,7 @@ def _explained(problem: BaseException) -> int:
         status, line = 2, str(problem)
     elif isinstance(problem, KeyboardInterrupt):
         status, line = (
-            130,
+            stopping.TERMINATED if isinstance(problem, stopping.Terminated) else 130,
             "Stopped. An index continues where it stopped when the same command runs again, a training run with --resume.",
         )
     elif isinstance(problem, ConnectionError | TimeoutError):
@@ -177,27 +180,36 @@ def _write_json(target: str, result: Any) -> None:
         sys.stdout.write(text)
         return
     try:
-        Path(target).write_text(text, encoding="utf-8")
+        write_text(_file_of(target), text)
     except OSError as problem:
         raise _not_writable(target, problem.strerror or str(problem)) from problem
 
 
-def _check_target(path: Path) -> None:
+def _file_of(target: str) -> Path:
+    """The file that is written for --json: where a link leads, which would be replaced otherwise."""
+    return Path(os.path.realpath(target))
+
+
+def _check_target(target: str) -> None:
     """Refuse a file that could not be written after the work is done."""
+    path = _file_of(target)
     try:
         if path.is_dir():
-            raise _not_writable(str(path), "it is a folder")
+            raise _not_writable(target, "it is a folder")
         if path.exists() and not path.is_file():
-            raise _not_writable(str(path), "it is a pipe, a socket or a device")
+            raise _not_writable(target, "it is a pipe, a socket or a device")
         if not path.parent.is_dir():
-            raise _not_writable(str(path), "its folder does not exist")
-    except OSError as problem:  # a name that is too long
-        raise _not_writable(str(path), problem.strerror or str(problem)) from problem
+            raise _not_writable(target, "its folder does not exist")
+        if path.exists() and not os.access(path, os.W_OK):
+            raise _not_writable(target, "it may only be read")
+        check_writable(path.parent)
+    except OSError as problem:  # also a name that is too long
+        raise _not_writable(target, problem.strerror or str(problem)) from problem
 
 
 def _not_writable(target: str, reason: str) -> InputError:
     return InputError(
         f"{target} could not be written: {reason}.",
-        "The output must be a file in an existing folder.",
+        "The output must be a file in an existing folder in which files can be written.",
         "Choose another file, or - for standard output.",
     )

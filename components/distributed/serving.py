@@ -278,8 +278,16 @@ class Served:
         with self._lock:
             is_due = time.monotonic() - self._failed_at >= RETRY_SECONDS
             if self._connection is None and self._connecting is None and is_due:
-                self._connecting = threading.Thread(target=self._connect, daemon=True, name="model server")
-                self._connecting.start()
+                thread = threading.Thread(target=self._connect, daemon=True, name="model server")
+                try:
+                    thread.start()
+                except (
+                    RuntimeError
+                ) as problem:  # the system allows no more threads: as where the server does not answer
+                    log.warning(UNANSWERED, self.address, first_line(problem), exc_info=problem)
+                    self._failed_at = time.monotonic()
+                else:
+                    self._connecting = thread  # it takes the lock before it ends
             return self._connection
 
     def wait(self, seconds: float) -> bool:
@@ -345,7 +353,10 @@ class Served:
             if self._connection is not connection:
                 return
             self._failed_at, self._connection = time.monotonic(), None
-        threading.Thread(target=connection.resources.close, daemon=True, name="closing the model server").start()
+        try:
+            threading.Thread(target=connection.resources.close, daemon=True, name="closing the model server").start()
+        except RuntimeError:  # the system allows no more threads
+            connection.resources.close()
 
 
 class PassesOfModel:

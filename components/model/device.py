@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 
 # Where Linux keeps what a container may use: a number of bytes, or "max".
 CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def on_device(tensors: Sequence[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
+    """Copies of a batch's tensors on the device; those that are there already, as they are.
+
+    The program goes on while the copies are made where that is safe: from pinned memory to CUDA. Elsewhere, and from other
+    memory, the device may read what has been released and written again since, with no error and wrong vectors.
+    """
+    if device.type == "cuda":
+        return [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
+    return [tensor.to(device) for tensor in tensors]
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import errno
 import json
+import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from components.folders import write_json
+from components import folders
+from components.folders import check_writable, is_unfinished, whole_file, write_json, write_text
+from tests.support.places import ROOT
 
 
 def test_many_may_write_one_file_and_nothing_else_stays(tmp_path: Path) -> None:
@@ -36,3 +42,94 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path) -> Non
     with pytest.raises(TypeError):
         write_json(tmp_path / "a.json", {"set": {1}})
     assert [(item.name, item.read_text()) for item in tmp_path.iterdir()] == [("a.json", "1")]
+
+
+def test_a_full_disk_and_a_stop_leave_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    write_text(path, "earlier")
+    path.chmod(0o640)
+    with pytest.raises(TypeError), whole_file(path) as file:
+        file.writelines([b"half of", "what cannot be written"])  # type: ignore[list-item]
+    assert [(item.name, item.read_text()) for item in tmp_path.iterdir()] == [("a.txt", "earlier")]
+    write_text(path, "later")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("later", 0o640)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(folders.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_text(path, "latest")
+    assert [(item.name, item.read_text()) for item in tmp_path.iterdir()] == [("a.txt", "later")]
+
+
+def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
+    for name in ("x" * 255, "ü" * 127):
+        write_text(tmp_path / name, "text")
+        assert (tmp_path / name).read_text() == "text"
+
+
+def test_what_a_kill_leaves_is_known_by_its_name(tmp_path: Path) -> None:
+    names = []
+    with whole_file(tmp_path / "done.json"):
+        names = os.listdir(tmp_path)
+    assert [is_unfinished(name) for name in names] == [True]
+    assert not any(map(is_unfinished, ["done.json", "a.new", "job.json.new", "letter.0123.new", "x.0123456g.new"]))
+
+
+def test_whether_files_can_be_written_is_known_by_writing_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_writable(tmp_path)
+    check_writable(tmp_path / "not" / "there yet")
+    assert list(tmp_path.iterdir()) == []
+    write_text(tmp_path / "file", "text")
+    with pytest.raises(NotADirectoryError):
+        check_writable(tmp_path / "file" / "below")
+
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(folders.tempfile, "TemporaryFile", read_only)
+    with pytest.raises(OSError, match="Read-only"):
+        check_writable(tmp_path)
+
+
+# How a file can be written in place: functions and methods by name, and those whose second argument or `mode` says so.
+WRITERS = {"write_text", "write_bytes", "save", "savez", "save_file", "save_pretrained", "to_csv", "to_parquet", "dump"}
+OPENERS = {"open", "open_memmap", "ZipFile"}
+# Where files are written in place, and why that is no loss: a file is new, and known to be unfinished until a later one.
+IN_PLACE = {
+    "components/folders.py": "a new file, which then replaces the earlier one",
+    "components/model/embedding/disk.py": "a new file",
+    "components/retrieval/corpora/texts.py": "of an unfinished index, before the record that it is there",
+    "components/retrieval/engines/graph.py": "a new file, which then replaces the earlier one",
+    "components/retrieval/learnt/learnt_vectors.py": "memory",
+    "components/command_line/program.py": "os.devnull",
+    "components/training/model.py": "new files and folders, which then replace the earlier ones",
+    "components/training/run_folder.py": "new files, which then replace the earlier ones; a log that only grows",
+    "components/training/runs.py": "a log that only grows, and an archive to be downloaded",
+    "components/training/worker.py": "/proc",
+    "dashboard/sharing/report.py": "text",
+    "dashboard/ui/figures.py": "text",
+}
+
+
+def writing(tree: ast.AST) -> Iterator[str]:
+    """The calls in a file's syntax tree that may write in place."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        given = [ast.unparse(each) for each in (*node.args, *(keyword.value for keyword in node.keywords))]
+        modes = [each for each in given if each.startswith("'") and len(each) <= 5 and set("wax+") & set(each)]
+        is_method = isinstance(node.func, ast.Attribute)
+        if (name in WRITERS and is_method) or (name == "save_file") or (name in OPENERS and modes):
+            yield name
+
+
+def test_no_other_file_is_written_in_place() -> None:
+    found = {}
+    for path in sorted(path for folder in ("components", "dashboard") for path in (ROOT / folder).rglob("*.py")):
+        calls = sorted(writing(ast.parse(path.read_text(encoding="utf-8"))))
+        if calls:
+            found[path.relative_to(ROOT).as_posix()] = calls
+    assert set(found) == set(IN_PLACE), found

@@ -936,6 +936,113 @@ def test_a_size_that_fails_reaches_who_waits_and_leaves_nothing_under_way() -> N
     assert not cache.is_known("a")
 
 
+# The end of the process
+
+
+def test_a_closed_queue_stops_all_and_takes_no_more() -> None:
+    jobs, gates = one_lane(), [Gate(), Gate()]
+    working, waiting = (jobs.request(number, "", gate) for number, gate in enumerate(gates))
+    assert gates[0].begun.wait(SOON)
+    assert jobs.queue.close(SOON)
+    assert working.is_cancelled
+    assert waiting.is_cancelled
+    assert not gates[1].begun.is_set()
+    late = jobs.request("late", "", quick())
+    assert late.finished.is_set()
+    assert late.is_cancelled
+    assert jobs.queue.under_way() == ()
+
+
+def test_a_queue_is_closed_in_time_though_work_does_not_hear_its_stop() -> None:
+    jobs, begun, go_on = one_lane(), threading.Event(), threading.Event()
+
+    def hears_nothing(*_: Any) -> None:
+        begun.set()
+        go_on.wait(SOON)
+
+    deaf = jobs.request("deaf", "", hears_nothing)
+    assert begun.wait(SOON)
+    assert not jobs.queue.close(0.1)
+    go_on.set()
+    ended(deaf)
+    assert jobs.queue.close(SOON)
+
+
+def test_what_other_processes_do_goes_on_when_a_queue_is_closed() -> None:
+    queue, gate = Queue({"lane": Lane(), "training": Lane(outlives_process=True)}), Gate()
+    training = Jobs(queue, "training", keep=1).request("a", "A", gate)
+    assert gate.begun.wait(SOON)
+    assert queue.close(SOON)
+    assert not training.cancel.is_set()
+    gate.go_on.set()
+    assert ended(training).result == "done"
+
+
+# Threads that cannot be started
+
+
+class NoThreads:
+    """While it is on, no thread can be started, as where the system allows no more."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_on, start = False, threading.Thread.start
+
+        def start_or_fail(thread: threading.Thread) -> None:
+            if self.is_on:
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        monkeypatch.setattr(threading.Thread, "start", start_or_fail)
+
+
+def test_a_thread_that_cannot_start_fails_its_job_and_the_lane_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    no_threads, jobs = NoThreads(monkeypatch), one_lane()
+    no_threads.is_on = True
+    job = jobs.request("a", "A", quick())
+    assert job.finished.is_set()
+    assert "allows it no more threads" in str(job.error)
+    assert not job.is_cancelled
+    assert jobs.queue.under_way() == ()
+    assert not jobs.queue.can_start_threads()
+    no_threads.is_on = False
+    assert jobs.queue.can_start_threads()  # a trial, and no job, tells
+    jobs.forget(job)
+    assert ended(jobs.request("a", "A", quick("at last"))).result == "at last"
+    assert ended(jobs.request("b", "B", quick("and again"))).result == "and again"
+
+
+def test_a_job_waits_for_the_thread_at_work_where_no_second_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    no_threads, jobs = NoThreads(monkeypatch), one_lane(lane=Lane(workers=2))
+    first = Gate()
+    working = jobs.request("a", "A", first)
+    assert first.begun.wait(SOON)
+    no_threads.is_on = True
+    waiting = jobs.request("b", "B", quick())
+    assert not waiting.finished.is_set()
+    first.go_on.set()
+    assert ended(waiting).result == ended(working).result == "done"
+    no_threads.is_on = False
+    both = [Gate(), Gate()]  # two at once again: a thread that never started is not counted
+    jobs_now = [jobs.request(number, "", gate) for number, gate in enumerate(both)]
+    assert all(gate.begun.wait(SOON) for gate in both)
+    for gate in both:
+        gate.go_on.set()
+    assert [ended(job).result for job in jobs_now] == ["done", "done"]
+
+
+def test_a_job_moved_to_a_lane_without_a_thread_fails_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    no_threads = NoThreads(monkeypatch)
+    jobs = Jobs(Queue({"lane": Lane(), "other": Lane()}), "lane", keep=8)
+    first = Gate()
+    jobs.request("a", "A", first)
+    assert first.begun.wait(SOON)
+    waiting = jobs.request("b", "B", quick(), person="anna")
+    no_threads.is_on = True
+    jobs.request("b", "B", quick(), person="anna", lane="other")
+    assert "allows it no more threads" in str(ended(waiting).error)
+    first.go_on.set()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has no niceness of its own")
 def test_long_work_is_nicer_than_the_threads_that_wait_for_it():
     def niceness(report_progress, is_cancelled):

@@ -175,7 +175,7 @@ def test_a_folder_that_cannot_be_written_leaves_files_in_memory_and_says_so(
 
     files = opened(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(kept_files.os, "fsync", full)
+        patch.setattr(os, "fsync", full)
         name = keep(files, b"a file")
         assert (files.where, files.problem) == ("memory", "No space left on device")
         assert files.read(name) == b"a file"

@@ -13,7 +13,7 @@ from components.errors import InputError
 from components.model import loader, store
 from components.retrieval.corpora.readers import limits
 from components.retrieval.index import cache
-from components.sizes import memory_of, parse_bytes
+from components.sizes import in_words, memory_of, parse_bytes
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,35 @@ def test_an_array_of_a_file_takes_no_memory_of_its_own(tmp_path: Path) -> None:
 def test_the_size_of_texts_is_what_they_take() -> None:
     texts = tuple(f"Sentence number {number}." for number in range(1_000))
     assert memory_of(texts) == pytest.approx(sum(map(sys.getsizeof, texts)), rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (999, "999 bytes"),
+        (999.5, "1.00 kB"),
+        (1_000, "1.00 kB"),
+        (1_536, "1.54 kB"),
+        (9_994, "9.99 kB"),
+        (9_996, "10.0 kB"),
+        (99_960, "100 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1.00 MB"),
+        (12_345_678, "12.3 MB"),
+        (2_000_000_000, "2.00 GB"),
+        (3_400_000_000_000, "3.40 TB"),
+        (1_234_000_000_000_000, "1,234 TB"),
+    ],
+)
+def test_a_size_is_said_in_the_unit_that_leaves_it_three_digits(count, text):
+    assert in_words(count) == text
+
+
+def test_no_size_above_nothing_is_said_as_nothing():
+    counts = {round(1.01**power) for power in range(3_500)}
+    for count in counts:
+        number = float(in_words(count).split()[0].replace(",", ""))
+        assert number >= 1
+        assert number < 1_000 or count > 1e15

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import shutil
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -77,6 +78,31 @@ def test_a_server_killed_while_it_embeds_leaves_what_two_others_finish_once(tmp_
         assert found[0] == found[1]
         assert not unfinished(cache)
         assert len(list(cache.glob("indexes/*/manifest.json"))) == 1
+
+
+@pytest.mark.rare
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_asked_to_end_while_it_embeds_ends_without_a_crash(tmp_path: Path, how: signal.Signals) -> None:
+    """Python ended the threads of the jobs in the middle of torch's code, which aborted the process."""
+    cache = tmp_path / "cache"
+    with running(tmp_path, "ended", cache) as server, ThreadPoolExecutor(1) as people:
+        asked = people.submit(searched, server)
+        end = time.monotonic() + 120
+        while not unfinished(cache):
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        server.process.send_signal(how)
+        # Streamlit says "Aborted!" on Ctrl-C, and sends itself SIGTERM again where that came.
+        assert server.process.wait(120) == (1 if how == signal.SIGINT else -how)
+        assert isinstance(asked.exception(120), (OSError, ConnectionClosed, AssertionError))
+        said = server.log.read_text()
+        assert "terminate called" not in said
+        assert "Traceback" not in said
+        assert "Fatal" not in said
+    assert unfinished(cache)
+    with running(tmp_path, "next", cache) as server:
+        assert "storm" in searched(server)[0]
+    assert not unfinished(cache)
 
 
 def test_a_server_whose_cache_is_removed_and_full_says_so_and_recovers(tmp_path: Path) -> None:

@@ -32,8 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.corpora.readers.places import files_at
+    from components.retrieval.index.build import build_index, check_folder
+    from components.retrieval.index.unfinished import Embed, embed_here
 
     shared.check_engine(options)
+    check_folder(options.out)
     with files_at(options.corpus) as (files, left_out):
         name = Path(options.corpus).name
         corpus = read_corpus(files, name, options.text_column, options.encoding, limits=None)
@@ -47,9 +50,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         shared.note(f"{report.duplicates:,} sentences occur more than once; all are kept.")
     backend = shared.load(options)
     embed_options = shared.embed_options(backend, options, "document")
-    from components.retrieval.index.build import build_index
-    from components.retrieval.index.unfinished import Embed, embed_here
-
     embed: Embed = embed_here
     if options.engine == "ray":
         from components.distributed.embedding import embed_on_ray

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,3 +25,19 @@ def reserve_array(path: Path, shape: tuple[int, ...], dtype: Any) -> None:
     except OSError:
         path.unlink(missing_ok=True)
         raise
+
+
+def unnamed_array(folder: Path, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A memory map of this shape over a new file of the folder, whose space is reserved.
+
+    The file has no name any more: its space is free once nothing uses the map, also when the process is killed. Raises OSError
+    if it cannot be made.
+    """
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=".npy", delete=False) as file:
+        path = Path(file.name)
+    try:
+        reserve_array(path, shape, dtype)
+        return np.lib.format.open_memmap(path, mode="r+")
+    finally:
+        with suppress(PermissionError):  # Windows keeps the name of a file that is mapped
+            path.unlink(missing_ok=True)

@@ -30,6 +30,7 @@ from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model import loading
+from components.model.device import on_device
 from components.model.elsewhere import Elsewhere
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
@@ -301,10 +302,7 @@ class Embedder:
             padded[row, : len(sentence)] = sentence
         tokens, lengths = torch.from_numpy(padded), torch.tensor([len(sentence) for sentence in ids])
         keep = torch.arange(width)[None] < lengths[:, None]  # [sentence, token]
-        device = model.device
-        if device.type == "cuda":
-            tokens, keep, lengths = (item.pin_memory() for item in (tokens, keep, lengths))
-        tokens, keep, lengths = (item.to(device, non_blocking=True) for item in (tokens, keep, lengths))
+        tokens, keep, lengths = on_device((tokens, keep, lengths), model.device)
         inputs = {"input_ids": tokens}
         if int(lengths.min()) < width:  # without padding there is nothing to mask
             inputs["attention_mask"] = keep.long()

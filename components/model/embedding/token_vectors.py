@@ -11,9 +11,7 @@ A word is what the tokenizer treats as one, compared in lower case; its vector i
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from components.errors import InputError
 from components.folders import private_folder
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import loading
-from components.model.embedding.disk import reserve_array
+from components.model.embedding.disk import unnamed_array
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import MAX_TOKEN_VECTORS, SENTENCES_PER_BLOCK
 from components.model.files.sentence_config import Role
@@ -143,9 +141,7 @@ def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
         return np.empty(shape, np.float16)
     try:
         private_folder(folder)
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".npy", delete=False) as file:
-            path = Path(file.name)
-        reserve_array(path, shape, np.float16)
+        return unnamed_array(folder, shape, np.float16)
     except OSError as problem:
         size = 2 * int(np.prod(shape)) / 1e9
         raise InputError(
@@ -153,10 +149,6 @@ def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
             "That much free disk space is needed.",
             "Choose fewer tokens, or free some space.",
         ) from problem
-    array = np.lib.format.open_memmap(path, mode="r+")
-    with suppress(PermissionError):  # Windows keeps the name of a file that is mapped
-        path.unlink()  # the mapping stays; the space is freed when nothing uses it any more, also after a crash
-    return array
 
 
 def _tokenize(model: LoadedModel, text: str) -> TokenizedSentence:

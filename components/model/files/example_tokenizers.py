@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from components.folders import ASSETS
+from components.folders import ASSETS, write_text
 from components.model.tokenization import Tokenization
 
 FOLDER = ASSETS / "tokenizers"
@@ -105,7 +105,7 @@ def train(folder: Path = FOLDER) -> None:
         tokenizer.post_processor = (
             processors.Sequence([processors.ByteLevel(trim_offsets=True), frame]) if key == "bytes" else frame
         )
-        (folder / f"{key}.json").write_text(tokenizer.to_str(pretty=False) + "\n", encoding="utf-8")
+        write_text(folder / f"{key}.json", tokenizer.to_str(pretty=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from queue import Empty, Queue
 from typing import Any, Literal
 
 from components.errors import ModelError, UserError, first_line
+from components.folders import write_text
 from components.jobs import IsCancelled, ReportProgress
 from components.model.files.published import (
     TOKENIZER_FILES,
@@ -426,7 +427,7 @@ def _remember_branch(repo_id: str, revision: str | None, sha: str | None, kind: 
     folder = Path(cache_dir()) / repo_folder_name(repo_id=repo_id, repo_type=kind.repo_type)
     reference = folder / "refs" / (revision or "main")
     reference.parent.mkdir(parents=True, exist_ok=True)
-    reference.write_text(sha, encoding="utf-8")
+    write_text(reference, sha)
 
 
 def offline(repo_id: str, kind: RepoKind = MODEL) -> ModelError:

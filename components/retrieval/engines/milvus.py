@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import secrets
 import threading
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ import numpy as np
 from components import operator_settings
 from components.arrays import Float32
 from components.errors import InputError, first_line
+from components.folders import check_writable
 from components.jobs import Cancelled
 from components.retrieval.engines.contract import (
     EngineFacts,
@@ -76,6 +78,14 @@ class Address:
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
             raise _no_address(text[:120], "A cluster's address begins with http:// or https:// and names a host.")
         return cls(text, False)
+
+    def check_file(self) -> None:
+        """Raise InputError for a file that could not be written."""
+        if self.is_file:
+            try:
+                check_writable(Path(os.path.abspath(self.uri)).parent)
+            except OSError as problem:
+                raise _no_address(self.uri[:120], f"It cannot be written: {problem.strerror or problem}.") from problem
 
 
 def is_installed() -> bool:

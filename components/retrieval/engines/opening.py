@@ -35,7 +35,7 @@ def check_engine(name: str, address: str | None = None) -> None:
                 f"It is the path of a file of Milvus Lite, which ends in {milvus.SUFFIX}, or a cluster's http://host:19530.",
                 f"Write for example --address vectors{milvus.SUFFIX}",
             )
-        milvus.Address.parse(address)
+        milvus.Address.parse(address).check_file()
     if name != "exact" and not (graph if name == "usearch" else milvus).is_installed():
         raise missing_package("usearch" if name == "usearch" else "pymilvus", name)
 

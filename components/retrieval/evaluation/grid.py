@@ -16,7 +16,7 @@ import numpy as np
 from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.jobs import IsCancelled, ReportProgress, part_of
-from components.model.embedding.disk import reserve_array
+from components.model.embedding.disk import unnamed_array
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.evaluation.layer_grid import LayerGrid
@@ -84,13 +84,11 @@ def _embed_grid(
 
 def _grid_file(shape: tuple[int, ...], folder: Path) -> Any:
     """An array of this shape in a new file of the folder. Raises InputError without enough space."""
-    path = folder / f"{len(list(folder.iterdir()))}.npy"
     try:
-        reserve_array(path, shape, np.float32)
+        return unnamed_array(folder, shape, np.float32)
     except OSError as problem:
         raise InputError(
             f"{4 * np.prod(shape) / 1e9:,.1f} GB of vectors could not be kept in {folder}: {problem.strerror or problem}.",
             "That much free space is needed.",
             "Choose fewer layers or poolings, or set TMPDIR to a folder on a larger disk.",
         ) from problem
-    return np.lib.format.open_memmap(path, mode="r+")

@@ -14,6 +14,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import product
@@ -23,15 +24,16 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from components.errors import InputError
-from components.folders import write_json
+from components.folders import check_writable, is_unfinished, write_json
 from components.jobs import IsCancelled, ReportProgress
 from components.model.embedding.disk import reserve_array
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions
 from components.model.files.published import read_json
-from components.retrieval.corpora.texts import Texts, write_texts
+from components.retrieval.corpora.texts import Texts, bytes_of_texts, write_texts
 from components.retrieval.index import folder as index_folder
 from components.retrieval.index.folder import DType, IndexInfo, VectorIndex, norm_file, open_index, vector_file
 from components.retrieval.index.unfinished import DONE, Embed, UnfinishedVectors, embed_here
+from components.sizes import in_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -83,6 +85,31 @@ def lock_of(folder: Path) -> FileLock:
     return FileLock(folder.with_name(folder.name.removesuffix(".part") + ".lock"), timeout=0, mode=0o600)
 
 
+def check_folder(folder: Path) -> None:
+    """Raise InputError for a folder in which no index could be built; an index that is there already needs no writing.
+
+    A question to ask before the corpus is read and the model is loaded.
+    """
+    folder = _whole_path(folder)
+    try:
+        if not folder.exists():
+            check_writable(folder.parent)
+    except OSError as problem:
+        raise _not_writable(folder, problem) from problem
+
+
+def _whole_path(folder: Path) -> Path:
+    """The absolute path, without "..": a lock file beside that would have no place. Raises InputError."""
+    try:
+        return Path(os.path.abspath(folder.expanduser()))
+    except RuntimeError as problem:
+        raise InputError(
+            f"{folder} begins with the home folder of a user who does not exist.",
+            "The index needs the path of a folder.",
+            "Choose another folder.",
+        ) from problem
+
+
 def build_index(
     backend: Backend,
     corpus: Texts,
@@ -101,16 +128,8 @@ def build_index(
     disk, or while another process builds the same index. After Cancelled the build can be continued.
     """
     info = planned(backend, corpus, options, dtype)
+    folder = _whole_path(folder)
     try:
-        folder = folder.expanduser()
-    except RuntimeError as problem:
-        raise InputError(
-            f"{folder} begins with the home folder of a user who does not exist.",
-            "The index needs the path of a folder.",
-            "Choose another folder.",
-        ) from problem
-    try:
-        folder = Path(os.path.abspath(folder))  # without "..", whose lock file would have no place
         return built(backend, corpus, folder, info, progress, is_cancelled, embed, sentences_per_block)
     except Timeout as problem:
         raise InputError(
@@ -120,12 +139,8 @@ def build_index(
         ) from problem
     except OSError as problem:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full(folder, info) from problem
-        raise InputError(
-            f"{folder} could not be written: {problem.strerror or problem}.",
-            "The index needs a folder with permission to write.",
-            "Choose another folder.",
-        ) from problem
+            raise _full(folder, info, corpus) from problem
+        raise _not_writable(folder, problem) from problem
 
 
 def built(
@@ -160,8 +175,7 @@ def built(
         del vectors  # Windows moves no folder while its files are mapped into memory
         index_folder.write_manifest(part, info, leave_out=(JOB, DONE))
         part.rename(folder)
-        for name in (JOB, DONE):  # after the move: a build killed in between leaves a complete index
-            (folder / name).unlink()
+        _forget_build(folder)  # after the move: a build killed in between leaves a complete index
         return open_index(folder)
 
 
@@ -180,25 +194,52 @@ def _already_there(folder: Path, expected: IndexInfo) -> VectorIndex:
             "An index continues only with the same model, corpus and options; another one needs a folder that does not exist.",
             "Choose another folder, or remove this one.",
         )
+    if _read(folder / JOB).get("job") == info.identity:
+        with suppress(OSError):  # the index may only be read
+            _forget_build(folder)
     return index
+
+
+def _forget_build(folder: Path) -> None:
+    """Remove what only an unfinished index needs, last what tells that it is ours."""
+    for name in (DONE, JOB):
+        (folder / name).unlink(missing_ok=True)
+
+
+def remove_unfinished(part: Path) -> None:
+    """Remove an unfinished index; the lock is held. Raises OSError.
+
+    Killed in between, it is still known as one until its last file is gone, and never taken for one that can be continued.
+    """
+    (part / DONE).unlink(missing_ok=True)
+    for path in part.iterdir():
+        if path.name != JOB:
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    _forget_build(part)
+    part.rmdir()
 
 
 def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
     """Keep the unfinished folder of an earlier build of the same index, or create a new one."""
     if part.exists():
+        for name in (JOB, DONE, index_folder.MANIFEST):
+            for path in part.glob(f"{name}.*"):
+                if is_unfinished(path.name) and path.is_file():  # a killed build was writing it
+                    path.unlink()
         is_same_job = _read(part / JOB).get("job") == info.identity and (part / DONE).exists()
         # A pipe or a device among the files would keep the build waiting for ever.
         if is_same_job and all(path.is_file() for path in part.iterdir()):
             return
+        # Killed before the record of the job was there, a build leaves an empty folder.
         if not (part / JOB).exists() and any(part.iterdir()):
             raise InputError(
                 f"{part} exists and is not an unfinished index.",
                 "The unfinished index needs a name that is not in use.",
                 "Remove it, or choose another folder.",
             )
-        shutil.rmtree(part)  # an unfinished index of another corpus, model or options
-    if _bytes_of(info) > shutil.disk_usage(part.parent).free:
-        raise _full(part, info)
+        remove_unfinished(part)  # of another corpus, model or options
+    if _bytes_of(info, corpus) > shutil.disk_usage(part.parent).free:
+        raise _full(part, info, corpus)
     part.mkdir()
     try:
         # The record of the job comes first, so that a build killed here leaves a folder that can be recognised.
@@ -211,7 +252,8 @@ def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
             write_texts(part / f"column-{number}", column)
         write_json(part / DONE, {"blocks": 0, "tokens": 0, "truncated": 0})
     except OSError:
-        shutil.rmtree(part, ignore_errors=True)
+        with suppress(OSError):
+            remove_unfinished(part)
         raise
 
 
@@ -220,17 +262,27 @@ def _read(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _bytes_of(info: IndexInfo) -> int:
-    return needed_bytes(info.sentences, info.dim, info.options, info.dtype)
+def _bytes_of(info: IndexInfo, corpus: Texts) -> int:
+    """Bytes of all files of an index, but for some thousand of its manifest."""
+    vectors = needed_bytes(info.sentences, info.dim, info.options, info.dtype)
+    return vectors + sum(bytes_of_texts(texts) for texts in (corpus.texts, *corpus.columns.values()))
 
 
-def _full(folder: Path, info: IndexInfo) -> InputError:
+def _full(folder: Path, info: IndexInfo, corpus: Texts) -> InputError:
     free = shutil.disk_usage(folder.parent).free
     return InputError(
-        f"The disk of {folder.parent} has {free / 1e9:,.2f} GB free.",
-        f"{_bytes_of(info) / 1e9:,.2f} GB are needed: {info.sentences:,} sentences, {len(info.options.layers)} layers, "
+        f"The disk of {folder.parent} has {in_words(free)} free.",
+        f"{in_words(_bytes_of(info, corpus))} are needed: {info.sentences:,} sentences, {len(info.options.layers)} layers, "
         f"{len(info.options.poolings)} poolings.",
         "Choose fewer layers or poolings, free some space, or choose a folder on another disk.",
+    )
+
+
+def _not_writable(folder: Path, problem: OSError) -> InputError:
+    return InputError(
+        f"{folder} could not be written: {problem.strerror or problem}.",
+        "The index needs a folder with permission to write.",
+        "Choose another folder.",
     )
 
 

@@ -24,7 +24,7 @@ from components.folders import cache_part, private_folder
 from components.jobs import RETRY_SECONDS, Cancelled, IsCancelled, Job, Jobs, Lane, Queue, ReportProgress
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.texts import Texts
-from components.retrieval.index.build import built, lock_of, planned
+from components.retrieval.index.build import built, lock_of, planned, remove_unfinished
 from components.retrieval.index.folder import MANIFEST, IndexInfo, VectorIndex, open_index, read_manifest
 from components.retrieval.index.unfinished import DONE
 
@@ -208,7 +208,10 @@ class IndexCache:
         size = _size(path)
         try:
             with lock_of(path):
-                shutil.rmtree(path, ignore_errors=True)
+                if path.suffix == ".part":
+                    remove_unfinished(path)
+                else:
+                    shutil.rmtree(path, ignore_errors=True)
         except (Timeout, OSError) as problem:
             log.info("%s is kept: %s", path, problem)
             return 0

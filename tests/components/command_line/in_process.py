@@ -8,6 +8,18 @@ from contextlib import redirect_stderr, redirect_stdout
 
 from components.command_line.program import main
 
+# What a command requires, by its name; nothing of it has to exist where the command's own work is replaced.
+ARGUMENTS = {
+    "index": ("corpus.txt", "--out", "index"),
+    "search": ("index", "query"),
+    "rerank": ("index", "queries.txt"),
+    "evaluate": ("pairs.csv",),
+    "sts": ("pairs.csv",),
+    "why": ("a", "b"),
+    "check": ("index",),
+    "plan": ("--sentences", "10"),
+}
+
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """What a process with these arguments would give. test_commands.py holds that processes work too."""

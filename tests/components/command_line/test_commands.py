@@ -7,8 +7,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +20,8 @@ import pytest
 
 from components.command_line.commands.operating import cache
 from components.command_line.options import visible
-from components.command_line.program import main
-from tests.components.command_line.in_process import run
+from components.command_line.program import COMMANDS, main
+from tests.components.command_line.in_process import ARGUMENTS, run
 from tests.support.places import ROOT
 
 TEXTS = ["A volcano erupted near the town.", "The bank raised its rates.", "Lava reached the sea.", "A cat slept."]
@@ -364,6 +368,33 @@ def test_ctrl_c_is_one_line_and_130(monkeypatch):
     done = run("cache")
     assert (done.returncode, len(done.stderr.splitlines())) == (130, 1)
     assert done.stderr.startswith("Stopped")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGTERM ends a process there")
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.NAME)
+def test_sigterm_ends_every_command_as_ctrl_c_does(command, monkeypatch, tmp_path):
+    """Python would end at once, and leave behind what the work has on the disk."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    earlier = signal.getsignal(signal.SIGTERM)
+
+    def work(options):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "vectors").write_bytes(bytes(1_000))
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+
+    monkeypatch.setattr(command, "run", work)
+    done = run(command.NAME, *ARGUMENTS.get(command.NAME, ()))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (143, "", 1)
+    assert done.stderr.startswith("Stopped.")
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) is earlier
+
+
+def test_a_command_in_another_thread_leaves_signals_alone(monkeypatch):
+    monkeypatch.setattr(cache, "run", lambda options: None)
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(run, "cache").result().returncode == 0
 
 
 @pytest.mark.parametrize(

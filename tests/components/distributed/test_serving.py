@@ -320,6 +320,29 @@ def test_a_server_that_hangs_is_asked_once_and_its_connection_is_closed_beside_t
     may_close.set()
 
 
+def test_a_connection_whose_thread_cannot_start_is_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    served, started = Served("ray://127.0.0.1:1"), 0
+
+    def no_thread(_: threading.Thread) -> None:
+        nonlocal started
+        started += 1
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    assert served.connection() is None
+    assert not served.wait(1)  # nothing to wait for
+    assert started == 1
+    monkeypatch.setattr(serving, "RETRY_SECONDS", 0.0)
+    assert served.connection() is None
+    assert started == 2
+    closed: list[bool] = []
+    old = ExitStack()
+    old.callback(closed.append, True)
+    served._connection = connection = serving.Connection(FakeHandle(), None, {}, old)  # type: ignore[arg-type]
+    served._lose(connection)
+    assert closed == [True]
+
+
 # `serve` without Ray: the server is there until it is asked to stop. A look at it is a callback that loses exceptions, as Ray's
 # are, and its end waits for passes that never end.
 COMMAND = """
@@ -367,7 +390,7 @@ def test_the_command_ends_when_it_is_asked_to_and_at_once_when_it_is_asked_again
             said = next(line for line in islice(process.stdout, 20) if line != "looks\n")
             assert said == "ends\n"
             process.send_signal(how)
-            assert process.wait(120) == 130
+            assert process.wait(120) == 128 + how
         finally:
             process.kill()
 

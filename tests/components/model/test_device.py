@@ -8,8 +8,9 @@ import torch
 
 from components.errors import ModelError
 from components.model.backend import Backend
-from components.model.device import choose_device, memory
+from components.model.device import choose_device, memory, on_device
 from components.operator_settings import DEVICE
+from tests.support.places import ROOT
 
 
 @pytest.fixture
@@ -80,3 +81,26 @@ def test_memory_of_an_accelerator(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (30, 100))
     used = memory(torch.device("cuda"))
     assert (used.device_used, used.device_total) == (70, 100)
+
+
+@pytest.mark.parametrize(("device", "waits"), [("cuda", False), ("mps", True), ("cpu", True), ("xpu", True)])
+def test_only_copies_from_pinned_memory_to_cuda_are_not_waited_for(monkeypatch, device, waits):
+    """From other memory they may read what was released since: silently wrong vectors."""
+    pinned, copies = [], []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pinned.append(id(tensor)) or tensor)
+
+    def to(tensor, where, non_blocking=False):
+        copies.append((id(tensor), where.type, non_blocking))
+        return tensor
+
+    monkeypatch.setattr(torch.Tensor, "to", to)
+    tensors = [torch.arange(3), torch.ones(2)]
+    assert on_device(tensors, torch.device(device)) == tensors
+    assert copies == [(id(tensor), device, not waits) for tensor in tensors]
+    assert pinned == ([] if waits else [id(tensor) for tensor in tensors])
+
+
+def test_no_other_copy_goes_on_unwaited_for():
+    files = [path for folder in ("components", "dashboard") for path in (ROOT / folder).rglob("*.py")]
+    found = [path.name for path in files if "non_blocking" in path.read_text(encoding="utf-8")]
+    assert found == ["device.py"]

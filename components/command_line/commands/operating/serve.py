@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from components.command_line import options as shared
+from components.command_line.stopping import Terminated
 from components.model.catalog import EMBEDDED_KEY
 
 NAME = "serve"
@@ -34,18 +35,18 @@ def run(options: argparse.Namespace) -> None:
     from components.distributed.serving import serving
 
     models = [name.strip() for name in options.models.split(",") if name.strip()]
-    asked = 0  # how often it was asked to stop: a plain number, since a lock may be held where a signal comes
+    asked: list[int] = []  # the signals that asked it to stop: no lock, since one may be held where a signal comes
 
-    def stop(*_: Any) -> None:
-        nonlocal asked
-        asked += 1
-        if asked > 1:  # do not wait for what is under way
-            raise KeyboardInterrupt
+    def stop(number: int, _: Any) -> None:
+        asked.append(number)
+        if len(asked) > 1:  # do not wait for what is under way
+            raise _stopped_by(number)
 
-    # SIGTERM is how services are stopped. SIGINT is set too: what a script starts in the background ignores it.
-    _on_stop(signal.default_int_handler)
+    # What a script starts in the background ignores SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with serving(models, options.address, options.gpus) as is_there:
-        _on_stop(stop)  # no exception from here on: it would be lost in one of Ray's callbacks
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, stop)  # no exception from here on: it would be lost in one of Ray's callbacks
         shared.note(f"Serving {', '.join(models)}. Stop with Ctrl-C: dashboards then compute by themselves.")
         next_look = 0.0
         while not asked:
@@ -55,10 +56,9 @@ def run(options: argparse.Namespace) -> None:
                 next_look = time.monotonic() + LOOK_SECONDS
             time.sleep(STOP_SECONDS)
     if asked:
-        raise KeyboardInterrupt
+        raise _stopped_by(asked[0])
     shared.note("Another model server has taken its place.")
 
 
-def _on_stop(handler: Any) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handler)
+def _stopped_by(number: int) -> KeyboardInterrupt:
+    return Terminated() if number == signal.SIGTERM else KeyboardInterrupt()

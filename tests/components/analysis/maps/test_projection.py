@@ -159,6 +159,21 @@ def test_umap_is_ready_after_it_was_used(vectors):
     assert numba_work.is_ready("umap")
 
 
+def test_a_warm_up_that_could_not_start_is_tried_again(monkeypatch):
+    started = []
+
+    def start(thread):
+        started.append(thread.name)
+        if len(started) == 1:
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(numba_work, "_started", False)
+    monkeypatch.setattr(numba_work.threading.Thread, "start", start)
+    for _ in range(3):
+        numba_work.warm_up()
+    assert len(started) == 2
+
+
 def test_what_umap_compiles_is_kept_for_the_next_process(vectors):
     from umap import layouts, umap_, utils
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +158,16 @@ def test_a_large_grid_lies_in_a_file_and_is_the_same(embedded, demo, monkeypatch
     monkeypatch.setattr(grid_module, "IN_MEMORY", 1)
     on_disk = [ranks for *_, ranks in retrieval_runs(embedded, documents, queries, gold_ranks, options)]
     np.testing.assert_array_equal(in_memory, on_disk)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a file that is mapped keeps its name there")
+def test_a_grids_file_has_no_name_so_that_a_kill_leaves_nothing(tmp_path):
+    grid = grid_module._grid_file((2, 1, 100, 8), tmp_path)
+    grid[:] = 0.5
+    assert isinstance(grid, np.memmap)
+    assert list(tmp_path.iterdir()) == []
+    assert grid.shape == (2, 1, 100, 8)
+    assert float(grid.sum(dtype=np.float64)) == 800
 
 
 def test_correlations_by_hand_and_where_there_are_none():

@@ -309,6 +309,63 @@ def test_a_build_killed_while_it_prepares_is_begun_anew(backend, options, tmp_pa
     assert len(build_index(backend, sentences(20), tmp_path / "x", options).texts) == 20
 
 
+@pytest.mark.parametrize("left", [(), ("job.json.1a2b3c4d.new",)])
+def test_a_build_killed_before_its_first_record_is_begun_anew(backend, options, tmp_path, left):
+    (tmp_path / "x.part").mkdir()
+    for name in left:
+        (tmp_path / "x.part" / name).write_text('{"jo')
+    build_index(backend, sentences(20), tmp_path / "x", options)
+    build_index(backend, sentences(20), tmp_path / "whole", options)
+    assert contents(tmp_path / "x") == contents(tmp_path / "whole")
+    (tmp_path / "y.part").mkdir()
+    (tmp_path / "y.part" / "letter.1a2b3c4d.new").write_text("dear")  # nobody's but the person's
+    with pytest.raises(InputError, match="not an unfinished index"):
+        build_index(backend, sentences(20), tmp_path / "y", options)
+    assert (tmp_path / "y.part" / "letter.1a2b3c4d.new").read_text() == "dear"
+
+
+def test_what_a_kill_leaves_beside_the_records_is_no_part_of_the_index(backend, options, tmp_path):
+    with pytest.raises(Cancelled):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    for name in ("done.json.1a2b3c4d.new", "manifest.json.00000000.new"):
+        (tmp_path / "x.part" / name).write_text("{")
+    build_index(backend, sentences(20), tmp_path / "x", options)
+    build_index(backend, sentences(20), tmp_path / "whole", options)
+    assert contents(tmp_path / "x") == contents(tmp_path / "whole")
+
+
+def test_a_build_killed_after_it_was_moved_into_place_is_tidied_up(backend, options, tmp_path, monkeypatch):
+    def stopped(folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(build, "_forget_build", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            build_index(backend, sentences(20), tmp_path / "x", options)
+    assert (tmp_path / "x" / "job.json").exists()
+    build_index(backend, sentences(20), tmp_path / "x", options)
+    build_index(backend, sentences(20), tmp_path / "whole", options)
+    assert contents(tmp_path / "x") == contents(tmp_path / "whole")
+
+
+def test_an_unfinished_index_is_known_as_one_until_its_last_file_is_removed(backend, options, tmp_path, monkeypatch):
+    """Whatever ends the removal, the next build of either index is not refused, and continues with no file missing."""
+    with pytest.raises(Cancelled):
+        build_index(backend, sentences(20), tmp_path / "x", options, is_cancelled=lambda: True)
+    part, removed, unlink = tmp_path / "x.part", [], Path.unlink
+
+    def noted(path, missing_ok=False):
+        unlink(path, missing_ok)
+        removed.append(path.name)
+        assert (part / "job.json").exists() or not any(part.iterdir())
+
+    monkeypatch.setattr(Path, "unlink", noted)
+    build.remove_unfinished(part)
+    assert removed[0] == "done.json"
+    assert removed[-1] == "job.json"
+    assert not part.exists()
+
+
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", ["job.json", "done.json", "layer-02-cls.npy"])
 def test_an_unfinished_build_with_a_pipe_is_begun_anew(backend, options, tmp_path, name):
@@ -322,7 +379,7 @@ def test_an_unfinished_build_with_a_pipe_is_begun_anew(backend, options, tmp_pat
 def test_a_full_disk_is_said_before_anything_is_written(backend, options, tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(build.shutil, "disk_usage", lambda path: usage._replace(free=10))
-    with pytest.raises(InputError, match="GB free"):
+    with pytest.raises(InputError, match=r"has [0-9].* free. [0-9.]* kB are needed"):
         build_index(backend, sentences(20), tmp_path / "x", options)
     assert not (tmp_path / "x.part").exists()
 
@@ -332,7 +389,7 @@ def test_a_disk_that_fills_up_is_said_too(backend, options, tmp_path, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("components.model.embedding.disk.os.posix_fallocate", full)
-    with pytest.raises(InputError, match="GB free"):
+    with pytest.raises(InputError, match=r"has [0-9].* free. [0-9.]* kB are needed"):
         build_index(backend, sentences(20), tmp_path / "x", options)
     assert not (tmp_path / "x.part").exists()
 
@@ -461,7 +518,7 @@ def test_a_failure_is_told_and_tried_again_later(backend, options, tmp_path, mon
         patch.setattr(build.shutil, "disk_usage", lambda path: usage._replace(free=10))
         job = indexes.request(backend, sentences(20), options)
         wait(job)
-    assert "GB free" in str(job.error)
+    assert "has 10 bytes free." in str(job.error)
     assert indexes.request(backend, sentences(20), options) is job
     job.finished_at = time.monotonic() - 60
     again = indexes.request(backend, sentences(20), options)

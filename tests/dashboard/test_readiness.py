@@ -1,0 +1,41 @@
+"""What /ready says where the server can begin no work."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from components.jobs import Jobs, Lane, Queue
+from dashboard import app, caching, readiness
+
+
+def test_a_server_that_can_start_no_thread_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = Queue({"lane": Lane()})
+    start, is_allowed = threading.Thread.start, False
+
+    def start_or_fail(thread: threading.Thread) -> None:
+        if not is_allowed:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    was_ready = threading.Event()
+    was_ready.set()
+    monkeypatch.setattr(readiness, "_was_ready", was_ready)
+    monkeypatch.setattr(caching, "queue", lambda: queue)
+    assert readiness.state() == "ready"
+    monkeypatch.setattr(threading.Thread, "start", start_or_fail)
+    assert readiness.state() == "ready"  # nobody asked for a thread yet
+    Jobs(queue, "lane", keep=1).request("a", "A", lambda *_: None)
+    assert readiness.state() == "failed"
+    is_allowed = True
+    assert readiness.state() == "ready"
+
+
+def test_the_question_itself_needs_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_thread(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(app, "run_in_threadpool", no_thread)
+    assert asyncio.run(app._readiness()) == "failed"

@@ -18,7 +18,7 @@ from components import VERSION, packing
 from components.analysis.pooling import pool
 from components.analysis.similarity import cosines
 from components.arrays import cosine
-from components.charts import curves
+from components.charts import curves, theme
 from dashboard import caching, ready_made, settings, state
 from dashboard.jobs import progress
 from dashboard.ui import figures as feedback
@@ -26,7 +26,19 @@ from dashboard.ui import layer_figures, sidebar
 from dashboard.views.tokens import sections
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
-from tests.support.pages import BANK, Open, backend, chips, figures, plain_table, setting, texts, traces, type_sentences
+from tests.support.pages import (
+    BANK,
+    Open,
+    backend,
+    chips,
+    figures,
+    plain_table,
+    read_texts,
+    setting,
+    texts,
+    traces,
+    type_sentences,
+)
 from tests.support.tiny import save_tiny
 
 TITLES = {
@@ -252,7 +264,36 @@ def test_home_draws_a_word_that_own_sentences_share(open_page: Open) -> None:
     trace = backend().trace(app.session_state["sentences"])
     expected = cosine(trace.token_vectors(0, [2])[:, 0], trace.token_vectors(1, [4])[:, 0])
     assert_close(traces(app)["bat (flew) – bat (swung)"], expected)
-    assert "only their positions differ" in texts(app)
+    assert "only its positions differ" in texts(app)
+    first, last = (theme.number(float(traces(app)["bat (flew) – bat (swung)"][layer])) for layer in (0, -1))
+    assert f"The two move apart, from {first} at layer 0 to {last} after the last block" in read_texts(app)
+
+
+def test_home_says_that_a_word_hardly_changes_where_its_curve_is_flat(open_page: Open) -> None:
+    """The usual story, that the blocks make a word's vectors different, is false here."""
+    app = open_page("home", s=["The trophy is in the big suitcase.", "The trophy is in the small suitcase."])
+    curve = traces(app)["suitcase (big) – suitcase (small)"]
+    assert curve.min() > 0.95
+    assert f"The two hardly differ at any layer: {theme.number(float(curve[-1]))} after the last block" in read_texts(
+        app
+    )
+    assert "“suitcase” is nearly the same in both sentences" in read_texts(app)
+    assert "move apart" not in read_texts(app)
+    assert "become different" not in read_texts(app)
+
+
+def test_a_comparison_of_different_words_is_called_one(open_page: Open) -> None:
+    app = open_page("layers", s=["She sat by the table.", "He swims fast.", "A banana is yellow."])
+    assert (
+        figures(app)[0]["layout"]["title"]["text"].replace("<br>", " ") == "Three different words: table, swims, banana"
+    )
+    assert "three different words: table, swims, banana: no curve shows how one word changes." in read_texts(app)
+    app = open_page("layers", s=["The duck swims.", "They duck under the table.", "Fruit flies like a banana."])
+    assert "duck (swims) – duck (table)" in traces(app)
+    assert "only a curve of equal words shows" in read_texts(app)
+    app = open_page("layers", s=["A bat flew over the house.", "Bats sleep by day."])
+    assert figures(app)[0]["layout"]["title"]["text"] == "“bat” and “Bats” across sentences"
+    assert "different words" not in read_texts(app)
 
 
 def test_home_draws_sentences_that_share_no_word(open_page: Open) -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from components.arrays import Int64
+from components.retrieval.evaluation.pair_runs import rows_of_pairs
 from components.retrieval.search.exact import top
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import evaluate as snippets
@@ -166,7 +167,7 @@ def _explained(entry: Entry, row: int) -> None:
         column = current.query_column(corpus)
         if column is None:
             return
-        rows = [number for number, query in enumerate(corpus.columns[column]) if query.strip()]  # as pairs are made
+        rows = rows_of_pairs(corpus.columns[column])
         for name, value in (
             ("why_view", "debugger"),
             ("failed_query", rows[row]),

@@ -8,6 +8,7 @@ lost e, y for i). That is enough to tell a person that a text has nearly the sam
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 SHORTEST_STEM = 3  # letters: below that endings mean nothing ("is", "red", "thing")
 _ENDINGS = ("s", "es", "ed", "ing")
@@ -33,6 +34,7 @@ def _plain(word: str) -> str:
     return plain.removesuffix("'s") if plain.endswith("'s") else plain.removesuffix("'")
 
 
+@lru_cache(maxsize=10_000)
 def _stems(word: str) -> frozenset[str]:
     """What a word can be a form of: itself, and itself without each ending, spelt in the possible ways."""
     stems = {word}

@@ -19,6 +19,7 @@ from components.analysis.pooling import pool
 from components.analysis.similarity import cosines
 from components.arrays import cosine
 from components.charts import curves, theme
+from components.model.files import example_tokenizers
 from dashboard import caching, ready_made, settings, state
 from dashboard.jobs import progress
 from dashboard.ui import figures as feedback
@@ -484,6 +485,7 @@ def test_another_tokenizer_is_aligned(open_page: Open, tiny_folder: Callable[[st
     assert list(frame["text"]) == ["a", "bank"]
     assert list(frame.iloc[:, 1]) == ["a", "bank"]
     assert list(frame.iloc[:, 2]) == ["a", "Ġbank"]
+    assert "no model's tokenizer" not in texts(app)  # it is one
 
 
 def test_another_tokenizer_needs_no_second_model(open_page: Open) -> None:
@@ -508,7 +510,10 @@ def test_another_tokenizer_opens_with_a_difference_and_marks_it(open_page: Open)
     app = open_page("tokens", view="compare")
     assert app.selectbox(key="w_sentence").value == 1  # the first sentence is split in the same way by both
     assert "n" not in app.query_params
-    assert "2 of 10 words split differently" in texts(app)
+    (found,) = [
+        item.value.replace("\\", "") for item in app.markdown if "2 of 10 words split differently" in item.value
+    ]
+    assert example_tokenizers.limits("bytes") in found  # beside the count that it limits
     assert "“skipped”, “stones”" in texts(app)
     assert "**Ġ**: a space comes before the piece" in texts(app)
     table = app.dataframe[0]

@@ -369,7 +369,9 @@ def test_an_opened_query_shows_its_answer_in_each_ranking(
 
 
 def test_a_word_ranking_does_not_find_what_has_no_word_of_the_query(open_page: Open) -> None:
-    corpus = kept_corpus("boats.jsonl", ["Ships sailed home.", "A cat slept.", "A dog ran."], ["boats", "the cat", "a dog"])
+    corpus = kept_corpus(
+        "boats.jsonl", ["Ships sailed home.", "A cat slept.", "A dog ran."], ["boats", "the cat", "a dog"]
+    )
     said = read_texts(ready(open_page("evaluate", view="compare", corpus=corpus, r="bm25", n="0")))
     assert "**BM25**: not found" in said
     assert "No sentence has anything in common with the query." in said

@@ -15,7 +15,7 @@ from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
 from components.snippets import training as snippets
 from components.snippets.code import NoCode
-from components.training.objectives import OBJECTIVES, Objective
+from components.training.objectives import OBJECTIVES, Objective, legend
 from components.training.settings import learning_rates, warmup_steps
 from dashboard.ready_made import ASSETS
 from dashboard.ui import figures, messages
@@ -25,6 +25,8 @@ from dashboard.views.training import plan as plans
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from dashboard.views.training.plan import Plan
+
+SHOWN_AS = {"sigma": "σ"}  # symbols that are not written as they are called
 
 
 def objective(backend: Backend) -> None:
@@ -118,10 +120,8 @@ def _picture(item: Objective) -> None:
 
 def _words(item: Objective) -> None:
     st.latex(item.formula)
-    st.caption(
-        f"u and v: the vectors of a row's two texts; d: their distance; y: the label; n: the rows of a batch. "
-        f"Source: {messages.escape(item.source)}."
-    )
+    meanings = "; ".join(f"{SHOWN_AS.get(symbol, symbol)}: {meaning}" for symbol, meaning in legend(item).items())
+    st.caption(f"{meanings}. Source: {messages.escape(item.source)}.")
 
 
 def _schedule(plan: Plan) -> None:

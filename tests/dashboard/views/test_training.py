@@ -20,6 +20,7 @@ from components.retrieval.corpora.corpus import read_corpus
 from components.training import data as training_data
 from components.training import run_folder, runs
 from components.training.run_folder import RunFolder
+from components.training.objectives import OBJECTIVES, legend
 from components.training.settings import PRESETS
 from dashboard import access, caching, settings
 from dashboard.corpora import current
@@ -197,6 +198,10 @@ def test_an_objective_has_its_picture_formula_and_schedule(open_page: Open, obje
     app = at_rest(open_page("training", view="objective", src=data, obj=objective))
     assert not app.error
     assert len(app.latex) == 1
+    (explained,) = [item.value for item in app.caption if "Source: " in item.value]
+    own = legend(OBJECTIVES[objective])  # what stands in the formula, and nothing else
+    assert explained.startswith("; ".join(f"{symbol}: {meaning}" for symbol, meaning in own.items()))
+    assert ("s: the scale" in explained) == (objective == "mnrl")
     picture, schedule = figures(app)[:2]
     assert len(figures(app)) == (3 if objective == "softmax" else 2)
     assert picture["layout"]["annotations"]

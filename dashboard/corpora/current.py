@@ -16,6 +16,7 @@ from components.retrieval.corpora.demo import demo_corpus as demo
 from components.retrieval.index.build import columns_hash
 from components.snippets import code
 from dashboard import caching, state
+from dashboard.sharing import report
 
 KEY_LENGTH = 32
 TOPIC_COLUMNS = ("topic", "label", "category")  # columns that may name a sentence's topic
@@ -24,7 +25,9 @@ TOPIC_COLUMNS = ("topic", "label", "category")  # columns that may name a senten
 def in_use() -> Corpus:
     """The session's corpus, or the demo if its own is no longer kept; unlike `corpus`, it draws and changes nothing."""
     key = state.get("corpus")
-    return (caching.corpora().find(key) if key else None) or demo()
+    found = (caching.corpora().find(key) if key else None) or demo()
+    report.name_values("corpus", {key: found.name}, key)
+    return found
 
 
 def corpus() -> Corpus:

@@ -11,6 +11,7 @@ from components.analysis.tokens import shared_word
 from components.lessons.reader import LEVELS
 from dashboard import navigation, ready_made, settings, state
 from dashboard.lessons import steps
+from dashboard.sharing import report
 from dashboard.ui import controls, figures, layer_figures, messages, model_gate, word_choice, wording
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def render() -> None:
         )
     messages.notices("home")
     figures.begin()
+    state.watch()
     messages.guarded(_example, "drawing the example")
+    report.end_view("home", state.stop_watching())
     st.subheader("A page for every step", anchor=False)
     _cards()
     st.subheader("Lessons", anchor=False)

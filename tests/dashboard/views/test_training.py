@@ -19,8 +19,8 @@ from components.errors import InputError
 from components.retrieval.corpora.corpus import read_corpus
 from components.training import data as training_data
 from components.training import run_folder, runs
-from components.training.run_folder import RunFolder
 from components.training.objectives import OBJECTIVES, legend
+from components.training.run_folder import RunFolder
 from components.training.settings import PRESETS
 from dashboard import access, caching, settings
 from dashboard.corpora import current

@@ -421,7 +421,8 @@ def _way_in_words(course: courses.Course) -> str:
 
 def _counts_in_words(found: courses.Courses) -> str:
     """How many pairs end lower, higher, or about where they began."""
-    total, parts = len(found.courses), []
+    total = len(found.courses)
+    parts: list[str] = []
     steady = found.count("unchanged") + found.count("back")
     counts = ((found.count("apart"), "apart"), (found.count("together"), "together"), (steady, ""))
     for count, where in counts:

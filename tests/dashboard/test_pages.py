@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from dashboard import caching, ready_made, settings, state
 from dashboard.jobs import progress
 from dashboard.ui import figures as feedback
 from dashboard.ui import layer_figures, sidebar
+from dashboard.views.layers import sections as layer_sections
 from dashboard.views.tokens import sections
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
@@ -193,6 +195,17 @@ def test_two_tokens_no_more_similar_than_unrelated_ones_are_said_so() -> None:
     for high, is_within in ((0.8, True), (0.6, False)):  # the cosine at layer 0 is 0.71
         band = curves.BandData(np.zeros(2), np.zeros(2), np.full(2, high), "two unrelated tokens")
         assert ("no more than two unrelated tokens can be" in layer_figures.summary(pair, band)) is is_within
+
+
+def test_cls_is_said_to_start_at_1_only_where_its_curves_do(open_page: Open) -> None:
+    said = "every curve starts at exactly 1"
+    assert said in texts(open_page("layers", view="sentences", pool="cls"))
+    assert said not in texts(open_page("layers", view="sentences", pool="cls", c="1"))  # NaN at layer 0
+    other = backend().trace(["A bank.", "The river."])
+    moved = other.hidden_states.copy()
+    moved[0, 1, 0] += 0.1
+    assert layer_sections.starts_at_one([other])
+    assert not layer_sections.starts_at_one([replace(other, hidden_states=moved)])
 
 
 def test_one_token_against_all_others(read_page: Open) -> None:

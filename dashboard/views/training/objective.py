@@ -23,6 +23,7 @@ from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.training import plan as plans
 
 if TYPE_CHECKING:
+    from components.arrays import Float64
     from components.model.backend import Backend
     from dashboard.views.training.plan import Plan
 
@@ -124,6 +125,18 @@ def _words(item: Objective) -> None:
     st.caption(f"{meanings}. Source: {messages.escape(item.source)}.")
 
 
+def rate_in_words(rates: Float64) -> str:
+    """What a learning rate does from the first step to the last, float64 [step]: it need not rise, nor fall."""
+    peak, last = float(rates.max()), float(rates[-1])
+    warm = int(np.argmax(rates))
+    if np.ptp(rates) == 0:
+        return f"It is {peak:g} at every step."
+    begin = f"It rises for {counted(warm, 'step')} (warm-up) to {peak:g}" if warm else f"It begins at {peak:g}"
+    if last == peak:
+        return f"{begin} and stays there."
+    return f"{begin}, then falls to {'zero' if last == 0 else f'{last:g}'} after the last step."
+
+
 def _schedule(plan: Plan) -> None:
     steps, settings = plan.steps, plan.settings
     rates = learning_rates(settings, steps)
@@ -140,9 +153,8 @@ def _schedule(plan: Plan) -> None:
         ),
         key="training_schedule",
         code=snippets.learning_rate(settings, steps),
-        alt=f"The learning rate over {steps} steps: it rises for {warm} steps and then falls to zero",
-        message=f"It rises for {counted(warm, 'step')} (warm-up) to {settings.learning_rate:g}"
-        + (", then falls to zero after the last step." if settings.schedule == "linear" else ", and stays there."),
+        alt=f"The learning rate over {steps} steps. {rate_in_words(rates)}",
+        message=rate_in_words(rates),
         message_below=True,
         table=lambda: pd.DataFrame({"step": np.arange(steps + 1), "learning rate": rates}),
     )

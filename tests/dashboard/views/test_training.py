@@ -26,6 +26,7 @@ from dashboard import access, caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import training
 from dashboard.ready_made import ASSETS
+from dashboard.views.training import objective as training_objective
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, figures, plain_table, setting, texts, traces
 from tests.support.tiny import save_tiny
@@ -189,6 +190,19 @@ def test_the_corpus_in_use_can_be_trained_on_but_not_the_demo(open_page: Open) -
 
 
 # --- Objective
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ([0, 1e-5, 2e-5, 1e-5, 0], "It rises for 2 steps (warm-up) to 2e-05, then falls to zero after the last step."),
+        ([2e-5, 1e-5, 0], "It begins at 2e-05, then falls to zero after the last step."),  # no warm-up
+        ([0, 2e-5, 2e-5], "It rises for 1 step (warm-up) to 2e-05 and stays there."),
+        ([2e-5, 2e-5], "It is 2e-05 at every step."),
+    ],
+)
+def test_a_learning_rate_is_told_as_it_is(rates: list[float], said: str) -> None:
+    assert training_objective.rate_in_words(np.array(rates)) == said
 
 
 @pytest.mark.parametrize(

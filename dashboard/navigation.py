@@ -130,6 +130,7 @@ def show(
             line.caption(intro if isinstance(intro, str) else intro())
         page_header.begin_view(page, current.in_use())
         refused = st.empty()
+        state.watch()
         loaded = models()  # requested here because Streamlit keeps the fragment, which must not keep a model alive
         # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.
         is_new = st.session_state.get("_view") != (page, view)
@@ -144,18 +145,22 @@ def show(
             title.title(question, anchor=False)
             line.caption(said)
             report.begin_view(page, question)
-        with st.empty().container() if is_new else st.container():
-            needed = views[view].needs or NEEDS[page]
-            is_refused = bool(main.structure.why_not(needed))
-            if is_refused:  # the view's question and its line would speak of what is not drawn
-                named = views[view].label if views[view].needs else _title(page)
-                question = f"{named}: another model is needed"
-                title.title(question, anchor=False)
-                line.empty()
-                report.begin_view(page, question)
-            if is_offered(main, needed, page):
-                messages.guarded(partial(draw, loaded, view), doing)
-        figures.notebook(question, page)
+        try:
+            with st.empty().container() if is_new else st.container():
+                needed = views[view].needs or NEEDS[page]
+                is_refused = bool(main.structure.why_not(needed))
+                if is_refused:  # the view's question and its line would speak of what is not drawn
+                    named = views[view].label if views[view].needs else _title(page)
+                    question = f"{named}: another model is needed"
+                    title.title(question, anchor=False)
+                    line.empty()
+                    report.begin_view(page, question)
+                if is_offered(main, needed, page):
+                    messages.guarded(partial(draw, loaded, view), doing)
+        finally:
+            used = state.stop_watching()
+            report.end_view(page, used)
+        figures.notebook(question, page, used)
         controls.refuse_unavailable(page, loaded)
         remembered.draw()  # with the view: a mark of a hit draws nothing else anew
         with refused:

@@ -561,7 +561,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("failed_order", "fo", ("nearest", "worst"), WHY, words="order of the failed queries"),
     _text("typed_query", "dq", WHY, "", 1_000),
     _number("right_row", "dr", None, 100_000_000, WHY, words="right text"),  # of the typed query
-    _choice("failure_cause", "fc", ("all", *FAILURE_CAUSES), WHY, words="cause"),
+    _choice("failure_cause", "fc", ("all", *FAILURE_CAUSES), WHY, words="trait"),
     # Training. None: as the preset says
     _choice("training_view", "view", ("data", "objective", "run", "after"), TRAINING),
     _choice("training_preset", "preset", tuple(PRESETS), TRAINING, words="preset"),

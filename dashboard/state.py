@@ -24,6 +24,7 @@ NOTICE_SECONDS = 8.0
 _RESTORED = "_restored"  # session key: the names of settings to how often they were restored
 _ARRIVALS = "_arrivals"  # session key
 EXPECTED_REVISIONS = "_expected_revisions"  # session key: model keys to the revisions that a session file names
+_READ = "_settings_read"  # session key: the names of the settings that the view under way has read
 _POSTPONED = "_address_postponed"  # session key
 OF_SENTENCES = {"s", "t"}  # the keys that a short address leaves out: the sentences, and the tokens chosen in them
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
@@ -38,7 +39,24 @@ _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 def get(name: str) -> Any:
     """The session's value of a setting."""
+    if (read := st.session_state.get(_READ)) is not None:
+        read.add(name)
+    return _value(name)
+
+
+def _value(name: str) -> Any:
+    """As `get`, where a setting is read for an address and not for what a view draws."""
     return st.session_state.get(name, _BY_NAME[name].default)
+
+
+def watch() -> None:
+    """Note from now on which settings are read: a view begins to be drawn."""
+    st.session_state[_READ] = set()
+
+
+def stop_watching() -> frozenset[str]:
+    """The names of the settings that were read since `watch`: those that the view uses."""
+    return frozenset(st.session_state.pop(_READ, ()))
 
 
 def default(name: str) -> Any:
@@ -79,11 +97,11 @@ def restorations(name: str) -> int:
 @contextlib.contextmanager
 def restoring() -> Iterator[None]:
     """For changes that no widget made: counts the settings whose values change within it (see `restorations`)."""
-    before = {setting.name: get(setting.name) for setting in SETTINGS}
+    before = {setting.name: _value(setting.name) for setting in SETTINGS}
     yield
     counts: dict[str, int] = st.session_state.setdefault(_RESTORED, {})
     for name, value in before.items():
-        if get(name) != value:
+        if _value(name) != value:
             counts[name] = counts.get(name, 0) + 1
 
 
@@ -187,13 +205,13 @@ def _take(setting: Setting, texts: list[str]) -> str:
 
 def _models_of(name: str) -> tuple[str, ...]:
     """The keys of the models that a setting names."""
-    value = get(name)
+    value = _value(name)
     return () if not value else value if isinstance(value, tuple) else (value,)
 
 
 def named_models() -> dict[str, str]:
     """The key of each model that this session has chosen, by the setting that names it; of several, with its number."""
-    found = {name: get(name) for name in MODELS if get(name)}
+    found = {name: _value(name) for name in MODELS if _value(name)}
     return found | {f"{COMPARED} {number}": key for number, key in enumerate(_models_of(COMPARED), start=1)}
 
 
@@ -240,7 +258,7 @@ def _whole(page: str) -> dict[str, list[str]]:
     for setting in SETTINGS:
         if page not in setting.pages:
             continue
-        is_default = get(setting.name) == setting.default
+        is_default = _value(setting.name) == setting.default
         if is_default and not (setting.if_chosen and setting.name in st.session_state):
             continue
         texts = _texts_of(setting)
@@ -258,7 +276,7 @@ def _packed(address: dict[str, list[str]]) -> dict[str, list[str]]:
 def _texts_of(setting: Setting) -> list[str] | None:
     """What an address writes for a setting's value; None for one that cannot be written: it must not make the page fail."""
     with contextlib.suppress(TypeError, ValueError):
-        texts = setting.show(get(setting.name))
+        texts = setting.show(_value(setting.name))
         if all(isinstance(text, str) for text in texts):
             return texts
     return None
@@ -266,12 +284,6 @@ def _texts_of(setting: Setting) -> list[str] | None:
 
 def _items(address: dict[str, list[str]]) -> list[tuple[str, str]]:
     return [(key, text) for key, texts in address.items() for text in texts]
-
-
-def named_values(page: str) -> dict[str, str]:
-    """What people call each of the page's settings that differ from their defaults, and its value; without the sentences."""
-    names = {setting.short: setting.label for setting in SETTINGS if page in setting.pages}
-    return {names[key]: ", ".join(texts) for key, texts in _whole(page).items() if key not in OF_SENTENCES}
 
 
 def size_of(items: list[tuple[str, str]]) -> int:
@@ -287,8 +299,8 @@ def carried(page: str) -> list[tuple[str, str]]:
     return [
         (setting.short, text)
         for setting in SETTINGS
-        if setting.shared and page not in setting.pages and get(setting.name) != setting.default
-        for text in setting.show(get(setting.name))
+        if setting.shared and page not in setting.pages and _value(setting.name) != setting.default
+        for text in setting.show(_value(setting.name))
     ]
 
 
@@ -326,7 +338,7 @@ def refuse(name: str, replacement: Any, text: str) -> None:
     The pages that use the setting show the message, until the value, the model or the corpus changes.
     """
     put(name, replacement)
-    situation = tuple((other, get(other)) for other in dict.fromkeys((name, "model", "corpus")))
+    situation = tuple((other, _value(other)) for other in dict.fromkeys((name, "model", "corpus")))
     st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, situation))
 
 
@@ -352,4 +364,4 @@ class _Notice:
 
     def is_current(self) -> bool:
         is_fresh = time.monotonic() - self.since < NOTICE_SECONDS
-        return is_fresh and all(get(name) == value for name, value in self.situation)
+        return is_fresh and all(_value(name) == value for name, value in self.situation)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from components.function_words import FUNCTION_WORDS
 from components.model.trace import Token, TokenizedSentence
+from components.word_forms import are_forms
 
 
 @dataclass(frozen=True)
@@ -154,19 +155,45 @@ def _is_selector(char: str) -> bool:
 def shared_word(sentences: Sequence[TokenizedSentence]) -> tuple[int, ...] | None:
     """The first position in each sentence of the rarest content word that occurs in all of them (ignoring case), or None.
 
-    Function words ("the", "is") are never chosen. Vocabularies are sorted by frequency, so that a rare word has a high
-    id, and a word of several pieces is rarer than all whole words. On a tie the first is used.
+    Without such a word, one that occurs in all of them in some form ("bat", "bats") is taken. Function words ("the", "is")
+    are never chosen. Vocabularies are sorted by frequency, so that a rare word has a high id, and a word of several pieces
+    is rarer than all whole words. On a tie the first is used.
+    """
+    found = _most_shared(sentences)
+    positions = tuple(position for position in found if position is not None)
+    return positions if sentences and len(positions) == len(sentences) else None
+
+
+def _most_shared(sentences: Sequence[TokenizedSentence]) -> tuple[int | None, ...]:
+    """The first position in each sentence of the content word that most of them have; None for a sentence without it.
+
+    All are None if no word is in more than half of the sentences. Of words in equally many, the one that occurs unchanged comes
+    before one of which some have another form, and a rarer one before others.
     """
     positions = [_first_positions(sentence) for sentence in sentences]
-    if not positions:
-        return None
-    common = [
-        word for word in positions[0] if word not in FUNCTION_WORDS and all(word in other for other in positions[1:])
-    ]
-    if not common:
-        return None
-    word = max(common, key=lambda word: _rarity(sentences[0], positions[0][word]))
-    return tuple(position_of[word] for position_of in positions)
+    best: tuple[tuple[int, int, tuple[bool, int]], tuple[int | None, ...]] | None = None
+    seen: set[str] = set()
+    for row, words in enumerate(positions):
+        for word in words:
+            if word in FUNCTION_WORDS or word in seen:
+                continue
+            seen.add(word)
+            places = tuple(_place_of(word, other) for other in positions)
+            having = sum(place is not None for place in places)
+            if 2 * having <= len(sentences):
+                continue
+            unchanged = sum(word in other for other in positions)
+            score = (having, unchanged, _rarity(sentences[row], words[word]))
+            if best is None or score > best[0]:
+                best = score, places
+    return (None,) * len(sentences) if best is None else best[1]
+
+
+def _place_of(word: str, positions: dict[str, int]) -> int | None:
+    """The position of a word among those of a sentence, else that of its first form."""
+    if word in positions:
+        return positions[word]
+    return next((place for other, place in positions.items() if are_forms(word, other)), None)
 
 
 def _rarity(sentence: TokenizedSentence, position: int) -> tuple[bool, int]:
@@ -177,8 +204,8 @@ def _rarity(sentence: TokenizedSentence, position: int) -> tuple[bool, int]:
 def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[str] = ()) -> tuple[int, ...]:
     """The default token of interest in each sentence.
 
-    `focus` names a word for each sentence (ignoring case); without it, or if a sentence lacks its word, it
-    is the content word that all sentences share, else the longest content word of each sentence. A sentence without
+    `focus` names a word for each sentence (ignoring case); without it, or if a sentence lacks its word, it is the content
+    word that more than half of the sentences share, and of a sentence without it the longest content word. A sentence without
     letters and digits has its first token, and [CLS] only if it has no token of its own.
     """
     if len(focus) == len(sentences):
@@ -188,11 +215,11 @@ def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[st
         known = tuple(position for position in focused if position is not None)
         if len(known) == len(sentences):
             return known
-    shared = shared_word(sentences)
-    if shared is not None:
-        return shared
     chosen = []
-    for sentence in sentences:
+    for sentence, shared in zip(sentences, _most_shared(sentences), strict=True):
+        if shared is not None:
+            chosen.append(shared)
+            continue
         positions = _first_positions(sentence)
         content = [word for word in positions if word not in FUNCTION_WORDS] or list(positions)
         first = next((token.position for token in sentence.tokens if not token.special), 0)  # of emoji, for example

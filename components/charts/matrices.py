@@ -155,7 +155,7 @@ def _add_key(figure: go.Figure, low: float, high: float) -> None:
         for (_, colour), name in zip(theme.DIVERGING, names, strict=True)
     )
     layout = figure.layout
-    layout.title.text += f'<br><span style="font-size:{theme.FONT_SIZE}px;font-weight:400">{squares}</span>'
+    layout.title.text += f"{theme.BELOW_TITLE}{squares}</span>"
     layout.margin.t += _KEY_HEIGHT
     layout.height += _KEY_HEIGHT
 

@@ -29,6 +29,8 @@ SEQUENTIAL = "Cividis"
 # Blue for negative, orange for positive, grey in the middle: readable on light and dark.
 DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
 FONT_SIZE = 14
+# What opens a legend under a title, in the same text; the title alone is what stands before it.
+BELOW_TITLE = f'<br><span style="font-size:{FONT_SIZE}px;font-weight:400">'
 _FORMATTED = re.compile(r"%\{([xyz]):([^{}|]*f)\}")  # a number of an axis in plotly's templates, with its format
 TITLE_WIDTH = 38  # characters: fits the width of a phone
 

@@ -307,7 +307,7 @@ def failures(of: Embedded, column: str, order: str) -> Snippet:
 
 
 def failure_causes(of: Embedded, column: str, most: int) -> Snippet:
-    """The causes of the failed queries of a corpus, and how often their rules hold for queries that do not fail."""
+    """The traits of the failed queries of a corpus, and how often their rules hold for queries that do not fail."""
     return Snippet(
         of.setup,
         (
@@ -322,7 +322,7 @@ def failure_causes(of: Embedded, column: str, most: int) -> Snippet:
             "    for placings in (found.placings, found.successes)\n"
             "]",
             "values = {name: (int(failed.of(name).sum()), 100 * others.of(name).mean()) for name in failed.names}",
-            "print(values)  # failed queries with the cause; per cent of the others for which its rule holds",
+            "print(values)  # failed queries with the trait; per cent of the others for which its rule holds",
         ),
     )
 

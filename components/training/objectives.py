@@ -1,7 +1,7 @@
 """What a model can be asked to learn: each objective's idea, formula and source, and its loss.
 
-The losses are sentence-transformers' own. In the formulas u and v are the vectors of a row's two texts, cos their cosine,
-d a distance (cosine: 1 - cos, euclidean or manhattan), y the label, n the rows of a batch.
+The losses are sentence-transformers' own. The legend of a formula is read from it, so that the two agree; d is a distance
+(cosine: 1 - cos, euclidean or manhattan).
 
 `SoftmaxLoss` decides about u and v together: they are either both seen by the classifier or both not. So the parts to
 choose from are "u, v" (one part), "|u-v|" and "u*v", which covers the combinations of Reimers and Gurevych (2019).
@@ -9,6 +9,7 @@ choose from are "u, v" (one part), "|u-v|" and "u*v", which covers the combinati
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -111,7 +112,7 @@ _OBJECTIVES = (
         ("triplets", "pairs", "labelled"),
         "A text must be closer to its partner than to a wrong text, by at least the margin. Rows that satisfy this cost "
         "nothing.",
-        r"\frac{1}{n}\sum_i \max\left(0, d(a_i, p_i) - d(a_i, n_i) + m\right)",
+        r"\frac{1}{n}\sum_i \max\left(0, d(a_i, p_i) - d(a_i, q_i) + m\right)",
         "Schroff et al. 2015; Reimers and Gurevych 2019",
         "A text between its partner and a wrong text: the first distance shrinks, the second grows by the margin.",
     ),
@@ -164,6 +165,52 @@ _OBJECTIVES = (
         "Both texts in one row of tokens, one number at its [CLS] token, and a scale from 0 to 1.",
     ),
 )
+# A name in letters that is one symbol; then a Greek letter; then a letter with its prime. Other commands are no symbols.
+_NAMES = re.compile(r"\\text\{(\w+)\}|\\(sigma)\b|\\operatorname\{\w+\}|\\[A-Za-z]+|([A-Za-z]'?)")
+_CONSTANTS = frozenset({"e"})  # Euler's number
+
+_MEANINGS = {
+    "n": "the number of rows of the batch",
+    "i": "a row of the batch",
+    "j": "each row of the batch",
+    "u": "the vector of a row's first text",
+    "v": "the vector of its second text",
+    "s": "the scale",
+    "d": "the distance of two vectors",
+    "m": "the margin",
+    "y": "the label",
+    "z": "the output of the cross-encoder for a row",
+    "sigma": "the logistic function",
+}
+_OF_SCORES = {"y": "the score that people gave the row, from 0 to 1"}
+_OF_BINARY = {"y": "the label: 1 if the two texts belong together, else 0"}
+# Where a formula uses a symbol in a sense of its own, by the objective's key.
+_OWN = {
+    "contrastive": _OF_BINARY,
+    "online-contrastive": {"hard": "the hard rows of the batch that belong together (+), and those that do not (−)"},
+    "cosine": _OF_SCORES,
+    "softmax": {
+        "y": "the label, by whose number the output is chosen",
+        "W": "the weights of the classifier",
+        "b": "its bias",
+    },
+    "triplet": {
+        "a": "the vector of a row's text",
+        "p": "the vector of its partner",
+        "q": "the vector of the wrong text",
+    },
+    "simcse": {"u": "the vector of a sentence in one pass", "u'": "its vector in another pass, with another dropout"},
+    "tsdae": {
+        "T": "the number of pieces of the sentence",
+        "t": "a place in the sentence",
+        "w": "the piece at a place",
+        "p": "the probability that the decoder gives it",
+        "u": "the vector of the sentence with deleted words",
+    },
+    "relevance": _OF_BINARY,
+    "regression": _OF_SCORES,
+}
+
 OBJECTIVES: Mapping[str, Objective] = MappingProxyType({objective.key: objective for objective in _OBJECTIVES})
 
 
@@ -176,6 +223,18 @@ def objective(key: str) -> Objective:
             "Choose one of them.",
         )
     return OBJECTIVES[key]
+
+
+def symbols_of(formula: str) -> tuple[str, ...]:
+    """The symbols of a formula in LaTeX, each once, in the order in which they stand."""
+    found = (text or greek or letter for text, greek, letter in _NAMES.findall(formula))
+    return tuple(dict.fromkeys(symbol for symbol in found if symbol and symbol not in _CONSTANTS))
+
+
+def legend(item: Objective) -> dict[str, str]:
+    """Each symbol of an objective's formula with what it means. Raises KeyError for one that has no meaning here."""
+    meanings = _MEANINGS | _OWN.get(item.key, {})
+    return {symbol: meanings[symbol] for symbol in symbols_of(item.formula)}
 
 
 def check_objectives(keys: tuple[str, ...]) -> ModelKind:

@@ -29,6 +29,7 @@ from components.snippets import code
 from dashboard import access, caching, state
 from dashboard.corpora import uploads
 from dashboard.jobs import progress
+from dashboard.sharing import report
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -118,7 +119,9 @@ def _note_use(key: str) -> None:
 def in_use() -> Corpus:
     """The session's corpus, or the demo if its own is no longer kept; unlike `corpus`, it draws and changes nothing."""
     key = state.get("corpus")
-    return (caching.corpora().find(key) if key else None) or demo()
+    found = (caching.corpora().find(key) if key else None) or demo()
+    report.name_values("corpus", {key: found.name}, key)
+    return found
 
 
 def corpus() -> Corpus:

@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _COLLECTED = "_report"  # session key
+_VALUE_NAMES = "_value_names"  # session key: a setting to what its control calls its present value
+# Settings that an address holds in parts of their unit: how many parts are one, and what stands behind the number.
+_PARTS = {
+    "map_min_dist": (100, ""),
+    "margin": (100, ""),
+    "threshold": (1000, ""),
+    "warm_up": (1, " %"),
+    "damage": (1, " %"),
+    "held_out": (1, " %"),
+}
 LEFT_OUT = "Lists of hits are saved as tables; the small pictures of all heads are left out."
 
 
@@ -43,7 +53,6 @@ class Report:
 
     title: str = "BERT Internals"
     stated: tuple[Fact, ...] = ()
-    names: dict[str, dict[str, str]] = field(default_factory=dict)  # setting to values, each with its text on the page
     # By a key, so that what is drawn again in its place, or every few seconds, stands in it once.
     parts: dict[str, tuple[Part, Callable[[], pd.DataFrame] | None]] = field(default_factory=dict)
     numbers: dict[str, Fact] = field(default_factory=dict)  # layer, block or head that nobody has chosen, by setting
@@ -51,15 +60,12 @@ class Report:
     @property
     def facts(self) -> tuple[str, ...]:
         """The models, sentences and settings in the page's words, a line each."""
-        return tuple(
-            f"{fact.name}: {', '.join(self.names.get(fact.setting, {}).get(value, value) for value in fact.values)}"
-            for fact in (*self.stated, *self.numbers.values())
-        )
+        return tuple(f"{fact.name}: {', '.join(fact.values)}" for fact in (*self.stated, *self.numbers.values()))
 
 
 def collect(page: str) -> Report:
     """Begin to collect what a page draws from now on; the result fills while the page is drawn."""
-    report = Report(stated=_facts_of(page))
+    report = Report(stated=facts_of(page))
     st.session_state[_COLLECTED] = report
     return report
 
@@ -77,7 +83,7 @@ def is_collecting() -> bool:
 def begin_view(page: str, title: str) -> None:
     """A page begins to draw a view: what was collected of the one before is dropped."""
     if (report := st.session_state.get(_COLLECTED)) is not None:
-        report.title, report.stated = title, _facts_of(page)
+        report.title, report.stated = title, ()
         report.parts.clear()
         report.numbers.clear()
 
@@ -93,25 +99,37 @@ def add(key: str, part: Part, table: Callable[[], pd.DataFrame] | None = None) -
         report.parts[key] = (part, table)
 
 
-def name_values(setting: str, names: Mapping[Any, str]) -> None:
-    """Say what the page calls the values of a setting: its control has them."""
+def end_view(page: str, used: frozenset[str]) -> None:
+    """A page has drawn a view, which has read the settings `used`: the report states these and no others."""
     if (report := st.session_state.get(_COLLECTED)) is not None:
-        report.names[setting] = {str(value): str(text).removeprefix("Compare: ") for value, text in names.items()}
+        report.stated = facts_of(page, used)
+
+
+def name_values(setting: str, names: Mapping[Any, str], chosen: Any) -> None:
+    """Say what the page calls the chosen value, or values, of a setting: its control has the names of all."""
+    values = chosen if isinstance(chosen, tuple | list) else (chosen,)
+    known: dict[str, dict[str, str]] = st.session_state.setdefault(_VALUE_NAMES, {})
+    known[setting] = {str(value): str(names[value]).removeprefix("Compare: ") for value in values if value in names}
 
 
 def state_number(setting: str, value: int) -> None:
     """Say which layer, block or head is drawn where nobody has chosen one."""
     if (report := st.session_state.get(_COLLECTED)) is not None:
         label = next(each.label for each in settings.SETTINGS if each.name == setting)
-        report.numbers[setting] = Fact(_sentence_case(label), (str(value),), setting)
+        report.numbers[setting] = Fact(_sentence_case(label), _in_words(setting, value, (str(value),)), setting)
 
 
-def _facts_of(page: str) -> tuple[Fact, ...]:
-    """The models, sentences and settings of a page."""
+def facts_of(page: str, used: frozenset[str] | None = None) -> tuple[Fact, ...]:
+    """The models, sentences and settings of a page in its own words; only those of some names if `used` gives them.
+
+    The model and the sentences of a page belong to every view.
+    """
     facts = []
     for setting in settings.SETTINGS:
         value = state.get(setting.name)
         if page not in setting.pages or value is None or value == "" or setting.name == f"{page}_view":
+            continue
+        if setting.name not in ("model", "sentences") and used is not None and setting.name not in used:
             continue
         if setting.name in state.MODELS:
             if setting.name == "model" or value != setting.default:
@@ -119,8 +137,20 @@ def _facts_of(page: str) -> tuple[Fact, ...]:
         elif setting.name == "sentences":
             facts += [Fact(f"Sentence {number}", (text,)) for number, text in enumerate(value, 1)]
         elif value != setting.default:
-            facts.append(Fact(_sentence_case(setting.label), tuple(setting.show(value)), setting.name))
+            words = _in_words(setting.name, value, tuple(setting.show(value)))
+            facts.append(Fact(_sentence_case(setting.label), words, setting.name))
     return tuple(facts)
+
+
+def _in_words(setting: str, value: Any, shown: tuple[str, ...]) -> tuple[str, ...]:
+    """A setting's value as its control calls it; `shown` are the texts of an address, for values without a name."""
+    if isinstance(value, bool):
+        return ("yes" if value else "no",)
+    if setting in _PARTS:
+        parts, unit = _PARTS[setting]
+        return (f"{value / parts:g}{unit}",)
+    names: dict[str, str] = st.session_state.get(_VALUE_NAMES, {}).get(setting, {})
+    return tuple(names.get(text, text) for text in shown)
 
 
 def _sentence_case(label: str) -> str:

@@ -106,11 +106,12 @@ def bind(
         key = f"{key}_{restored}"
     if isinstance(options, Mapping):
         arguments["format_func"] = options.__getitem__
-        report.name_values(setting, options)
     if options is not None:
         arguments["options"] = list(options)
     chosen, original = state.get(setting), state.default(setting)
     value = default if chosen is None else to_widget(chosen)
+    names = options if isinstance(options, Mapping) else {}
+    report.name_values(setting, names, value)
     if chosen is None and isinstance(value, int):
         report.state_number(setting, value)
     if value is not None and not _is_offered(value, arguments):
@@ -121,6 +122,7 @@ def bind(
         else:
             reason = offers or _between(arguments.get("min_value"), arguments.get("max_value"))
             state.refuse(setting, replacement, f"{label} {describe(chosen)} is not available here. {reason}".strip())
+        report.name_values(setting, names, value)
 
     def changed() -> None:
         if state.restorations(setting) != restored:

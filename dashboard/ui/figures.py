@@ -17,7 +17,6 @@ from components.charts.stand_alone import page as stand_alone
 from components.snippets import notebook as notebooks
 from components.snippets.code import NoCode
 from components.snippets.notebook import TitledSnippet
-from dashboard import state
 from dashboard.sharing import figure_files, report
 from dashboard.ui import controls, messages
 
@@ -94,15 +93,18 @@ def _drawn() -> dict[str, TitledSnippet]:
     return drawn
 
 
-def notebook(title: str, page: str) -> None:
-    """A button that saves the figures drawn since `begin` as a notebook; none where no figure has code."""
+def notebook(title: str, page: str, used: frozenset[str]) -> None:
+    """A button that saves the figures drawn since `begin` as a notebook; none where no figure has code.
+
+    The notebook states the settings `used`, which the view has read.
+    """
     drawn = tuple(_drawn().values())
     if not drawn:
         return
-    address = state.named_values(page)
+    stated = {fact.name: ", ".join(fact.values) for fact in report.facts_of(page, used) if fact.setting}
     st.download_button(
         "Open as a notebook",
-        lambda: notebooks.notebook(title, address, drawn),
+        lambda: notebooks.notebook(title, stated, drawn),
         file_name=f"bert-internals-{page}.ipynb",
         mime="application/x-ipynb+json",
         key=f"notebook_{page}",

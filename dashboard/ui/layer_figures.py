@@ -19,7 +19,7 @@ import streamlit as st
 
 from components.analysis.matched_words import word_vectors
 from components.analysis.pooling import pool
-from components.analysis.similarity import calibration, cosines
+from components.analysis.similarity import calibration, cosines, courses
 from components.charts import curves as curve_charts
 from components.charts import heatmap, theme
 from components.model.trace import POOLING_NAMES
@@ -83,6 +83,10 @@ class _Panel:
     details: Sequence[str]  # a description of each pair
     scale: controls.CosineScale
     code: Callable[[bool], Snippet]  # with the band of the baseline, or without it
+    note: str  # what is compared, where the question above would lead a reader to expect something else; else empty
+
+    def message(self, band: BandData | None) -> str:
+        return f"{self.note} {summary(self.curves, band, self.scale)}".strip()
 
     def chart(self, band: BandData | None, limits: tuple[float, float]) -> go.Figure:
         values, labels = self.curves.values, self.labels
@@ -102,11 +106,11 @@ class _Panel:
 
     def draw_first(self, limits: tuple[float, float]) -> None:
         """The chart alone, without a baseline: it is replaced in a moment."""
-        alt = f"{self.title}. {summary(self.curves, scale=self.scale)}"
+        alt = f"{self.title}. {self.message(None)}"
         st.plotly_chart(figures.sized(self.chart(None, limits)), key=f"{self.key}_first", alt=alt)
 
     def draw(self, band: BandData | None, limits: tuple[float, float]) -> None:
-        message = summary(self.curves, band, self.scale)
+        message = self.message(band)
         figures.figure(
             self.chart(band, limits),
             key=self.key,
@@ -150,6 +154,7 @@ def compare_words(
         scale=scale,
         unrelated="two unrelated tokens",
         place=place,
+        note=choice.warning(sentences),
     )
 
 
@@ -187,6 +192,18 @@ def compare_sentences(
     )
 
 
+def word_curves(trace: Trace, choice: word_choice.Choice, sentences: Sequence[TokenizedSentence]) -> LayerCurves:
+    """The curves that `compare_words` draws of one model, as cosines."""
+    vectors = word_vectors(trace, word_choice.positions_in(choice, sentences, trace))
+    return cosines.pair_curves(vectors, choice.names(sentences), choice.pairs)
+
+
+def sentence_curves(trace: Trace, pooling: Pooling) -> LayerCurves:
+    """The curves that `compare_sentences` draws of one model, as cosines, special tokens included."""
+    names = short_names([sentence.text for sentence in trace.sentences])
+    return cosines.pair_curves(pool(trace, pooling, True), names)
+
+
 def short_names(texts: Sequence[str]) -> list[str]:
     """A short name for each of a few sentences, all different: their first words that are not the same in all."""
     split = [text.split() for text in texts]
@@ -217,10 +234,11 @@ def _compare(
     scale: controls.CosineScale,
     unrelated: str,
     place: Any,
+    note: str = "",
 ) -> None:
     """Draw the similarities over the layers into the container `place`, and how to read them at the current position.
 
-    `unrelated` is the name of the baseline's pairs.
+    `unrelated` is the name of the baseline's pairs; `note` stands before what the curves show.
     """
     if pairs is None and len(names) > MANY_THINGS:
         _matrices(models, key, title, names, scale, place)
@@ -241,7 +259,8 @@ def _compare(
         details = [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs]
         labels = curves.labels if pairs is None else [names[b] for _, b in curves.pairs]  # the title names the first
         code = partial(_code_of_curves, item.code, names, None if pairs is None else curves.pairs, scale=scale)
-        panels.append(_Panel(f"{key}_{number}", _full_title(title, item, models), curves, labels, details, scale, code))
+        full_title = _full_title(title, item, models)
+        panels.append(_Panel(f"{key}_{number}", full_title, curves, labels, details, scale, code, note))
     values = [panel.curves.values for panel in panels]
     many = len(panels[0].curves.pairs) > MANY_CURVES
     if scale.percentiles:
@@ -343,6 +362,9 @@ def summary(curves: LayerCurves, band: BandData | None = None, scale: controls.C
         return calibration.rounded(value / 100) if scale.percentiles else theme.number(value)
 
     most, least = int(np.nanargmax(last)), int(np.nanargmin(last))
+    if len(last) == 1 and not scale.percentiles and np.nanmax(curves.values) - np.nanmin(curves.values) < courses.FAINT:
+        lowest, highest = shown(float(np.nanmin(curves.values))), shown(float(np.nanmax(curves.values)))
+        return f"How similar the two are hardly changes: {lowest} to {highest} over all layers."
     if scale.percentiles and last[least] > ALMOST_ALL:
         every = "every pair is" if len(last) > 1 else "the two are"
         return f"After the last block {every} more similar than almost all unrelated pairs."
@@ -361,6 +383,55 @@ def summary(curves: LayerCurves, band: BandData | None = None, scale: controls.C
         f"Most similar after the last block: {curves.labels[most]} ({shown(last[most])}); least similar: "
         f"{curves.labels[least]} ({shown(last[least])})."
     )
+
+
+def course_in_words(curves: LayerCurves) -> str:
+    """What curves of cosines do from the first layer to the last; empty without a curve."""
+    found = courses.courses_of(curves)
+    if found is None:
+        return ""
+    number, one = theme.number, len(found.courses) == 1
+    course = found.courses[found.largest]
+    if found.are_alike:
+        if one:
+            return f"The two hardly differ at any layer: {number(course.last)} after the last block."
+        return f"No pair differs much at any layer: the lowest cosine is {number(found.lowest)}."
+    if course.kind == "unchanged":
+        whose = "the two are" if one else "the pairs are"
+        ends = f": {number(course.first)} at layer 0, {number(course.last)} after the last block" if one else ""
+        return f"How similar {whose} hardly changes from layer to layer{ends}."
+    way = _way_in_words(course)
+    if one:
+        return f"The two {way}."
+    return f"{_counts_in_words(found)}. The largest change is that of {found.labels[found.largest]}: they {way}."
+
+
+def _way_in_words(course: courses.Course) -> str:
+    first, last = theme.number(course.first), theme.number(course.last)
+    if course.turn is None:
+        verb = "move apart" if course.kind == "apart" else "come together"
+        place = f", most between layers {course.step[0]} and {course.step[1]}" if course.turn_layer > 1 else ""
+        return f"{verb}, from {first} at layer 0 to {last} after the last block{place}"
+    there, back = ("move apart", "come closer") if course.turn < course.first else ("come together", "move apart")
+    return (
+        f"{there}, from {first} at layer 0 to {theme.number(course.turn)} at layer {course.turn_layer}, and then {back} again: "
+        f"{last} after the last block"
+    )
+
+
+def _counts_in_words(found: courses.Courses) -> str:
+    """How many pairs end lower, higher, or about where they began."""
+    total = len(found.courses)
+    parts: list[str] = []
+    steady = found.count("unchanged") + found.count("back")
+    counts = ((found.count("apart"), "apart"), (found.count("together"), "together"), (steady, ""))
+    for count, where in counts:
+        if not count:
+            continue
+        verbs = ("ends", "end") if not where else ("moves", "move") if where == "apart" else ("comes", "come")
+        who = f"All {total} pairs" if count == total else f"{count} of {total} pairs" if not parts else f"{count}"
+        parts.append(f"{who} {verbs[count > 1]} {where or 'about as similar as at layer 0'}")
+    return ", ".join(parts)
 
 
 def curve_table(curves: LayerCurves, details: Sequence[str], band: BandData | None) -> pd.DataFrame:

@@ -16,12 +16,17 @@ import streamlit as st
 
 from components.analysis.tokens import default_positions, neighbour_words, position_at, shared_word
 from components.function_words import FUNCTION_WORDS
+from components.word_forms import are_forms
 from dashboard import ready_made, state
 from dashboard.ui import controls
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence, Trace
+
+
+NAMED = 4  # words in a title
+_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")
 
 
 @dataclass(frozen=True)
@@ -36,11 +41,30 @@ class Choice:
     def title(self, sentences: Sequence[TokenizedSentence]) -> str:
         words = self._words(sentences)
         if self.mode == "across":
-            same = len({word.lower() for word in words}) == 1
-            return f"“{words[0]}” across sentences" if same else "The chosen words across sentences"
+            different = _different(words)
+            if len(different) == 1:
+                return f"“{words[0]}” across sentences"
+            if self.are_forms(sentences):
+                return f"{' and '.join(f'“{word}”' for word in different[:NAMED])} across sentences"
+            return f"{_counted(different)} different words: {_listed(different)}"
         if self.mode == "within":
             return f"“{words[0]}” and “{words[1]}” in one sentence"
         return f"“{words[0]}” against all others"
+
+    def are_forms(self, sentences: Sequence[TokenizedSentence]) -> bool:
+        """Whether all chosen words are one word, in the same form or in others ("bat", "bats")."""
+        words = self._words(sentences)
+        return all(are_forms(words[0], word) for word in words[1:])
+
+    def warning(self, sentences: Sequence[TokenizedSentence]) -> str:
+        """What to say before a comparison across sentences that is not one of a word with itself; else empty."""
+        words = self._words(sentences)
+        different = _different(words)
+        if self.mode != "across" or self.are_forms(sentences):
+            return ""
+        few = f": {_listed(different)}" if len(different) <= NAMED else ""
+        only = "no curve shows" if len(different) == len(words) else "only a curve of equal words shows"
+        return f"These are {_counted(different).lower()} different words{few}: {only} how one word changes."
 
     def names(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
         """A short name for each pick, all different: its word, and what tells equal words apart.
@@ -68,6 +92,23 @@ class Choice:
 
     def _words(self, sentences: Sequence[TokenizedSentence]) -> list[str]:
         return [_name(sentences[row], position, self.whole_word) for row, position in self.picks]
+
+
+def _different(words: Sequence[str]) -> list[str]:
+    """The words that are not equal except for their case, each as it stands first."""
+    first: dict[str, str] = {}
+    for word in words:
+        first.setdefault(word.lower(), word)
+    return list(first.values())
+
+
+def _counted(words: Sequence[str]) -> str:
+    count = len(words)
+    return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:NAMED]) + (" …" if len(words) > NAMED else "")
 
 
 def _told_apart(names: Sequence[str], details: Sequence[str]) -> list[str]:
@@ -118,9 +159,7 @@ def choose(backend: Backend, sentences: Sequence[TokenizedSentence], mode: str, 
         chips("chips_across")
         focus = ready_made.focus_of(tuple(item.text for item in sentences))
         if not state.get("tokens") and not focus and shared_word(sentences) is None:
-            st.caption(
-                "No content word is in all of the sentences, so a word of each was chosen. Click others to compare them."
-            )
+            st.caption("No content word is in all of the sentences. Click a word in each to compare others.")
         return Choice(mode, tuple(enumerate(chosen)), None, whole)
     first = chosen[row]
     if mode == "against":

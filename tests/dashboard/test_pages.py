@@ -8,6 +8,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,29 @@ from components import VERSION, packing
 from components.analysis.pooling import pool
 from components.analysis.similarity import cosines
 from components.arrays import cosine
-from components.charts import curves
+from components.charts import curves, theme
+from components.model.files import example_tokenizers
 from dashboard import caching, ready_made, settings, state
 from dashboard.jobs import progress
 from dashboard.ui import figures as feedback
 from dashboard.ui import layer_figures, sidebar
+from dashboard.views.layers import sections as layer_sections
 from dashboard.views.tokens import sections
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
-from tests.support.pages import BANK, Open, backend, chips, figures, plain_table, setting, texts, traces, type_sentences
+from tests.support.pages import (
+    BANK,
+    Open,
+    backend,
+    chips,
+    figures,
+    plain_table,
+    read_texts,
+    setting,
+    texts,
+    traces,
+    type_sentences,
+)
 from tests.support.tiny import save_tiny
 
 TITLES = {
@@ -184,6 +199,17 @@ def test_two_tokens_no_more_similar_than_unrelated_ones_are_said_so() -> None:
         assert ("no more than two unrelated tokens can be" in layer_figures.summary(pair, band)) is is_within
 
 
+def test_cls_is_said_to_start_at_1_only_where_its_curves_do(open_page: Open) -> None:
+    said = "every curve starts at exactly 1"
+    assert said in texts(open_page("layers", view="sentences", pool="cls"))
+    assert said not in texts(open_page("layers", view="sentences", pool="cls", c="1"))  # NaN at layer 0
+    other = backend().trace(["A bank.", "The river."])
+    moved = other.hidden_states.copy()
+    moved[0, 1, 0] += 0.1
+    assert layer_sections.starts_at_one([other])
+    assert not layer_sections.starts_at_one([replace(other, hidden_states=moved)])
+
+
 def test_one_token_against_all_others(read_page: Open) -> None:
     app = read_page("layers", cmp="against")
     sentence = backend().trace(BANK).sentences[0]
@@ -254,7 +280,36 @@ def test_home_draws_a_word_that_own_sentences_share(open_page: Open) -> None:
     trace = backend().trace(app.session_state["sentences"])
     expected = cosine(trace.token_vectors(0, [2])[:, 0], trace.token_vectors(1, [4])[:, 0])
     assert_close(traces(app)["bat (flew) – bat (swung)"], expected)
-    assert "only their positions differ" in texts(app)
+    assert "only its positions differ" in texts(app)
+    first, last = (theme.number(float(traces(app)["bat (flew) – bat (swung)"][layer])) for layer in (0, -1))
+    assert f"The two move apart, from {first} at layer 0 to {last} after the last block" in read_texts(app)
+
+
+def test_home_says_that_a_word_hardly_changes_where_its_curve_is_flat(open_page: Open) -> None:
+    """The usual story, that the blocks make a word's vectors different, is false here."""
+    app = open_page("home", s=["The trophy is in the big suitcase.", "The trophy is in the small suitcase."])
+    curve = traces(app)["suitcase (big) – suitcase (small)"]
+    assert curve.min() > 0.95
+    assert f"The two hardly differ at any layer: {theme.number(float(curve[-1]))} after the last block" in read_texts(
+        app
+    )
+    assert "“suitcase” is nearly the same in both sentences" in read_texts(app)
+    assert "move apart" not in read_texts(app)
+    assert "become different" not in read_texts(app)
+
+
+def test_a_comparison_of_different_words_is_called_one(open_page: Open) -> None:
+    app = open_page("layers", s=["She sat by the table.", "He swims fast.", "A banana is yellow."])
+    assert (
+        figures(app)[0]["layout"]["title"]["text"].replace("<br>", " ") == "Three different words: table, swims, banana"
+    )
+    assert "three different words: table, swims, banana: no curve shows how one word changes." in read_texts(app)
+    app = open_page("layers", s=["The duck swims.", "They duck under the table.", "Fruit flies like a banana."])
+    assert "duck (swims) – duck (table)" in traces(app)
+    assert "only a curve of equal words shows" in read_texts(app)
+    app = open_page("layers", s=["A bat flew over the house.", "Bats sleep by day."])
+    assert figures(app)[0]["layout"]["title"]["text"] == "“bat” and “Bats” across sentences"
+    assert "different words" not in read_texts(app)
 
 
 def test_home_draws_sentences_that_share_no_word(open_page: Open) -> None:
@@ -445,6 +500,7 @@ def test_another_tokenizer_is_aligned(open_page: Open, tiny_folder: Callable[[st
     assert list(frame["text"]) == ["a", "bank"]
     assert list(frame.iloc[:, 1]) == ["a", "bank"]
     assert list(frame.iloc[:, 2]) == ["a", "Ġbank"]
+    assert "no model's tokenizer" not in texts(app)  # it is one
 
 
 def test_another_tokenizer_needs_no_second_model(open_page: Open) -> None:
@@ -469,7 +525,10 @@ def test_another_tokenizer_opens_with_a_difference_and_marks_it(open_page: Open)
     app = open_page("tokens", view="compare")
     assert app.selectbox(key="w_sentence").value == 1  # the first sentence is split in the same way by both
     assert "n" not in app.query_params
-    assert "2 of 10 words split differently" in texts(app)
+    (found,) = [
+        item.value.replace("\\", "") for item in app.markdown if "2 of 10 words split differently" in item.value
+    ]
+    assert example_tokenizers.limits("bytes") in found  # beside the count that it limits
     assert "“skipped”, “stones”" in texts(app)
     assert "**Ġ**: a space comes before the piece" in texts(app)
     table = app.dataframe[0]

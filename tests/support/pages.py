@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -124,6 +125,11 @@ def texts(app: AppTest) -> str:
     """All that the page says, in one string."""
     kinds = ("title", "markdown", "caption", "info", "warning", "error", "subheader", "text")
     return "\n".join(str(item.value) for kind in kinds for item in getattr(app, kind))
+
+
+def read_texts(app: AppTest) -> str:
+    """As `texts`, as a person reads them: Markdown's escapes are not shown."""
+    return re.sub(r"\\([^\w\s])", r"\1", texts(app))
 
 
 def plain_table(app: AppTest, number: int = 0) -> pd.DataFrame:

@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 import plotly.io
 from plotly.offline import get_plotlyjs
 
+from components.charts import theme
 from components.charts.stand_alone import chips
 from components.markup import to_html
 
@@ -88,8 +89,9 @@ def page(title: str, parts: Sequence[Part], footer: str, facts: Sequence[str] = 
 
 
 def title_of(figure: go.Figure) -> str:
-    """A figure's title as plain text."""
-    return html.unescape(re.sub(r"<[^>]*>", " ", figure.layout.title.text or "")).strip()
+    """A figure's title as plain text, without the legend that some figures write below it (`theme.BELOW_TITLE`)."""
+    title, _, _ = (figure.layout.title.text or "").partition(theme.BELOW_TITLE)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", title)).split())
 
 
 def _section(part: Part) -> str:

@@ -109,7 +109,11 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         )
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=None)
     pairs = pairs_of_corpus(corpus)
-    shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(pairs))
+    shared.write_left_out(pairs.left_out + pairs.same_query + corpus.report.bad_count, len(pairs))
+    if pairs.same_query:
+        shared.note(
+            f"{pairs.same_query:,} of them have the query of an earlier row; each query needs one correct answer."
+        )
     texts = pairs.documents.texts, pairs.queries.texts
     rank: Callable[..., Any] = gold_ranks
     if options.engine == "ray":

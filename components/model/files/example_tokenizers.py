@@ -32,6 +32,7 @@ class ExampleTokenizer:
     title: str
     note: str
     vocabulary_size: int  # at most
+    says_nothing_of: str  # what a reader may take its counts for
 
 
 EXAMPLES = {
@@ -40,11 +41,13 @@ EXAMPLES = {
         "As in GPT-2 and RoBERTa: it joins frequent pairs of bytes, keeps capitals, and marks the space before a piece "
         "with Ġ. Every text can be written in bytes, so that nothing is unknown.",
         4_000,
+        "its counts say nothing of GPT-2 or RoBERTa, whose some 50,000 pieces come from millions of texts",
     ),
     "characters": ExampleTokenizer(
         "Characters",
         "Every character is a piece: a small vocabulary and long inputs.",
         400,
+        "a character that these texts lack is unknown to it, while a model that reads characters would know it",
     ),
 }
 
@@ -58,6 +61,17 @@ def load(key: str) -> Tokenization:
         tokenizer_file=str(FOLDER / f"{key}.json"), model_max_length=MAX_LENGTH, **SPECIAL
     )
     return Tokenization(tokenizer, max_positions=MAX_LENGTH, has_segments=False)
+
+
+@cache
+def limits(key: str) -> str:
+    """What the tokenizer of an entry of EXAMPLES was trained on, and what its counts do not say: a sentence."""
+    own = texts()
+    size = sum(len(text.encode()) for text in own)
+    return (
+        f"“{EXAMPLES[key].title}” is no model's tokenizer: it learnt its {len(load(key).vocabulary):,} pieces from "
+        f"{len(own):,} short texts of this dashboard ({size / 1000:.0f} kB), so {EXAMPLES[key].says_nothing_of}."
+    )
 
 
 def texts() -> list[str]:

@@ -52,6 +52,15 @@ class Approximation:
     smaller: Smaller | None = None
     graph: GraphSettings | None = None
 
+    def reads_all(self, count: int) -> bool:
+        """Whether as many candidates are compared by their full vectors as there are texts, so that it is exact.
+
+        A graph's walk keeps its own number of candidates; bits are scored again for so many times K of them.
+        """
+        kept = self.graph.expansion_search if self.graph is not None else 0
+        rescored = K * self.smaller.rescored if self.smaller is not None else 0
+        return max(kept, rescored) >= count
+
 
 @dataclass(frozen=True)
 class LostHit:
@@ -87,6 +96,7 @@ class Losses:
     exact: Hits  # [query, hit]
     exact_bytes: float  # per vector
     ways: tuple[Approximated, ...]
+    left_out: tuple[Approximation, ...] = ()  # ways that read all texts, of which nothing could be lost
 
     def of(self, code: str) -> Approximated | None:
         """The way of a code; None if it was not compared."""
@@ -124,6 +134,13 @@ def approximations(dim: int, with_graph: bool) -> tuple[Approximation, ...]:
     return tuple(ways)
 
 
+def compared(stored: StoredVectors) -> tuple[tuple[Approximation, ...], tuple[Approximation, ...]]:
+    """The ways that are compared for a collection, and those that are left out since they would read all of its texts."""
+    ways = approximations(stored.dim, graph.is_installed())
+    left_out = tuple(way for way in ways if way.reads_all(len(stored)))
+    return tuple(way for way in ways if way not in left_out), left_out
+
+
 def recalls(exact: Hits, found: Hits, sizes: Float64 | None = None) -> Float64:
     """Recall@k of each query, 0..1, float64 [query], for the same k; 1 where there is nothing to find.
 
@@ -148,10 +165,10 @@ def losses(
 ) -> Losses:
     """What each way finds for queries [query, dim]; `progress(done, total)` counts vectors and queries together.
 
-    `ways` are all by default. With `own`, query i is sentence i, which is no hit of itself. Raises Cancelled, and InputError
-    for values that are not finite, or for a graph without usearch.
+    `ways` are those of `compared` by default. With `own`, query i is sentence i, which is no hit of itself. Raises Cancelled,
+    and InputError for values that are not finite, or for a graph without usearch.
     """
-    ways = approximations(stored.dim, graph.is_installed()) if ways is None else ways
+    ways, left_out = compared(stored) if ways is None else (ways, ())
     engines = _Engines(stored, similarity, ways, is_cancelled)
     total, searched = engines.to_build + len(queries) * (len(ways) + 1), 0
     exact = _searched(ExactEngine(stored), queries, similarity, part_of(progress, 0, total), is_cancelled, own)
@@ -174,7 +191,7 @@ def losses(
             )
         )
     bytes_per_vector = ExactEngine(stored).facts.per_vector(len(stored))
-    return Losses(exact.indices.shape[1], similarity, exact, bytes_per_vector, tuple(found))
+    return Losses(exact.indices.shape[1], similarity, exact, bytes_per_vector, tuple(found), left_out)
 
 
 def _searched(
@@ -218,7 +235,7 @@ def times(
 
     The vector of the query is known, and the engine is built. The first query is searched once before. Errors as `losses`.
     """
-    ways = approximations(stored.dim, graph.is_installed()) if ways is None else ways
+    ways = compared(stored)[0] if ways is None else ways
     queries, measured = queries[:TIMED_QUERIES], {}
     engines = _Engines(stored, similarity, ways, is_cancelled)
     total = engines.to_build + len(queries) * (len(ways) + 1)

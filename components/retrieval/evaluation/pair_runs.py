@@ -14,7 +14,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Protocol
@@ -51,6 +51,7 @@ class Pairs:
     queries: Texts
     left_out: int  # rows without a query
     repeated: int  # documents with the same text as another: their queries cannot have rank 1
+    same_query: int = 0  # rows that are left out because an earlier row has their query
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -61,19 +62,31 @@ class Pairs:
 
 
 def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
-    """A corpus's sentences as documents and a column's texts as queries. Raises InputError without such a column."""
+    """A corpus's sentences as documents and a column's texts as queries, for the rows of `rows_of_pairs`.
+
+    Raises InputError without such a column, and for one in which most rows share their query with others: a category.
+    """
     if column not in corpus.columns:
         raise InputError(
             f"{corpus.name} has the columns {', '.join([corpus.report.text_column, *corpus.columns])}.",
             f"The columns sentence and {column} (a query for each sentence) are needed.",
             "Rename its columns, or choose another column or file.",
         )
-    rows = [row for row, query in enumerate(corpus.columns[column]) if query.strip()]
+    rows = rows_of_pairs(corpus.columns[column])
     if not rows:
         raise InputError(
             f"{corpus.name} has no row with both a sentence and a query.",
             "At least one such row is needed.",
             "Choose another column or corpus.",
+        )
+    asking = sum(bool(query.strip()) for query in corpus.columns[column])  # rows with a query
+    if 2 * len(rows) < asking:
+        raise InputError(
+            f"The column {column} of {corpus.name} has {len(rows):,} different "
+            f"{'query' if len(rows) == 1 else 'queries'} for {asking:,} rows: it looks like a category.",
+            "Each query needs one correct answer, the text of its row: another row with the same query would count as wrong.",
+            "Choose a column with a query of its own for each text. Queries with several correct answers are measured by "
+            "graded relevance.",
         )
     documents = tuple(corpus.texts[row] for row in rows)
     queries = tuple(corpus.columns[column][row] for row in rows)
@@ -81,9 +94,22 @@ def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
         corpus.name,
         Texts(corpus.name, documents),
         Texts(f"queries of {corpus.name}", queries),
-        len(corpus) - len(rows),
+        len(corpus) - asking,
         _repeated(documents),
+        asking - len(rows),
     )
+
+
+def rows_of_pairs(queries: Sequence[str]) -> list[int]:
+    """The rows that are pairs: of those with the same query (spaces around it aside) the first; none without a query.
+
+    The others' texts would be right answers that count as wrong, so they are not searched either.
+    """
+    first: dict[str, int] = {}
+    for row, query in enumerate(queries):
+        if query.strip():
+            first.setdefault(query.strip(), row)
+    return list(first.values())
 
 
 def _repeated(texts: Sequence[str]) -> int:
@@ -96,7 +122,7 @@ def first_pairs(pairs: Pairs, most: int) -> Pairs:
         return pairs
     documents = Texts(pairs.documents.name, pairs.documents.texts[:most])
     queries = Texts(pairs.queries.name, pairs.queries.texts[:most])
-    return Pairs(pairs.name, documents, queries, pairs.left_out, _repeated(documents.texts))
+    return replace(pairs, documents=documents, queries=queries, repeated=_repeated(documents.texts))
 
 
 def grid_ranks(

@@ -1,8 +1,9 @@
-"""What failed queries have in common, by simple rules that anyone can check.
+"""What failed queries have in common: traits by simple rules that anyone can check.
 
-A rule gives a hint, not a proof: a rival that shares more words with the query may lead for another reason, and a query can
-meet several rules or none. How often a rule holds for queries that do not fail, with the second text as the rival, says how
-much the hint is worth. The edits of a query (components.retrieval.failures.edits) are the test.
+A trait is no cause by itself. It gives a hint, not a proof: a rival that shares more words with the query may lead for another
+reason, and a query can have several traits or none. How often a trait holds for queries that do not fail, with the second
+text as the rival, says how much the hint is worth: `telling` compares the two. The edits of a query
+(components.retrieval.failures.edits) are the test.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ from components.retrieval.failures.failed_queries import Placing, SearchedCorpus
 from components.retrieval.failures.hubness import Hubness
 from components.retrieval.search.exact import ExactSearch
 from components.retrieval.search.words import content_words, words
+from components.word_forms import forms_in
 
 DUPLICATE_COSINE, DUPLICATE_WORDS = 0.95, 0.8
 OFTEN = 0.9  # of all texts are found less often
-# Each cause, with its rule.
+# Each trait, with its rule.
 CAUSES: dict[str, str] = {
     "near duplicate": f"The rival nearly equals the right text: their cosine is at least {DUPLICATE_COSINE}, or at least "
     f"{100 * DUPLICATE_WORDS:.0f} % of the words of both are in both.",
     "hub": "The rival is a hub: so many queries find it among their first 10 hits that their number lies more than two "
     "standard deviations above the mean.",
     "often found": "More queries find the rival among their first 10 hits than nine tenths of all texts.",
-    "words": "The rival has a word of the query that the right text does not have, function words apart.",
-    "no shared word": "The right text shares no word with the query, function words apart.",
+    "words": "The rival has a word of the query, in any of its regular forms, that the right text does not have, function "
+    "words apart.",
+    "no shared word": "The right text shares no word with the query, also in no other regular form, function words apart.",
     "truncated": "The query or the right text is longer than the maximum length, so that the model did not read its end.",
     "other": "None of these rules holds.",
 }
@@ -39,29 +42,67 @@ _CHECKED = 256  # failures between two looks at `is_cancelled`
 
 @dataclass(frozen=True, eq=False)
 class Causes:
-    """Which causes each failure has."""
+    """Which traits each query has."""
 
     names: tuple[str, ...]  # the keys of CAUSES
     holds: NDArray[np.bool_]  # [cause, failure]
 
     def of(self, name: str) -> NDArray[np.bool_]:
-        """[failure]: whether a cause holds."""
+        """[failure]: whether a trait holds."""
         return np.asarray(self.holds[self.names.index(name)])
 
     def of_failure(self, number: int) -> tuple[str, ...]:
-        """The causes of one failure."""
+        """The traits of one failure."""
         return tuple(name for name, held in zip(self.names, self.holds[:, number], strict=True) if held)
 
 
 def shared_content(query: str, text: str) -> frozenset[str]:
-    """The words, other than function words, that a query and a text have in common, in lower case."""
-    return content_words(query) & content_words(text)
+    """The words of a query, other than function words, that a text has in some regular form, in lower case."""
+    own = content_words(text)
+    return frozenset(word for word in content_words(query) if word in own or forms_in(word, own))
 
 
 def are_near_duplicates(first: str, second: str, similarity: float) -> bool:
     """Whether two texts with this cosine nearly equal each other."""
     a, b = set(words(first)), set(words(second))
     return similarity >= DUPLICATE_COSINE or (bool(a | b) and len(a & b) >= DUPLICATE_WORDS * len(a | b))
+
+
+@dataclass(frozen=True)
+class Share:
+    """How often one trait holds."""
+
+    name: str
+    failed: int  # queries that fail and have it
+    failures: int  # queries that fail
+    others: float  # its share of the queries that do not fail, 0 to 1
+
+    @property
+    def difference(self) -> float:
+        """How much more often it holds for failures, as a share."""
+        return self.failed / self.failures - self.others
+
+
+def telling(failed: Causes, others: Causes) -> tuple[Share, bool] | None:
+    """The trait that failures have most often beyond the queries that do not fail, and whether by more than chance.
+
+    More than chance: the difference of the two shares is larger than twice its standard error. None without failures or
+    without queries to compare with, and where no rule holds for any failure.
+    """
+    failures, found = failed.holds.shape[1], others.holds.shape[1]
+    if not failures or not found:
+        return None
+    shares = [
+        Share(name, int(failed.of(name).sum()), failures, float(others.of(name).mean()))
+        for name in failed.names
+        if name != "other" and failed.of(name).any()
+    ]
+    if not shares:
+        return None
+    best = max(shares, key=lambda share: share.difference)
+    both = (best.failed + best.others * found) / (failures + found)
+    error = float(np.sqrt(both * (1 - both) * (1 / failures + 1 / found)))
+    return best, best.difference > 2 * error
 
 
 def causes_of(
@@ -73,7 +114,7 @@ def causes_of(
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Causes:
-    """The causes of each failure, or the rules that hold for queries that do not fail.
+    """The traits of each failure, or those of queries that do not fail.
 
     `is_truncated` says for each query, and for each text, whether it is truncated.
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from components.snippets.code import Snippet
 
 SHOWN_HITS = 30  # lost hits in the list
-FEWEST = 2 * engines.K  # sentences
+FEWEST, FEW = 2 * engines.K, 10 * engines.K  # sentences: below them there is no figure, or one that teaches nothing
 TIMED = "_approximation_times"  # session key: what a person asked to be timed
 EXPLAINED = """
 - **float16**: each number in 2 bytes instead of 4. Here they are converted to float32 for every query, which takes time.
@@ -120,6 +120,8 @@ def approximation(backend: Backend) -> None:
     )
     times = _known_times(searched)
     _figure(searched, found, times, code)
+    if left_out := _left_out(found, len(documents.texts)):
+        st.caption(left_out)
     if not graph.is_installed():
         st.caption(
             "HNSW, a graph of neighbours, is not compared: the package usearch is not installed "
@@ -170,7 +172,7 @@ def _figure(searched: Searched, found: Losses, times: Mapping[str, float], code:
         key="approximation",
         code=code,
         alt=f"Recall@{found.k} against exact search by bytes per vector, for {len(found.ways)} ways to search",
-        message=_message(found),
+        message=_message(found, len(searched.documents.texts)),
         message_below=True,
         table=lambda: _frame(found, times),
         read=f"For {asked}, the exact search finds the {found.k} nearest of {len(searched.documents.texts):,} sentences. A "
@@ -183,15 +185,34 @@ def _figure(searched: Searched, found: Losses, times: Mapping[str, float], code:
     )
 
 
-def _message(found: Losses) -> str:
-    """What a quarter of the bytes and one bit per number keep."""
+def _message(found: Losses, count: int) -> str:
+    """What a quarter of the bytes and one bit per number keep of the nearest of so many sentences."""
     by_code = {way.approximation.code: way for way in found.ways}
     parts = [f"**int8** finds {_share(by_code['int8'])} of the {found.k} nearest sentences with a quarter of the bytes"]
     if "first-4" in by_code:
         parts.append(f"the first quarter of the numbers {_share(by_code['first-4'])}")
-    bits, rescored = by_code["bits-1"], by_code["bits-4"]
-    parts.append(f"bits {_share(bits)}, and {_share(rescored)} if 40 are rescored")
-    return "; ".join(parts) + "."
+    rescored = f", and {_share(by_code['bits-4'])} if 40 are rescored" if "bits-4" in by_code else ""
+    parts.append(f"bits {_share(by_code['bits-1'])}{rescored}")
+    few = (
+        f" **Nothing can be learnt from so few texts:** the {found.k} nearest are {100 * found.k / count:.0f} % of all "
+        f"{count:,}, and approximation is for collections of which they are a tiny part."
+        if count < FEW
+        else ""
+    )
+    return "; ".join(parts) + "." + few
+
+
+def _left_out(found: Losses, count: int) -> str:
+    """Which ways are not shown, and why; empty if all are."""
+    if not found.left_out:
+        return ""
+    names = "; ".join(way.name for way in found.left_out)
+    one = len(found.left_out) == 1
+    return (
+        f"Left out {'is' if one else 'are'} {counted(len(found.left_out), 'way')} to search ({names}): "
+        f"{'it compares' if one else 'they compare'} as many candidates as there are texts ({count:,}), or more, by their full "
+        f"vectors, so that {'it is' if one else 'they are'} exact by definition."
+    )
 
 
 def _share(way: Approximated) -> str:
@@ -249,7 +270,7 @@ def _measure(searched: Searched, times: Mapping[str, float]) -> None:
             help="Each way to search is built once more and asked some queries.",
         )
         return
-    ways = engines.approximations(searched.stored().dim, graph.is_installed())
+    ways, _ = engines.compared(searched.stored())
     title = f"Measuring the time per query of {len(ways)} ways to search"
     try:
         evaluation.result(key, title, searched.times, "approximation_times")
@@ -263,6 +284,9 @@ def _lost(searched: Searched, found: Losses, code: Snippet) -> None:
     figures.subheader("Which hits are lost?")
     names = {way.approximation.code: way.approximation.name for way in found.ways}
     default = state.default("approximation")
+    asked = state.get("approximation")
+    if asked in {way.code for way in found.left_out}:  # said above
+        state.put("approximation", default if default in names else "int8")
     chosen = controls.pick("approximation", "Way to search", names, default=default if default in names else "int8")
     way = found.of(chosen)
     assert way is not None  # `pick` offers only these

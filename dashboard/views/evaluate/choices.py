@@ -217,6 +217,9 @@ def about(pairs: Pairs, advice: str = " Change it under “Data”.") -> None:
     if pairs.left_out:
         have, are = ("has", "is") if pairs.left_out == 1 else ("have", "are")
         text += f" {counted(pairs.left_out, 'row')} {have} no query and {are} left out."
+    if pairs.same_query:
+        have, are = ("has", "is") if pairs.same_query == 1 else ("have", "are")
+        text += f" {counted(pairs.same_query, 'row')} {have} the query of an earlier row and {are} left out."
     st.caption(text + advice)
     if pairs.repeated:
         st.warning(

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from components.arrays import Int64
+from components.retrieval.evaluation.pair_runs import rows_of_pairs
 from components.retrieval.search.exact import top
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import evaluate as snippets
@@ -166,7 +167,7 @@ def _explained(entry: Entry, row: int) -> None:
         column = current.query_column(corpus)
         if column is None:
             return
-        rows = [number for number, query in enumerate(corpus.columns[column]) if query.strip()]  # as pairs are made
+        rows = rows_of_pairs(corpus.columns[column])
         for name, value in (
             ("why_view", "debugger"),
             ("failed_query", rows[row]),
@@ -212,7 +213,13 @@ def _ranked(
 
 def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, hits: Int64, row: int) -> None:
     rank = int(entry.run.ranks[row])
-    st.markdown(f"**{messages.escape(entry.short)}**: rank {rank:,}")
+    by_words = (
+        choices.parsed(entry.code) is None and entry.code != "jm"
+    )  # a score of 0: nothing in common with the query
+    if by_words:
+        hits = hits[scores[hits] > 0]
+    is_found = not by_words or scores[row] > 0
+    st.markdown(f"**{messages.escape(entry.short)}**: " + (f"rank {rank:,}" if is_found else "not found"))
     lines = []
     for number, hit in enumerate(hits, start=1):
         text = messages.escape(pairs.documents.texts[hit])
@@ -220,7 +227,10 @@ def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, hits: Int64, row: i
     st.markdown("\n".join(lines))
     best = float(scores.max())
     text = f"Score of the correct answer: {float(scores[row]):.3f}; of the first hit: {best:.3f}."
-    if not np.isfinite(scores[row]):
+    if not is_found:
+        text = f"The correct answer has nothing in common with the query; score of the first hit: {best:.3f}."
+        text = text if len(hits) else "No sentence has anything in common with the query."
+    elif not np.isfinite(scores[row]):
         text = f"The correct answer is not a candidate and keeps its rank; score of the first hit: {best:.3f}."
     if row in hits[: max(0, rank - 1)]:
         text += " Other sentences have the same score as the correct answer; ties count against it."

@@ -189,8 +189,8 @@ def _curves(
         if is_one
         else "Each curve is a pooling over the layers; thin level lines with open markers are word rankings and static "
         "vectors, which have no layers. Higher means better agreement.",
-        not_shown="Why runs agree or disagree with people. Pairs with many shared words but different meanings are the "
-        f"hardest; see the largest errors below. With {len(pairs.first):,} pairs, differences below about "
+        not_shown="Why runs agree or disagree with people: look at the largest errors below. "
+        f"With {len(pairs.first):,} pairs, differences below about "
         f"{1 / np.sqrt(len(pairs.first)):.2f} may be chance. BM25 and Jelinek-Mercer are made to rank sentences for one query: "
         "their scores for different queries can hardly be compared.",
         table=lambda: pd.DataFrame(

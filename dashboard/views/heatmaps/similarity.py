@@ -75,8 +75,8 @@ def layers(models: Sequence[Backend]) -> None:
     figures.reading(
         "Linear **CKA** (centred kernel alignment, [Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures "
         "whether two layers arrange the same tokens in the same way: 1 means the same arrangement apart from rotation and "
-        "scale, 0 means that there is no linear relation. Neighbouring layers are mostly similar. A dark corner means that "
-        "the last layers arrange tokens differently from the first layers.",
+        "scale, 0 means that there is no linear relation. A dark corner means that the last layers arrange tokens differently "
+        "from the first layers.",
         "A relation that is not linear: it can exist even where CKA is 0. Which layer is better for a task. With few tokens "
         "CKA is also high by chance alone: that is, with tokens paired at random.",
     )

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from components.analysis.similarity.courses import courses_of
 from components.analysis.tokens import shared_word
 from components.lessons.reader import LEVELS
 from dashboard import navigation, ready_made, settings, state
 from dashboard.lessons import steps
+from dashboard.sharing import report
 from dashboard.ui import controls, figures, layer_figures, messages, model_gate, word_choice, wording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from components.analysis.similarity.cosines import LayerCurves
     from components.model.architecture.structure import Structure
     from components.model.trace import Pooling, TokenizedSentence
 
@@ -31,7 +34,9 @@ def render() -> None:
         )
     messages.notices("home")
     figures.begin()
+    state.watch()
     messages.guarded(_example, "drawing the example")
+    report.end_view("home", state.stop_watching())
     st.subheader("A page for every step", anchor=False)
     _cards()
     st.subheader("Lessons", anchor=False)
@@ -59,7 +64,13 @@ def _example() -> None:
         _list(sentences, None if are_whole else choice)
         if len(texts) > len(shown):
             st.caption(f"The first {len(shown)} of {len(texts)} sentences.")
-        st.markdown(_explanation(sentences, None if are_whole else choice, backend.own_pooling, backend.structure))
+        curves = (
+            layer_figures.sentence_curves(trace, backend.own_pooling)
+            if are_whole
+            else layer_figures.word_curves(trace, choice, sentences)
+        )
+        shown_choice = None if are_whole else choice
+        st.markdown(_explanation(sentences, shown_choice, curves, backend.own_pooling, backend.structure))
         messages.hint("sentences" if are_whole else "across")
         st.page_link(navigation.page_of("layers"), label="More on the Layers page", icon=":material/show_chart:")
     if are_whole:
@@ -100,38 +111,50 @@ def _list(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | N
 def _explanation(
     sentences: Sequence[TokenizedSentence],
     choice: word_choice.Choice | None,
+    curves: LayerCurves,
     own_pooling: Pooling,
     structure: Structure,
 ) -> str:
-    """What the figure compares, in words."""
+    """What the figure compares, in words, and what its curves do."""
+    finding = layer_figures.course_in_words(curves)
     if choice is None:
-        return (
-            "Each curve compares two whole sentences. The vector of a sentence is here: "
-            f"{wording.POOLINGS_EXPLAINED[own_pooling].lower()}."
-        )
+        vector = wording.POOLINGS_EXPLAINED[own_pooling]
+        text = f"Each curve compares two whole sentences (sentence vector: {vector[0].lower()}{vector[1:]})."
+        return f"{text} {messages.escape(finding)}".strip()
     if choice.mode == "within":
         return (
-            "With one sentence, the curve compares two of its words. Add a second sentence to see how a word changes from "
-            "sentence to sentence."
+            f"With one sentence, the curve compares two of its words. {messages.escape(finding)} Add a second sentence to see "
+            "how a word changes from sentence to sentence."
         )
     pieces = {
         tuple(sentences[row].tokens[piece].id for piece in sentences[row].word_positions(position))
         for row, position in choice.picks
     }
     if len(pieces) > 1:
+        words = "forms of one word" if choice.are_forms(sentences) else "different words"
         return (
-            "Each curve compares two of the marked words. At layer 0 they differ because they are different words; then each "
-            "block mixes in the words around them."
+            f"Each curve compares two of the marked words, which are {words}. Each block mixes in the words around them. "
+            f"{messages.escape(finding)}"
         )
     start = (
-        "almost the same: only their positions differ"
+        "only its positions differ"
         if structure.has_position_vectors
-        else "the same, because positions do not enter there"
+        else "nothing differs, because positions do not enter"
     )
     return (
-        f"At layer 0 the vectors of the marked word are {start}. Then each block mixes "
-        "in the words around it, and the vectors become different."
+        f"At layer 0 the marked word has one vector: {start}. Then each block mixes in the words around it. "
+        f"{messages.escape(finding)}{_same_meaning(sentences, choice, curves)}"
     )
+
+
+def _same_meaning(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice, curves: LayerCurves) -> str:
+    """That a model hardly tells a word's sentences apart, where its curves say so."""
+    found = courses_of(curves)
+    if found is None or not found.are_alike:
+        return ""
+    row, position = choice.picks[0]
+    where = "both sentences" if len(choice.picks) == 2 else "all sentences"
+    return f" To this model “{messages.escape(sentences[row].word_text(position))}” is nearly the same in {where}."
 
 
 def _lessons() -> None:

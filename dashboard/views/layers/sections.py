@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from dashboard.ui import controls, layer_figures, messages, word_choice, wording
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.model.backend import Backend
+    from components.model.trace import Trace
 
 
 def words(models: Sequence[Backend], view: str) -> None:
@@ -45,6 +47,12 @@ def words(models: Sequence[Backend], view: str) -> None:
     layer_figures.compare_words(models, traces, choice, sentences, key="words", scale=scale, place=figure)
 
 
+def starts_at_one(traces: Sequence[Trace]) -> bool:
+    """Whether the first token has the same vector at layer 0 in all sentences of each trace, up to rounding."""
+    first = [trace.hidden_states[0, :, 0] for trace in traces]  # [sentence, dim] each
+    return all(np.allclose(vectors, vectors[:1], rtol=0, atol=1e-5) for vectors in first)
+
+
 def whole_sentences(models: Sequence[Backend]) -> None:
     """The similarities of sentence vectors."""
     traces = [controls.current_trace(model) for model in models]
@@ -57,7 +65,7 @@ def whole_sentences(models: Sequence[Backend]) -> None:
             scale = controls.cosine_scale()
     figure = st.container()
     messages.hint("sentences")
-    if pooling == "cls":
+    if pooling == "cls" and not scale.centred and not scale.percentiles and starts_at_one(traces):
         st.caption("At layer 0 [CLS] has the same vector in every sentence, so every curve starts at exactly 1.")
     messages.head_note(models, pooling)
     messages.cross_encoder_note(models)

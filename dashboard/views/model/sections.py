@@ -246,7 +246,7 @@ def vector(backend: Backend, trace: Trace) -> None:
         )
     figures.reading(
         "One bar per dimension, orange above zero and blue below; the three largest are labelled with their number. "
-        "Change the token and the layer: at some layers one dimension is large in most tokens.",
+        "Change the token and the layer: does one dimension stay the largest in most tokens?",
         "What a dimension stands for: a single dimension seldom has a meaning by itself.",
     )
 
@@ -343,8 +343,7 @@ def _part_cosines(trace: Trace, chosen: tuple[int, ...], read: Input, structure:
         read="Each group of bars is a part, and each colour is a pair of chosen tokens (first pieces). For the same word, the "
         "cosine of the word parts is 1. "
         + (
-            "At the same position layer 0 is identical; at another position the position parts differ, so that the cosine of "
-            "layer 0 is close to 1 but not exactly 1."
+            "Then layer 0 is identical at the same position, and at another it differs by the position parts alone."
             if structure.has_position_vectors
             else "So is that of layer 0, which does not depend on the position here."
         ),

@@ -47,7 +47,8 @@ def _view(backend: Backend, view: str) -> None:
         panel = results.query_controls()
         results.results(SearchRequest.of_session(backend, searched), panel)
         return
-    {"queries": batches.queries, "pairs": batches.pairs}[view](SearchRequest.of_session(backend, searched))
+    draw = {"queries": batches.queries, "pairs": batches.pairs}[view]
+    draw(SearchRequest.of_vectors(backend, searched, is_search=view == "queries"))
 
 
 navigation.show(

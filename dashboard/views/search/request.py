@@ -55,6 +55,25 @@ class SearchRequest:
             engine=state.get("engine"),
         )
 
+    @classmethod
+    def of_vectors(cls, backend: Backend, corpus: Corpus, is_search: bool) -> SearchRequest:
+        """The settings of a view that has no query of its own: those of the vectors and, if it searches, of the hits.
+
+        Nothing else is read, so that a report of the view states no setting that it does not use.
+        """
+        return cls(
+            EmbedRequest.of_session(backend),
+            corpus,
+            query="",
+            k=state.get("k") if is_search else state.default("k"),
+            similarity=state.get("similarity") if is_search else "cosine",
+            compare_with="none",
+            candidates=state.default("reranked_hits"),
+            layer=state.get("layer"),
+            pooling=state.get("pooling"),
+            explained=None,
+        )
+
     def by(self, backend: Backend) -> SearchRequest:
         """The same with another model."""
         return replace(self, embed=EmbedRequest.of_session(backend))

@@ -332,7 +332,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         # Without a choice: the sentence in which the two differ most, so that the table shows a difference at once.
         row = controls.sentence(sentences, default=max(range(len(words)), key=lambda index: len(words[index][0])))
     spans = aligned[row]
-    _differences(*words[row], spans)
+    _differences(*words[row], spans, "" if other == "model" else example_tokenizers.limits(other))
     # The space keeps the columns apart if two models have one title.
     names = (backend.spec.title, f"{options[other]} ")
     shown = [span for span in spans if not span.text.isspace()]  # a tokenizer can have a piece for each space
@@ -354,7 +354,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
     columns[2].metric("Words split in the same way", f"{total - len(different):,} of {total:,}")
     if other != "model":
         example = example_tokenizers.EXAMPLES[other]
-        st.markdown(f"**{example.title}.** {example.note} It was trained on the dashboard's own example texts.")
+        st.markdown(f"**{example.title}.** {example.note}")
     if second is None:
         st.caption(
             "To compare with another model's tokenizer, choose a second model in the sidebar. Those of the list, except the "
@@ -362,8 +362,13 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         )
 
 
-def _differences(different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan]) -> None:
-    """In one line: how many words are split differently, which, and what the marks of the pieces mean."""
+def _differences(
+    different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan], limits: str = ""
+) -> None:
+    """In one line: how many words are split differently, which, and what the marks of the pieces mean.
+
+    `limits` is what the comparison does not say, because of what the other tokenizer was trained on.
+    """
     pieces = [token.piece for span in spans for token in (*span.first, *span.second)]
     marks = "; ".join(
         f"**{mark}**: {meaning}"
@@ -380,7 +385,7 @@ def _differences(different: Sequence[str], total: int, spans: Sequence[alignment
         text = "**Both tokenizers split this sentence in the same way.**"
     else:
         text = "**Both tokenizers split all words in the same way,** but not the other characters."
-    st.markdown(f":material/insights: {text} {marks}")
+    st.markdown(f":material/insights: {text} {limits and f'*{messages.escape(limits)}*'} {marks}")
     if not different:
         examples = ready_made.ready_made_sets()[DIFFERENT_SET]
         if st.button(f"Show the ready-made sentences “{examples.title}”", key="different_set"):

@@ -15,7 +15,7 @@ from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
 from components.snippets import training as snippets
 from components.snippets.code import NoCode
-from components.training.objectives import OBJECTIVES, Objective
+from components.training.objectives import OBJECTIVES, Objective, legend
 from components.training.settings import learning_rates, warmup_steps
 from dashboard.ready_made import ASSETS
 from dashboard.ui import figures, messages
@@ -23,8 +23,11 @@ from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.training import plan as plans
 
 if TYPE_CHECKING:
+    from components.arrays import Float64
     from components.model.backend import Backend
     from dashboard.views.training.plan import Plan
+
+SHOWN_AS = {"sigma": "σ"}  # symbols that are not written as they are called
 
 
 def objective(backend: Backend) -> None:
@@ -118,10 +121,20 @@ def _picture(item: Objective) -> None:
 
 def _words(item: Objective) -> None:
     st.latex(item.formula)
-    st.caption(
-        f"u and v: the vectors of a row's two texts; d: their distance; y: the label; n: the rows of a batch. "
-        f"Source: {messages.escape(item.source)}."
-    )
+    meanings = "; ".join(f"{SHOWN_AS.get(symbol, symbol)}: {meaning}" for symbol, meaning in legend(item).items())
+    st.caption(f"{meanings}. Source: {messages.escape(item.source)}.")
+
+
+def rate_in_words(rates: Float64) -> str:
+    """What a learning rate does from the first step to the last, float64 [step]: it need not rise, nor fall."""
+    peak, last = float(rates.max()), float(rates[-1])
+    warm = int(np.argmax(rates))
+    if np.ptp(rates) == 0:
+        return f"It is {peak:g} at every step."
+    begin = f"It rises for {counted(warm, 'step')} (warm-up) to {peak:g}" if warm else f"It begins at {peak:g}"
+    if last == peak:
+        return f"{begin} and stays there."
+    return f"{begin}, then falls to {'zero' if last == 0 else f'{last:g}'} after the last step."
 
 
 def _schedule(plan: Plan) -> None:
@@ -140,9 +153,8 @@ def _schedule(plan: Plan) -> None:
         ),
         key="training_schedule",
         code=snippets.learning_rate(settings, steps),
-        alt=f"The learning rate over {steps} steps: it rises for {warm} steps and then falls to zero",
-        message=f"It rises for {counted(warm, 'step')} (warm-up) to {settings.learning_rate:g}"
-        + (", then falls to zero after the last step." if settings.schedule == "linear" else ", and stays there."),
+        alt=f"The learning rate over {steps} steps. {rate_in_words(rates)}",
+        message=rate_in_words(rates),
         message_below=True,
         table=lambda: pd.DataFrame({"step": np.arange(steps + 1), "learning rate": rates}),
     )

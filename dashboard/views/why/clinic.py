@@ -16,6 +16,7 @@ from components.charts import theme
 from components.charts.retrieval.evaluation import Curve
 from components.retrieval.corpora import minimal_pairs as reading
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE
+from components.retrieval.search.words import words
 from components.snippets.why import Minimal
 from dashboard import caching, pair_links, state
 from dashboard.corpora import uploads
@@ -261,13 +262,27 @@ def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooli
         read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. A tick "
         "is the median of its row. In the green row the two sentences mean the same; in the last row they have nothing to do "
         "with each other. In all other rows a few words make the meanings differ; the chosen difference is orange.",
-        not_shown="That the model knows nothing of the difference: see “What can be read”. The test is hard on purpose: the "
-        "two sentences of a pair share nearly all their words, and paraphrases share few. It shows what to expect where a "
-        "search must tell such sentences apart.",
+        not_shown=f"That the model knows nothing of the difference: see “What can be read”. {words_in_words(pairs, kind)}",
         table=lambda: _table(measured, layer, pooling),
         on_select=partial(_clicked, pairs.kinds, _places(pairs)),
         select_many=False,
     )
+
+
+def words_in_words(pairs: MinimalPairs, kind: str) -> str:
+    """How many words the two sentences of a pair share, and those of a paraphrase, and what follows for the test."""
+
+    def share(of: str) -> float:
+        rows = pairs.rows_of(of).tolist()
+        both = [(set(words(pairs.first[row])), set(words(pairs.second[row]))) for row in rows]
+        return float(np.mean([len(a & b) / max(1, len(a | b)) for a, b in both]))
+
+    own, paraphrase = share(kind), share(PARAPHRASE)
+    shares = f"a pair shares {_percent(own)} on average and a paraphrase {_percent(paraphrase)}"
+    text = f"Of all words of its two sentences, {shares}"
+    if own <= paraphrase:
+        return f"{text}: shared words do not make this test hard."
+    return f"{text}, which makes the test hard. It shows what to expect where a search must tell such sentences apart."
 
 
 def _strips(measured: Measured, kind: str, layer: int, pooling: Pooling) -> list[charts.Strip]:

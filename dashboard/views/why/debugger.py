@@ -217,7 +217,7 @@ def _caveats() -> None:
         st.markdown(
             "**A rank is not a quality.** Only the query's own text counts as right. The rival may answer the query as well, "
             "or better: read both.  \n"
-            "**A cause by rule is a hint.** A rival can be a hub and share more words with the query, and lead for a third "
+            "**A trait is a hint, no cause.** A rival can be a hub and share more words with the query, and lead for a third "
             "reason. The edits are experiments, but they change the query: they show what the model reacts to.  \n"
             "**Hubs depend on the corpus and its queries.** With other queries another text may be found most often.  \n"
             "**Edits are sought among few.** Words that neither text has are never tried, two words together only for the "

@@ -1,4 +1,7 @@
-"""The failed queries of a corpus by cause: the share of each cause, its rule, and the queries, each of which can be opened."""
+"""The failed queries of a corpus by trait: the share of each trait, its rule, and the queries, each of which can be opened.
+
+A trait that most other queries have too is no cause of a failure, so its share among these stands beside it everywhere.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from components.retrieval.corpora.corpus import PAIR_COLUMN
-from components.retrieval.failures.causes import CAUSES
+from components.retrieval.failures.causes import CAUSES, telling
 from components.snippets import why as snippets
 from dashboard import state
 from dashboard.corpora import current
@@ -29,8 +32,8 @@ MOST_CHARACTERS = 300  # of a query there; it is whole at the top
 
 
 def failed_queries(searched: Searched, found: Failures, order: str, opened: int | None) -> None:
-    """Draw the causes of all failed queries, and the queries of a chosen cause; `opened` is the row of the one above."""
-    figures.subheader("All failed queries, by cause")
+    """Draw the traits of all failed queries, and the queries of a chosen trait; `opened` is the row of the one above."""
+    figures.subheader("All failed queries, by trait")
     hubs = failures.occurrences(searched, "hubness_of_all")
     both = None if hubs is None else failures.causes_of(searched, found, hubs)
     if both is None:
@@ -39,16 +42,16 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
     counts = {name: int(causes.of(name).sum()) for name in causes.names}
     st.markdown(
         f":material/insights: {counted(len(found), 'query', 'queries')} of {found.queries:,} "
-        f"({100 * len(found) / found.queries:.1f} %) {'fails' if len(found) == 1 else 'fail'}. A query can have several "
-        "causes, so that the shares sum to more than 100 %."
+        f"({100 * len(found) / found.queries:.1f} %) {'fails' if len(found) == 1 else 'fail'}. "
+        f"{traits_in_words(causes, of_others)}"
     )
     frame = pd.DataFrame(
         [
             {
-                "cause": name,
-                "queries": counts[name],
+                "trait": name,
+                "failed queries": counts[name],
                 "share of the failures": f"{100 * counts[name] / len(found):.0f} %",
-                "of the other queries": f"{100 * float(of_others.of(name).mean()):.0f} %" if found.successes else "–",
+                "of the queries that do not fail": _share(of_others, name),
             }
             for name in causes.names
         ]
@@ -56,9 +59,9 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
     figures.plain_table(frame, key="failure_causes")
     st.caption(
         f"Of the {found.queries - len(found):,} queries that do not fail, {len(found.successes):,} are compared here. Their "
-        "rival is the text after the right one."
+        "rival is the text after the right one. A query can have several traits, so that the shares sum to more than 100 %."
     )
-    with st.expander("The rule of each cause", icon=":material/rule:"):
+    with st.expander("The rule of each trait", icon=":material/rule:"):
         st.markdown("\n".join(f"- **{name[0].upper()}{name[1:]}**: {CAUSES[name]}" for name in causes.names))
     column = current.query_column(current.in_use()) or PAIR_COLUMN
     code = snippets.failure_causes(searched.code(), column, failures.MOST_QUERIES)
@@ -66,32 +69,55 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
     names = {"all": f"All ({len(found):,})"} | {
         name.replace(" ", "-"): f"{name[0].upper()}{name[1:]} ({count:,})" for name, count in counts.items()
     }
-    chosen = controls.choice("failure_cause", "Cause", names, show_label=False).replace("-", " ")
+    chosen = controls.choice("failure_cause", "Trait", names, show_label=False).replace("-", " ")
     kept = np.ones(len(found), bool) if chosen == "all" else causes.of(chosen)
     if not kept.any():
-        st.info("No failed query has this cause.")
+        st.info("No failed query has this trait.")
         return
     numbers = {item.row: number for number, item in enumerate(found.placings)}
     listed = [item for item in found.in_order(order) if kept[numbers[item.row]]]
-    _queries(searched, listed, causes, numbers, opened, snippets.failures(searched.code(), column, order))
+    _queries(searched, listed, both, numbers, opened, snippets.failures(searched.code(), column, order))
+
+
+def traits_in_words(failed: Causes, others: Causes) -> str:
+    """Which trait sets failed queries apart from those that do not fail, or that none does, in a sentence."""
+    found = telling(failed, others)
+    if found is None:
+        return "There is no trait to compare with queries that do not fail." if failed.holds.shape[1] else ""
+    best, is_clear = found
+    shares = f"{best.failed} of {best.failures} failed {'query has' if best.failures == 1 else 'queries have'} it"
+    shares += f", and {100 * best.others:.0f} % of those found"
+    if is_clear:
+        return f"The trait that sets them apart most is “{best.name}”: {shares}."
+    return f"No trait sets them apart by more than chance; the nearest is “{best.name}”: {shares} too."
+
+
+def _share(others: Causes, name: str) -> str:
+    """The share of queries that do not fail and have a trait; "–" without such queries."""
+    return f"{100 * float(others.of(name).mean()):.0f} %" if others.holds.shape[1] else "–"
 
 
 def _queries(
     searched: Searched,
     listed: Sequence[Placing],
-    causes: Causes,
+    both: tuple[Causes, Causes],
     numbers: dict[int, int],
     opened: int | None,
     code: Snippet,
 ) -> None:
-    """The queries as a list in pages; a click opens one above."""
+    """The queries as a list in pages; a click opens one above. `both` are the traits of failures, and of the others."""
     corpus = searched.corpus
+    causes, of_others = both
 
     def query(item: Placing) -> str:
         return corpus.queries.texts[corpus.number_of[item.row]]
 
-    def own_causes(item: Placing) -> str:
-        return ", ".join(causes.of_failure(numbers[item.row]))
+    def own_traits(item: Placing) -> tuple[str, ...]:
+        return causes.of_failure(numbers[item.row])
+
+    def tag(item: Placing) -> str:
+        also = "" if not of_others.holds.shape[1] else " ({} of those found)"
+        return ", ".join(name + also.format(_share(of_others, name)) for name in own_traits(item))
 
     def table() -> pd.DataFrame:
         return pd.DataFrame(
@@ -101,7 +127,7 @@ def _queries(
                 "query": [query(item) for item in listed],
                 "right text": [corpus.documents.texts[item.row] for item in listed],
                 "rival": [corpus.documents.texts[item.rival] for item in listed],
-                "causes": [own_causes(item) for item in listed],
+                "traits": [", ".join(own_traits(item)) for item in listed],
             }
         )
 
@@ -136,7 +162,7 @@ def _queries(
                         "parts": [{"text": query(item)[:MOST_CHARACTERS], "shared": False}],
                         "bar": round(item.lead / most, 4),
                         "score": f"rival leads by {_lead(item)}",
-                        "tag": f"cause: {own_causes(item)}",
+                        "tag": f"trait: {tag(item)}",
                         "picked": item.row == opened,
                     }
                     for item in shown

@@ -19,6 +19,7 @@ from components.retrieval.search import words
 from components.retrieval.search.exact import SAME
 from components.snippets import why as snippets
 from components.snippets.code import UNWRITTEN, Input, NoCode
+from components.word_forms import forms_in
 from dashboard import pair_links
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import POOLING_NAMES
@@ -94,8 +95,8 @@ class QueryWords:
         best = max(own, key=lambda number: sign * self.differences[number], default=None)
         return best if best is not None and sign * self.differences[best] > 0 else None
 
-    def other_sources(self, sign: int) -> list[str]:
-        """What besides the query's words adds to the lead of the rival (sign 1) or of the right text (-1)."""
+    def _sources(self, sign: int) -> dict[str, float]:
+        """What besides the query's words adds to the lead of the rival (sign 1) or of the right text (-1), and how much."""
         sums = {"the special tokens": 0.0, "the model's prompt": 0.0, "punctuation": 0.0}
         for part, difference in zip(self.right.first, self.differences.tolist(), strict=True):
             if part.kind == "special":
@@ -104,7 +105,15 @@ class QueryWords:
                 sums["the model's prompt"] += sign * difference
             elif part.kind == "punctuation":
                 sums["punctuation"] += sign * difference
-        return [name for name, total in sums.items() if total > 0]
+        return {name: total for name, total in sums.items() if total > 0}
+
+    def other_sources(self, sign: int) -> list[str]:
+        """What besides the query's words adds to the lead of the rival (sign 1) or of the right text (-1)."""
+        return list(self._sources(sign))
+
+    def strongest_source(self, sign: int) -> tuple[str, float]:
+        """The one of the `other_sources` that adds most, and how much; "" and 0 without any."""
+        return max(self._sources(sign).items(), key=lambda item: item[1], default=("", 0.0))
 
 
 def draw(case: Case) -> None:
@@ -232,22 +241,58 @@ def _reason(case: Case, found: QueryWords | None) -> str:
         )
     word, more = found.names[number], abs(float(found.differences[number]))
     name = messages.escape(word)
+    source, whole = found.strongest_source(sign)
+    source += {"": "", "the special tokens": " speak"}.get(source, " speaks")
     if not placed.is_failed:
+        if source and whole > more:
+            return (
+                f"**This search does not fail**: the {case.name} ranks first, and {source} most for it; of the words, “{name}” "
+                "does."
+            )
         return f"**This search does not fail**: the {case.name} ranks first, and “{name}” speaks most for it."
-    has_right, has_rival = (_has(text[:MOST_SHOWN], word) for text in (case.right, case.rival))
-    which = {
-        (False, True): ", and only the rival has this word",
-        (True, False): f", though only the {case.name} has this word",
-        (True, True): ", though both texts have this word",
-        (False, False): ", though neither text has this word",
-    }[has_right, has_rival]
+    which = _where_it_stands(word, case.right[:MOST_SHOWN], case.rival[:MOST_SHOWN], case.name)
+    if source and whole > more:
+        return (
+            f"**{source[0].upper()}{source[1:]} most for the rival**: {whole:.3f} more there than for the {case.name}; of the "
+            f"words, “{name}” adds most, {more:.3f} more{which}."
+        )
     return f"**“{name}” speaks most for the rival**: it adds {more:.3f} more there than to the {case.name}{which}."
+
+
+def _where_it_stands(word: str, right: str, rival: str, name: str) -> str:
+    """Which of two texts have a word, or another form of it, as the end of a sentence; `name` is that of the first text."""
+    has_right, has_rival = (_has(text, word) for text in (right, rival))
+    other_right, other_rival = (
+        "" if has else _form(text, word) for has, text in ((has_right, right), (has_rival, rival))
+    )
+    if has_right and has_rival:
+        return ", though both texts have this word"
+    if has_rival:
+        return f"; the {name} has “{other_right}”" if other_right else ", and only the rival has this word"
+    if has_right:
+        return f", though the {name} has this very word" if other_rival else f", though only the {name} has this word"
+    if other_right and other_rival:
+        both = f"“{other_right}”" if other_right == other_rival else f"“{other_right}” and “{other_rival}”"
+        return f", though both texts have a form of this word ({both})"
+    if other_rival:
+        return f", and only the rival has a form of this word (“{other_rival}”)"
+    if other_right:
+        return f", though only the {name} has a form of this word (“{other_right}”)"
+    return ", though neither text has this word"
 
 
 def _has(text: str, word: str) -> bool:
     """Whether a text has a word as typed, or its content: "Juror" for "Juror's", but not "couldn't" for "didn't"."""
     own, found = set(words.words(word)), set(words.words(text))
     return own <= found or not found.isdisjoint(own - FUNCTION_WORDS)
+
+
+def _form(text: str, word: str) -> str:
+    """Another form of a word that a text has, escaped for Markdown: "vouchers" for "voucher"; empty if it has none."""
+    for own in words.words(word):
+        if own not in FUNCTION_WORDS and (forms := forms_in(own, words.words(text))):
+            return messages.escape(forms[0])
+    return ""
 
 
 def _query_words(case: Case) -> QueryWords | None:

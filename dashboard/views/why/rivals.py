@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.search import words
 from components.snippets import why as snippets
 from components.snippets.code import NoCode
+from components.word_forms import forms_in
 from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import failures, rankers, reranking
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from streamlit.delta_generator import DeltaGenerator
 
+    from components.arrays import Float32
     from components.retrieval.failures.failed_queries import Placing
     from components.retrieval.failures.hubness import Hubness
     from dashboard.jobs.failures import Searched
@@ -50,7 +52,7 @@ class Opinion:
     name: str
     unit: str
     scores: tuple[float, float]  # of the right text and of the rival
-    ranks: tuple[int, int]
+    ranks: tuple[int | None, int | None]  # None: the ranking does not find the text
     among: str  # what the ranks count
 
     @property
@@ -64,7 +66,7 @@ class Opinion:
     def rows(self) -> dict[str, Row]:
         """The line of the table."""
         right, rival = (
-            f"{self.unit} {theme.number(score)}, rank {rank:,} {self.among}"
+            f"{self.unit} {theme.number(score)}, " + ("not found" if rank is None else f"rank {rank:,} {self.among}")
             for score, rank in zip(self.scores, self.ranks, strict=True)
         )
         return {self.name: (right, rival)}
@@ -86,11 +88,19 @@ def rows_of_words(searched: Searched, query: str, placed: Placing) -> dict[str, 
         return {
             "length": f"{counted(len(words.words(text)), 'word')}, {counted(tokens[number], 'token')}{with_prompt}{cut}",
             "shared words": ", ".join(word for word in shared if word not in FUNCTION_WORDS) or "none",
+            "other forms of its words": ", ".join(_forms(query_words, found)) or "none",
             "shared function words": ", ".join(word for word in shared if word in FUNCTION_WORDS) or "none",
         }
 
     right, rival = rows(0), rows(1)
     return {name: (right[name], rival[name]) for name in right}
+
+
+def _forms(query_words: Sequence[str], found: Iterable[str]) -> list[str]:
+    """The words of a text that are another form of a word of the query, such as "vouchers" for "voucher"."""
+    content = [word for word in query_words if word not in FUNCTION_WORDS]
+    forms = (form for word in content for form in forms_in(word, sorted(found)))
+    return [form for form in dict.fromkeys(forms) if form not in content]
 
 
 def rows_of_hubs(hubs: Hubness, placed: Placing) -> dict[str, Row]:
@@ -256,8 +266,16 @@ def by_words(searched: Searched, query: str, placed: Placing) -> Opinion | None:
         return None
     scores = ranker.scores(query)
     right, rival = (float(scores[row]) for row in (placed.row, placed.rival))
-    first, second = (int(np.count_nonzero(scores >= score - TIED * max(1.0, abs(score)))) for score in (right, rival))
-    return Opinion("BM25", "score", (right, rival), (first, second), f"of {len(scores):,}")
+    return Opinion("BM25", "score", (right, rival), word_ranks(scores, right, rival), f"of {len(scores):,}")
+
+
+def word_ranks(scores: Float32, right: float, rival: float) -> tuple[int | None, int | None]:
+    """The ranks of two of BM25's scores [text]; None for a score of 0, that of every text without a word of the query."""
+    first, second = (
+        int(np.count_nonzero(scores >= score - TIED * max(1.0, abs(score)))) if score > 0 else None
+        for score in (right, rival)
+    )
+    return first, second
 
 
 def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion | None:
@@ -272,7 +290,7 @@ def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion
     if scored is None:
         return None
     both = [float(scored.scores[rows.tolist().index(row)]) for row in (placed.row, placed.rival)]
-    ranks = [int(np.count_nonzero(scored.scores >= score)) for score in both]
+    ranks = [int(np.count_nonzero(scored.scores >= score)) for score in both]  # all that are read have a rank
     if state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
         st.caption(INCLUDED_CROSS_ENCODER)
     name = f"cross-encoder, {stage.title}"
@@ -290,7 +308,12 @@ def opinions(found: Sequence[Opinion], right_name: str) -> str:
         if names[is_right]:
             verb = "puts" if len(names[is_right]) == 1 else "put"
             said.append(f"{' and '.join(names[is_right])} {verb} the {text}")
-    tied = ["BM25" if item.name == "BM25" else "the cross-encoder" for item in found if item.is_tied]
+    said += ["BM25 finds neither of them" for item in found if item.ranks == (None, None)]
+    tied = [
+        "BM25" if item.name == "BM25" else "the cross-encoder"
+        for item in found
+        if item.is_tied and item.ranks != (None, None)
+    ]
     if tied:
         said.append(f"{' and '.join(tied)} {'gives' if len(tied) == 1 else 'give'} both the same score")
     text = ", ".join(said)

@@ -54,6 +54,8 @@ def folder(tmp_path_factory) -> Path:
     pairs = [{"sentence": text, "compressed": text.split()[1]} for text in TEXTS]
     (where / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in [*pairs, {"sentence": "no query"}]))
     (where / "alone.csv").write_text("sentence,other\nA text.,x\n")
+    categories = "".join(f"text {number},{('cat', 'dog')[number % 2]}\n" for number in range(8))
+    (where / "categories.csv").write_text(f"sentence,compressed\n{categories}")
     (where / "scored.csv").write_text(SCORED)
     (where / "unscored.csv").write_text("sentence1,sentence2\na cat,a dog\n")
     done = run_process(
@@ -174,6 +176,7 @@ def test_search_says_that_scores_are_equal(folder):
         (("evaluate", "none.jsonl"), "no file"),
         (("evaluate", "{}/news.csv"), "no column 'sentence'"),
         (("evaluate", "{}/alone.csv"), "sentence and compressed"),
+        (("evaluate", "{}/categories.csv"), "2 different queries for 8 rows: it looks like a category"),
         (("evaluate", "{}/pairs.jsonl", "--layers", "8"), "layers 0 to 6"),
         (("evaluate", "{}/pairs.jsonl", "--precision", "int4"), "int4"),
         (("sts", "{}/pairs.jsonl"), "no column 'sentence1'"),

@@ -38,33 +38,40 @@ def changed_settings() -> None:
     import streamlit as st
 
     from dashboard import state
+    from dashboard.sharing.report import facts_of
 
     state.put("layer", 3)
     state.put("include_special", False)
     state.put("sentences", ("A text of a person.",))
     state.put("head", 4)  # of another page
-    st.session_state["found"] = state.named_values("heatmaps")
+    state.put("own_scale", True)  # of another view
+    st.session_state["found"] = facts_of("heatmaps", frozenset({"layer", "include_special", "sentences", "head"}))
 
 
-def test_the_settings_are_those_that_the_page_uses_and_a_person_changed() -> None:
+def named(app: AppTest) -> dict[str, str]:
+    return {fact.name: ", ".join(fact.values) for fact in app.session_state["found"] if fact.setting}
+
+
+def test_the_settings_are_those_that_the_view_uses_and_a_person_changed() -> None:
     app = AppTest.from_function(changed_settings).run()
     assert not app.exception
-    assert app.session_state["found"] == {"layer": "3", "special tokens": "0"}
+    assert named(app) == {"Layer": "3", "Special tokens": "no"}
 
 
 def settings_beside_long_texts() -> None:
     import streamlit as st
 
     from dashboard import state
+    from dashboard.sharing.report import facts_of
 
     state.put("layer", 3)
     state.put("sentences", tuple(f"Sentence {number} " + "goes on and " * 20 for number in range(40)))
     st.session_state["packed"] = state.PACKED in state.address_of("heatmaps")[0]
-    st.session_state["found"] = state.named_values("heatmaps")
+    st.session_state["found"] = facts_of("heatmaps")
 
 
 def test_texts_that_the_address_packs_leave_the_settings_as_they_are() -> None:
     app = AppTest.from_function(settings_beside_long_texts).run()
     assert not app.exception
     assert app.session_state["packed"]
-    assert app.session_state["found"] == {"layer": "3"}
+    assert named(app) == {"Layer": "3"}

@@ -129,9 +129,9 @@ def test_the_failed_queries_of_a_corpus(open_page: Open, run: Run, corpus: str) 
     assert [(f"{rank:,}", row) for rank, _, row, _ in names["values"]] == [(row["rank"], row["index"]) for row in rows]
     assert rows
     values = run(codes(app)["failure_causes"].snippet)["values"]
-    table = next(item.value for item in app.table if "of the other queries" in item.value)
-    assert [count for count, _ in values.values()] == [int(count) for count in table["queries"]]
-    assert list(values) == [name.replace("\\", "") for name in table["cause"]]
+    table = next(item.value for item in app.table if "failed queries" in item.value)
+    assert [count for count, _ in values.values()] == [int(count) for count in table["failed queries"]]
+    assert list(values) == [name.replace("\\", "") for name in table["trait"]]
 
 
 @pytest.mark.parametrize(

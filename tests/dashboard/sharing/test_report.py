@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.charts import matrices
+from components.charts.stand_alone.page import title_of
 from dashboard.sharing import report
 from dashboard.views.attention import single_heads
-from tests.dashboard.page_states import small_corpus
+from tests.dashboard.page_states import STATES, settings_of, small_corpus
 from tests.support.pages import Open, at_rest, chips, figures, setting, whole_figures
 from tests.support.static_models import save_model2vec
 
@@ -79,6 +82,58 @@ def test_sentences_are_named_as_on_the_page(open_page: Open) -> None:
     chosen = collected(open_page("attention", session=PANEL, s=sentences, view="matrix", sa="1", sb="1")).facts
     assert {"Sentence A: 2  The river.", "Sentence B: 1  A bank."} <= set(chosen)
     assert {"Sentence: 1  A bank."} <= set(collected(open_page("model", session=PANEL, s=sentences, view="zero")).facts)
+
+
+# Views that are drawn at once, and what they read besides the settings of their case in page_states.STATES.
+ALSO = {
+    "home": set(),
+    "tokens pieces": {"max_length"},
+    "tokens vocabulary": {"max_length", "tokens", "sentence"},
+    "model vectors": set(),
+    "layers within": {"whole_word", "centred", "show_baseline"},
+    "heatmaps tokens": {"include_special"},
+    "attention matrix": {"texts_filter", "chosen_blocks", "special_tokens"},
+    "search pairs": set(),
+    "evaluate pairs": set(),
+    "pairs given": set(),
+    "training objective": {"training_length", "held_out", "training_seed"},
+    "why clinic": {"layer", "pooling"},
+}
+
+
+@pytest.mark.parametrize("case", ALSO)
+def test_it_states_the_settings_that_its_view_uses_in_words_and_no_others(
+    open_page: Open, tiny_folder: Callable[[str], Path], case: str
+) -> None:
+    """Every setting of every view of the page has a value of its own, as in a session that has been everywhere."""
+    page, tiny = case.split(" ")[0], str(tiny_folder("bert"))
+    of_page = [settings_of(other, tiny) for other in STATES if other.split(" ")[0] == page]
+    everywhere = {name: value for values in of_page for name, value in values.items()}
+    own = settings_of(case, tiny)
+    app = open_page(page, session={**everywhere, **own, **PANEL})
+    found = collected(app)
+    stated = {fact.setting for fact in found.stated if fact.setting}
+    assert stated <= {*own} | ALSO[case]
+    assert stated & {*own} or page in {"home", "model"}
+    for fact in found.facts:
+        assert not re.search(r": ([0-9a-f]{12,}|True|False)$", fact), fact  # no key, and no value of the program
+    assert not any("■" in item.title for item in app.session_state["_figures_drawn"].values())
+    assert not any("■" in part.title for part, _ in found.parts.values())
+
+
+def test_numbers_stand_in_their_units(open_page: Open) -> None:
+    margin = {"training_view": "objective", "margin": 30, "warm_up": 10, "objective": "triplet", **PANEL}
+    facts = collected(open_page("training", session=margin)).facts
+    assert {"Margin: 0.3", "Warm up: 10 %"} <= set(facts)
+
+
+def test_a_legend_under_a_title_is_no_part_of_it() -> None:
+    values = np.array([[-0.022, 0.01], [0.0, 0.022]])
+    figure = matrices.token_matrix(
+        values, ["a", "b"], ["c", "d"], "layer 6", rows="a", columns="b", value="c", colour_bar="key", diverging=True
+    )
+    assert "■" in figure.layout.title.text
+    assert title_of(figure) == "layer 6"
 
 
 def test_a_page_that_cannot_show_the_model_says_so_in_it(open_page: Open, tmp_path: Path) -> None:

@@ -19,12 +19,14 @@ from components.errors import InputError
 from components.retrieval.corpora.corpus import read_corpus
 from components.training import data as training_data
 from components.training import run_folder, runs
+from components.training.objectives import OBJECTIVES, legend
 from components.training.run_folder import RunFolder
 from components.training.settings import PRESETS
 from dashboard import access, caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import training
 from dashboard.ready_made import ASSETS
+from dashboard.views.training import objective as training_objective
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, figures, plain_table, setting, texts, traces
 from tests.support.tiny import save_tiny
@@ -191,12 +193,29 @@ def test_the_corpus_in_use_can_be_trained_on_but_not_the_demo(open_page: Open) -
 
 
 @pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ([0, 1e-5, 2e-5, 1e-5, 0], "It rises for 2 steps (warm-up) to 2e-05, then falls to zero after the last step."),
+        ([2e-5, 1e-5, 0], "It begins at 2e-05, then falls to zero after the last step."),  # no warm-up
+        ([0, 2e-5, 2e-5], "It rises for 1 step (warm-up) to 2e-05 and stays there."),
+        ([2e-5, 2e-5], "It is 2e-05 at every step."),
+    ],
+)
+def test_a_learning_rate_is_told_as_it_is(rates: list[float], said: str) -> None:
+    assert training_objective.rate_in_words(np.array(rates)) == said
+
+
+@pytest.mark.parametrize(
     ("objective", "data"), [("mnrl", "demo:pairs"), ("softmax", "demo:nli"), ("regression", "demo:scored")]
 )
 def test_an_objective_has_its_picture_formula_and_schedule(open_page: Open, objective: str, data: str) -> None:
     app = at_rest(open_page("training", view="objective", src=data, obj=objective))
     assert not app.error
     assert len(app.latex) == 1
+    (explained,) = [item.value for item in app.caption if "Source: " in item.value]
+    own = legend(OBJECTIVES[objective])  # what stands in the formula, and nothing else
+    assert explained.startswith("; ".join(f"{symbol}: {meaning}" for symbol, meaning in own.items()))
+    assert ("s: the scale" in explained) == (objective == "mnrl")
     picture, schedule = figures(app)[:2]
     assert len(figures(app)) == (3 if objective == "softmax" else 2)
     assert picture["layout"]["annotations"]

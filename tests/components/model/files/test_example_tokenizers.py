@@ -39,3 +39,14 @@ def test_byte_level_pieces_stand_for_their_characters_without_the_space():
 
 def test_long_text_is_not_truncated():
     assert example_tokenizers.load("characters").tokenize("a" * 20_000).dropped == ()
+
+
+def test_each_says_what_it_learnt_from_and_what_its_counts_do_not_say():
+    count = len(example_tokenizers.texts())
+    said = example_tokenizers.limits("bytes")
+    assert f"its {len(example_tokenizers.load('bytes').vocabulary):,} pieces from {count:,} short texts" in said
+    assert "say nothing of GPT-2 or RoBERTa" in said
+    said = example_tokenizers.limits("characters")
+    assert "GPT-2" not in said
+    assert "a character that these texts lack is unknown to it" in said
+    assert "[UNK]" in {token.piece for token in example_tokenizers.load("characters").tokenize("ℵ").tokens}

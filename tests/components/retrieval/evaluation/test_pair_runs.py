@@ -62,6 +62,22 @@ def test_columns_that_are_missing_or_empty_are_refused():
         pairs_of_corpus(corpus("a b,\nc d, "))
 
 
+def test_of_rows_with_one_query_the_first_is_a_pair_and_the_others_are_counted():
+    pairs = pairs_of_corpus(corpus("a b,q1\nc d,q2\ne f, q1 \ng h,\ni j,q3"))
+    assert pairs.documents.texts == ("a b", "c d", "i j")  # "e f" is right for q1 too, and would count as wrong
+    assert pairs.queries.texts == ("q1", "q2", "q3")
+    assert (pairs.left_out, pairs.same_query) == (1, 1)
+    assert first_pairs(pairs, 2).same_query == 1
+
+
+def test_a_category_is_no_column_of_queries():
+    rows = "\n".join(f"text {number},{('billing', 'returns', 'login')[number % 3]}" for number in range(30))
+    with pytest.raises(InputError, match=r"3 different queries for 30 rows: it looks like a category"):
+        pairs_of_corpus(corpus(rows))
+    half = "\n".join(f"text {number},query {number // 2}" for number in range(30))
+    assert len(pairs_of_corpus(corpus(half))) == 15  # two answers each: no category
+
+
 def test_the_first_pairs_are_searched_among_themselves():
     pairs = pairs_of_corpus(corpus("a b,q1\nc d,q2\nc d,q3\na b,q4\na b,q5"))
     assert pairs.repeated == 5

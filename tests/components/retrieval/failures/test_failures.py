@@ -169,6 +169,7 @@ def test_each_cause_has_its_rule() -> None:
         ("truncated",),
     ]
     assert found.of("hub").tolist() == [False, True, False, False, False]
+    assert causes_module.shared_content("my voucher expired", "Vouchers expire.") == {"voucher", "expired"}
     assert causes_module.are_near_duplicates("one", "two", 0.96)
     assert not causes_module.are_near_duplicates("", "", 0.1)
 

@@ -14,6 +14,7 @@ from components.retrieval.engines.contract import StoredVectors
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs.embedding import EmbedRequest
+from dashboard.views.evaluate import approximation as view
 from tests.support.evaluate_page import corpus_of
 from tests.support.pages import Open, at_rest, backend, figures, texts
 
@@ -72,9 +73,36 @@ def test_another_way_shows_its_own_losses(open_page: Open) -> None:
     assert app.selectbox(key="w_approximation").value == "bits-4"
     app.selectbox(key="w_approximation").select("first-8").run()
     assert "**first 48** loses" in texts(app)
-    if graph.is_installed():
-        app.selectbox(key="w_approximation").select("hnsw-256").run()
-        assert "HNSW, 256 finds all 10 nearest sentences" in app.success[0].value
+    app.selectbox(key="w_approximation").select("float16").run()
+    assert "float16 finds all 10 nearest sentences" in app.success[0].value
+    said, shown = texts(app), set(app.table[0].value["way to search"])
+    if graph.is_installed():  # of 60 texts, 64 and 256 candidates are all
+        assert "Left out are 3 ways to search (bits, 100 rescored; HNSW, 64; HNSW, 256)" in said
+        assert {"HNSW, 16"} == {name for name in shown if "HNSW" in name}
+    assert "exact by definition" in said
+    assert "bits, 100 rescored" not in shown
+    assert "Nothing can be learnt from so few texts:** the 10 nearest are 17 % of all 60" in said.replace("\\", "")
+
+
+def test_a_link_to_a_way_that_reads_all_texts_shows_another(open_page: Open) -> None:
+    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(29), way="bits-4"))
+    assert not app.exception
+    assert app.selectbox(key="w_approximation").value == "int8"
+    assert "if 40 are rescored" not in texts(app)
+    assert "Left out" in texts(app)
+
+
+def test_only_small_collections_are_said_to_teach_nothing_and_to_have_ways_left_out() -> None:
+    vectors = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)
+    large = losses(StoredVectors.of_vectors(vectors), vectors[:5], ways=None)
+    assert not large.left_out
+    assert view._left_out(large, 300) == ""
+    assert "Nothing can be learnt" not in view._message(large, 300)
+    assert "if 40 are rescored" in view._message(large, 300)
+    small = losses(StoredVectors.of_vectors(vectors[:29]), vectors[:5])
+    assert {"bits-4", "bits-10"} <= {way.code for way in small.left_out}
+    assert all(way.recall.mean() <= 1 for way in small.ways)
+    assert "34 % of all 29" in view._message(small, 29)
 
 
 def test_times_are_measured_only_on_request(open_page: Open) -> None:

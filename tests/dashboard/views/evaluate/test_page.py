@@ -36,7 +36,7 @@ from dashboard.jobs import evaluation
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, sts
 from tests.support.evaluate_page import kept_corpus, ready, timed
-from tests.support.pages import Open, backend, figures, frame, plain_table, setting, texts, traces
+from tests.support.pages import Open, backend, figures, frame, plain_table, read_texts, setting, texts, traces
 from tests.support.plain_vectors import cosines, plain_vectors, ranks_by
 from tests.support.tiny import save_tiny
 
@@ -356,6 +356,7 @@ def test_an_opened_query_shows_its_answer_in_each_ranking(
     for code, name, ranks, lines in zip(codes, ("Layer 6, Mean", "BM25"), found, lists, strict=True):
         scores = scores_of(code)[at]
         order = np.argsort(-scores, kind="stable")[:5]
+        order = order[scores[order] > 0]  # BM25 does not find a text without a word of the query
         plain = [line.partition(". ")[2].replace(":green-background[", "").replace("] ✓", "") for line in lines]
         assert plain == [small.texts[hit] for hit in order]
         assert [line.endswith("✓") for line in lines] == [hit == at for hit in order]
@@ -365,6 +366,19 @@ def test_an_opened_query_shows_its_answer_in_each_ranking(
     ready(app.run())
     assert "Correct answer:" not in texts(app)
     assert "n" not in app.query_params
+
+
+def test_a_word_ranking_does_not_find_what_has_no_word_of_the_query(open_page: Open) -> None:
+    corpus = kept_corpus(
+        "boats.jsonl", ["Ships sailed home.", "A cat slept.", "A dog ran."], ["boats", "the cat", "a dog"]
+    )
+    said = read_texts(ready(open_page("evaluate", view="compare", corpus=corpus, r="bm25", n="0")))
+    assert "**BM25**: not found" in said
+    assert "No sentence has anything in common with the query." in said
+    assert "1. Ships sailed home." not in said
+    said = read_texts(ready(open_page("evaluate", view="compare", corpus=corpus, r="bm25", n="1")))
+    assert "**BM25**: rank 1" in said
+    assert "2. Ships" not in said
 
 
 def test_why_leads_to_the_failed_query_also_after_rows_without_a_query(open_page: Open) -> None:
@@ -826,21 +840,28 @@ def test_dimensions_seed_and_pooling_of_the_lab(open_page: Open, of_lab: str) ->
 # --- Data
 
 
-def test_the_data_and_another_column(evaluate: Open, small: Corpus) -> None:
-    app = evaluate(view="pairs")
+def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
+    titles = [f"{query} again" for query in small.columns["compressed"]]
+    keys = ("sentence", "compressed", "title", "topic")
+    columns = (small.texts, small.columns["compressed"], titles, small.columns["topic"])
+    rows = [json.dumps(dict(zip(keys, row, strict=True))) for row in zip(*columns, strict=True)]
+    own = read_corpus("\n".join(rows).encode(), "titles.jsonl", "sentence")
+    caching.corpora().put(current.key_of(own), own)
+    app = open_page("evaluate", view="pairs", corpus=current.key_of(own))
     assert not app.error
     assert app.selectbox(key="w_query_column").value == "compressed"
     assert "100 queries" in captions(app)
     assert app.table[0].value["correct answer"][0].replace("\\", "") == small.texts[0]
     app.selectbox(key="w_query_column").set_value("topic").run()
-    assert app.query_params["col"] == "topic"
-    assert app.table[0].value["query"][0].replace("\\", "") == small.columns["topic"][0]
+    assert "10 different queries for 100 rows: it looks like a category" in read_texts(app)
+    app.selectbox(key="w_query_column").set_value("title").run()  # it can still be chosen
+    assert app.query_params["col"] == "title"
+    assert app.table[0].value["query"][0].replace("\\", "") == titles[0]
     app.segmented_control(key="w_evaluate_view").set_value("compare").run()
     app.multiselect(key="w_runs").set_value(["bm25"])
     ready(app.run())
     ranker = make_ranker("bm25", small.texts)
-    scores = np.array([ranker.scores(topic) for topic in small.columns["topic"]], np.float64)
-    expected = 100 * (1 / ranks_by(scores)).mean()
+    expected = 100 * (1 / ranks_by(np.array([ranker.scores(title) for title in titles], np.float64))).mean()
     assert frame(app, "p (Holm)")["MRR"].tolist() == [pytest.approx(expected, abs=0.01)]
 
 
@@ -873,7 +894,8 @@ def test_an_unclear_column_is_asked_for_where_it_is_needed(open_page: Open) -> N
 
 
 def test_repeated_sentences_are_said(open_page: Open) -> None:
-    rows = [{"sentence": text, "compressed": text[:5]} for text in ("A cat slept.", "A cat slept.", "Ships sailed.")]
+    asked = {"cat": "A cat slept.", "a cat slept": "A cat slept.", "ships": "Ships sailed."}
+    rows = [{"sentence": text, "compressed": query} for query, text in asked.items()]
     rows.append({"sentence": "Without a query.", "compressed": " "})
     own = read_corpus("\n".join(map(json.dumps, rows)).encode(), "again.jsonl", "sentence")
     caching.corpora().put(current.key_of(own), own)
@@ -881,6 +903,22 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
     assert "2 rows have a sentence that another row has too" in texts(app)
     assert "1 row has no query and is left out" in captions(app)
     assert frame(app, "p (Holm)")["Recall@1"].tolist() == [pytest.approx(100 / 3)]
+
+
+def test_a_category_is_not_measured_as_queries_and_a_repeated_query_is_one(open_page: Open) -> None:
+    sentences = [f"Answer number {number} of the help desk." for number in range(30)]
+    category = kept_corpus(
+        "desk.jsonl", sentences, [("billing", "returns", "login")[number % 3] for number in range(30)]
+    )
+    app = ready(open_page("evaluate", corpus=category))
+    said = read_texts(app)
+    assert "3 different queries for 30 rows: it looks like a category" in said
+    assert "each with one correct answer" not in said
+    assert not figures(app)
+    twice = kept_corpus("twice.jsonl", sentences[:4], ["login", "billing", "login", "returns"])
+    said = read_texts(ready(open_page("evaluate", view="pairs", corpus=twice)))
+    assert "3 queries, each with one correct answer among as many sentences." in said
+    assert "1 row has the query of an earlier row and is left out." in said
 
 
 # --- Published figures

@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from components.analysis.why import probes
 from components.model.catalog import EMBEDDED_KEY, parse_model
-from components.retrieval.corpora.minimal_pairs import MinimalPairs, read_minimal_pairs
+from components.retrieval.corpora.minimal_pairs import PARAPHRASE, MinimalPairs, read_minimal_pairs
 from dashboard import caching
 from dashboard.views.why import clinic, clinic_probe
 from tests.support.pages import Open, at_rest, figures, setting, texts
@@ -148,3 +148,16 @@ def test_a_probe_of_many_pairs_learns_from_a_sample_of_all(monkeypatch: pytest.M
     assert len(set(learnt)) == probes.MOST_PAIRS
     assert sum(int(text.split()[1]) >= count // 2 for text in learnt) > probes.MOST_PAIRS // 4
     assert said == ["The probe learns from a random sample of 200 of the 1,000 pairs."]
+
+
+def test_how_hard_the_test_is_follows_from_the_shared_words() -> None:
+    """The usual story, that pairs share nearly all words and paraphrases few, is false for the second set."""
+    kinds = ("negation", PARAPHRASE)
+    usual = MinimalPairs(kinds, ("the cat sat", "a dog ran"), ("the cat never sat", "one hound raced"))
+    said = clinic.words_in_words(usual, "negation")
+    assert "a pair shares 75 % on average and a paraphrase 0 %, which makes the test hard." in said
+    reverse = MinimalPairs(kinds, ("the cat sat", "a dog ran"), ("no animal moved", "a dog ran"))
+    said = clinic.words_in_words(reverse, "negation")
+    assert said.endswith(
+        "a pair shares 0 % on average and a paraphrase 100 %: shared words do not make this test hard."
+    )

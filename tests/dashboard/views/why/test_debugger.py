@@ -18,14 +18,14 @@ from components.model.tokenization import MAX_CHARACTERS, Tokenization
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.failures import edits, failed_queries
-from components.retrieval.failures.causes import CAUSES
+from components.retrieval.failures.causes import CAUSES, Causes
 from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.failures.failed_queries import Failures, Placing
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import embedding, failures
-from dashboard.views.why import failed_case, rivals
+from dashboard.views.why import debugger_table, failed_case, rivals
 from tests.support import tiny
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, figures, plain_table, setting, texts
@@ -121,8 +121,11 @@ def test_the_page_begins_with_the_query_its_two_texts_the_reason_and_the_smalles
     words = small.columns["compressed"][worst.row].split()
     assert len(found["rival"]) == len(words) + 1  # as typed, and the special tokens together
     reason = next(item.value for item in read.markdown if ":material/insights:" in item.value)
-    strongest = words[int(np.argmax(found["rival minus right text"][:-1]))]
-    assert f"**“{strongest}” speaks most for the rival**" in reason
+    differences = found["rival minus right text"]  # the special tokens last
+    strongest = int(np.argmax(differences[:-1]))
+    assert differences[-1] > differences[strongest]  # so that it is not the word that speaks most
+    assert f"**The special tokens speak most for the rival**: {differences[-1]:.3f} more there" in reason
+    assert f"of the words, “{words[strongest]}” adds most, {differences[strongest]:.3f} more" in reason
     assert reason.count(". ") == 0  # one sentence
     edit = next(item.value for item in read.markdown if ":material/edit:" in item.value)
     assert "**Smallest edit of the query**" in edit or "**No edit of the query brings" in edit
@@ -135,8 +138,13 @@ def test_the_texts_are_compared_and_all_failed_queries_can_be_opened(read: AppTe
     assert {"BM25", "among the first 10 hits of", "length"} <= set(sides.iloc[:, 0])
     assert any(name.startswith("cross-encoder") for name in sides.iloc[:, 0])
     assert len(figures(read)) == 4  # the bars, both ledgers, the histogram
-    causes = next(table for table in (plain_table(read, n) for n in range(len(read.table))) if "cause" in table.columns)
-    assert list(causes["cause"]) == list(CAUSES)
+    traits = next(table for table in (plain_table(read, n) for n in range(len(read.table))) if "trait" in table.columns)
+    assert list(traits["trait"]) == list(CAUSES)
+    assert "of the queries that do not fail" in traits.columns
+    for row in listed(read):  # no trait stands without its share among the queries that do not fail
+        assert all("of those found)" in trait for trait in row["tag"].removeprefix("trait: ").split(", "))
+    assert "by trait" in texts(read)
+    assert "by cause" not in texts(read)
     rows = listed(read)
     worst_first = expected.in_order("worst")
     assert [row["index"] for row in rows] == [item.row for item in worst_first]
@@ -351,7 +359,71 @@ def test_the_first_word_after_a_prompt_can_be_the_strongest() -> None:
     assert found.names[strongest] == "cat"
     assert found.strongest(-1) is None
     said = failed_case._reason(case_of(Placing(0, 2, 1, 0.1, 0.9)), found)
+    assert said == (
+        "**The model's prompt speaks most for the rival**: 0.500 more there than for the right text; of the words, “cat” adds "
+        "most, 0.200 more, and only the rival has this word."
+    )
+    found = query_words("cat dog", "query: ", {"query": 0.1, "cat": 0.2, "dog": 0.1})
+    said = failed_case._reason(case_of(Placing(0, 2, 1, 0.1, 0.9)), found)
     assert said.startswith("**“cat” speaks most for the rival**: it adds 0.200 more")
+
+
+def test_special_tokens_that_add_more_than_any_word_are_named_first() -> None:
+    found = query_words("cat dog", "", {"<s> </s>": 0.026, "cat": 0.015})
+    said = failed_case._reason(case_of(Placing(0, 2, 1, 0.1, 0.2)), found)
+    assert said.startswith(
+        "**The special tokens speak most for the rival**: 0.026 more there than for the right text; of "
+    )
+    assert "“cat” adds most, 0.015 more" in said
+    found = query_words("cat dog", "", {"<s> </s>": -0.026, "cat": -0.015})
+    said = failed_case._reason(case_of(Placing(0, 1, 1, 0.2, 0.1)), found)
+    assert "the special tokens speak most for it; of the words, “cat” does." in said
+
+
+@pytest.mark.parametrize(
+    ("right", "rival", "said"),
+    [
+        ("A code.", "Vouchers expire.", ", and only the rival has a form of this word (“vouchers”)"),
+        ("Your vouchers.", "Rain.", ", though only the right text has a form of this word (“vouchers”)"),
+        ("Your vouchers.", "Vouchers expire.", ", though both texts have a form of this word (“vouchers”)"),
+        ("Your vouchers.", "A voucher.", "; the right text has “vouchers”"),
+        ("A voucher.", "Vouchers expire.", ", though the right text has this very word"),
+        ("A code.", "A voucher.", ", and only the rival has this word"),
+        ("A code.", "Rain.", ", though neither text has this word"),
+        ("A voucher.", "The voucher.", ", though both texts have this word"),
+    ],
+)
+def test_other_forms_of_a_word_are_seen_in_both_texts(right: str, rival: str, said: str) -> None:
+    assert failed_case._where_it_stands("voucher", right, rival, "right text") == said
+
+
+def test_a_text_that_bm25_gives_a_score_of_0_is_not_found() -> None:
+    scores = np.array([0.0, 2.0, 1.0, 0.0], np.float32)
+    assert rivals.word_ranks(scores, 1.0, 2.0) == (2, 1)
+    assert rivals.word_ranks(scores, 0.0, 2.0) == (None, 1)
+    neither = rivals.Opinion("BM25", "score", (0.0, 0.0), rivals.word_ranks(scores, 0.0, 0.0), "of 4")
+    assert neither.rows() == {"BM25": ("score 0.000, not found", "score 0.000, not found")}
+    assert rivals.opinions([neither], "right text") == "BM25 finds neither of them."
+    one = rivals.Opinion("BM25", "score", (0.0, 2.0), (None, 1), "of 4")
+    assert one.rows() == {"BM25": ("score 0.000, not found", "score 2.000, rank 1 of 4")}
+
+
+def test_a_trait_that_most_other_queries_have_too_is_not_said_to_set_failures_apart() -> None:
+    def with_trait(held: int, count: int) -> Causes:
+        holds = np.zeros((len(CAUSES), count), bool)
+        holds[list(CAUSES).index("no shared word"), :held] = True
+        return Causes(tuple(CAUSES), holds)
+
+    said = debugger_table.traits_in_words(with_trait(8, 10), with_trait(62, 100))
+    assert said == (
+        "No trait sets them apart by more than chance; the nearest is “no shared word”: 8 of 10 failed queries have it, and "
+        "62 % of those found too."
+    )
+    said = debugger_table.traits_in_words(with_trait(8, 10), with_trait(12, 100))
+    assert said.startswith(
+        "The trait that sets them apart most is “no shared word”: 8 of 10 failed queries have it, and 12 %"
+    )
+    assert "no trait to compare" in debugger_table.traits_in_words(with_trait(8, 10), with_trait(0, 0))
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,10 @@ needs no adapter library. Weights that have no published value (a new classifier
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -378,6 +380,21 @@ def _fresh(folder: Path) -> Path:
 def _replace(part: Path, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     part.replace(folder)
+
+
+@contextmanager
+def random_states_kept() -> Iterator[None]:
+    """What is drawn within, by Python, NumPy or torch on any device, does not change what is drawn after it."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - what libraries draw from
+    on_metal = torch.mps.get_rng_state() if torch.backends.mps.is_available() else None
+    try:
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+        if on_metal is not None:
+            torch.mps.set_rng_state(on_metal)
 
 
 def watch(model: Any, sentences: Sequence[str], settings: TrainingSettings) -> WatchedTexts:

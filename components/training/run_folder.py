@@ -10,6 +10,7 @@
     record.json        data, split, settings, seed, versions, results: complete once the run has ended
     process.log        what the libraries of the process said
     stop               exists while somebody wants the run to stop
+    command.lock       held by the command that works on the run, where one does
 
 One process writes, any number of others read. Files are replaced whole. Events are appended, so that a process that is
 killed leaves at most a torn last line, which is ignored. Nothing is unpickled here.
@@ -252,12 +253,21 @@ class RunFolder:
         """All events, or those of a kind, in the order in which they were written; torn lines are left out."""
         return [event for event in EventReader(self).read() if kind is None or event.get("event") == kind]
 
-    def forget_after(self, step: int) -> None:
-        """Remove the events and watch vectors of later steps, which are computed again after a crash."""
-        kept = [event for event in self.events() if event["step"] <= step]
+    def forget_after(self, step: int, unplanned: Sequence[str] = ()) -> None:
+        """Remove the events and watch vectors of later steps, which are computed again after a crash.
+
+        Of the step itself go the `unplanned` kinds, which only a stop asked for: a run that goes on would not have them. With
+        an evaluation goes what it made somebody notice.
+        """
+        gone = {*unplanned, *(["notice"] if "evaluation" in unplanned else [])}
+        kept = [
+            event
+            for event in self.events()
+            if event["step"] < step or (event["step"] == step and event["event"] not in gone)
+        ]
         _replace(self.path / EVENTS, *(json.dumps(event, ensure_ascii=False) + "\n" for event in kept))
         for later in self.watch_steps():
-            if later > step:
+            if later > step or (later == step and "watch" in gone):
                 (self.path / WATCH / f"{later}.npz").unlink(missing_ok=True)
 
     def write_watch(self, step: int, sentences: Float32, tokens: Float32) -> None:

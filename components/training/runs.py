@@ -5,6 +5,10 @@ Each run has a folder (see components.training.run_folder) and, while it trains,
 one process train at a time, those of the command line included, whose runs lie elsewhere; others wait for it. The server
 follows a process by reading its files, so a server that was started again follows the same process: it is identified by its
 pid and the time of its start.
+
+A process that works for a command ends with it: when the command is killed, or its terminal is closed, the process writes a
+checkpoint after its step and ends, so that nothing trains where nobody sees it, and nothing is lost: the same command goes
+on from there. A server's process outlives the server, whose pages show it again.
 """
 
 from __future__ import annotations
@@ -39,8 +43,12 @@ if TYPE_CHECKING:
     from components.training.settings import TrainingSettings
 
 LOCK = ".training.lock"  # no run can have this name
+UNFINISHED = ".part"  # the end of the name of a folder whose run is being created
+CHECKPOINT_SECONDS = 30.0  # between two checkpoints of a run
 POLL_SECONDS, WAIT_SECONDS = 0.2, 1.0
 SAME_START_SECONDS = 0.005  # a tick is 0.01 s
+DISK_FULL = 74  # the exit status of a run's process that could not even write the run's state
+DISK_IS_FULL = "There is no space left on the disk for this run, or for larger files."
 _ROOT = Path(__file__).parents[2]
 log = logging.getLogger(__name__)
 
@@ -69,25 +77,71 @@ def create(settings: TrainingSettings, data: TrainingData, split: Split, folder:
     `folder` is the run's own folder, which may not exist yet; by default one in `runs_folder()`, named as in the settings.
     The oldest runs that have ended are removed first if all runs together take more than the limit. Raises InputError for
     a name that a run already has and for a wrong limit, and OSError if the folder cannot be written.
+
+    The files are written beside that folder, which appears with all of them: who is killed here takes no name, and what is
+    left is removed when the next run is created there.
     """
     if folder is None:
-        parent = runs_folder()
-        private_folder(parent)
-        make_room(parent, settings.model)
-        folder = parent / (settings.name or _new_name(settings))
+        private_folder(runs_folder())
+        make_room(runs_folder(), settings.model)
+        folder = runs_folder() / (settings.name or _new_name(settings))
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for left in unfinished(folder.parent):
+        shutil.rmtree(left, ignore_errors=True)
+    part = folder.with_name(f".{folder.name}.{_this_process()}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
-        folder.mkdir(mode=0o700, parents=True)
-    except FileExistsError as problem:
+        part.mkdir(mode=0o700)
+        run = RunFolder(part)
+        run.write_settings(settings)
+        run.write_data(data, split)
+        run.write_state(RunState("waiting"))
+        _give_name(part, folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)  # after an error; else it has its name no longer
+    return RunFolder(folder)
+
+
+def _give_name(part: Path, folder: Path) -> None:
+    """Give a complete run its name. Raises InputError if something has it."""
+    try:
+        if folder.exists():
+            raise FileExistsError(folder)
+        part.rename(folder)
+    except OSError as problem:
+        if not folder.exists():
+            raise
         raise InputError(
             f"There already is a training run {folder.name!r}.",
             "Each run needs a name of its own.",
             "Choose another name, or delete that run.",
         ) from problem
-    run = RunFolder(folder)
-    run.write_settings(settings)
-    run.write_data(data, split)
-    run.write_state(RunState("waiting"))  # last: only now the run exists for others
-    return run
+
+
+def unfinished(folder: Path) -> list[Path]:
+    """The folders of runs within this one whose creation was killed; none if it cannot be read."""
+    left = []
+    with suppress(OSError):
+        for path in folder.iterdir():
+            process = path.name.removesuffix(UNFINISHED).rsplit(".", 2)[-2:-1]
+            if path.name.startswith(".") and path.name.endswith(UNFINISHED) and process and not _is_at_work(process[0]):
+                left.append(path)
+    return left
+
+
+def _this_process() -> str:
+    """A name of this process that no other has, now or later: its pid, and the time of its start in hundredths."""
+    return f"{os.getpid()}-{round(100 * process_start(os.getpid()))}"
+
+
+def _is_at_work(process: str) -> bool:
+    """Whether the process of such a name still runs."""
+    import psutil
+
+    pid, _, started = process.partition("-")
+    try:
+        return abs(process_start(int(pid)) - int(started) / 100) < 2 * SAME_START_SECONDS
+    except (psutil.Error, ValueError):
+        return False
 
 
 def find(name: str) -> RunFolder | None:
@@ -189,14 +243,16 @@ def _lock() -> FileLock:
     return FileLock(folder / LOCK, mode=0o600)
 
 
-def follow(run: RunFolder, starts: bool = True) -> Work:
+def follow(run: RunFolder, starts: bool = True, outlives: bool = True) -> Work:
     """The work of a run for components/jobs: starts its process, or follows the one that is already at work.
 
-    Unless it `starts` one, a run without a process is interrupted: to look at a run must not start it.
+    Unless it `starts` one, a run without a process is interrupted: to look at a run must not start it. A process that it
+    starts `outlives` this one, or else is interrupted when this one ends.
 
     Progress counts steps. On a stop the process is asked to end, and the work waits for it. The result is the run, whose
     state says whether it is done or was stopped; Cancelled is raised only if it was stopped before it had a result, and
-    RunFailed if the process ended with an error. A run that was interrupted continues from its last checkpoint.
+    RunFailed if the process ended with an error or was ended from outside. A run that was interrupted continues from its
+    last checkpoint.
     """
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RunFolder:
@@ -213,7 +269,7 @@ def follow(run: RunFolder, starts: bool = True) -> Work:
                     process.wait()
                 return _outcome(run, state)
             is_at_work = is_alive(state)
-            if has_ended or ((is_attached or not starts) and not is_at_work):
+            if not is_at_work and (has_ended or is_attached or not starts):
                 raise _ended_silently(run, state, None if process is None else process.returncode)
             if is_cancelled():
                 run.ask_to_stop()
@@ -221,7 +277,9 @@ def follow(run: RunFolder, starts: bool = True) -> Work:
                 if run.is_asked_to_stop():
                     run.write_state(replace(state, status="stopped", pid=None, process_started=None))
                     continue
-                process = _start(run)
+                process = _start(run, outlives)
+            if has_ended:  # another process of this run was faster
+                process = None
             is_attached = process is None
             time.sleep(POLL_SECONDS)
 
@@ -246,13 +304,22 @@ def _failed(problem: str) -> RunFailed:
 
 def _ended_silently(run: RunFolder, state: RunState, status: int | None) -> RunFailed:
     """The error of a process that wrote none: it was killed, by the system for its memory perhaps, or could not begin."""
-    run.write_state(replace(state, status="interrupted", pid=None, process_started=None))
-    if status is None or status < 0:
-        cause = "" if status is None else f" (signal {-status})"
+    if status == DISK_FULL or state.error == DISK_IS_FULL:
+        return RunFailed(
+            DISK_IS_FULL,
+            f"It needs room for checkpoints and for the model; it has {shutil.disk_usage(run.path).free / 1e6:,.0f} MB.",
+            "Make room, then continue the run: it goes on from its last checkpoint.",
+        )
+    with suppress(
+        OSError
+    ):  # of a full disk: a run whose process is gone is interrupted, whether its state says so or not
+        run.write_state(replace(state, status="interrupted", pid=None, process_started=None))
+    if status is None or status <= 0:
+        cause = f" (signal {-status})" if status else ""
         return RunFailed(
             f"The training process of {run.name} was ended from outside{cause}.",
             "The usual cause is too little memory.",
-            "Choose Continue to go on from the last checkpoint, or use a smaller batch.",
+            "Continue the run to go on from its last checkpoint, with a smaller batch in a new run if that happens again.",
         )
     lines = (run.path / LOG).read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return _failed(
@@ -260,8 +327,9 @@ def _ended_silently(run: RunFolder, state: RunState, status: int | None) -> RunF
     )
 
 
-def _start(run: RunFolder) -> subprocess.Popen[bytes]:
-    """Start the process of a run. It has a session of its own, so that it outlives the server."""
+def _start(run: RunFolder, outlives: bool) -> subprocess.Popen[bytes]:
+    """Start the process of a run. It has a session of its own, so that what ends this process's group does not end it."""
+    options = ["--checkpoint-seconds", str(CHECKPOINT_SECONDS), *([] if outlives else ["--parent", str(os.getpid())])]
     environment = {
         **one_accelerator(operator_settings.environment()),
         # No request leaves the machine: the model's files are here before a run is created.
@@ -274,7 +342,7 @@ def _start(run: RunFolder) -> subprocess.Popen[bytes]:
     }
     with (run.path / LOG).open("ab") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "components.training.worker", str(run.path)],
+            [sys.executable, "-m", "components.training.worker", str(run.path), *options],
             cwd=_ROOT,
             env=environment,
             stdin=subprocess.DEVNULL,

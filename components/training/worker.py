@@ -6,8 +6,18 @@ folder (components.training.run_folder) and makes the run safe to interrupt:
 - after every step a look for the file `stop`, and for the time to write a checkpoint
 - a checkpoint holds the trained weights (of the losses too), the optimizer, the schedule and all random states, so that a
   run that was killed and continued ends with the same weights as one that was not
+- an evaluation changes no random state, and one that only a stop asked for is forgotten when the run goes on, so that a
+  run that was stopped and continued ends with the same weights too
+- a checkpoint is written beside the one before it, which stays until the new one is marked as complete
 - the trained weights of the best evaluation are kept apart, and are what is saved in the end
 - every epoch's order depends on the seed and the epoch alone
+
+Two things end the process early:
+
+- the file `stop`: it evaluates, saves the best model so far, and the run is "stopped"
+- an interruption: SIGTERM, as when the machine is shut down, or with --parent the end of the command that it works for. It
+  writes a checkpoint after its step, and the run is "interrupted", to go on from there. Without --parent, as for a server, the
+  process goes on to its end alone
 
 The process has a low priority and leaves one core to others. It sends nothing anywhere, and asks nobody anything.
 """
@@ -15,13 +25,16 @@ The process has a low priority and leaves one core to others. It sends nothing a
 from __future__ import annotations
 
 import argparse
+import errno
 import hashlib
 import json
 import logging
 import math
 import os
 import shutil
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -39,7 +52,7 @@ from components.jobs import Cancelled, IsCancelled
 from components.training.notices import Diverged, is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
 from components.training.run_folder import ADAPTER, ENDED, Event, RunFolder, Status
-from components.training.runs import is_alive, process_start, turn
+from components.training.runs import CHECKPOINT_SECONDS, DISK_FULL, DISK_IS_FULL, is_alive, process_start, turn
 from components.training.settings import steps, warmup_steps
 
 if TYPE_CHECKING:
@@ -48,9 +61,10 @@ if TYPE_CHECKING:
     from components.training.objectives import ModelKind
     from components.training.settings import TrainingSettings
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no space, or none for this user, or no larger file
 NICENESS, OOM_SCORE = 10, 800  # of Linux: -1000 is never ended for its memory, 1000 always first
-CHECKPOINT_SECONDS = 30.0
 STATE_SECONDS = 0.5  # how often the state is written
+PARENT_SECONDS = 0.5  # how often the process looks whether its command is still there
 MOST_LOSSES = 5_000  # events of a run; longer ones have means of several steps
 MINED_AT_ONCE = 1_024  # texts that are embedded between two looks for a stop
 MOST_WATCHES, MOST_WATCH_BYTES = 400, 128 << 20
@@ -58,11 +72,15 @@ WEIGHTS, COMPLETE = "trained.safetensors", "complete.json"
 log = logging.getLogger(__name__)
 
 
-def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> None:
+def train(
+    run: RunFolder,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    is_interrupted: IsCancelled = lambda: False,
+) -> None:
     """Train a run from its last complete checkpoint to its end, and save the model and the record.
 
     Raises UserError for data, settings or a model that cannot be used, Cancelled for a run that is asked to stop while wrong
-    answers are searched, and whatever the libraries raise.
+    answers are searched or that is interrupted (after a step it has a checkpoint then), and whatever the libraries raise.
     """
     import torch
     from transformers import set_seed
@@ -78,12 +96,12 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     set_seed(settings.seed)
     model = models.build(settings, kind)
     sides = (data.take(split.train), data.take(split.held_out))
-    train_rows, held_out_rows = _rows(settings, model, sides, run.is_asked_to_stop)
+    train_rows, held_out_rows = _rows(settings, model, sides, lambda: run.is_asked_to_stop() or is_interrupted())
     set_seed(settings.seed)  # new weights of the losses do not depend on what was drawn before
     losses = torch.nn.ModuleDict({key: _loss(settings, key, model, train_rows[key]) for key in settings.objectives})
     texts_per_row = float(np.mean([len(rows.columns) for rows in train_rows.values()]))
     held_out = held_out_of(settings, kind, sides[1], held_out_rows[settings.objectives[0]], sides[0])
-    reporter = Reporter(run, settings, model, losses, held_out, texts_per_row, checkpoint_seconds)
+    reporter = Reporter(run, settings, model, losses, held_out, texts_per_row, checkpoint_seconds, is_interrupted)
     reporter.go_back(run.checkpoints_folder)
     total = steps(settings, *map(len, train_rows.values()))
     trainer = make_trainer(settings, model, losses, train_rows, held_out_rows, total, run.checkpoints_folder, reporter)
@@ -91,6 +109,8 @@ def train(run: RunFolder, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> Non
     undamaged = _undamaged(settings, kind, held_out) if settings.damage else None
     trainer.train(resume_from_checkpoint=None if reporter.checkpoint is None else str(reporter.checkpoint))
     reporter.end()
+    if reporter.is_left:
+        raise Cancelled
     if reporter.best is None:
         return
     models.read_trained(losses, reporter.best_file)
@@ -143,14 +163,12 @@ def _save_start(run: RunFolder, settings: TrainingSettings, kind: ModelKind) -> 
 
 def _undamaged(settings: TrainingSettings, kind: ModelKind, held_out: HeldOut) -> dict[str, float]:
     """The measures of the model as it was before the damage."""
-    import torch
-
     from components.training import model as models
 
-    with torch.random.fork_rng():  # training draws what it would have drawn without this
+    with models.random_states_kept():  # training draws what it would have drawn without this
         model = models.build(replace(settings, damage=0.0, adapter=False), kind)
-    model.eval()
-    return held_out.measure(model)
+        model.eval()
+        return held_out.measure(model)
 
 
 def _rows(
@@ -263,11 +281,16 @@ def make_trainer(
             return super().compute_loss(model, inputs, *others, **named)
 
         def evaluate(self, eval_dataset: Any = None, ignore_keys: Any = None, metric_key_prefix: str = "eval") -> Any:
+            from components.training.model import random_states_kept
+
             started = time.monotonic()
-            metrics = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
-            if reporter is not None and metric_key_prefix == "eval":  # else one of several data sets
-                named = {name: metrics[name] for name in metrics if name.startswith("eval_") and name.endswith("_loss")}
-                reporter.evaluated(self.state.global_step, list(named.values()), time.monotonic() - started)
+            with random_states_kept():  # an evaluation more or less, as at a stop, must not change what training draws
+                metrics = super().evaluate(eval_dataset, ignore_keys, metric_key_prefix)
+                if reporter is not None and metric_key_prefix == "eval":  # else one of several data sets
+                    measured = [
+                        metrics[name] for name in metrics if name.startswith("eval_") and name.endswith("_loss")
+                    ]
+                    reporter.evaluated(self.state.global_step, measured, time.monotonic() - started)
             return metrics
 
         def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
@@ -325,6 +348,7 @@ class Reporter:
         held_out: HeldOut,
         texts_per_row: float,
         checkpoint_seconds: float,
+        is_interrupted: IsCancelled = lambda: False,
     ) -> None:
         self.run, self.settings, self.model, self.losses, self.held_out = run, settings, model, losses, held_out
         self.state = run.state()
@@ -333,7 +357,10 @@ class Reporter:
         self.before: Event = {}  # the measures before training
         self.best: Event | None = None  # those of the best step, which is `best_step`
         self.best_step = 0
+        self.is_left = False  # an interruption ended the training after a step; its checkpoint is written
+        self._is_interrupted = is_interrupted
         self._texts_per_row, self._checkpoint_seconds = texts_per_row, checkpoint_seconds
+        self._unplanned: list[str] = []  # kinds of events of this step that only a stop asked for
         self._evaluations: list[Event] = []  # in training, in order
         self._training_losses: list[float] = []  # the mean of each time between two evaluations
         self._losses: list[float] = []  # since the last evaluation
@@ -363,17 +390,19 @@ class Reporter:
         folder.mkdir(mode=0o700, exist_ok=True)
         usable = [path for path in folder.glob("checkpoint-*") if (path / COMPLETE).is_file()]
         self.checkpoint = max(usable, key=_step_of, default=None)
-        step = -1 if self.checkpoint is None else _step_of(self.checkpoint)
+        step, unplanned = -1, []
+        if self.checkpoint is not None:
+            step, complete = _step_of(self.checkpoint), json.loads((self.checkpoint / COMPLETE).read_text())
+            self._seconds_before, self._unwritten = float(complete["seconds"]), complete.get("unwritten", {})
+            unplanned = complete.get("unplanned", [])
         for path in folder.glob("checkpoint-*"):
             if path not in usable or _step_of(path) > step:
                 shutil.rmtree(path, ignore_errors=True)
         for path in folder.glob("best-*.safetensors*"):
-            if path.suffix == ".new" or _step_of(path) > step:
+            is_unplanned = "evaluation" in unplanned and _step_of(path) == step
+            if path.suffix == ".new" or _step_of(path) > step or is_unplanned:
                 path.unlink()
-        self.run.forget_after(step)
-        if self.checkpoint is not None:
-            complete = json.loads((self.checkpoint / COMPLETE).read_text())
-            self._seconds_before, self._unwritten = float(complete["seconds"]), complete.get("unwritten", {})
+        self.run.forget_after(step, unplanned)
         for event in self.run.events():
             if event["event"] == "loss" and event["loss"] is not None:
                 self._losses.append(event["loss"])
@@ -420,13 +449,17 @@ class Reporter:
         self.state = replace(self.state, step=step)
         is_last = step >= self.state.steps
         is_stopped = self.run.is_asked_to_stop()
-        if is_stopped:
+        self.is_left = not is_last and not is_stopped and self._is_interrupted()
+        if is_stopped or self.is_left:
             control.should_training_stop = True
         if is_last or is_stopped:
             control.should_evaluate = control.should_log = True
-        if is_stopped or (not is_last and time.monotonic() - self._saved_at >= self._checkpoint_seconds):
+        is_due = not is_last and time.monotonic() - self._saved_at >= self._checkpoint_seconds
+        if is_stopped or self.is_left or is_due:
             control.should_save = True
-        if step % self._watch_every == 0 or is_last or is_stopped:
+        planned = {"evaluation": step % self.settings.evaluate_every == 0, "watch": step % self._watch_every == 0}
+        self._unplanned = [kind for kind in planned if is_stopped and not is_last and not planned[kind]]
+        if planned["watch"] or is_last or is_stopped:
             self._watch(step)
         self._write_state()
 
@@ -484,12 +517,12 @@ class Reporter:
             from components.training.model import write_trained
 
             write_trained(self.losses, self._best_file(step))
-            # Those up to the last checkpoint are needed if the run goes back to it.
+            # Those up to the last checkpoint are needed if the run goes back to it, and all if it goes on without this one.
             last = -1 if self.checkpoint is None else _step_of(self.checkpoint)
             older = sorted(map(_step_of, self.run.checkpoints_folder.glob("best-*.safetensors")))
             kept = max((other for other in older if other <= last), default=-1)
             for other in older:
-                if other not in (kept, step):
+                if other not in (kept, step) and not self._unplanned:
                     self._best_file(other).unlink()
         self.run.append(event)
         self._look_for_signs(step)
@@ -527,7 +560,13 @@ class Reporter:
     def saved(self, step: int) -> None:
         """A checkpoint was written: only with this mark it is complete."""
         path = self.run.checkpoints_folder / f"checkpoint-{step}"
-        write_json(path / COMPLETE, {"step": step, "seconds": self.seconds, "unwritten": self._unwritten})
+        complete = {
+            "step": step,
+            "seconds": self.seconds,
+            "unwritten": self._unwritten,
+            "unplanned": self._unplanned,  # forgotten when the run goes on from here
+        }
+        write_json(path / COMPLETE, complete)
         self.checkpoint, self._saved_at = path, time.monotonic()
 
     def end(self) -> None:
@@ -569,24 +608,44 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Wait for the turn of this run, train it, and write how it ended; the exit status: 0, or 1 after an error."""
+def main(arguments: Sequence[str] | None = None, interruption: threading.Event | None = None) -> int:
+    """Wait for the turn of this run, train it, and write how it ended.
+
+    The exit status: 0, 1 after an error that the run's state explains, or DISK_FULL where the state could not be written.
+    """
     parser = argparse.ArgumentParser(prog="python -m components.training.worker")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--checkpoint-seconds", type=float, default=CHECKPOINT_SECONDS)
+    parser.add_argument("--parent", type=int, help="the process whose end interrupts the run")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
-    run = RunFolder(options.folder.resolve())
+    run, interruption = RunFolder(options.folder.resolve()), interruption or threading.Event()
+    if options.parent is not None:
+        threading.Thread(target=_wait_for_its_end, args=(options.parent, interruption), daemon=True).start()
     try:
-        with turn(lambda: run.is_asked_to_stop() or not run.exists):
-            return _train_in_turn(run, options.checkpoint_seconds) if run.exists else 0
+        with turn(lambda: run.is_asked_to_stop() or interruption.is_set() or not run.exists):
+            return _train_in_turn(run, options.checkpoint_seconds, interruption) if run.exists else 0
     except Cancelled:
-        if run.exists:  # it may have been deleted while it waited
-            run.write_state(replace(run.state(), status="stopped"))
+        if run.exists and not is_alive(
+            run.state()
+        ):  # it may have been deleted while it waited, or be another process's
+            _leave(run)
         return 0
+    except OSError as problem:
+        if not is_full(problem):
+            raise
+        log.exception("the state of the run could not be written")
+        return DISK_FULL
 
 
-def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
+def _wait_for_its_end(parent: int, interruption: threading.Event) -> None:
+    """Set the event once this process is no longer the child of that one."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    interruption.set()
+
+
+def _train_in_turn(run: RunFolder, checkpoint_seconds: float, interruption: threading.Event) -> int:
     """Train a run unless it has ended; only one process at a time comes here."""
     state = run.state()
     if state.status in ENDED or is_alive(state):  # another process was faster
@@ -595,21 +654,28 @@ def _train_in_turn(run: RunFolder, checkpoint_seconds: float) -> int:
     run.write_state(replace(state, status="running", pid=me, process_started=process_start(me), error=""))
     _give_way()
     try:
-        train(run, checkpoint_seconds)
-    except Cancelled:  # before the first step of this process
-        run.write_state(replace(run.state(), status="stopped", pid=None, process_started=None))
+        train(run, checkpoint_seconds, interruption.is_set)
+    except Cancelled:
+        _leave(run)
         return 0
     except BaseException as problem:
         log.exception("the run failed")
-        state = run.state()
-        run.write_state(replace(state, status="failed", pid=None, process_started=None, error=_explained(problem)))
+        status: Status = "interrupted" if is_full(problem) else "failed"  # with room on the disk the run can go on
+        error = DISK_IS_FULL if is_full(problem) else _explained(problem)
+        run.write_state(replace(run.state(), status=status, pid=None, process_started=None, error=error))
         return 1
     state = run.state()
-    status: Status = "done" if state.step >= state.steps else "stopped"
-    if status == "done":
-        shutil.rmtree(run.checkpoints_folder, ignore_errors=True)  # nothing will continue from them
+    status = "done" if state.step >= state.steps else "stopped"
     run.write_state(replace(state, status=status, pid=None, process_started=None))
+    if status == "done":  # only now: a process that is killed before continues from them
+        shutil.rmtree(run.checkpoints_folder, ignore_errors=True)
     return 0
+
+
+def _leave(run: RunFolder) -> None:
+    """Write that the run was stopped, by whoever asked for it, or else interrupted."""
+    status: Status = "stopped" if run.is_asked_to_stop() else "interrupted"
+    run.write_state(replace(run.state(), status=status, pid=None, process_started=None))
 
 
 def _give_way() -> None:
@@ -629,6 +695,15 @@ def threads() -> int:
     return operator_settings.TRAINING_THREADS.chosen() or max(1, cores - 1)
 
 
+def is_full(problem: BaseException) -> bool:
+    """Whether an error, or the one that led to it, says that the disk is full, in the words of any library that writes."""
+    if isinstance(problem, OSError) and problem.errno in FULL:
+        return True
+    text = str(problem)
+    is_said = any(os.strerror(number) in text for number in FULL) or "PytorchStreamWriter failed writing" in text
+    return is_said or (problem.__context__ is not None and is_full(problem.__context__))
+
+
 def _explained(problem: BaseException) -> str:
     """An error in one line."""
     if isinstance(problem, UserError) and not isinstance(problem, ModelError):
@@ -641,5 +716,12 @@ def _explained(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {text}."
 
 
+def _as_a_process() -> int:
+    """`main`, with SIGTERM as an interruption."""
+    interruption = threading.Event()
+    signal.signal(signal.SIGTERM, lambda number, frame: interruption.set())
+    return main(interruption=interruption)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_as_a_process())

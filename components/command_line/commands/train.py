@@ -2,15 +2,26 @@
 
 DIR is the trained model, which sentence-transformers loads with one line; DIR/run holds the record, the events and what is
 needed to continue after a stop or a crash (see components.training.run_folder).
+
+Whatever ends the command, the same command (or --resume DIR) goes on, and ends with the model that it would have had:
+- Ctrl-C and SIGTERM stop the run after its step: the best model so far is put into DIR, and the command ends.
+- When the command is killed, or its terminal is closed, its process writes a checkpoint after its step and ends too: nothing
+  trains where nobody sees it. Until then the same command waits for it.
+- When the process is killed, the command says so, and the same command goes on from the last checkpoint.
+- When nothing is left to do, the same command says again what it said.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +32,7 @@ from components.errors import InputError
 from components.jobs import Cancelled
 
 if TYPE_CHECKING:
+    from components.jobs import ReportProgress, Work
     from components.training.data import Split, TrainingData
     from components.training.run_folder import RunFolder
     from components.training.settings import TrainingSettings
@@ -30,7 +42,7 @@ HELP = (
     "fine-tune an encoder or a cross-encoder on pairs, triplets, scored or labelled sentences; the result loads in "
     "sentence-transformers"
 )
-RUN = "run"
+RUN, LOCK = "run", "command.lock"
 MOST_SEEDS = 20
 # Options that are settings under another name.
 _FIELDS = {
@@ -60,9 +72,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a .csv, .tsv, .jsonl or .parquet file, or demo:pairs, demo:scored, demo:nli (not needed with --resume)",
     )
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, help="where the model is saved: a folder that does not exist"
+        "--out",
+        metavar="DIR",
+        type=Path,
+        help="where the model is saved: a folder that does not exist, or that of the same command, which then goes on",
     )
-    parser.add_argument("--resume", metavar="DIR", type=Path, help="continue a run that was stopped or killed")
+    parser.add_argument(
+        "--resume", metavar="DIR", type=Path, help="continue a run that was stopped or killed, as the same command does"
+    )
     parser.add_argument(
         "--objective",
         default=None,
@@ -123,24 +140,32 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 f"--threads is {options.threads}.", "It must be a number above 0.", "Correct it, or leave it out."
             )
         operator_settings.choose(operator_settings.TRAINING_THREADS, options.threads)
-    if options.resume is not None:
-        return _train(_unfinished(options), options.resume.expanduser().resolve(), options)
-    if options.data is None or (options.out is None and not options.dry_run):
-        raise InputError(
-            f"No {'data' if options.data is None else 'folder for the model'} was given.",
-            "The command needs the data to train on, and a folder for the result.",
-            "Write for example: train pairs.csv --out DIR",
-        )
+    with _terminated_as_interrupted():
+        if options.resume is not None:
+            folder = options.resume.expanduser().resolve()
+            return _train(_unfinished(folder), folder, options)
+        if options.data is None or (options.out is None and not options.dry_run):
+            raise InputError(
+                f"No {'data' if options.data is None else 'folder for the model'} was given.",
+                "The command needs the data to train on, and a folder for the result.",
+                "Write for example: train pairs.csv --out DIR",
+            )
+        if options.grid is not None:
+            return _grid(options, _settings(options))
+        return _new_or_same(options)
+
+
+def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
+    """Train a new run, or go on with the one that the same command began."""
     from components.model.catalog import parse_model
     from components.model.files.sources import find_files
     from components.training import runs
     from components.training.data import COMMAND_LIMITS, load, split
     from components.training.negatives import row_counts
     from components.training.objectives import check_objectives
+    from components.training.run_folder import RunFolder
 
     settings = _settings(options)
-    if options.grid is not None:
-        return _grid(options, settings)
     kind = check_objectives(settings.objectives)
     if options.out is not None:
         _check_out(options.out)
@@ -151,11 +176,30 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     settings = replace(settings, model=spec.key)  # a folder by its whole path: the process works in another folder
     with shared.progress_bar(f"Downloading {spec.title}", "B") as report_progress:
         find_files(spec, report_progress)  # the process of the run asks nobody for anything
+    run = None if options.out is None else RunFolder(options.out / RUN)
+    if run is not None and run.exists:
+        _check_same(run, settings, data, options.out)
     _say(options, settings, data, parts, rows)
-    if options.dry_run:
+    if run is None or options.dry_run:
         return _plan(settings, data, parts, rows, kind, options)
-    options.out.mkdir(parents=True, exist_ok=True)
-    return _train(runs.create(settings, data, parts, options.out / RUN), options.out, options)
+    return _train(run if run.exists else runs.create(settings, data, parts, run.path), options.out, options)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, Any]:
@@ -173,7 +217,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
         )
     if options.dry_run:
         raise InputError("Both --grid and --dry-run are given.", "They exclude each other.", "Leave one out.")
-    _check_out(options.out)
+    _check_out(options.out, may_hold_run=False)
     data = load(options.data, chosen=_columns(options.columns), limits=COMMAND_LIMITS)
     if data.kind != "labelled":
         raise InputError(
@@ -231,54 +275,169 @@ def _columns(text: str | None) -> dict[str, str] | None:
     return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
 
 
-def _check_out(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        is_run = (folder / RUN).is_dir()
+def _check_out(folder: Path, may_hold_run: bool = True) -> None:
+    """Refuse a folder that holds something else than a run, and one that cannot be written. Raises InputError."""
+    from components.training.run_folder import RunFolder
+    from components.training.runs import unfinished
+
+    if folder.exists() and not (may_hold_run and RunFolder(folder / RUN).exists):
+        # Of a command that was killed while it created its run.
+        left = set(unfinished(folder)) if may_hold_run and folder.is_dir() else set()
+        if not folder.is_dir() or set(folder.iterdir()) - left:
+            raise InputError(
+                f"{folder} already exists.",
+                "The result needs a folder that does not exist or is empty, or that of the same command.",
+                f"Choose another folder, or delete {folder}.",
+            )
+    _check_writable(folder)
+
+
+def _check_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be written, or made, before the work begins. Raises InputError."""
+    nearest = next(path for path in (folder / RUN, folder, *folder.absolute().parents) if path.is_dir())
+    try:
+        tempfile.TemporaryDirectory(dir=nearest, prefix=".train-").cleanup()
+    except OSError as problem:
         raise InputError(
-            f"{folder} already exists{' and holds a training run' if is_run else ''}.",
-            "The result needs a folder that does not exist or is empty.",
-            f"Choose another folder{f', or continue the run with --resume {folder}' if is_run else ''}.",
+            f"{nearest} cannot be written: {problem.strerror or problem}.",
+            "The model and its run are written there.",
+            "Choose another folder, or check its permissions and the free space.",
+        ) from problem
+
+
+def _check_same(run: RunFolder, settings: TrainingSettings, data: TrainingData, folder: Path) -> None:
+    """Refuse a run that another command began. Raises InputError."""
+    fix = f"Choose another folder, continue that run with --resume {folder}, or delete {folder}."
+    with _or_deleted(folder):
+        begun, is_same_data = run.settings(), run.data()[0].sha256 == data.sha256
+    ours, theirs = (replace(each, data="") for each in (settings, begun))  # another name of the same rows is no change
+    changed = [name for name, value in vars(ours).items() if getattr(theirs, name) != value]
+    changed += [] if is_same_data else ["data"]
+    if changed:
+        raise InputError(
+            f"{folder} already exists and holds a training run with other settings ({', '.join(changed)}).",
+            "Only the same command goes on with a run.",
+            fix,
         )
 
 
-def _unfinished(options: argparse.Namespace) -> RunFolder:
-    """The run of --resume, ready to continue. Raises InputError."""
-    from components.training import runs
+@contextmanager
+def _or_deleted(folder: Path) -> Iterator[None]:
+    """A damaged file of a run is told with the folder to delete."""
+    try:
+        yield
+    except InputError as problem:
+        fix = f"Delete {folder}, and run the command again."
+        raise InputError(problem.problem, problem.expected, fix) from problem
+
+
+def _unfinished(folder: Path) -> RunFolder:
+    """The run of --resume. Raises InputError."""
     from components.training.run_folder import RunFolder
 
-    found = RunFolder(options.resume.expanduser().resolve() / RUN)
+    found = RunFolder(folder / RUN)
     if not found.exists:
         raise InputError(
-            f"{options.resume} holds no training run.",
+            f"{folder} holds no training run.",
             "It must be the folder of a run that was stopped or killed.",
             "Check the path, or start a new run with --out.",
         )
-    return runs.resume(found)
+    _check_writable(folder)
+    return found
+
+
+@contextmanager
+def _only_command(run: RunFolder, folder: Path) -> Iterator[None]:
+    """No other command works on this run. Raises InputError if one does."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(run.path / LOCK, mode=0o600)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as problem:
+        raise InputError(
+            f"Another command trains in {folder}.",
+            "One command at a time works on a run.",
+            "Wait until it has ended, or stop it.",
+        ) from problem
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Follow a run to its end, and put its model into the folder."""
+    """Train a run to its end, or as far as a stop lets it come, put its model into the folder, and say how it went."""
+    with _only_command(run, folder):
+        with _or_deleted(folder), shared.progress_bar("Training", " steps") as report_progress:
+            _to_its_end(run, report_progress)
+        _deliver(run, folder)
+    return _told(run, folder, options)
+
+
+def _to_its_end(run: RunFolder, report_progress: ReportProgress) -> None:
+    """Wait for a process that an earlier command left behind, then train what is left.
+
+    Raises KeyboardInterrupt for a run that is stopped before it has a model, and RunFailed.
+    """
     from components.training import runs
 
-    work = runs.follow(run)
-    _say_that_it_waits()
-    with shared.progress_bar("Training", " steps") as report_progress:
-        try:
-            try:
-                work(report_progress, lambda: False)
-            except KeyboardInterrupt:
-                run.ask_to_stop()
-                sys.stderr.write("\nStopping after this step; the best model so far is kept.\n")
-                work(report_progress, lambda: False)
-        except Cancelled:  # stopped before there was a model
-            raise KeyboardInterrupt from None
+    run.take_back_stop()
+    try:
+        if runs.state_of(run).status == "running":
+            with suppress(runs.RunFailed):  # it was killed, or interrupted: this command goes on
+                _followed(run, runs.follow(run, starts=False), report_progress)
+        if runs.state_of(run).status == "done":
+            sys.stderr.write("The run is done: nothing is left to train.\n")
+            return
+        if not run.is_asked_to_stop():
+            runs.resume(run)
+            _say_that_it_waits()
+            _followed(run, runs.follow(run, outlives=False), report_progress)
+    except Cancelled:  # stopped before there was a model
+        raise KeyboardInterrupt from None
+    except runs.RunFailed as problem:
+        if runs.state_of(run).status != "interrupted":
+            raise
+        again = "Run the same command again: it goes on from the last checkpoint."
+        raise runs.RunFailed(problem.problem, problem.expected, again) from problem
+
+
+def _followed(run: RunFolder, work: Work, report_progress: ReportProgress) -> None:
+    """Follow a process to its end; Ctrl-C asks it to stop."""
+    try:
+        work(report_progress, lambda: False)
+    except KeyboardInterrupt:
+        run.ask_to_stop()
+        sys.stderr.write("\nStopping after this step; the best model so far is kept.\n")
+        work(report_progress, lambda: False)
+
+
+def _deliver(run: RunFolder, folder: Path) -> None:
+    """Put a run's model into the folder. Who is killed here does the rest the next time. Raises InputError without a model."""
+    if run.model_folder.is_dir():
+        for path in sorted(run.model_folder.iterdir()):
+            target = folder / path.name
+            if target.is_dir():
+                shutil.rmtree(target)
+            path.replace(target)
+        run.model_folder.rmdir()
+    if not (folder / "config.json").is_file():
+        raise InputError(
+            f"The run in {folder} has ended, and its model is not there.",
+            "It was moved or deleted after the training.",
+            f"Delete {folder}, and run the command again.",
+        )
+    if run.state().status == "done":  # what was left by processes that were killed
+        shutil.rmtree(run.checkpoints_folder, ignore_errors=True)
+        for path in run.path.glob("*.new"):
+            if path.is_file():
+                path.unlink()
+
+
+def _told(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Say how a run went, and return it."""
     record, state = run.record() or {}, run.state()
-    for path in sorted(run.model_folder.iterdir()):
-        target = folder / path.name
-        if target.is_dir():
-            shutil.rmtree(target)
-        path.replace(target)
-    run.model_folder.rmdir()
     result = {
         "model": str(folder),
         "status": state.status,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,12 +44,102 @@ def test_a_model_is_trained_and_loads_in_sentence_transformers(pairs, concept_mo
     assert np.isfinite(vectors).all()
     record = json.loads((out / "run" / "record.json").read_text())
     assert (record["seed"], record["settings"]["adapter"]) == (3, False)
-    again = run("train", str(pairs), "--out", str(out))
-    assert again.returncode == 2
-    assert "already exists and holds a training run" in again.stderr
-    more = run("train", "--resume", str(out))
-    assert more.returncode == 2
-    assert "The run run is done." in more.stderr
+    other = run("train", str(pairs), "--out", str(out))
+    assert other.returncode == 2
+    said = other.stderr.partition("already exists and holds a training run with other settings (")[2].partition(")")[0]
+    assert set(said.split(", ")) == {"model", "adapter", "epochs", "batch_size", "learning_rate", "seed"}
+    assert f"continue that run with --resume {out}, or delete {out}." in other.stderr
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
+    same = ("train", str(pairs), "--model", f"./{concept_model.name}", "--out", str(out), *settings)
+    for arguments in (same, ("train", "--resume", str(out))):
+        again = run(*arguments, "--json", "-")
+        assert again.returncode == 0, again.stderr
+        assert "The run is done: nothing is left to train." in again.stderr
+        assert json.loads(again.stdout) == result
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == before
+    fewer = pairs.with_name("fewer.jsonl")
+    fewer.write_text("".join(pairs.read_text().splitlines(keepends=True)[1:]))
+    changed = run("train", str(fewer), *same[2:])
+    assert changed.returncode == 2
+    assert "with other settings (data)." in changed.stderr
+    (out / "config.json").unlink()
+    gone = run(*same)
+    assert gone.returncode == 2
+    assert f"its model is not there. It was moved or deleted after the training. Delete {out}" in gone.stderr
+
+
+@pytest.mark.parametrize("content", ["", "{"])
+@pytest.mark.parametrize("name", ["state.json", "settings.json", "data.json"])
+def test_of_a_damaged_run_the_folder_to_delete_is_said(pairs, concept_model, tmp_path, name, content):
+    from components.training.data import load, split
+    from components.training.runs import create
+    from components.training.settings import TrainingSettings
+
+    data, out = load(pairs), tmp_path / "model"
+    saved = create(TrainingSettings(data=str(pairs), model=str(concept_model)), data, split(data), out / "run")
+    (saved.path / name).write_text(content)
+    done = run("train", str(pairs), "--model", str(concept_model), "--out", str(out))
+    assert done.returncode == 2
+    assert f"Delete {out}, and run the command again." in done.stderr
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(pairs, tmp_path, monkeypatch):
+    """As on a read-only disk; a new folder, an empty one, and one with a run to resume."""
+    from components.training import data
+    from components.training.run_folder import RunFolder, RunState
+
+    run_folder = RunFolder(tmp_path / "begun" / "run")
+    run_folder.path.mkdir(parents=True)
+    run_folder.write_state(RunState("stopped"))
+    (tmp_path / "empty").mkdir()
+    mkdir = os.mkdir
+
+    def read_only(path, *more, **named):
+        if Path(path).is_relative_to(tmp_path):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        mkdir(path, *more, **named)
+
+    monkeypatch.setattr(os, "mkdir", read_only)
+    monkeypatch.setattr(data, "load", lambda *given, **named: pytest.fail("the work has begun"))
+    for arguments, unwritable in (
+        ((str(pairs), "--out", str(tmp_path / "new" / "model")), tmp_path),
+        ((str(pairs), "--out", str(tmp_path / "empty")), tmp_path / "empty"),
+        ((str(pairs), "--grid", "1", "--out", str(tmp_path / "empty")), tmp_path / "empty"),
+        (("--resume", str(run_folder.path.parent)), run_folder.path),
+    ):
+        refused = run("train", *arguments)
+        assert refused.returncode == 2
+        assert refused.stderr.startswith(f"{unwritable} cannot be written: Read-only file system.")
+        assert refused.stderr.count("\n") == 1
+
+
+def test_a_folder_with_something_else_is_never_taken_for_a_run(pairs, tmp_path):
+    """Not even where it looks like what a killed command leaves: the run of a living process, or a file beside it."""
+    from components.training.runs import UNFINISHED, _this_process
+
+    for name in (f".run.{_this_process()}.ab{UNFINISHED}", "notes.txt"):
+        out = tmp_path / name
+        (out / name).mkdir(parents=True)
+        refused = run("train", str(pairs), "--out", str(out))
+        assert refused.returncode == 2
+        assert f"Choose another folder, or delete {out}." in refused.stderr
+        assert (out / name).is_dir()
+
+
+def test_one_command_at_a_time_works_on_a_run(pairs, concept_model, tmp_path):
+    from filelock import FileLock
+
+    from components.training.data import load, split
+    from components.training.runs import create
+    from components.training.settings import TrainingSettings
+
+    rows, out = load(pairs), tmp_path / "model"
+    saved = create(TrainingSettings(data=str(pairs), model=str(concept_model)), rows, split(rows), out / "run")
+    with FileLock(saved.path / "command.lock"):
+        refused = run("train", "--resume", str(out))
+    assert refused.returncode == 2
+    assert f"Another command trains in {out}." in refused.stderr
+    assert saved.state().status == "waiting"
 
 
 @pytest.mark.parametrize("name", ["no-break\xa0space.jsonl", "invalid \udcff.jsonl"])

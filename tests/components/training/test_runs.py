@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -176,8 +177,90 @@ def test_names_belong_to_one_run_and_lead_nowhere_else(folder):
     assert [run.name for run in runs.list_runs()] == ["mine"]
 
 
+@pytest.mark.parametrize("place", ["runs", "elsewhere"])
+def test_whoever_is_killed_while_a_run_is_created_takes_no_name_and_leaves_nothing(
+    folder, tmp_path, monkeypatch, place
+):
+    """Killed after a file was written: nothing tidies up. The next one of that name removes what was left."""
+    parent = folder if place == "runs" else tmp_path / "out"
+    settings, data = TrainingSettings(name="mine"), load("demo:pairs")
+    path = None if place == "runs" else parent / "mine"
+
+    def create():
+        return runs.create(settings, data, split(data, 0.2, 10, 40), path)
+
+    write_data = RunFolder.write_data
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "write_data", lambda run, *given: (write_data(run, *given), 1 / 0))
+        patch.setattr(runs.shutil, "rmtree", lambda *given, **named: None)  # the dead tidy up nothing
+        with pytest.raises(ZeroDivisionError):
+            create()
+    (left,) = parent.glob(".mine.*")
+    assert (runs.list_runs(parent), runs.unfinished(parent)) == ([], [])  # its process, this one, is alive
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "process_start", lambda pid: 1.0)  # that of another process with the same pid
+        assert runs.unfinished(parent) == [left]
+        run = create()
+    assert run.state().status == "waiting"
+    assert [path.name for path in parent.iterdir()] == ["mine"]
+    with pytest.raises(InputError, match="already is a training run 'mine'"):
+        create()
+
+
+def test_a_full_disk_while_a_run_is_created_leaves_nothing(folder, monkeypatch):
+    def full(run, *given):
+        (run.path / "data.jsonl.new").write_text("half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(RunFolder, "write_data", full)
+    with pytest.raises(OSError, match="No space left"):
+        small_run("mine")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("outlives", [True, False])
+def test_a_process_ends_with_its_command_or_outlives_its_server(folder, monkeypatch, outlives):
+    """What is asked of the process, and what it does of it."""
+    asked = []
+    monkeypatch.setattr(runs.subprocess, "Popen", lambda command, **named: asked.append(command))
+    runs._start(small_run("mine"), outlives)
+    assert (["--parent", str(os.getpid())] == asked[0][-2:]) is not outlives
+    interruption = threading.Event()
+    monkeypatch.setattr(worker, "PARENT_SECONDS", 0.01)
+    waiting = threading.Thread(target=worker._wait_for_its_end, args=(os.getppid(), interruption), daemon=True)
+    waiting.start()
+    assert not interruption.wait(0.1)
+    monkeypatch.setattr(worker.os, "getppid", lambda: 1)
+    assert interruption.wait(20)
+
+
+def test_a_process_that_another_one_of_its_run_forestalled_leaves_it_at_work(folder, monkeypatch):
+    """The other one is that of a command that was killed; ours waits for its turn, and ends when it finds the work begun."""
+
+    class Ended:
+        returncode = 0
+
+        def poll(self):
+            run.write_state(RunState("running", os.getpid(), runs.process_start(os.getpid()), 3, 10))
+            return 0
+
+    run, steps = small_run("mine"), []
+    monkeypatch.setattr(runs, "_start", lambda run, outlives: Ended())
+    monkeypatch.setattr(runs, "POLL_SECONDS", 0.01)
+
+    def report(done, total):
+        steps.append(done)
+        if len(steps) == 3:
+            run.write_state(RunState("done", step=10, steps=10))
+            (run.path / "model").mkdir()
+            (run.path / "model" / "config.json").touch()
+
+    assert runs.follow(run)(report, lambda: False) == run
+    assert steps == [3, 3, 3, 10]
+
+
 def test_to_look_at_a_run_starts_no_process(folder, monkeypatch):
-    monkeypatch.setattr(runs, "_start", lambda run: pytest.fail("it started a process"))
+    monkeypatch.setattr(runs, "_start", lambda run, outlives: pytest.fail("it started a process"))
     run = small_run("mine")
     run.write_state(RunState("running", pid=1 << 30, process_started=1.0))
     with pytest.raises(runs.RunFailed, match="ended from outside"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -180,6 +181,168 @@ def test_a_stop_keeps_the_best_so_far_and_can_be_taken_back(new_run, train_here)
     state = train_here(run)
     assert (state.status, state.step) == ("done", state.steps)
     assert run.record()["best_step"] > 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"adapter": True, "dropout": 0.1, "objectives": ("mnrl",), "epochs": 3},
+        {"objectives": ("tsdae",), "negatives": "none", "max_steps": 9},  # whose evaluation draws words to delete
+    ],
+)
+def test_a_run_that_is_stopped_between_two_evaluations_and_continued_ends_like_one_that_is_not(
+    new_run, train_here, monkeypatch, changes
+):
+    """The stop asks for an evaluation, here the best so far, and for watch vectors that the whole run does not have."""
+    from components.training import runs, worker
+
+    changes = {"evaluate_every": 4, "watch_every": 5, **changes}
+    whole, stopped = new_run(concept_pairs(120), **changes), new_run(concept_pairs(120), **changes)
+    monkeypatch.setattr("components.training.held_out.is_better", lambda event, best: event["step"] == 7)
+    assert train_here(whole).status == "done"
+    assert whole.record()["best_step"] == 4
+    stepped = worker.Reporter.stepped
+
+    def stop_at_seven(reporter, step, control):
+        if step == 7:
+            reporter.run.ask_to_stop()
+        stepped(reporter, step, control)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker.Reporter, "stepped", stop_at_seven)
+        assert train_here(stopped).status == "stopped"
+    assert stopped.record()["best_step"] == stopped.watch_steps()[-1] == stopped.events("evaluation")[-1]["step"] == 7
+    runs.resume(stopped)
+    assert train_here(stopped).status == "done"
+    assert _weights(stopped) == _weights(whole)
+    assert stopped.watch_steps() == whole.watch_steps()
+    for name in ("before", "after", "best_step", "model_sha256"):
+        assert stopped.record()[name] == whole.record()[name]
+    assert [_stripped(event) for event in stopped.events()] == [_stripped(event) for event in whole.events()]
+
+
+def test_an_evaluation_changes_no_random_state(new_run, train_here, monkeypatch):
+    """What Python, NumPy and torch would draw next is the same before and after each evaluation, the first one included."""
+    import random
+
+    import torch
+
+    from components.training import worker
+
+    make_trainer, states = worker.make_trainer, []
+
+    def drawn():
+        return random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state().numpy().tobytes()  # noqa: NPY002
+
+    def watched(*arguments):
+        trainer = make_trainer(*arguments)
+        evaluate = trainer.evaluate
+
+        def evaluate_and_compare(*given, **named):
+            before = drawn()
+            metrics = evaluate(*given, **named)
+            states.append((before, drawn()))
+            return metrics
+
+        trainer.evaluate = evaluate_and_compare
+        return trainer
+
+    def measure(self, model, classifier=None):
+        random.random()
+        np.random.random()  # noqa: NPY002
+        torch.rand(1)
+        return {"recall@1": 0.5}
+
+    monkeypatch.setattr(worker, "make_trainer", watched)
+    monkeypatch.setattr("components.training.held_out.HeldOut.measure", measure)
+    assert train_here(new_run(concept_pairs(120), max_steps=2, evaluate_every=1)).error == ""
+    assert len(states) == 3
+    assert all(before == after for before, after in states)
+
+
+@pytest.mark.parametrize("step", [0, 6])
+def test_a_run_that_is_interrupted_keeps_a_checkpoint_and_ends_like_one_that_is_not(
+    new_run, train_here, monkeypatch, step
+):
+    """As when the machine is shut down, or the command that it works for is killed: while wrong answers are searched, and
+    between two evaluations."""
+    from components.training import runs, worker
+
+    changes = {"evaluate_every": 4, "watch_every": 5, "epochs": 3, "negatives": "model", "objectives": ("triplet",)}
+    whole, interrupted = new_run(concept_pairs(120), **changes), new_run(concept_pairs(120), **changes)
+    assert train_here(whole).status == "done"
+    interruption, stepped = threading.Event(), worker.Reporter.stepped
+
+    def interrupt(reporter, done, control):
+        if done == step:
+            interruption.set()
+        stepped(reporter, done, control)
+
+    if step == 0:
+        interruption.set()
+    with monkeypatch.context() as patch:
+        patch.setattr(worker.Reporter, "stepped", interrupt)
+        patch.setattr(worker, "_give_way", lambda: None)
+        assert worker.main([str(interrupted.path)], interruption) == 0
+    state = interrupted.state()
+    assert (state.status, state.step, interrupted.has_model) == ("interrupted", step, False)
+    assert [path.name for path in interrupted.checkpoints_folder.glob("checkpoint-*")] == ["checkpoint-6"][:step]
+    runs.resume(interrupted)
+    assert train_here(interrupted).status == "done"
+    assert _weights(interrupted) == _weights(whole)
+    assert [_stripped(event) for event in interrupted.events()] == [_stripped(event) for event in whole.events()]
+
+
+def test_a_process_that_is_killed_between_its_last_two_writes_has_what_it_continues_from(
+    new_run, train_here, monkeypatch
+):
+    """The checkpoints go only once the state says "done"."""
+    from components.training.run_folder import RunFolder
+
+    run = new_run(concept_pairs(120), max_steps=3)
+    written = []
+
+    def write(folder, state):
+        written.append((state.status, folder.checkpoints_folder.is_dir()))
+        write_state(folder, state)
+
+    write_state = RunFolder.write_state
+    monkeypatch.setattr(RunFolder, "write_state", write)
+    assert train_here(run, checkpoint_seconds=0).status == "done"
+    assert written[-1] == ("done", True)
+    assert not run.checkpoints_folder.exists()
+
+
+def test_a_full_disk_interrupts_a_run_and_its_last_checkpoint_stays(new_run, train_here, monkeypatch):
+    """The third checkpoint finds no room, as torch says it; with room the run ends like one that had it from the start."""
+    import torch
+
+    from components.training import runs
+
+    changes = {"max_steps": 5, "evaluate_every": 2}
+    whole, run = new_run(concept_pairs(120), **changes), new_run(concept_pairs(120), **changes)
+    assert train_here(whole).status == "done"
+    save, saved = torch.save, []
+
+    def save_or_not(content, path, *more, **named):
+        saved.append(path)
+        if "checkpoint-3" in str(path):
+            raise RuntimeError(
+                "[enforce fail at inline_container.cc:672] . PytorchStreamWriter failed writing file data/0"
+            )
+        return save(content, path, *more, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "save", save_or_not)
+        state = train_here(run, checkpoint_seconds=0)
+    assert (state.status, state.error) == ("interrupted", runs.DISK_IS_FULL)
+    assert (run.checkpoints_folder / "checkpoint-2" / "complete.json").is_file()
+    assert any("checkpoint-3" in str(path) for path in saved)
+    with pytest.raises(runs.RunFailed, match=r"no space left.* it has [\d,]+ MB\. Make room, then continue"):
+        runs.follow(run, starts=False)(lambda done, total: None, lambda: False)
+    runs.resume(run)
+    assert train_here(run).status == "done"
+    assert _weights(run) == _weights(whole)
 
 
 @pytest.mark.parametrize("negatives", ["bm25", "model"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,7 +39,11 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layer", type=int, help="one of the index's layers (default: its last)")
     parser.add_argument("--pooling", help="one of the index's poolings (default: its first)")
     parser.add_argument("--similarity", default="cosine", help="cosine (default) or dot")
-    parser.add_argument("--model", help="refuse an index that was made with another model")
+    parser.add_argument(
+        "--model",
+        help="the model with which the index was made. It has to be named if it is neither included nor in the hub's cache "
+        "on this machine: a folder from somebody else must not choose what is loaded or downloaded",
+    )
 
 
 def opened(options: argparse.Namespace) -> tuple[VectorIndex, int, Pooling]:
@@ -52,10 +57,28 @@ def opened(options: argparse.Namespace) -> tuple[VectorIndex, int, Pooling]:
             f"--model {options.model} names another model.",
             "Leave --model out: a query is always embedded by the model of the index.",
         )
+    if options.model is None and not _may_choose(index.info.model):
+        raise InputError(
+            f"{options.folder} was made with {index.info.model[:200]!r}, which is neither included nor in the hub's cache on "
+            "this machine.",
+            "An index chooses no other model by itself, since it may come from somebody else.",
+            f"Add --model {shlex.quote(index.info.model[:200])} if you trust it.",
+        )
     layer = index.info.options.layers[-1] if options.layer is None else options.layer
     pooling = cast(Pooling, index.info.options.poolings[0] if options.pooling is None else options.pooling)
     index.engine(layer, pooling)  # raises for one that the index does not have
     return index, layer, pooling
+
+
+def _may_choose(model: str) -> bool:
+    """Whether an index may have this model loaded without being told: an included one, or one that is here already."""
+    from components.model.catalog import is_path, parse_model
+    from components.model.files import hub
+
+    if is_path(model):  # not even whether it is there is looked up
+        return False
+    spec = parse_model(model)
+    return spec.source == "embedded" or (spec.source == "hub" and hub.cached_folder(spec.key) is not None)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -89,6 +90,21 @@ def test_search_gives_the_exact_ranking(folder, embedded):
     assert [hit["rank"] for hit in results] == [1, 2, 3]
     assert [hit["text"] for hit in results] == [TEXTS[at] for at in order]
     np.testing.assert_allclose([hit["score"] for hit in results], cosines[order], atol=1e-4)
+
+
+@pytest.mark.parametrize("named", ["{}", "somebody/strange-model", "run:mnrl-20200101-000000-ab12"])
+@pytest.mark.parametrize("command", ["search", "rerank"])
+def test_an_index_from_elsewhere_loads_no_model_unless_it_is_named(tmp_path, monkeypatch, command, named):
+    named = named.format(tmp_path)
+    (tmp_path / "queries.txt").write_text("bank\n")
+    index = SimpleNamespace(info=SimpleNamespace(model=named))
+    monkeypatch.setattr("components.retrieval.index.folder.open_index", lambda folder: index)
+    monkeypatch.setattr("components.model.files.hub.cached_folder", lambda repo_id: None)
+    monkeypatch.setattr("components.model.backend.Backend.load", lambda *_: pytest.fail("a model was loaded"))
+    done = run(command, str(tmp_path), str(tmp_path / "queries.txt"))
+    assert done.returncode == 2
+    assert f"Add --model {named}" in done.stderr or "There is no trained model" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.usefixtures("loaded_once")

@@ -62,7 +62,7 @@ class Choice:
         different = _different(words)
         if self.mode != "across" or self.are_forms(sentences):
             return ""
-        few = f": {_listed(different)}" if len(different) <= NAMED else ""
+        few = f" ({_listed(different)})" if len(different) <= NAMED else ""
         only = "no curve shows" if len(different) == len(words) else "only a curve of equal words shows"
         return f"These are {_counted(different).lower()} different words{few}: {only} how one word changes."
 

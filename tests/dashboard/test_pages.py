@@ -280,7 +280,7 @@ def test_home_draws_a_word_that_own_sentences_share(open_page: Open) -> None:
     trace = backend().trace(app.session_state["sentences"])
     expected = cosine(trace.token_vectors(0, [2])[:, 0], trace.token_vectors(1, [4])[:, 0])
     assert_close(traces(app)["bat (flew) – bat (swung)"], expected)
-    assert "only its positions differ" in texts(app)
+    assert "the vectors of the marked word differ only by their positions" in texts(app)
     first, last = (theme.number(float(traces(app)["bat (flew) – bat (swung)"][layer])) for layer in (0, -1))
     assert f"The two move apart, from {first} at layer 0 to {last} after the last block" in read_texts(app)
 
@@ -294,6 +294,8 @@ def test_home_says_that_a_word_hardly_changes_where_its_curve_is_flat(open_page:
         app
     )
     assert "“suitcase” is nearly the same in both sentences" in read_texts(app)
+    assert "it stands at the same position everywhere" in read_texts(app)
+    assert curve[0] == pytest.approx(1, abs=1e-6)
     assert "move apart" not in read_texts(app)
     assert "become different" not in read_texts(app)
 
@@ -303,7 +305,7 @@ def test_a_comparison_of_different_words_is_called_one(open_page: Open) -> None:
     assert (
         figures(app)[0]["layout"]["title"]["text"].replace("<br>", " ") == "Three different words: table, swims, banana"
     )
-    assert "three different words: table, swims, banana: no curve shows how one word changes." in read_texts(app)
+    assert "three different words (table, swims, banana): no curve shows how one word changes." in read_texts(app)
     app = open_page("layers", s=["The duck swims.", "They duck under the table.", "Fruit flies like a banana."])
     assert "duck (swims) – duck (table)" in traces(app)
     assert "only a curve of equal words shows" in read_texts(app)

@@ -136,15 +136,19 @@ def _explanation(
             f"Each curve compares two of the marked words, which are {words}. Each block mixes in the words around them. "
             f"{messages.escape(finding)}"
         )
-    start = (
-        "only its positions differ"
-        if structure.has_position_vectors
-        else "nothing differs, because positions do not enter"
-    )
     return (
-        f"At layer 0 the marked word has one vector: {start}. Then each block mixes in the words around it. "
+        f"At layer 0 {_at_layer_zero(choice, structure)}. Then each block mixes in the words around it. "
         f"{messages.escape(finding)}{_same_meaning(sentences, choice, curves)}"
     )
+
+
+def _at_layer_zero(choice: word_choice.Choice, structure: Structure) -> str:
+    """What tells the vectors of a word in several sentences apart before the first block."""
+    if not structure.has_position_vectors:
+        return "the marked word has one vector, because positions do not enter there"
+    if len({position for _, position in choice.picks}) == 1:
+        return "the marked word has one vector, because it stands at the same position everywhere"
+    return "the vectors of the marked word differ only by their positions"
 
 
 def _same_meaning(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice, curves: LayerCurves) -> str:

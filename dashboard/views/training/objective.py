@@ -23,7 +23,7 @@ from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.training import plan as plans
 
 if TYPE_CHECKING:
-    from components.arrays import Float64
+    from components.arrays import Float32, Float64
     from components.model.backend import Backend
     from dashboard.views.training.plan import Plan
 
@@ -125,8 +125,8 @@ def _words(item: Objective) -> None:
     st.caption(f"{meanings}. Source: {messages.escape(item.source)}.")
 
 
-def rate_in_words(rates: Float64) -> str:
-    """What a learning rate does from the first step to the last, float64 [step]: it need not rise, nor fall."""
+def rate_in_words(rates: Float32 | Float64) -> str:
+    """What a learning rate does from the first step to the last, [step]: it need not rise, nor fall."""
     peak, last = float(rates.max()), float(rates[-1])
     warm = int(np.argmax(rates))
     if np.ptp(rates) == 0:

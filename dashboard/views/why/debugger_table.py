@@ -59,7 +59,7 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
     figures.plain_table(frame, key="failure_causes")
     st.caption(
         f"Of the {found.queries - len(found):,} queries that do not fail, {len(found.successes):,} are compared here. Their "
-        "rival is the text after the right one. A query can have several traits, so that the shares sum to more than 100 %."
+        "rival is the text after the right one. A query can have several traits, so that the shares can sum to more than 100 %."
     )
     with st.expander("The rule of each trait", icon=":material/rule:"):
         st.markdown("\n".join(f"- **{name[0].upper()}{name[1:]}**: {CAUSES[name]}" for name in causes.names))

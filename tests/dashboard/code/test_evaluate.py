@@ -124,6 +124,6 @@ def test_approximation(open_page: Open, run: Run, sixty_pairs: str) -> None:
         if trace["name"] != "exact"
         for size, recall in zip(trace["x"], trace["y"], strict=True)
     ]
-    assert len(values) == 11
+    assert len(values) == 8  # of 11 ways, three would read all 60 texts
     # The code embeds one layer alone, in other batches: one hit of 600 may change places.
     same(np.array(list(values.values())), np.array(drawn), 0.2)

@@ -140,7 +140,7 @@ def fetch_dataset(
         names = choose_files(list(sizes), repo_id, split)
         total = sum(sizes[name] for name in names)
         if limits is not None and total > limits.bytes:
-            raise limits.exceeded(repo_id, f"{total / (1 << 20):,.0f} MB of files")
+            raise limits.exceeded(repo_id, f"{limits.megabytes(total)} of files")
         return names
 
     with hub.explained(repo_id, DATASET):

@@ -33,17 +33,19 @@ def parse_bytes(text: str, variable: str) -> int:
     return value
 
 
-def in_words(count: float) -> str:
+def in_words(count: float, binary: bool = False) -> str:
     """A size for people, in the unit that leaves it three digits: "0 bytes", "999 bytes", "1.50 kB", "12.3 MB", "1.02 GB".
 
-    A unit is a thousand of the one before. Only 0 is shown as 0.
+    Only 0 is shown as 0. A unit is a thousand of the one before, as disks are sold; with `binary` 1,024 of it ("12.3 MiB"), for
+    memory.
     """
-    size, units = float(count), iter(("kB", "MB", "GB", "TB"))
-    if size < 999.5:
-        return f"{size:.0f} byte{'' if round(size) == 1 else 's'}"
-    unit = "bytes"
-    while size >= 999.5 and (larger := next(units, None)) is not None:
-        size, unit = size / 1_000, larger
+    if count < 999.5:
+        return f"{count:.0f} {'byte' if round(count) == 1 else 'bytes'}"
+    step, units = (1_024, ("KiB", "MiB", "GiB", "TiB")) if binary else (1_000, ("kB", "MB", "GB", "TB"))
+    power = 1
+    while count / step**power >= 999.5 and power < len(units):
+        power += 1
+    size, unit = count / step**power, units[power - 1]
     digits = 2 if size < 9.995 else 1 if size < 99.95 else 0
     return f"{size:,.{digits}f} {unit}"
 

@@ -20,6 +20,7 @@ from components.errors import InputError, first_line
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.evaluation import ranks as one_machine
 
+RESULT_SECONDS = 120.0  # for the ranks of a slice that is finished to come here; they have some kB
 QUERIES_PER_SLICE = 4_096  # at most; fewer where that leaves no worker without any
 
 
@@ -57,7 +58,7 @@ def gold_ranks_on_ray(
                 finished, _ = ray.wait(list(running), timeout=1.0)
                 for task in finished:
                     rows = running.pop(task)
-                    ranks[rows] = ray.get(task)
+                    ranks[rows] = ray.get(task, timeout=RESULT_SECONDS)
                     done += len(ranks[rows])
                     progress(done, len(queries))
         except ray.exceptions.RayTaskError as problem:

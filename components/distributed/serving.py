@@ -20,7 +20,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 APPLICATION = "bert-internals"
 DIRECT_METHODS = ("trace", "vectors")  # those of the server that pages and jobs wait for
+REMOVAL_SECONDS = 15.0  # for the cluster to answer when the server is removed; END_SECONDS are among them
 END_SECONDS = 5.0  # for the passes under way when the server is stopped; dashboards compute what they did not get
 UNANSWERED = "The model server at %s does not answer: %s. This process computes."
 # The longest a dashboard waits before it computes itself, and asks no more for RETRY_SECONDS.
@@ -204,9 +205,9 @@ class ModelServer:
 def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iterator[Callable[[], bool]]:
     """The application, ready; it takes the place of one that runs, and is removed at the end.
 
-    Yields a function that tells whether it is still there: another process can take its place, whose application is then left
-    alone at the end. `gpus` is the accelerator's share that it reserves, 0 for a server on the CPU. Raises InputError where
-    Ray is not installed, the cluster does not answer, or a model cannot be loaded.
+    Yields a function that tells whether it is still there, as far as is known: another process can take its place, whose
+    application is then left alone at the end. `gpus` is the accelerator's share that it reserves, 0 for a server on the CPU.
+    Raises InputError where Ray is not installed, the cluster does not answer, also at the end, or a model cannot be loaded.
     """
     with connected(address):
         from ray import serve
@@ -221,7 +222,7 @@ def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iter
             graceful_shutdown_timeout_s=END_SECONDS,
         )
 
-        def is_there() -> bool:
+        def has_ours() -> bool:
             application = serve.status().applications.get(APPLICATION)
             return application is not None and name in application.deployments
 
@@ -235,10 +236,53 @@ def serving(models: Sequence[str], address: str | None, gpus: float = 0) -> Iter
                     f"The cluster's machines must have {' and '.join(models)} and enough memory.",
                     "Check the names of the models, and that each can be loaded on these machines.",
                 ) from problem
-            yield is_there
+            yield _Looks(has_ours)
         finally:  # also of one that was stopped while its models were loaded
-            if is_there():
-                serve.delete(APPLICATION)
+            _remove(has_ours, lambda: serve.delete(APPLICATION))
+
+
+class _Looks:
+    """Whether something is there, as far as the last look that was answered tells. It never waits for an answer."""
+
+    def __init__(self, look: Callable[[], bool]) -> None:
+        self._look, self._is_there = look, True
+        self._answer: Future[bool] | None = None
+
+    def __call__(self) -> bool:
+        """Begins the next look once the last one was answered. Raises what that raised."""
+        if self._answer is not None and self._answer.done():
+            self._is_there, self._answer = self._answer.result(), None
+        if self._answer is None:
+            self._answer = _asked(self._look)
+        return self._is_there
+
+
+def _asked(call: Callable[[], Result]) -> Future[Result]:
+    """The answer of the cluster. Ray's own functions wait for it without a limit: a thread asks, and ends with the process."""
+    answer: Future[Result] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(call())
+        except BaseException as problem:  # noqa: BLE001 - it reaches whoever asked
+            answer.set_exception(problem)
+
+    threading.Thread(target=ask, daemon=True, name="asking the cluster").start()
+    return answer
+
+
+def _remove(has_ours: Callable[[], bool], delete: Callable[[], object], seconds: float = REMOVAL_SECONDS) -> None:
+    """Remove the application if it is ours. Raises InputError where the cluster does not answer within so many seconds."""
+    end = time.monotonic() + seconds
+    try:
+        if _asked(has_ours).result(seconds):
+            _asked(delete).result(max(0.0, end - time.monotonic()))
+    except TimeoutError as problem:
+        raise InputError(
+            f"The cluster has not answered for {seconds:.0f} seconds: the application {APPLICATION} may still be there.",
+            "A server that has ended should leave nothing behind.",
+            "Remove it with `serve shutdown` once the cluster answers, or run this command again, which takes its place.",
+        ) from problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,7 @@ from components.model.one_block.queries_and_keys import QueriesAndKeys, queries_
 from components.model.store import TraceStore
 from components.model.tokenization import Truncation, check_texts
 from components.model.trace import EmbeddingParts, MaskLogits, Pooling, TokenizedSentence, Trace, TraceOptions
+from components.sizes import in_words
 
 log = logging.getLogger(__name__)
 HIDDEN_STATES_ALONE = TraceOptions()
@@ -430,8 +431,8 @@ class Backend:
     def _refuse_beyond_the_store(self, size: int, sentences: int, tokens: int) -> None:
         if size > self.store.limit:
             raise InputError(
-                f"{sentences} sentences of up to {tokens} tokens take {size / 2**20:,.0f} MiB in this model.",
-                f"This server keeps at most {self.store.limit / 2**20:,.0f} MiB.",
+                f"{sentences} sentences of up to {tokens} tokens take {in_words(size, binary=True)} in this model.",
+                f"This server keeps at most {in_words(self.store.limit, binary=True)}.",
                 "Shorten the longest sentence, lower the maximum length, or remove some sentences.",
             )
 

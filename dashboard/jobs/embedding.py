@@ -19,6 +19,7 @@ from components.retrieval.corpora.facts import corpus_facts, estimate
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.index.build import needed_bytes
 from components.retrieval.index.folder import FLOAT32_BYTES, resolve_dtype
+from components.sizes import in_words
 from dashboard import caching
 from dashboard.jobs import progress
 from dashboard.ui import controls, messages
@@ -244,8 +245,8 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
         ranking = pair_runs.ranking_seconds(count, dim, len(layers) * len(poolings))
         st.markdown(
             f"About **{duration(costs.seconds)}** on this machine, **{size(costs.disk_bytes)}** on disk ({dtype}), "
-            f"{backend.embedder.working_bytes(options) / 1e6:,.0f} MB of memory while it runs, and up to "
-            f"{costs.memory_bytes / 1e6:,.0f} MB to search. {facts.truncated:,} sentences are longer than "
+            f"{in_words(backend.embedder.working_bytes(options))} of memory while it runs, and up to "
+            f"{in_words(costs.memory_bytes)} to search. {facts.truncated:,} sentences are longer than "
             f"{options.max_length} tokens and will be truncated."
             + (f" Embedding the queries and ranking (about {duration(ranking)}) come on top." if request.exact else "")
             + ("" if was_alone else " The time was estimated beside other work, and will be again without it.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import streamlit as st
 
+from components.sizes import in_words
 from dashboard import caching
 from dashboard.ui import messages
 from dashboard.ui.wording import duration
@@ -243,7 +244,7 @@ def status(job: Job, unit: str = "") -> str:
         return _turn(job)
     parts = []
     if unit == BYTES and job.total:
-        parts.append(f"{job.done / 1e6:,.1f} of {job.total / 1e6:,.1f} MB")
+        parts.append(f"{in_words(job.done)} of {in_words(job.total)}")
     elif unit and job.total:
         parts.append(f"{job.done:,} of {job.total:,} {unit}")
         if job.per_second >= 1:

@@ -12,6 +12,7 @@ import streamlit as st
 from components.errors import UserError
 from components.model.catalog import CATALOG, GROUPS, RUN_PREFIX, catalog_spec, run_title, spec_of
 from components.model.files import hub
+from components.sizes import in_words
 from components.training import runs
 from dashboard import access, caching, settings, state
 from dashboard.ui import controls, messages, sentence_bar, wording
@@ -217,7 +218,9 @@ def _memory(backend: Backend) -> str:
     from components.model.device import memory
 
     used = memory(backend.device)
-    text = f"Runs on **{backend.device}** in {backend.precision} · {used.process / 2**30:.1f} GiB of memory in use"
+    text = (
+        f"Runs on **{backend.device}** in {backend.precision} · {in_words(used.process, binary=True)} of memory in use"
+    )
     if used.device_used is not None and used.device_total is not None:
-        text += f" · GPU {used.device_used / 2**30:.1f} of {used.device_total / 2**30:.0f} GiB"
+        text += f" · GPU {in_words(used.device_used, binary=True)} of {in_words(used.device_total, binary=True)}"
     return text

@@ -138,6 +138,8 @@ def _run(request: dict[str, Any], told: int) -> None:
 
         status = main(request["arguments"])
         sys.stdout.flush()
+    except KeyboardInterrupt:  # before the program could take it, as in components/__main__.py
+        status = 130
     finally:
         os._exit(status)
 

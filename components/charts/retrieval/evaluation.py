@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from components.charts import theme
 from components.charts.cells import make_clickable, number_readably
 from components.charts.curves import layer_curves
+from components.sizes import in_words
 
 MARKED = "#D6246E"  # the chosen cell's frame
 _PAD = 0.5
@@ -263,7 +264,7 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figu
             },
             name=theme.plain(cost.name, 44),
             hovertemplate=f"{theme.plain(cost.name)}<br>{quality} %{{y:.2f}}<br>%{{x:.2f}} ms per query<br>"
-            f"{cost.megabytes:,.2f} MB index<extra></extra>",
+            f"{in_words(1e6 * cost.megabytes)} index<extra></extra>",
         )
     times = [cost.milliseconds for cost in costs if cost.milliseconds > 0] or [1.0]
     qualities = [cost.quality for cost in costs] or [0.0]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from components.command_line import options as shared
+from components.sizes import in_words
 
 NAME = "check"
 HELP = "compare every byte of an index with its checksums"
@@ -21,7 +22,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
     checked = check_index(options.folder)
     if options.json != "-":
-        size = f"{checked.files} files, {checked.nbytes / 1e6:,.1f} MB"
+        size = f"{checked.files} files, {in_words(checked.nbytes)}"
         shared.say(
             f"{options.folder} is undamaged: {size}."
             if checked.has_checksums

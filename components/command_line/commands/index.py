@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from components.command_line import options as shared
+from components.sizes import in_words
 
 NAME = "index"
 HELP = "embed a corpus (.txt, .csv, .tsv, .jsonl, .json, .parquet) into an index folder"
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     size = index.nbytes
     shared.note(
         f"{info.sentences:,} sentences, {info.tokens:,} tokens, {info.truncated:,} truncated to "
-        f"{info.options.max_length} tokens; {size / 1e6:,.1f} MB in {index.folder}"
+        f"{info.options.max_length} tokens; {in_words(size)} in {index.folder}"
     )
     return {
         "folder": str(index.folder),

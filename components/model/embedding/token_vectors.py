@@ -31,6 +31,7 @@ from components.model.embedding.options import MAX_TOKEN_VECTORS, SENTENCES_PER_
 from components.model.files.sentence_config import Role
 from components.model.loaded import LoadedModel
 from components.model.trace import TokenizedSentence
+from components.sizes import in_words
 
 _BATCH_TOKENS = 3072
 
@@ -143,9 +144,9 @@ def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
         private_folder(folder)
         return unnamed_array(folder, shape, np.float16)
     except OSError as problem:
-        size = 2 * int(np.prod(shape)) / 1e9
+        size = in_words(2 * int(np.prod(shape)))
         raise InputError(
-            f"{size:,.2f} GB of token vectors could not be stored in {folder}: {problem.strerror or problem}.",
+            f"{size} of token vectors could not be stored in {folder}: {problem.strerror or problem}.",
             "That much free disk space is needed.",
             "Choose fewer tokens, or free some space.",
         ) from problem

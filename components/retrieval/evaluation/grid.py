@@ -20,6 +20,7 @@ from components.model.embedding.disk import unnamed_array
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.evaluation.layer_grid import LayerGrid
+from components.sizes import in_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -88,7 +89,7 @@ def _grid_file(shape: tuple[int, ...], folder: Path) -> Any:
         return unnamed_array(folder, shape, np.float32)
     except OSError as problem:
         raise InputError(
-            f"{4 * np.prod(shape) / 1e9:,.1f} GB of vectors could not be kept in {folder}: {problem.strerror or problem}.",
+            f"{in_words(4 * int(np.prod(shape)))} of vectors could not be kept in {folder}: {problem.strerror or problem}.",
             "That much free space is needed.",
             "Choose fewer layers or poolings, or set TMPDIR to a folder on a larger disk.",
         ) from problem

@@ -38,6 +38,7 @@ from components.retrieval.learnt.learnt_ranking import (
     LearntRanking,
     combined,
 )
+from components.sizes import in_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -236,9 +237,7 @@ def read_vectors(content: bytes, name: str, most_bytes: int = MOST_BYTES) -> Lea
             raise ValueError(f"it has {len(entries)} arrays")
         size = sum(entry.file_size for entry in entries)
         if size > most_bytes:
-            raise ValueError(
-                f"it takes {size / 1e6:,.0f} MB in memory, and at most {most_bytes / 1e6:,.0f} MB are read"
-            )
+            raise ValueError(f"it takes {in_words(size)} in memory, and at most {in_words(most_bytes)} are read")
         if size > max(EXPANDED_BYTES, MOST_EXPANSION * len(content)):
             raise ValueError(f"it expands to more than {MOST_EXPANSION} times its {len(content):,} bytes")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:

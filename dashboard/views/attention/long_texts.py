@@ -13,6 +13,7 @@ import streamlit as st
 from components.analysis.attention.overview import Reduction, attention_overview, attention_row
 from components.charts import matrices
 from components.jobs import Cancelled
+from components.sizes import in_words
 from components.snippets import attention as snippets
 from dashboard import caching
 from dashboard.jobs import progress
@@ -48,7 +49,8 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
             )
     st.info(
         f"**{tokens:,} tokens are too many for all heads at once:** hidden states and all attentions would take "
-        f"{_size(backend.bytes_with_attentions(tokens))}, and this server keeps at most {_size(backend.store.limit)}. "
+        f"{in_words(backend.bytes_with_attentions(tokens), binary=True)}, and this server keeps at most "
+        f"{in_words(backend.store.limit, binary=True)}. "
         f"One head at a time is shown, in cells of {factor} × {factor} tokens; later blocks take longer. The other views need "
         "a shorter text, or a lower maximum length under “More settings”.",
         icon=":material/unfold_more:",
@@ -176,7 +178,3 @@ def _row(pair: Pair, backend: Backend, vectors: QueriesAndKeys, head: int) -> No
         not_shown="How much of a key's vector is added: that also depends on its value vector.",
         table=lambda: pd.DataFrame({"key": labels, "attention": row[keys].round(6)}),
     )
-
-
-def _size(count: int) -> str:
-    return f"{count / 2**30:,.1f} GiB" if count >= 2**29 else f"{count / 2**20:,.0f} MiB"

@@ -15,6 +15,7 @@ from components.analysis.attention.head_patterns import RankedHead
 from components.charts import matrices
 from components.charts.bertviz import views
 from components.charts.stand_alone.page import Frame, Part
+from components.sizes import in_words
 from components.snippets import attention as snippets
 from dashboard import state
 from dashboard.sharing import report
@@ -194,7 +195,7 @@ def _part_of_report(model_input: AttentionInput, frame: Frame, view: View) -> Pa
     return Part(
         chart,
         alt=f"Attention of block {block}, head {head} as a matrix",
-        message=f"The {view} view takes {len(frame.document) / 1e6:.1f} MB, and is left out of the report. In its place stands "
+        message=f"The {view} view takes {in_words(len(frame.document))}, and is left out of the report. In its place stands "
         f"the matrix of the chosen head: block {block}, head {head}.",
     )
 

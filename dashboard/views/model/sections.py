@@ -14,6 +14,7 @@ from components.analysis import layer_zero as parts_analysis
 from components.charts import bars
 from components.model.catalog import CATALOG, GROUPS
 from components.model.files import hub
+from components.sizes import in_words
 from components.snippets import tokens as snippets
 from dashboard import caching
 from dashboard.ui import controls, figures, wording
@@ -215,7 +216,7 @@ def outputs(backend: Backend, trace: Trace) -> None:
     ]
     figures.subheader("Outputs for your sentences")
     figures.plain_table(pd.DataFrame(rows, columns=["output", "shape", "what it is"]))
-    st.caption(f"These arrays take {trace.nbytes / 2**20:.2f} MiB of memory, padding included.")
+    st.caption(f"These arrays take {in_words(trace.nbytes, binary=True)} of memory, padding included.")
 
 
 def vector(backend: Backend, trace: Trace) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from components.charts import bars
 from components.retrieval.corpora.facts import corpus_facts
 from components.retrieval.search.static_vectors import read_static_vectors
+from components.sizes import in_words
 from components.snippets import search as snippets
 from dashboard import access, caching, state
 from dashboard.corpora import chooser, current, uploads
@@ -107,11 +108,11 @@ def _storage() -> None:
     with panel:
         indexes = caching.indexes()
         count, size = indexes.usage()
-        st.markdown(f"{count} indexes use {size / 1e6:,.0f} MB of at most {indexes.limit / 1e6:,.0f} MB.")
+        st.markdown(f"{count} indexes use {in_words(size)} of at most {in_words(indexes.limit)}.")
         if access.server_files_allowed() and st.button(
             "Remove all indexes", key="clear_cache", icon=":material/delete:"
         ):
-            st.success(f"{indexes.clear() / 1e6:,.0f} MB were freed.")
+            st.success(f"{in_words(indexes.clear())} were freed.")
         file = uploads.uploader(
             "static",
             "Word vectors for the ranking by static vectors: GloVe, fastText or word2vec in text format",

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -341,6 +341,52 @@ def test_a_connection_whose_thread_cannot_start_is_tried_again_later(monkeypatch
     served._connection = connection = serving.Connection(FakeHandle(), None, {}, old)  # type: ignore[arg-type]
     served._lose(connection)
     assert closed == [True]
+
+
+def test_a_cluster_that_does_not_answer_keeps_no_server_from_its_end() -> None:
+    asked: list[str] = []
+    never = threading.Event()
+
+    def silent() -> bool:
+        asked.append("silent")
+        return never.wait(60)
+
+    def answers(answer: bool) -> Callable[[], bool]:
+        return lambda: asked.append("answers") or answer  # type: ignore[func-returns-value]
+
+    for has_ours, delete in ((silent, answers(True)), (answers(True), silent)):
+        with pytest.raises(
+            InputError, match="has not answered for 0 seconds: the application bert-internals may still be"
+        ):
+            serving._remove(has_ours, delete, seconds=0.2)
+    assert asked == ["silent", "answers", "silent"]
+    serving._remove(answers(False), silent)  # another server's is left alone
+    serving._remove(answers(True), answers(True))
+    assert asked[3:] == ["answers"] * 3
+
+    looks = serving._Looks(silent)
+    assert [looks(), looks()] == [True, True]
+    assert asked[6:] == ["silent"]  # one look at a time
+    never.set()
+
+
+def test_a_look_tells_what_the_last_answer_was() -> None:
+    answers: list[bool | Exception] = [True, False, RuntimeError("the cluster is gone")]
+
+    def look() -> bool:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    looks, seen = serving._Looks(look), []
+    for _ in range(3):
+        seen.append(looks())
+        assert looks._answer is not None
+        looks._answer.exception(30)
+    assert seen == [True, True, False]
+    with pytest.raises(RuntimeError, match="gone"):
+        looks()
 
 
 # `serve` without Ray: the server is there until it is asked to stop. A look at it is a callback that loses exceptions, as Ray's

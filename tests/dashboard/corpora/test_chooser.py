@@ -221,7 +221,7 @@ def test_a_data_set_is_downloaded_once_for_two_people(hub: Hub, monkeypatch: pyt
     app = downloading(monkeypatch, "Ben", f"https://huggingface.co/datasets/{NAME}")
     (job,) = caching.datasets().under_way()
     assert job.people == {"Ann", "Ben"}
-    assert app.main.get("progress")[0].proto.text == "Downloading somebody/news · 1.5 of 6.0 MB"
+    assert app.main.get("progress")[0].proto.text == "Downloading somebody/news · 1.50 MB of 6.00 MB"
     assert not app.sidebar.get("progress")  # the page itself shows it
     hub.release.set()
     assert job.finished.wait(10)

@@ -253,7 +253,7 @@ def test_a_download_is_shown_in_megabytes(monkeypatch: pytest.MonkeyPatch) -> No
     job.report_progress(0, 3_000_000)
     clock.now += 10
     job.report_progress(1_200_000, 3_000_000)
-    assert progress.line(job, progress.BYTES) == "Downloading a\\_model · 1.2 of 3.0 MB · 15 s left"
+    assert progress.line(job, progress.BYTES) == "Downloading a\\_model · 1.20 MB of 3.00 MB · 15 s left"
 
 
 def test_a_bar_without_a_total_moves_and_does_not_reach_its_end(monkeypatch: pytest.MonkeyPatch) -> None:

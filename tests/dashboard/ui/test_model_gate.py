@@ -49,7 +49,7 @@ def test_loading_can_be_stopped_and_started_again(
     monkeypatch.setattr(Backend, "load", held)
     monkeypatch.setattr(progress, "line", watched)
     app = open_page("layers", m=folder)
-    assert any(text.endswith(" · 1.0 of 4.0 MB") for text in lines)
+    assert any(text.endswith(" · 1.00 MB of 4.00 MB") for text in lines)
     assert "Stopped: Loading" in texts(app)
     assert not app.error
     assert not figures(app)

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from components.command_line import options as shared
+from components.sizes import in_words
 
 NAME = "cache"
 HELP = "show how much disk space the dashboard's indexes take, or remove them"
@@ -23,8 +24,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     count, size = indexes.usage()
     if options.json != "-":
         if options.clear:
-            shared.say(f"{freed / 1e6:,.1f} MB freed.")
-        shared.say(
-            f"{count} indexes take {size / 1e6:,.1f} of at most {indexes.limit / 1e6:,.0f} MB in {indexes.folder}"
-        )
+            shared.say(f"{in_words(freed)} freed.")
+        shared.say(f"{count} indexes take {in_words(size)} of at most {in_words(indexes.limit)} in {indexes.folder}")
     return {"folder": str(indexes.folder), "indexes": count, "bytes": size, "limit": indexes.limit, "freed": freed}

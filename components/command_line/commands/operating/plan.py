@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
 from components.errors import InputError
+from components.sizes import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,12 +116,8 @@ def _say(costs: Sequence[Cost], speed: float, machines: int) -> None:
         f"{'sentences':>15}{'hours':>12}{'texts':>11}" + "".join(f"{name:>11}" for name in formats) + f"{'money':>12}"
     )
     for each in costs:
-        sizes = "".join(f"{_gigabytes(size):>11}" for size in (each.text_bytes, *each.vector_bytes.values()))
+        sizes = "".join(f"{in_words(size):>11}" for size in (each.text_bytes, *each.vector_bytes.values()))
         money = "-" if each.money_once is None else f"{each.money_once:,.2f}"
         shared.say(f"{each.sentences:>15,}{each.hours:>12,.2f}{sizes}{money:>12}")
     if costs[0].money is not None:
         shared.say("money: the machines alone; --json has the sum with a month of storage for each format")
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e12:,.2f} TB" if size >= 1e12 else f"{size / 1e9:,.2f} GB"

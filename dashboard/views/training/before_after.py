@@ -276,6 +276,7 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
     )
     changes = before_after.retrieval_changes(ranks.base, ranks.tuned)
     beside = None if ranks.untouched is None else before_after.retrieval_changes(ranks.untouched, ranks.tuned)
+    moved = before_after.query_changes(ranks.base, ranks.tuned, QUERIES_SHOWN)
     _bars(
         [(item.name, item.base, item.tuned) for item in changes],
         None if beside is None else [item.base for item in beside],
@@ -283,16 +284,14 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
         100.0,
         settings,
         _code(run, models, settings, source).retrieval(),
-    )
-    moved = before_after.query_changes(ranks.base, ranks.tuned, QUERIES_SHOWN)
-    measure = findings.Measure(changes[0].name, "share")
-    _say(
-        measure,
-        findings.of_retrieval(changes[0]),
-        None if beside is None else findings.of_retrieval(beside[0]),
-        settings,
-        f"{counted(moved.better, 'query', 'queries')} gained a rank, {moved.worse:,} lost one, {moved.unchanged:,} did not "
-        "change.",
+        _finding(
+            findings.Measure(changes[0].name, "share"),
+            findings.of_retrieval(changes[0]),
+            None if beside is None else findings.of_retrieval(beside[0]),
+            settings,
+        )
+        + f" {counted(moved.better, 'query', 'queries')} gained a rank, {moved.worse:,} lost one, {moved.unchanged:,} did "
+        "not change.",
     )
     figures.plain_table(
         pd.DataFrame([_row(*both, settings) for both in zip(changes, beside or [None] * 3, strict=True)])
@@ -329,6 +328,7 @@ def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs
     beside = None
     if cosines.untouched is not None:
         beside = before_after.spearman_change(cosines.untouched, cosines.tuned, pairs.scores)
+    is_ordered = not any(np.isnan(item.difference.value) for item in (change, beside) if item is not None)
     _bars(
         [("Spearman", change.base, change.tuned)],
         None if beside is None else [beside.base],
@@ -336,18 +336,17 @@ def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs
         1.0,
         settings,
         _code(run, models, settings, source).agreement(),
-    )
-    if any(np.isnan(item.difference.value) for item in (change, beside) if item is not None):
-        st.markdown(
-            ":material/insights: One of the models gives all pairs the same cosine, or none: there is no order to compare."
+        _finding(
+            findings.Measure("Spearman", "correlation"),
+            findings.of_correlation(change),
+            None if beside is None else findings.of_correlation(beside),
+            settings,
         )
-        return
-    _say(
-        findings.Measure("Spearman", "correlation"),
-        findings.of_correlation(change),
-        None if beside is None else findings.of_correlation(beside),
-        settings,
+        if is_ordered
+        else "One of the models gives all pairs the same cosine, or none: there is no order to compare.",
     )
+    if not is_ordered:
+        return
     _largest(pairs, cosines)
     _what_is_compared(source)
 
@@ -376,20 +375,16 @@ def _where(source: str) -> str:
     return {"news": "demo news", "scored": "demo pairs", "held-out": "held-out rows"}[source]
 
 
-def _say(
-    measure: findings.Measure,
-    change: findings.Change,
-    beside: findings.Change | None,
-    settings: TrainingSettings,
-    more: str = "",
-) -> None:
+def _finding(
+    measure: findings.Measure, change: findings.Change, beside: findings.Change | None, settings: TrainingSettings
+) -> str:
     """What training changed, and where the trained model stands beside the untouched one."""
-    said = [findings.trained(measure, change, _before(settings)), more]
+    said = [findings.trained(measure, change, _before(settings))]
     if beside is not None:
-        said.insert(1, findings.beside_untouched(measure, change.first, beside, _untouched_name(settings)))
+        said.append(findings.beside_untouched(measure, change.first, beside, _untouched_name(settings)))
     elif _is_published(settings):
-        said.insert(1, findings.SAME_AS_BEFORE)
-    st.markdown(f":material/insights: {' '.join(filter(None, said))}")
+        said.append(findings.SAME_AS_BEFORE)
+    return " ".join(said)
 
 
 def _row(
@@ -450,8 +445,9 @@ def _bars(
     factor: float,
     settings: TrainingSettings,
     code: Snippet,
+    message: str,
 ) -> None:
-    """Draw measures of the models, each with its interval."""
+    """Draw measures of the models, each with its interval, and what they say."""
     names = [name for name, _, _ in measures]
     sides = {"before": [base for _, base, _ in measures], "after": [tuned for _, _, tuned in measures]}
     if untouched is not None:
@@ -477,6 +473,8 @@ def _bars(
         alt=f"{', '.join(names)} before and after training"
         + ("" if untouched is None else f", and of the model {_untouched_name(settings)}")
         + ", with 95 % intervals",
+        message=message,
+        message_below=True,
         table=lambda: pd.DataFrame(
             {
                 "measure": names,

@@ -171,14 +171,19 @@ def before_after_bars(
     y_title: str,
     unit: str = "",
     before_name: str = "before",
+    untouched: np.ndarray | None = None,
+    untouched_name: str = "untouched",
 ) -> go.Figure:
     """Measures of two models beside each other, each [measure, 3] as value, lower and upper end of its interval.
 
-    Arrays [measure, 1] have values without intervals.
+    `untouched` are those of a third model, which is neither of the two. Arrays [measure, 1] have values without intervals.
     """
     has_intervals = before.shape[1] == 3
     figure = go.Figure()
-    for name, values, colour in ((before_name, before, theme.GREY), ("after", after, theme.BLUE)):
+    bars = [(before_name, before, theme.GREY), ("after", after, theme.BLUE)]
+    if untouched is not None:
+        bars.append((untouched_name, untouched, theme.GREEN))
+    for name, values, colour in bars:
         figure.add_bar(
             x=[theme.plain(measure) for measure in names],
             y=np.asarray(values[:, 0], np.float64),
@@ -198,7 +203,7 @@ def before_after_bars(
             texttemplate=f"%{{y:.{1 if unit else 3}f}}",
             textposition="inside",
             insidetextanchor="start",
-            textangle=0,
+            textangle=0 if untouched is None else -90,  # three bars are narrow on a phone
             customdata=values[:, 1:],
             hovertemplate=f"%{{x}} {name}: %{{y:.3f}}{unit}"
             + ("<br>95 % interval %{customdata[0]:.3f} to %{customdata[1]:.3f}" if has_intervals else "")

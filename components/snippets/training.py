@@ -80,17 +80,31 @@ def lengths(backend: Backend, of: Sequence[str], *, together: bool) -> Snippet:
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """A run's model before and after training, measured on the same texts."""
+    """A run's model before and after training, measured on the same texts; also the untouched one, if there is a third."""
 
     run: str
     base: Backend
     tuned: Backend
     max_length: int | None
     source: Literal["news", "scored", "held-out"]
+    untouched: Backend | None = None
 
     @property
     def _setup(self) -> tuple[str, ...]:
-        return code.model(self.base), code.model(self.tuned, "tuned")
+        third = () if self.untouched is None else (code.model(self.untouched, "untouched"),)
+        return code.model(self.base), code.model(self.tuned, "tuned"), *third
+
+    @property
+    def _models(self) -> str:
+        return "(backend, tuned)" if self.untouched is None else "(backend, tuned, untouched)"
+
+    @property
+    def _sides(self) -> str:
+        return "before, after" if self.untouched is None else "before, after, whole"
+
+    def _printed(self, how: str) -> str:
+        named = "before and after" if self.untouched is None else "before, after and untouched"
+        return f"print(values)  # {named}, {how}"
 
     def _held_out(self) -> tuple[str, ...]:
         return (
@@ -125,12 +139,21 @@ class BeforeAfter:
                 "gold, firsts = distinct_answers(documents)",
                 "answers = [documents[row] for row in firsts]",
                 self._embed(),
-                "before, after = (\n"
+                f"{self._sides} = (\n"
                 '    gold_ranks(embed(model, queries, "query"), embed(model, answers, "document"), gold)\n'
-                "    for model in (backend, tuned)\n"
+                f"    for model in {self._models}\n"
                 ")",
-                "values = {change.name: (change.base, change.tuned) for change in retrieval_changes(before, after)}",
-                "print(values)  # before and after, as shares, each with its 95 % interval",
+                *(
+                    (
+                        "values = {change.name: (change.base, change.tuned) for change in retrieval_changes(before, after)}",
+                    )
+                    if self.untouched is None
+                    else (
+                        "beside = zip(retrieval_changes(before, after), retrieval_changes(whole, after))",
+                        "values = {change.name: (change.base, change.tuned, third.base) for change, third in beside}",
+                    )
+                ),
+                self._printed("as shares, each with its 95 % interval"),
             ),
         )
 
@@ -152,12 +175,18 @@ class BeforeAfter:
             (
                 *texts,
                 self._embed(),
-                "before, after = (\n"
-                '    cosine(embed(model, first, "document"), embed(model, second, "document")) for model in (backend, tuned)\n'
+                f"{self._sides} = (\n"
+                '    cosine(embed(model, first, "document"), embed(model, second, "document"))\n'
+                f"    for model in {self._models}\n"
                 ")",
                 "change = spearman_change(before, after, scores)",
                 'values = {"Spearman": (change.base, change.tuned)}',
-                "print(values)  # before and after, each with its 95 % interval",
+                *(
+                    ()
+                    if self.untouched is None
+                    else ('values["Spearman"] = (*values["Spearman"], spearman_change(whole, after, scores).base)',)
+                ),
+                self._printed("each with its 95 % interval"),
             ),
         )
 
@@ -215,7 +244,11 @@ def recorded_measures(run: str) -> Snippet:
     """The measures that a run took of itself before and after training."""
     return Snippet(
         _setup(run),
-        ("record = run.record()", 'before, after = record["before"], record["after"]', "print(before, after)"),
+        (
+            "record = run.record()",
+            'before, after, undamaged = record["before"], record["after"], record.get("undamaged")',
+            "print(before, after, undamaged)  # None for undamaged where nothing was damaged",
+        ),
     )
 
 

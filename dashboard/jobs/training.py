@@ -100,6 +100,26 @@ def base_of(run: RunFolder) -> str:
         ) from problem
 
 
+def untouched_of(run: RunFolder) -> str | None:
+    """The key of the published model at which a run's line of runs began; None where that is the one it started from.
+
+    A run may start from a model that was damaged on purpose, or from that of another run, and so on. Raises InputError where
+    one of those runs is gone, or where this server does not offer that model.
+    """
+    key = run.settings().model
+    while key.startswith(RUN_PREFIX):
+        name = key.removeprefix(RUN_PREFIX).removesuffix(RUN_START)
+        earlier = runs.find(name)
+        if earlier is None:
+            raise InputError(
+                f"The run {name} was deleted, so that nobody knows from which published model {run.name} comes.",
+                "It was the start of this run.",
+                "Compare with a model of your choice on the other pages.",
+            )
+        key = earlier.settings().model
+    return None if key == run.settings().model and not run.settings().damage else allowed_model(key)
+
+
 def title_of(run: RunFolder) -> str:
     """A run's name for people: its own, or what it learns, and when it was made."""
     name = run_title(run.name)

@@ -443,6 +443,7 @@ def _told(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[str
         "status": state.status,
         "steps": state.step,
         "best_step": record.get("best_step"),
+        "undamaged": record.get("undamaged"),
         "before": record.get("before"),
         "after": record.get("after"),
         "split": record.get("split"),
@@ -450,10 +451,13 @@ def _told(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[str
         "notices": [event["code"] for event in run.events("notice")],
     }
     if options.json != "-":
-        before, after = record.get("before") or {}, record.get("after") or {}
-        sys.stdout.write(f"{'':<20}{'before':>10}{'after':>10}\n")
-        for name in after:
-            sys.stdout.write(f"{name:<20}{_number(before.get(name)):>10}{_number(after[name]):>10}\n")
+        sides = {"undamaged": record.get("undamaged"), "before": record.get("before"), "after": record.get("after")}
+        if sides["undamaged"] is None:  # nothing was damaged: before training it is the model as it was given
+            del sides["undamaged"]
+        sys.stdout.write(f"{'':<20}{''.join(f'{name:>10}' for name in sides)}\n")
+        for name in sides["after"] or {}:
+            numbers = "".join(f"{_number((side or {}).get(name)):>10}" for side in sides.values())
+            sys.stdout.write(f"{name:<20}{numbers}\n")
         steps = f"{state.step:,} of {state.steps:,} steps" if state.status == "stopped" else f"{state.steps:,} steps"
         sys.stdout.write(f"{steps}, the best after step {record.get('best_step'):,}. Saved in {folder}\n")
     return result

@@ -33,7 +33,7 @@ from dashboard.jobs.evaluation import NoResult
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import counted
-from dashboard.views.training import choice, microscope, row_source
+from dashboard.views.training import choice, findings, microscope, row_source
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -59,11 +59,16 @@ CHOSEN_ON_THEM = (
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
-    """The model before and after training, loaded."""
+class Models:
+    """The model before and after training, loaded; and the untouched one, where it is a third."""
 
     base: Backend
     tuned: Backend
+    untouched: Backend | None = None
+
+    @property
+    def all(self) -> tuple[Backend, ...]:
+        return (self.base, self.tuned) if self.untouched is None else (self.base, self.tuned, self.untouched)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +77,7 @@ class Ranks:
 
     base: Int64
     tuned: Int64
+    untouched: Int64 | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +86,7 @@ class Cosines:
 
     base: Float64
     tuned: Float64
+    untouched: Float64 | None = None
 
 
 def after(_: Backend) -> None:
@@ -136,11 +143,15 @@ def _which_step(run: RunFolder) -> None:
         )
 
 
-def _models(run: RunFolder) -> Pair:
-    """Both models. Raises NoResult while they are loaded, or if one cannot be; the reason is drawn."""
-    loader, loaded, base_key = caching.models(), [], training.base_of(run)
+def _models(run: RunFolder, with_untouched: bool = False) -> Models:
+    """The models to compare. Raises NoResult while they are loaded, or if one cannot be; the reason is drawn."""
+    keys = {"base": training.base_of(run), "tuned": RUN_PREFIX + run.name}
+    untouched = _untouched(run) if with_untouched else None
+    if untouched is not None:
+        keys["untouched"] = untouched
+    loader, loaded = caching.models(), []
     with progress.one_bar():
-        for name, key in (("base", base_key), ("tuned", RUN_PREFIX + run.name)):
+        for name, key in keys.items():
             job = loader.request(spec_of(key), caching.person())
             is_ready = progress.ready(
                 loader.jobs,
@@ -151,10 +162,23 @@ def _models(run: RunFolder) -> Pair:
                 unit=progress.BYTES,
             )
             loaded.append(job.result if is_ready else None)
-    base, tuned = loaded
-    if base is None or tuned is None:
+    ready = [backend for backend in loaded if backend is not None]
+    if len(ready) < len(keys):
         raise NoResult
-    return Pair(base, tuned)
+    return Models(*ready)
+
+
+def _untouched(run: RunFolder) -> str | None:
+    """The key of the published model, where it is a third one; why it is missing is drawn where it cannot be had."""
+    try:
+        return training.untouched_of(run)
+    except InputError as problem:
+        st.info(
+            f"**The model as published is not shown here.** {messages.escape(problem.problem)} Whether training made this "
+            "model better or worse than that one cannot be told from the two below.",
+            icon=":material/info:",
+        )
+        return None
 
 
 def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
@@ -165,7 +189,7 @@ def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
     offered = {key: name for key, name in DATA.items() if key != "held-out" or is_retrieval or data.kind == "scored"}
     with slot:
         source = controls.pick("after_data", "Measured on", offered, default="news" if is_retrieval else "scored")
-    models = _models(run)
+    models = _models(run, with_untouched=True)
     if models.tuned.is_cross_encoder:
         _recorded(run, True)
         return
@@ -197,9 +221,9 @@ def _demo_scored() -> ScoredPairs:
     return sts.scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1", limits=None))
 
 
-def _key(kind: str, run: RunFolder, content: str) -> tuple[object, ...]:
+def _key(kind: str, run: RunFolder, models: Models, content: str) -> tuple[object, ...]:
     """Names a comparison; a run that was resumed has another result."""
-    return (kind, run.name, (run.record() or {}).get("model_sha256", run.state().step), content)
+    return (kind, run.name, (run.record() or {}).get("model_sha256", run.state().step), len(models.all), content)
 
 
 def _vectors(
@@ -221,13 +245,14 @@ def _vectors(
     return backend.embed(texts, options=options, progress=report_progress, is_cancelled=is_cancelled)[0, 0]
 
 
-def _retrieval(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: Pairs, source: str) -> None:
+def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs: Pairs, source: str) -> None:
     def rank(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Ranks:
         gold, rows = distinct_answers(pairs.documents.texts)
         answers = tuple(pairs.documents.texts[row] for row in rows)
-        total, ranks = 2 * (len(pairs.queries) + len(answers)), []
-        for number, backend in enumerate((models.base, models.tuned)):
-            start = number * total // 2
+        each = len(pairs.queries) + len(answers)
+        total, ranks = each * len(models.all), []
+        for number, backend in enumerate(models.all):
+            start = number * each
             documents = _vectors(
                 backend,
                 answers,
@@ -244,52 +269,41 @@ def _retrieval(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
         return Ranks(*ranks)
 
     ranks = evaluation.result(
-        _key("before and after ranks", run, pairs.content_hash),
+        _key("before and after ranks", run, models, pairs.content_hash),
         f"Searching {counted(len(pairs), 'query', 'queries')} before and after training",
         rank,
         "after_ranks",
     )
     changes = before_after.retrieval_changes(ranks.base, ranks.tuned)
+    beside = None if ranks.untouched is None else before_after.retrieval_changes(ranks.untouched, ranks.tuned)
+    moved = before_after.query_changes(ranks.base, ranks.tuned, QUERIES_SHOWN)
     _bars(
         [(item.name, item.base, item.tuned) for item in changes],
+        None if beside is None else [item.base for item in beside],
         f"{len(pairs):,} queries, {_where(source)}",
         100.0,
-        _before(settings),
+        settings,
         _code(run, models, settings, source).retrieval(),
-    )
-    moved = before_after.query_changes(ranks.base, ranks.tuned, QUERIES_SHOWN)
-    verdict = changes[0]
-    p_value = verdict.p_text if verdict.p_text.startswith("<") else f"= {verdict.p_text}"
-    st.markdown(
-        f":material/insights: {verdict.name}: {_per_cent(verdict.base.value)} {_before(settings)}, "
-        f"**{_per_cent(verdict.tuned.value)}** after; "
-        + ("statistically significant" if verdict.is_significant else "not significantly different")
-        + f" (p {p_value}). {counted(moved.better, 'query', 'queries')} gained a rank, {moved.worse:,} lost one, "
-        f"{moved.unchanged:,} did not change."
+        _finding(
+            findings.Measure(changes[0].name, "share"),
+            findings.of_retrieval(changes[0]),
+            None if beside is None else findings.of_retrieval(beside[0]),
+            settings,
+        )
+        + f" {counted(moved.better, 'query', 'queries')} gained a rank, {moved.worse:,} lost one, {moved.unchanged:,} did "
+        "not change.",
     )
     figures.plain_table(
-        pd.DataFrame(
-            [
-                {
-                    "measure": item.name,
-                    "before": _per_cent(item.base.value),
-                    "after": _per_cent(item.tuned.value),
-                    "difference (95 % interval)": f"{theme.signed(100 * item.difference.value, 1)} "
-                    f"({theme.signed(100 * item.difference.low, 1)} to {theme.signed(100 * item.difference.high, 1)})",
-                    "significant": "yes" if item.is_significant else "no",
-                }
-                for item in changes
-            ]
-        )
+        pd.DataFrame([_row(*both, settings) for both in zip(changes, beside or [None] * 3, strict=True)])
     )
     _queries(run, pairs, moved, source)
     _what_is_compared(source)
 
 
-def _agreement(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: ScoredPairs, source: str) -> None:
+def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs: ScoredPairs, source: str) -> None:
     def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Cosines:
-        total, sides = 4 * len(pairs.first), []
-        for number, backend in enumerate((models.base, models.tuned)):
+        total, sides = 2 * len(models.all) * len(pairs.first), []
+        for number, backend in enumerate(models.all):
             first, second = (
                 _vectors(
                     backend,
@@ -305,31 +319,34 @@ def _agreement(run: RunFolder, models: Pair, settings: TrainingSettings, pairs: 
         return Cosines(*sides)
 
     cosines = evaluation.result(
-        _key("before and after cosines", run, pairs.content_hash),
+        _key("before and after cosines", run, models, pairs.content_hash),
         f"Comparing {counted(len(pairs.first), 'pair')} before and after training",
         compare,
         "after_cosines",
     )
     change = before_after.spearman_change(cosines.base, cosines.tuned, pairs.scores)
+    beside = None
+    if cosines.untouched is not None:
+        beside = before_after.spearman_change(cosines.untouched, cosines.tuned, pairs.scores)
+    is_ordered = not any(np.isnan(item.difference.value) for item in (change, beside) if item is not None)
     _bars(
         [("Spearman", change.base, change.tuned)],
+        None if beside is None else [beside.base],
         f"{len(pairs.first):,} scored pairs, {_where(source)}",
         1.0,
-        _before(settings),
+        settings,
         _code(run, models, settings, source).agreement(),
-    )
-    if np.isnan(change.difference.value):
-        st.markdown(
-            ":material/insights: One of the models gives all pairs the same cosine, or none: there is no order to compare."
+        _finding(
+            findings.Measure("Spearman", "correlation"),
+            findings.of_correlation(change),
+            None if beside is None else findings.of_correlation(beside),
+            settings,
         )
-        return
-    st.markdown(
-        f":material/insights: Spearman {change.base.value:.3f} {_before(settings)}, **{change.tuned.value:.3f}** after. "
-        f"Difference **{theme.signed(change.difference.value)}**, 95 % interval "
-        f"{theme.signed(change.difference.low)} to "
-        f"{theme.signed(change.difference.high)}: "
-        + ("statistically significant." if change.is_clear else "not significantly different.")
+        if is_ordered
+        else "One of the models gives all pairs the same cosine, or none: there is no order to compare.",
     )
+    if not is_ordered:
+        return
     _largest(pairs, cosines)
     _what_is_compared(source)
 
@@ -358,18 +375,62 @@ def _where(source: str) -> str:
     return {"news": "demo news", "scored": "demo pairs", "held-out": "held-out rows"}[source]
 
 
-def _per_cent(value: float) -> str:
-    return f"{100 * value:.1f} %"
+def _finding(
+    measure: findings.Measure, change: findings.Change, beside: findings.Change | None, settings: TrainingSettings
+) -> str:
+    """What training changed, and where the trained model stands beside the untouched one."""
+    said = [findings.trained(measure, change, _before(settings))]
+    if beside is not None:
+        said.append(findings.beside_untouched(measure, change.first, beside, _untouched_name(settings)))
+    elif _is_published(settings):
+        said.append(findings.SAME_AS_BEFORE)
+    return " ".join(said)
+
+
+def _row(
+    change: before_after.MeasureChange, beside: before_after.MeasureChange | None, settings: TrainingSettings
+) -> dict[str, str]:
+    """A measure in the table; after minus untouched too, where that is a third model."""
+    measure, name = findings.Measure(change.name, "share"), _untouched_name(settings)
+    row = {
+        "measure": change.name,
+        "before": measure.shown(change.base.value),
+        "after": measure.shown(change.tuned.value),
+    }
+    if beside is not None:
+        row[name] = measure.shown(beside.base.value)
+    row |= {"difference (95 % interval)": _difference(change), "significant": "yes" if change.is_significant else "no"}
+    if beside is not None:
+        row[f"after minus {name}"] = _difference(beside) + (
+            ", significant" if beside.is_significant else ", not significant"
+        )
+    return row
+
+
+def _difference(change: before_after.MeasureChange) -> str:
+    low, high = (theme.signed(100 * end, 1) for end in (change.difference.low, change.difference.high))
+    return f"{theme.signed(100 * change.difference.value, 1)} ({low} to {high})"
+
+
+def _is_published(settings: TrainingSettings) -> bool:
+    """Whether a run started from a model as it was published."""
+    return not settings.damage and not settings.model.startswith(RUN_PREFIX)
 
 
 def _before(settings: TrainingSettings) -> str:
     """What the model before training is called."""
-    return "before (damaged)" if settings.damage else "before"
+    return "before (damaged)" if settings.damage else "before (as published)" if _is_published(settings) else "before"
 
 
-def _code(run: RunFolder, models: Pair, settings: TrainingSettings, source: str) -> snippets.BeforeAfter:
+def _untouched_name(settings: TrainingSettings) -> str:
+    """What the third model is called: undamaged only where nothing but the damage lies between it and the start."""
+    return findings.PUBLISHED if settings.model.startswith(RUN_PREFIX) else findings.UNDAMAGED
+
+
+def _code(run: RunFolder, models: Models, settings: TrainingSettings, source: str) -> snippets.BeforeAfter:
     """What is compared, for the code of a figure."""
-    return snippets.BeforeAfter(run.name, models.base, models.tuned, _length(models.base, settings), source)  # type: ignore[arg-type]  # a key of DATA
+    length = _length(models.base, settings)
+    return snippets.BeforeAfter(run.name, models.base, models.tuned, length, source, models.untouched)  # type: ignore[arg-type]  # a key of DATA
 
 
 def _length(backend: Backend, settings: TrainingSettings) -> int | None:
@@ -378,30 +439,48 @@ def _length(backend: Backend, settings: TrainingSettings) -> int | None:
 
 
 def _bars(
-    measures: list[tuple[str, Interval, Interval]], title: str, factor: float, base_name: str, code: Snippet
+    measures: list[tuple[str, Interval, Interval]],
+    untouched: list[Interval] | None,
+    title: str,
+    factor: float,
+    settings: TrainingSettings,
+    code: Snippet,
+    message: str,
 ) -> None:
-    before = factor * np.array([[base.value, base.low, base.high] for _, base, _ in measures])
-    now = factor * np.array([[tuned.value, tuned.low, tuned.high] for _, _, tuned in measures])
+    """Draw measures of the models, each with its interval, and what they say."""
     names = [name for name, _, _ in measures]
+    sides = {"before": [base for _, base, _ in measures], "after": [tuned for _, _, tuned in measures]}
+    if untouched is not None:
+        sides[_untouched_name(settings)] = untouched
+    values = {
+        name: factor * np.array([[item.value, item.low, item.high] for item in intervals])
+        for name, intervals in sides.items()
+    }
     figures.figure(
         charts.before_after_bars(
             names,
-            before,
-            now,
+            values["before"],
+            values["after"],
             title,
             y_title="per cent" if factor > 1 else "correlation",
             unit=" %" if factor > 1 else "",
-            before_name=base_name,
+            before_name=_before(settings),
+            untouched=values.get(_untouched_name(settings)),
+            untouched_name=_untouched_name(settings),
         ),
         key="after_measures",
         code=code,
-        alt=f"{', '.join(names)} before and after training, with 95 % intervals",
+        alt=f"{', '.join(names)} before and after training"
+        + ("" if untouched is None else f", and of the model {_untouched_name(settings)}")
+        + ", with 95 % intervals",
+        message=message,
+        message_below=True,
         table=lambda: pd.DataFrame(
             {
                 "measure": names,
                 **{
-                    f"{when}{end}": values[:, column].round(4)
-                    for when, values in (("before", before), ("after", now))
+                    f"{when}{end}": ends[:, column].round(4)
+                    for when, ends in values.items()
                     for column, end in enumerate(("", ", low", ", high"))
                 },
             }
@@ -473,15 +552,26 @@ def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:
         st.info("This run recorded no measures.")
         return
     names = [choice.MEASURES.get(key, key) for key in keys]
-    values = [np.array([[float(side[key])] for key in keys]) for side in (before, now)]
+    settings, sides = run.settings(), {"before": before, "after": now}
+    undamaged = record.get("undamaged") or {}
+    if all(isinstance(undamaged.get(key), int | float) for key in keys):
+        sides["undamaged"] = undamaged
+    values = {name: np.array([[float(side[key])] for key in keys]) for name, side in sides.items()}
     figures.figure(
         charts.before_after_bars(
-            names, values[0], values[1], "During the run, on its held-out rows", y_title="measure"
+            names,
+            values["before"],
+            values["after"],
+            "During the run, on its held-out rows",
+            y_title="measure",
+            before_name=_before(settings),
+            untouched=values.get("undamaged"),
+            untouched_name="undamaged",
         ),
         key="after_recorded",
         code=snippets.recorded_measures(run.name),
-        alt=f"{', '.join(names)} before and after training",
-        table=lambda: pd.DataFrame({"measure": names, "before": values[0][:, 0], "after": values[1][:, 0]}),
+        alt=f"{', '.join(names)} before and after training" + (", and undamaged" if "undamaged" in sides else ""),
+        table=lambda: pd.DataFrame({"measure": names, **{name: side[:, 0] for name, side in values.items()}}),
     )
     if is_cross_encoder:
         st.caption("A cross-encoder reads two texts together and gives a score: it has no vectors to search with.")

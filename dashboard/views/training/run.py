@@ -122,7 +122,7 @@ def _summary(run: RunFolder, now: RunState) -> None:
     record = run.record() or {}
     undamaged = record.get("undamaged") or {}
     for number, (name, label, before, after) in enumerate(_changes(record)[:2]):
-        whole = f" (undamaged: {_shown(undamaged[name])})" if name in undamaged and not number else ""
+        whole = f" (undamaged: {_shown(undamaged[name])})" if name in undamaged else ""
         parts.append(f"{label} {_shown(before)} → **{_shown(after)}**{whole}")
         if not number and name in choice.HIGHER_IS_BETTER and after < before:
             parts.append(":orange[**worse than before training**]")
@@ -137,7 +137,8 @@ def _summary(run: RunFolder, now: RunState) -> None:
     if now.status == "failed" and now.error:
         st.error(messages.escape(now.error))
     if now.status == "interrupted":
-        st.warning("The process of this run was ended from outside. “Continue” goes on from its last checkpoint.")
+        cause = messages.escape(now.error) if now.error else "The process of this run was ended from outside."
+        st.warning(f"{cause} “Continue” goes on from its last checkpoint.")
     if now.status in {"stopped", "interrupted"}:
         st.button(
             "Continue",

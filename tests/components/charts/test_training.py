@@ -71,6 +71,11 @@ def test_before_and_after_have_their_intervals() -> None:
     assert [trace.name for trace in figure.data] == ["before", "after"]
     assert [float(trace.y[0]) for trace in figure.data] == [50, 70]
     assert (figure.data[0].error_y.array[0], figure.data[0].error_y.arrayminus[0]) == (15, 10)
+    third = training.before_after_bars(
+        ["Recall@1"], before, after, "Change", y_title="per cent", untouched=after + 20, untouched_name="undamaged"
+    )
+    assert [(trace.name, float(trace.y[0])) for trace in third.data][2:] == [("undamaged", 90)]
+    assert len({trace.marker.color for trace in third.data}) == 3
 
 
 @pytest.mark.parametrize("key", OBJECTIVES)

@@ -61,6 +61,7 @@ def test_a_run_before_and_after(open_page: Open, run: Run, tiny_folder: Callable
     same(run(codes(app)["after_matrix_now"].snippet)["values"][kept], shown[kept])
 
 
+@pytest.mark.parametrize("damage", [0.0, 0.4])
 @pytest.mark.parametrize(("source", "count"), [("news", 3), ("scored", 1), ("held-out", 3)])
 def test_measures_before_and_after(
     open_page: Open,
@@ -69,12 +70,19 @@ def test_measures_before_and_after(
     tmp_path: Path,
     source: str,
     count: int,
+    damage: float,
 ) -> None:
+    """From a damaged start there is a third model, which is measured too."""
     tuned = tiny.save_tiny(tmp_path / "tuned", seed=1)
-    write_run(runs.runs_folder(), result=tuned, model=str(tiny_folder("bert")))
+    name = "mnrl-20261125-140233-ab12" if damage else "mnrl-20261122-140233-ab12"  # servers keep models by this name
+    written = write_run(runs.runs_folder(), name, result=tuned, model=str(tiny_folder("bert")), damage=damage)
+    if damage:
+        tiny.save_tiny(written.start_folder, seed=2)
     app = at_rest(open_page("training", view="after", part="measures", on=source))
     values = run(codes(app)["after_measures"].snippet)["values"]
     assert len(values) == count
     factor = 1 if source == "scored" else 100
-    for side, trace in enumerate(figure(app, "after_measures")["data"]):
-        same([factor * both[side].value for both in values.values()], trace["y"], 1e-3)
+    drawn = figure(app, "after_measures")["data"]
+    assert len(drawn) == (3 if damage else 2)
+    for side, trace in enumerate(drawn):
+        same([factor * sides[side].value for sides in values.values()], trace["y"], 1e-3)

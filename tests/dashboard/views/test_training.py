@@ -25,6 +25,7 @@ from components.training.settings import PRESETS
 from dashboard import access, caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import training
+from dashboard.jobs.evaluation import NoResult
 from dashboard.ready_made import ASSETS
 from dashboard.views.training import objective as training_objective
 from tests.support.closeness import assert_close
@@ -512,9 +513,11 @@ def test_measures_before_and_after_are_compared_with_intervals(open_page: Open, 
     drawn = traces(app, 0)
     table = plain_table(app, 0)
     assert list(table["measure"]) == ["Recall@1", "Recall@10", "MRR"]
-    for side in ("before", "after"):
+    for side, name in (("before", "before (as published)"), ("after", "after")):
         shown = [float(text.removesuffix(" %")) for text in table[side]]
-        np.testing.assert_allclose(drawn[side], shown, atol=0.06)
+        np.testing.assert_allclose(drawn[name], shown, atol=0.06)
+    assert len(drawn) == 2  # before training it was the untouched model
+    assert "Before training, it is the model as published." in texts(app)
     held_out, other = texts(app), texts(at_rest(open_page("training", view="after", on="news")))
     assert "is the best one on these very rows" in held_out
     assert "This run collapsed" not in held_out
@@ -594,8 +597,82 @@ def test_a_damaged_model_is_compared_as_it_was_when_training_began(open_page: Op
     assert setting(app, "model2") == f"run:{compared.name}:start"
     app = at_rest(open_page("training", view="after", on="held-out"))
     assert not app.error
-    assert {"before (damaged)", "after"} == set(traces(app, 0))
+    assert {"before (damaged)", "after", "undamaged"} == set(traces(app, 0))
     assert {row for row in plain_table(app, 0)["difference (95 % interval)"]} == {"0.0 (0.0 to 0.0)"}  # a copy
+
+
+@pytest.mark.parametrize("source", ["news", "scored", "held-out"])
+def test_a_repaired_model_is_always_shown_beside_the_undamaged_one(
+    open_page: Open, tiny_folder: Callable[[str], Path], tuned: Path, source: str
+) -> None:
+    """Here training gives back the very model that was damaged: equal bars, and all came back that the damage took."""
+    whole = tiny_folder("bert")
+    repaired = write_run(runs.runs_folder(), "mnrl-20261124-140233-ab12", result=whole, model=str(whole), damage=0.4)
+    shutil.copytree(tuned, repaired.start_folder)
+    app = at_rest(open_page("training", view="after", on=source))
+    assert not app.error
+    drawn = traces(app, 0)
+    assert set(drawn) == {"before (damaged)", "after", "undamaged"}
+    np.testing.assert_array_equal(drawn["undamaged"], drawn["after"])
+    said = texts(app)
+    assert "The undamaged model has **" in said
+    assert "the trained model has as much." in said
+    taken = drawn["undamaged"][0] - drawn["before (damaged)"][0]
+    assert ("the damage took nothing of it" if taken <= 0 else "training won back all of the") in said
+    if source != "scored":
+        table = plain_table(app, 0)
+        assert list(table["undamaged"]) == list(table["after"])
+        assert set(table["after minus undamaged"]) == {"0.0 (0.0 to 0.0), not significant"}
+
+
+def test_the_measures_that_a_run_took_of_itself_show_the_undamaged_model_too(
+    open_page: Open, compared: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are shown while others are computed, and for a cross-encoder."""
+
+    def not_yet(*given: object) -> None:
+        raise NoResult
+
+    compared.write_settings(replace(compared.settings(), damage=0.4))
+    shutil.copytree(compared.model_folder, compared.start_folder)
+    undamaged = {"recall@1": 0.875, "recall@10": 1.0}
+    compared.write_record({**(compared.record() or {}), "undamaged": undamaged})
+    monkeypatch.setattr("dashboard.views.training.before_after._retrieval", not_yet)
+    drawn = traces(at_rest(open_page("training", view="after", on="held-out")), 0)
+    assert {name: values.tolist() for name, values in drawn.items()} == {
+        "before (damaged)": [0.4, 0.8],
+        "after": [0.7, 0.95],
+        "undamaged": [0.875, 1.0],
+    }
+
+
+def test_a_run_that_began_with_another_run_is_shown_beside_the_model_as_published(
+    open_page: Open, compared: RunFolder, tiny_folder: Callable[[str], Path]
+) -> None:
+    name, base = "mnrl-20261123-140233-ab12", f"run:{compared.name}"
+    second = write_run(runs.runs_folder(), name, result=tiny_folder("bert"), model=base)
+    assert training.untouched_of(second) == str(tiny_folder("bert"))
+    app = at_rest(open_page("training", view="after", on="held-out", run=second.name))
+    assert not app.error
+    drawn = traces(app, 0)
+    assert set(drawn) == {"before", "after", "as published"}
+    np.testing.assert_array_equal(drawn["as published"], drawn["after"])
+    assert "The model as published has **" in texts(app)
+    runs.delete(compared)
+    with pytest.raises(InputError, match="was deleted, so that nobody knows"):
+        training.untouched_of(second)
+
+
+def test_an_undamaged_model_that_cannot_be_had_is_said(
+    open_page: Open, compared: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The damaged start lies in the run, and the model itself in a folder that this server does not open."""
+    compared.write_settings(replace(compared.settings(), damage=0.4))
+    shutil.copytree(compared.model_folder, compared.start_folder)
+    monkeypatch.setenv(access.SERVER_FILES.variable, "0")
+    app = at_rest(open_page("training", view="after", on="held-out"))
+    assert set(traces(app, 0)) == {"before (damaged)", "after"}
+    assert "**The model as published is not shown here.**" in texts(app)
 
 
 def test_the_trained_model_is_in_the_pickers_of_all_pages(open_page: Open, compared: RunFolder) -> None:

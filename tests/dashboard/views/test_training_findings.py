@@ -1,0 +1,101 @@
+"""What is said of a model before and after training, also where the usual story is false."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.training.before_after import retrieval_changes, spearman_change
+from dashboard.views.training import findings
+from dashboard.views.training.findings import PUBLISHED, UNDAMAGED, Change, Measure
+
+RECALL, SPEARMAN = Measure("Recall@1", "share"), Measure("Spearman", "correlation")
+
+
+def change(first: float, second: float, is_clear: bool = True) -> Change:
+    return Change(first, second, is_clear, "p = 0.02")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (0.768, 0.894, "training gained 12.6 points (statistically significant, p = 0.02)."),
+        (0.894, 0.768, "training lost 12.6 points (statistically significant, p = 0.02)."),
+        (0.8, 0.8, "training changed nothing."),
+        (0.8, 0.8003, "training gained less than 0.1 points (statistically significant, p = 0.02)."),
+    ],
+)
+def test_what_training_changed_has_a_direction(first: float, second: float, said: str) -> None:
+    text = findings.trained(RECALL, change(first, second), "before")
+    assert text == f"Recall@1: {100 * first:.1f} % before, **{100 * second:.1f} %** after: {said}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "untouched", "said"),
+    [
+        (  # the usual story: better than the damaged one, worse than the untouched one
+            0.768,
+            0.894,
+            0.967,
+            "training won back 12.6 of the 19.9 points that the damage took, and the trained model is 7.3 points below it (",
+        ),
+        (
+            0.768,
+            0.98,
+            0.967,
+            "training won back all of the 19.9 points that the damage took, and the trained model is 1.3 points above it (",
+        ),
+        (
+            0.768,
+            0.967,
+            0.967,
+            "training won back all of the 19.9 points that the damage took, and the trained model has as much.",
+        ),
+        (  # worse than before, and so than the untouched one
+            0.768,
+            0.7,
+            0.967,
+            "of the 19.9 points that the damage took, training won back none, and the trained model is 26.7 points below it (",
+        ),
+        (  # the damage did no harm by this measure
+            0.5,
+            0.6,
+            0.5,
+            "the damage took nothing of it, and the trained model is 10.0 points above it (",
+        ),
+        (0.6, 0.45, 0.5, "the damage took nothing of it, and the trained model is 5.0 points below it ("),
+    ],
+)
+def test_a_repaired_model_stands_beside_the_undamaged_one(
+    before: float, after: float, untouched: float, said: str
+) -> None:
+    text = findings.beside_untouched(RECALL, before, change(untouched, after), UNDAMAGED)
+    assert text.startswith(f"The undamaged model has **{100 * untouched:.1f} %**: {said}")
+
+
+def test_a_difference_that_may_be_chance_is_called_so() -> None:
+    text = findings.beside_untouched(RECALL, 0.768, change(0.967, 0.96, is_clear=False), UNDAMAGED)
+    assert text.endswith("0.7 points below it (not significantly different, p = 0.02).")
+
+
+def test_a_run_that_began_with_another_one_stands_beside_the_model_as_published() -> None:
+    text = findings.beside_untouched(SPEARMAN, 0.7, change(0.85, 0.8), PUBLISHED)
+    assert text == (
+        "The model as published has **0.850**: the trained model is 0.050 below it (statistically significant, p = 0.02)."
+    )
+
+
+def test_the_numbers_are_those_of_the_comparison() -> None:
+    before, after = np.array([1, 1, 1, 2] * 20), np.array([2, 1, 1, 2] * 20)
+    (compared,) = retrieval_changes(before, after, ["Recall@1"])
+    found = findings.of_retrieval(compared)
+    assert (found.first, found.second, found.is_clear) == (0.75, 0.5, True)
+    assert found.test.startswith("p ")
+    scores = np.arange(40.0)
+    agreed = findings.of_correlation(spearman_change(scores, -scores, scores.tolist()))
+    assert (agreed.first, agreed.second, agreed.is_clear) == (pytest.approx(1), pytest.approx(-1), True)
+    text = findings.trained(SPEARMAN, agreed, "before")
+    assert (
+        "1.000 before, **−1.000** after: training lost 2.000 (statistically significant, 95 % interval −2.000 to"
+        in text
+    )

@@ -19,7 +19,7 @@ from dashboard.jobs import progress
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.texts import Texts
-    from components.retrieval.search.lexical import Ranker
+    from components.retrieval.search.lexical import WordRanker
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class WordRanking:
     kind: str
     source: str
     file: str  # the name of the person's file that the word vectors are from; "" for others
-    make: Callable[[Sequence[str]], Ranker]
+    make: Callable[[Sequence[str]], WordRanker]
 
 
 def word_ranking(backend: Backend, kind: str) -> WordRanking:
@@ -43,7 +43,7 @@ def word_ranking(backend: Backend, kind: str) -> WordRanking:
     return WordRanking(kind, f"{backend.spec.key} {backend.revision}", "", partial(StaticRanker.of_model, backend))
 
 
-def word_ranker(backend: Backend, texts: Texts, kind: str) -> Ranker | None:
+def word_ranker(backend: Backend, texts: Texts, kind: str) -> WordRanker | None:
     """The ranker over texts, made once; None while its words are counted, with the progress drawn."""
     ranking, sentences = word_ranking(backend, kind), texts.texts
     return progress.prepared(

@@ -21,6 +21,15 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(words(text)) - FUNCTION_WORDS
 
 
+def spans_of_words(text: str) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Each word of a text, in lower case, with the spans of characters where it stands."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for match in _WORD.finditer(text):
+        for word in words(match[0]):
+            spans.setdefault(word, []).append(match.span())
+    return {word: tuple(places) for word, places in spans.items()}
+
+
 def shared_words(query: str, text: str) -> tuple[tuple[int, int], ...]:
     """The spans of characters in a text that are words of the query, in upper or lower case."""
     query_words = set(words(query))

@@ -263,7 +263,7 @@ def quality_and_cost(costs: Sequence[Cost], title: str, quality: str) -> go.Figu
             },
             name=theme.plain(cost.name, 44),
             hovertemplate=f"{theme.plain(cost.name)}<br>{quality} %{{y:.2f}}<br>%{{x:.2f}} ms per query<br>"
-            f"{cost.megabytes:,.2f} MB index<extra></extra>",
+            f"{theme.number(cost.megabytes, 2)} MB index<extra></extra>",
         )
     times = [cost.milliseconds for cost in costs if cost.milliseconds > 0] or [1.0]
     qualities = [cost.quality for cost in costs] or [0.0]

@@ -71,7 +71,11 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
     first = table[table["rank"] == 1]
     job = chance.of_vectors(request, index, layer, pooling, similarity)
     level = chance.level_of(job)
-    columns = {"query": first["query"], "best hit": first["text"], similarity: first[similarity].map(theme.number)}
+    columns: dict[str, object] = {
+        "query": first["query"],
+        "best hit": first["text"],
+        similarity: first[similarity].map(theme.number),
+    }
     if level is not None:
         columns["closer than chance"] = [
             "yes" if chance.is_above(score, level.level) else "no, nothing close" for score in first[similarity]

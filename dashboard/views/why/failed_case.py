@@ -241,7 +241,7 @@ def _reason(case: Case, found: QueryWords | None) -> str:
         (True, True): ", though both texts have this word",
         (False, False): ", though neither text has this word",
     }[has_right, has_rival]
-    return f"**“{name}” speaks most for the rival**: it adds {more:.3f} more there than to the {case.name}{which}."
+    return f"**“{name}” speaks most for the rival**: it adds {theme.number(more)} more there than to the {case.name}{which}."
 
 
 def _has(text: str, word: str) -> bool:

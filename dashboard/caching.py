@@ -24,7 +24,7 @@ from components import operator_settings
 from components.arrays import read_only
 from components.errors import UserError
 from components.folders import cache_part
-from components.jobs import RETRY_SECONDS, Cache, CachePart, Job, Jobs, Lane, Presence, Queue
+from components.jobs import RETRY_SECONDS, Cache, CachePart, IsCancelled, Job, Jobs, Lane, Presence, Queue
 from components.kept_files import KeptFiles, Room
 from components.model import loader
 from components.model.store import DEFAULT_BYTES, TraceStore
@@ -478,6 +478,22 @@ def query_vectors(backend: Backend, queries: tuple[str, ...], info: IndexInfo) -
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def _random_query_vectors() -> Cache[Mapping[tuple[int, Pooling], Float32]]:
+    return Cache(4)  # 200 short queries at every layer and pooling: 6 MB for the included model
+
+
+def random_query_vectors(
+    backend: Backend, queries: tuple[str, ...], info: IndexInfo, is_cancelled: IsCancelled
+) -> Mapping[tuple[int, Pooling], Float32]:
+    """As `query_vectors`, for many queries that nobody typed: all in one batch. Raises Cancelled."""
+    from components.retrieval.search.query import query_vectors as compute
+
+    return _random_query_vectors().get(
+        info.identity, lambda: compute(backend, queries, info, token_budget=None, is_cancelled=is_cancelled)
+    )
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def _trained_token_vectors() -> Cache[Float32]:
     return Cache(128)
 
@@ -540,6 +556,12 @@ def readings() -> Jobs:
 def preparations() -> Jobs:
     """What a page needs of a corpus before it can show anything of it: words and tokens counted."""
     return Jobs(queue(), "preparation", keep=16, keep_bytes=512 << 20, retry_seconds=RETRY_SECONDS)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def chance_levels() -> Jobs:
+    """What queries of random words find, by corpus and ranking; 84 kB each. Nobody waits for one: the hits come first."""
+    return Jobs(queue(), "statistics", keep=256, retry_seconds=RETRY_SECONDS)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

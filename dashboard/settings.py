@@ -461,6 +461,7 @@ SETTINGS: tuple[Setting, ...] = (
     _choice("similarity2", "sim2", SIMILARITIES, SEARCH, words="similarity of the comparison"),
     _choice("engine", "eng", ENGINES, SEARCH),
     _number("why", "why", None, 100_000_000, SEARCH, words="explained hit"),
+    _choice("why_by", "wb", ("first", "second", "maxsim"), SEARCH, words="explained score"),
     Setting(  # None: the ready-made ones
         "typed_queries", "qs", None, _parse_queries, lambda value: list(value) or [""], SEARCH, words="list of queries"
     ),

@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 
-from components.function_words import FUNCTION_WORDS
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.search.lexical import make_ranker
+from components.words.function import FUNCTION_WORDS
 from tests.support.places import ASSETS
 
 COLUMNS = {"questions": ("question", "passage"), "paraphrases": ("sentence", "paraphrase")}

@@ -367,6 +367,46 @@ def test_what_is_checked_in_one_place_is_called_there_only(names, homes):
     assert calling == homes
 
 
+OWN_FORMAT = r"[+,]*\.[2-9][fe]"  # of a number with two decimals or more: it may have a sign
+TEMPLATE = re.compile(r"(?<![%{])\{[^{}]*:" + OWN_FORMAT + r"\}(?!\})")  # of `format`; not of plotly: "%{x:.3f}"
+
+
+def own_formats(path: Path) -> Iterator[str]:
+    """ "file:line" for each number with decimals that a file turns into text by itself, or rounds before it does so.
+
+    What a browser writes (plotly's "%{x:.3f}") and opacities in HTML are no numbers that people read here.
+    """
+    source = path.read_text(encoding="utf-8").splitlines()
+    for node in ast.walk(tree_of(path)):
+        is_own = False
+        if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+            written = ast.unparse(node.format_spec)[2:-1]
+            is_own = bool(re.fullmatch(OWN_FORMAT, written))
+            if isinstance(node.value, ast.Call) and ast.unparse(node.value.func).rpartition(".")[2] == "round":
+                to_tens = any(isinstance(argument, ast.UnaryOp) for argument in node.value.args)  # round(x, -2)
+                is_own |= written.endswith("f") and not to_tens
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            is_own = bool(TEMPLATE.search(node.value))
+        if is_own and "rgba(" not in source[node.lineno - 1]:
+            yield f"{relative(path)}:{node.lineno}"
+
+
+def test_the_reader_of_formats_sees_every_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "one.py"
+    path.write_text(
+        'a = f"{x:.3f}"\nb = f"{x:+.2f} and {y:.0f} %"\nc = "{:.2f}".format(x)\nd = f"{round(x, 3):.1f}"\n'
+        'e = "{value:.4f}"\nf = f"{x:,} of {y:.1f}"\ng = "%{x:.3f}"\nh = f"rgba(0, 0, 0, {x:.2f})"\n'
+    )
+    monkeypatch.setitem(globals(), "relative", lambda path: path.name)
+    assert sorted(own_formats(path)) == ["one.py:1", "one.py:2", "one.py:3", "one.py:4", "one.py:5"]
+
+
+def test_numbers_become_text_in_one_place():
+    """Rounded once, and with the minus sign of print: components/numbers.py, for every page."""
+    assert "components.numbers" in import_graph("components", "dashboard")["components.charts.theme"]
+    assert [place for path in files_of("dashboard", ".py") for place in own_formats(path)] == []
+
+
 def test_a_folder_says_its_purpose_and_holds_about_a_dozen_modules():
     folders = {path.parent for part in ("components", "dashboard") for path in files_of(part, ".py")}
     assert ROOT / "components/analysis" in folders

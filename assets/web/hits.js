@@ -24,6 +24,23 @@ export default function ({ data, parentElement, setTriggerValue }) {
     element.onclick = action;
     return element;
   };
+  // Above the bars: what an empty and a full one are, and the names of the line and the band behind them.
+  const axis = parentElement.querySelector(".axis");
+  axis.replaceChildren();
+  axis.hidden = !data.axis;
+  axis.style.setProperty("--size", `${data.scale}rem`);
+  const place = (value) => `${value * 100}%`;
+  if (data.axis) {
+    const line = make("div", "line");
+    line.append(make("span", "low", data.axis.ends[0]), make("span", "high", data.axis.ends[1]));
+    if (data.axis.level !== null) {
+      const level = make("span", "level", data.axis.name);
+      level.style.left = place(data.axis.level);
+      if (data.axis.level > 0.5) level.classList.add("right");
+      line.append(level);
+    }
+    axis.append(line);
+  }
   for (const row of data.rows) {
     const line = make("li", row.picked ? "hit picked" : "hit");
     const rank = make("div", "rank");
@@ -43,11 +60,24 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const foot = make("div", "foot");
     const track = make("span", "track");
     const bar = make("span", "bar");
-    bar.style.width = `${Math.max(0, Math.min(1, row.bar)) * 100}%`;
+    bar.style.width = place(Math.max(0, Math.min(1, row.bar)));
+    if (row.close === false) bar.classList.add("far");
+    if (data.axis && data.axis.unrelated !== null) {
+      const band = make("span", "band");
+      band.style.width = place(data.axis.unrelated);
+      track.append(band);
+    }
     track.append(bar);
+    if (data.axis && data.axis.level !== null) {
+      const level = make("span", "level");
+      level.style.left = place(data.axis.level);
+      level.title = data.axis.name;
+      track.append(level);
+    }
     const why = button("why", row.picked ? (data.pickedLabel ?? "Close") : "Why?", data.pickHint, `w${row.index}`, row.picked, text.onclick);
     why.setAttribute("aria-label", `${data.pickHint} (rank ${row.rank})`);
-    foot.append(track, make("span", "score", row.score), why, make("span", "tag", row.tag));
+    if (row.bar !== null) foot.append(track);
+    foot.append(make("span", "score", row.score), why, make("span", "tag", row.tag));
     body.append(text, foot);
     line.append(rank, body);
     if (data.markable) {

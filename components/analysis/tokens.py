@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from components.function_words import FUNCTION_WORDS
 from components.model.trace import Token, TokenizedSentence
-from components.word_forms import are_forms
+from components.words.forms import are_forms
+from components.words.function import FUNCTION_WORDS
 
 
 @dataclass(frozen=True)

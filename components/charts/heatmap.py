@@ -125,7 +125,7 @@ def written(values: np.ndarray, value: str, decimals: int = 2) -> list[list[str]
 
 def percentile_hint(value: float) -> str:
     """What a percentile (0 to 100) is written as where a person points: none is rounded to 100."""
-    return "> 99.99" if value > 99.99 else "" if np.isnan(value) else f"{value:.4f}"
+    return "> 99.99" if value > 99.99 else "" if np.isnan(value) else theme.number(value, 4)
 
 
 def hover_of(values: np.ndarray, value: str) -> tuple[str, list[list[str]] | None]:

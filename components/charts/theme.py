@@ -8,7 +8,6 @@ depends on the hue alone.
 from __future__ import annotations
 
 import html
-import math
 import re
 import textwrap
 from collections.abc import Sequence
@@ -16,6 +15,10 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+
+from components.numbers import number as number  # the charts' own name for them
+from components.numbers import signed as signed
+from components.numbers import significant as significant
 
 BLUE, ORANGE, GREEN, VERMILION = "#2B7BBA", "#C97F00", "#0E9A73", "#D9542B"
 PURPLE, SKY, OLIVE, GREY = "#B5629E", "#3A99CF", "#8C8A1E", "#858B95"
@@ -55,22 +58,6 @@ def plain(text: str, limit: int = 60) -> str:
     """Text as a label in a figure: markup is shown as typed, long text is truncated with an ellipsis."""
     short = text if len(text) <= limit else text[: limit - 1] + "…"
     return html.escape(short, quote=False)
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number with so many decimals and a minus sign as in print; zero has no sign."""
-    return signed(value, digits).removeprefix("+")
-
-
-def signed(value: float, digits: int = 3) -> str:
-    """A number with its sign, plus or minus, and so many decimals; zero has no sign."""
-    text = f"{value:+,.{digits}f}"
-    return text.replace("-", "−") if text.strip("+-0.,") else text[1:]
-
-
-def significant(value: float, figures: int = 2) -> str:
-    """A number of any size with its sign and so many significant figures, without an exponent: "−0.0000085" for -8.5e-06."""
-    return signed(value, max(0, figures - 1 - math.floor(math.log10(abs(value)))) if value else 0)
 
 
 def wrapped(title: str, width: int = TITLE_WIDTH) -> str:

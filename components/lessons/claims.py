@@ -20,11 +20,14 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
+from components import numbers
+
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence, Trace
 
 Comparison = Literal["<", ">", "="]
+MACHINES_DIFFER = 0.00005  # in float32, the same version of everything
 NUMBERS_DIFFER = 0.002  # between chips and versions, at most, for the same model
 _KINDS = {"cosine": 3, "attention": 4, "tokens": 1, "pieces": 1}  # with the number of their arguments
 _POOLINGS = {"MEAN": "mean", "CLS": "cls", "MAX": "max"}
@@ -66,6 +69,21 @@ class Claim:
     second: Measure
     line: int  # of the file, from 1
 
+    def misrounded(self, backend: Backend, sentences: tuple[str, ...]) -> str:
+        """What this machine measures where it rounds to another number than the one written; empty where it is the same.
+
+        A measure so near to half way that machines can differ in it (by MACHINES_DIFFER) may be written either way.
+        """
+        written = self.second.arguments[0] if self.second.kind == "number" and self.comparison == "=" else ""
+        digits = len(written.partition(".")[2])
+        if not digits:
+            return ""
+        measured = self.first.value(backend.trace(sentences, attentions=True))
+        rounded = {numbers.number(measured + change, digits) for change in (-MACHINES_DIFFER, 0.0, MACHINES_DIFFER)}
+        if written.replace("-", "−") in rounded:
+            return ""
+        return f"{numbers.number(measured, digits)} ({numbers.number(measured, digits + 3)})"
+
     def problem(self, backend: Backend, sentences: tuple[str, ...]) -> str:
         """What is wrong with the claim for these sentences; empty if it holds."""
         trace = backend.trace(sentences, attentions=True)
@@ -76,7 +94,7 @@ class Claim:
         if self._holds(first, second):
             return ""
         is_number = self.second.kind == "number"
-        return f"it measures {first:.4f}" + ("" if is_number else f" and {second:.4f}")
+        return f"it measures {numbers.number(first, 4)}" + ("" if is_number else f" and {numbers.number(second, 4)}")
 
     def _holds(self, first: float, second: float) -> bool:
         if self.comparison == "<":

@@ -86,6 +86,7 @@ HOMES = {
         "components.retrieval.search.paraphrases": ("most_similar_pairs",),
         "components.retrieval.search.relevance": ("Judgements",),
         "components.retrieval.search.rerank": ("in_order_of", "late_interaction_scores"),
+        "components.retrieval.search.score_split": ("split_of_vectors",),
         "components.retrieval.search.splade": ("SpladeIndex", "SpladeRanker"),
         "components.retrieval.search.static_vectors": ("StaticRanker", "read_static_vectors"),
         "components.arrays": ("cosine",),

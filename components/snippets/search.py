@@ -94,10 +94,54 @@ def most_similar(of: Embedded, count: int) -> Snippet:
     )
 
 
+def split_of_hit(of: Embedded, query: str, row: int, similarity: Similarity, most_characters: int) -> Snippet:
+    """What the words of a query and of a hit add to its score; of a longer hit the first `most_characters` are split."""
+    place = f"{of.layer}, {code.literal(of.pooling)}, {code.literal(similarity)}"
+    return Snippet(
+        of.setup,
+        (
+            f"query, row = {code.literal(query)}, {row}",
+            *of.body("[query]"),
+            f"score = float(search.scores(queries[0], {code.literal(similarity)})[row])",
+            f"texts = [asked.prompt + query, documents.prompt + corpus.texts[row][:{most_characters}]]",
+            "trace = backend.trace(texts, max_length=documents.max_length)",
+            "prompts = (len(asked.prompt), len(documents.prompt))",
+            f"split = split_of_vectors(trace, {place}, score, prompts)",
+            "print([(part.text, part.value) for part in split.query], split.terms)  # all together are the score",
+            "print([(part.text, part.value) for part in split.hit], split.terms)  # and so are these",
+        ),
+    )
+
+
+def split_by_words(
+    backend: Backend, corpus: Sequence[str], kind: Kind, query: str, row: int, *, file_of_vectors: str = ""
+) -> Snippet:
+    """What each word adds to the score of a hit by a ranking of words; `file_of_vectors` names a person's file."""
+    setup, ranker = _word_ranker(backend, corpus, kind, file_of_vectors)
+    return Snippet(
+        setup,
+        (
+            *ranker,
+            f"query, row = {code.literal(query)}, {row}",
+            "split = ranker.split(query, corpus.texts[row], row)",
+            "print([(part.text, part.value) for part in split.query], split.terms)  # all together are the score",
+            "print([(part.text, part.value) for part in split.hit], split.terms)  # and so are these",
+        ),
+    )
+
+
 def words(
     backend: Backend, corpus: Sequence[str], kind: Kind, query: str, k: int, *, file_of_vectors: str = ""
 ) -> Snippet:
     """The scores of all sentences and the hits by a ranking of words; `file_of_vectors` names a person's file."""
+    setup, ranker = _word_ranker(backend, corpus, kind, file_of_vectors)
+    return Snippet(setup, (*ranker, *_ranked(query, k)))
+
+
+def _word_ranker(
+    backend: Backend, corpus: Sequence[str], kind: Kind, file_of_vectors: str
+) -> tuple[tuple[str, ...], list[str]]:
+    """The statements of the setup, and those that give `ranker`."""
     setup = (*corpus,)
     if kind != "static":
         ranker = [f"ranker = make_ranker({code.literal(kind)}, corpus.texts)"]
@@ -109,7 +153,7 @@ def words(
     else:
         setup = (code.model(backend), *corpus)
         ranker = ["ranker = StaticRanker.of_model(backend, corpus.texts)"]
-    return Snippet(setup, (*ranker, *_ranked(query, k)))
+    return setup, ranker
 
 
 def _ranked(query: str, k: int) -> tuple[str, ...]:

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from components.analysis.similarity.cka import Judgement, layer_cka
 from components.analysis.similarity.sentences import sentence_similarity
 from components.arrays import Float64, Int64, cosine, read_only
-from components.function_words import FUNCTION_WORDS
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.metrics import Interval
 from components.retrieval.evaluation.sts import correlations, levels_of
+from components.words.function import FUNCTION_WORDS
 
 if TYPE_CHECKING:
     from components.training.run_folder import WatchToken

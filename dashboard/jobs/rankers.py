@@ -20,7 +20,7 @@ from dashboard.ui import messages
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.texts import Texts
-    from components.retrieval.search.lexical import Ranker
+    from components.retrieval.search.lexical import WordRanker
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class WordRanking:
     kind: str
     source: str
     file: str  # the name of the person's file that the word vectors are from; "" for others
-    make: Callable[[Sequence[str]], Ranker]
+    make: Callable[[Sequence[str]], WordRanker]
 
 
 def word_ranking(backend: Backend, kind: str) -> WordRanking:
@@ -49,14 +49,14 @@ def word_ranking(backend: Backend, kind: str) -> WordRanking:
     return WordRanking(kind, f"{backend.spec.key} {backend.revision}", "", partial(StaticRanker.of_model, backend))
 
 
-def _of_upload(key: str, sentences: Sequence[str]) -> Ranker:
+def _of_upload(key: str, sentences: Sequence[str]) -> WordRanker:
     """By the word vectors of an upload, which are read again if they are no longer in memory."""
     file = uploads.stored(key)[0]
     vectors = caching.static_vectors().get(key, lambda: read_static_vectors(file.getvalue(), file.name))
     return StaticRanker.of_words(vectors, sentences)
 
 
-def word_ranker(backend: Backend, texts: Texts, kind: str) -> Ranker | None:
+def word_ranker(backend: Backend, texts: Texts, kind: str) -> WordRanker | None:
     """The ranker over texts, made once; None while its words are counted, with the progress drawn."""
     ranking, sentences = word_ranking(backend, kind), texts.texts
     return progress.prepared(

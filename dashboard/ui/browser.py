@@ -66,6 +66,11 @@ def web_component(name: str, html: str) -> Any:
     )
 
 
+def hits_component() -> Any:
+    """The ranked list of texts with bars."""
+    return web_component("hits", '<div class="axis" hidden></div><ol class="hits"></ol>')
+
+
 def is_index(value: object, count: int) -> TypeGuard[int]:
     """Whether a value that a browser sent is a whole number 0..count-1; True and False are not."""
     return type(value) is int and 0 <= value < count

@@ -486,7 +486,8 @@ def _matrices(
                 code=snippets.matrix(item.code, layer, centred=centred, percentiles=scale.percentiles),
             )
     baselines = [
-        f"{band.mean[layer]:.2f}" + (f" in {messages.escape(item.backend.spec.title)}" if len(models) > 1 else "")
+        theme.number(band.mean[layer], 2)
+        + (f" in {messages.escape(item.backend.spec.title)}" if len(models) > 1 else "")
         for item, band in zip(models, _bands(models, centred), strict=True)
         if item.baseline().is_measured
     ]

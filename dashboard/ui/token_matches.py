@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.analysis.similarity import late_interaction
 from components.charts import matrices
 from components.retrieval.search.rerank import trained_scores
@@ -120,7 +121,8 @@ def of_trained_vectors(
         return None
     (score,) = trained_scores(backend, vectors[0], vectors[1:])
     message = (
-        f"MaxSim by {messages.escape(backend.spec.title)} is {score:.2f}: the best product of each of the query's "
+        f"MaxSim by {messages.escape(backend.spec.title)} is {numbers.number(score, 2)}: the best product of each of the "
+        "query's "
     )
     message += f"{len(vectors[0])} token vectors, " + ("on average." if trained.is_mean else "added up.")
     expansion = trained.readings["query"].expansion

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.analysis.tokens import default_positions, neighbour_words, position_at, shared_word
-from components.function_words import FUNCTION_WORDS
-from components.word_forms import are_forms
+from components.words.forms import are_forms
+from components.words.function import FUNCTION_WORDS
 from dashboard import ready_made, state
 from dashboard.ui import controls
 

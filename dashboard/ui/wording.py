@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from components import numbers
 from components.model.catalog import GROUPS
 from components.model.trace import POOLING_NAMES
 
@@ -58,7 +59,7 @@ def duration(seconds: float) -> str:
 
 def size(count: float) -> str:
     """Bytes in words: "3 MB", "1.20 GB"."""
-    return f"{max(1, round(count / 1e6)):,} MB" if count < 0.5e9 else f"{count / 1e9:.2f} GB"
+    return f"{max(1, round(count / 1e6)):,} MB" if count < 0.5e9 else f"{numbers.number(count / 1e9, 2)} GB"
 
 
 def millions(count: int) -> str:

@@ -67,7 +67,7 @@ STATES: dict[str, dict[str, Any]] = {
     "map senses": {"map_method": "pca", "sense_word": "crane", "sense_layer": 3},
     "search results": {"corpus": SMALL, "model": TINY, "query": "actor wins <b>award</b>", "layer": 1, "pooling": "max",
                        "similarity": "dot", "k": 5, "compare_with": "setting", "layer2": 2, "pooling2": "cls",
-                       "similarity2": "dot", "why": 17, "reranked_hits": 10, "percentiles": True},
+                       "similarity2": "dot", "why": 17, "why_by": "second", "reranked_hits": 10, "percentiles": True},
     "search results blind": {"corpus": SMALL, "query": "storm", "k": 5, "compare_with": "tfidf", "blind": True,
                              "class_code": "7b"},
     "search results graph": {"corpus": SMALL, "query": "storm", "k": 5, "engine": "usearch"},

@@ -165,5 +165,14 @@ def _find_bidi(element: Any) -> dict[str, Any] | None:
 
 
 def hits(app: Any, number: int = 0) -> list[dict[str, Any]]:
+    return _hit_lists(app)[number]["rows"]
+
+
+def hit_axis(app: Any, number: int = 0) -> dict[str, Any] | None:
+    """What stands above the bars of a list of hits."""
+    return _hit_lists(app)[number]["axis"]
+
+
+def _hit_lists(app: Any) -> list[dict[str, Any]]:
     lists = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits"]
-    return json.loads(lists[number].proto.json)["rows"]
+    return [json.loads(item.proto.json) for item in lists]

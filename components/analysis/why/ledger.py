@@ -20,7 +20,7 @@ import numpy as np
 
 from components.arrays import Float64, read_only
 from components.model.trace import Pooling, TokenizedSentence
-from components.typed_words import RUN, typed_words
+from components.words.typed import RUN, typed_words
 
 PartKind = Literal["word", "punctuation", "special", "rest"]
 

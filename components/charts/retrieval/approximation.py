@@ -91,8 +91,9 @@ def _range(points: Sequence[Point]) -> tuple[float, float]:
 
 
 def _hover(point: Point, k: int) -> str:
-    text = f"{theme.plain(point.name)}<br>Recall@{k} {point.recall:.2f} %<br>{point.bytes_per_vector:,.0f} bytes per vector"
-    return text if point.milliseconds is None else f"{text}<br>{point.milliseconds:.3f} ms per query (median)"
+    recall = theme.number(point.recall, 2)
+    text = f"{theme.plain(point.name)}<br>Recall@{k} {recall} %<br>{point.bytes_per_vector:,.0f} bytes per vector"
+    return text if point.milliseconds is None else f"{text}<br>{theme.number(point.milliseconds)} ms per query (median)"
 
 
 def _labelled(points: Sequence[Point], pixels: float) -> list[Point]:

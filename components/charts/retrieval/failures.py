@@ -152,7 +152,7 @@ def occurrence_histogram(counts: np.ndarray, marked: Mapping[str, int], mean: fl
         mode="lines",
         name=f"mean ({mean:.1f})",
         line={"color": theme.GREEN, "width": 2, "dash": "dot"},
-        hovertemplate=f"mean: {mean:.2f} queries<extra></extra>",
+        hovertemplate=f"mean: {theme.number(mean, 2)} queries<extra></extra>",
     )
     figure.update_xaxes(title="queries that find the text")
     figure.update_yaxes(title="texts")

@@ -32,7 +32,9 @@ def threshold_curves(
     """
     figure = go.Figure()
     for number, (name, recall, precision) in enumerate(curves):
-        shown = [] if thresholds is None or number else [f"{value:.3f}" for value in thresholds] + ["above all scores"]
+        shown = (
+            [] if thresholds is None or number else [theme.number(value) for value in thresholds] + ["above all scores"]
+        )
         figure.add_scatter(
             x=np.asarray(recall, np.float32),
             y=np.asarray(precision, np.float32),

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from components.arrays import Float32, Float64, Int64, cosine
-from components.function_words import FUNCTION_WORDS
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
 from components.retrieval.search.words import words
-from components.typed_words import CLOSING, is_open, typed_words
+from components.words.function import FUNCTION_WORDS
+from components.words.typed import CLOSING, is_open, typed_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend

@@ -19,9 +19,11 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from scipy import sparse
 
+from components.analysis.why.ledger import Term
 from components.arrays import Float32, Int64, unit
 from components.errors import InputError
-from components.retrieval.search.words import words
+from components.retrieval.search.score_split import ScorePart, ScoreSplit, split_by_shared_words
+from components.retrieval.search.words import spans_of_words, words
 
 Kind = Literal["bow", "tfidf", "lsa", "bm25", "jm"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -57,9 +59,24 @@ class Ranker(Protocol):
         ...
 
 
-def make_ranker(kind: Kind, texts: Sequence[str]) -> Ranker:
+class WordRanker(Ranker, Protocol):
+    """A ranking by words, whose scores are sums over them."""
+
+    def bounds(self, query: str) -> tuple[float, float]:
+        """The score of a sentence without a word of the query, and one that no sentence of the corpus can surpass.
+
+        For cosines 0 and 1; else the second is that of a sentence in which each word counts as much as it does anywhere.
+        """
+        ...
+
+    def split(self, query: str, text: str, row: int) -> ScoreSplit:
+        """What each word adds to the score of a sentence of the corpus; `text` is that sentence."""
+        ...
+
+
+def make_ranker(kind: Kind, texts: Sequence[str]) -> WordRanker:
     """A ranker over these sentences. Raises InputError for a corpus without a single word."""
-    makers: dict[str, Callable[[Sequence[str]], Ranker]] = {
+    makers: dict[str, Callable[[Sequence[str]], WordRanker]] = {
         "bow": BagOfWords,
         "tfidf": TfIdf,
         "lsa": LatentSemantics,
@@ -95,6 +112,17 @@ class BagOfWords:
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
         weights = self._vectorizer.transform(queries)
         return np.asarray(weights.multiply(self._matrix[sentences]).sum(axis=1), np.float32).ravel()
+
+    def bounds(self, query: str) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    def split(self, query: str, text: str, row: int) -> ScoreSplit:
+        products = self._vectorizer.transform([query]).multiply(self._matrix[[row]]).tocsr()  # [1, word]
+        columns = self._vectorizer.vocabulary_
+        values = {
+            word: float(products[0, columns[word]]) if word in columns else 0.0 for word in dict.fromkeys(words(query))
+        }
+        return _split_by_shared(self, query, text, row, values)
 
     @property
     def nbytes(self) -> int:
@@ -140,6 +168,30 @@ class LatentSemantics:
         vectors = self._directions(self._vectorizer.transform(queries))
         return np.asarray(np.einsum("pd,pd->p", vectors, self._vectors[sentences]), np.float32)
 
+    def bounds(self, query: str) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    def split(self, query: str, text: str, row: int) -> ScoreSplit:
+        direction = self._directions(self._vectorizer.transform([query]))[0]
+        sides = [self._parts(query, self._vectors[row]), self._parts(text, direction)]
+        return ScoreSplit(_pair_score(self, query, row), sides[0], sides[1], (), (query, text))
+
+    def _parts(self, text: str, other: Float32) -> tuple[ScorePart, ...]:
+        """What each word of a text adds to the cosine with the direction of the `other` [dimension]."""
+        weights = self._vectorizer.transform([text])
+        folded = np.asarray(self._fold(weights), np.float64)[0]
+        length = float(np.linalg.norm(folded)) or 1.0
+        columns = self._vectorizer.vocabulary_
+        parts = []
+        for word, spans in spans_of_words(text).items():
+            value = 0.0
+            if word in columns:
+                column = columns[word]
+                alone = sparse.csr_matrix(([weights[0, column]], ([0], [column])), weights.shape)
+                value = float(np.asarray(self._fold(alone), np.float64)[0] @ other) / length
+            parts.append(ScorePart(word, "word", spans, value))
+        return tuple(parts)
+
     @property
     def nbytes(self) -> int:
         folding = getattr(self._svd, "components_", np.empty(0))  # from words to dimensions
@@ -175,6 +227,26 @@ class BM25:
         rows = sparse.csc_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=shape).tocsr()
         columns = [self._index.get_tokens_ids(words(query)) for query in queries]
         return np.array([_row_sum(rows, *pair) for pair in zip(sentences, columns, strict=True)], np.float32)
+
+    def bounds(self, query: str) -> tuple[float, float]:
+        return 0.0, float(sum(max(self._postings(word)[1], default=0.0) for word in words(query)))
+
+    def split(self, query: str, text: str, row: int) -> ScoreSplit:
+        query_words = words(query)
+        values = {}
+        for word in dict.fromkeys(query_words):
+            rows, scores = self._postings(word)
+            values[word] = query_words.count(word) * sum(float(score) for score in scores[rows == row])
+        return _split_by_shared(self, query, text, row, values)
+
+    def _postings(self, word: str) -> tuple[np.ndarray, np.ndarray]:
+        """The sentences that have a word, and what it adds to the score of each, [sentence that has it] both."""
+        stored = self._index.scores
+        columns = self._index.get_tokens_ids([word])
+        if not len(columns):
+            return np.empty(0, np.int64), np.empty(0)
+        place = slice(stored["indptr"][columns[0]], stored["indptr"][columns[0] + 1])
+        return stored["indices"][place], stored["data"][place]
 
     @property
     def nbytes(self) -> int:
@@ -222,9 +294,46 @@ class JelinekMercer:
             )
         return result.astype(np.float32)
 
+    def bounds(self, query: str) -> tuple[float, float]:
+        known = [word for word in words(query) if word in self._vocabulary]
+        floor = sum(self._without(word) for word in known)
+        most = (float(self._shares[:, [self._vocabulary[word]]].max()) for word in known)
+        return floor, floor + sum(self._gain(word, share) for word, share in zip(known, most, strict=True))
+
+    def split(self, query: str, text: str, row: int) -> ScoreSplit:
+        query_words = words(query)
+        values = {}
+        for word in dict.fromkeys(query_words):
+            column = self._vocabulary.get(word)
+            share = 0.0 if column is None else float(self._shares[row, column])
+            values[word] = query_words.count(word) * self._gain(word, share) if share else 0.0
+        without = Term("any sentence without these words", self.bounds(query)[0])
+        return _split_by_shared(self, query, text, row, values, [without])
+
+    def _without(self, word: str) -> float:
+        """What a known word of the query adds to the score of a sentence that does not have it."""
+        return float(np.log(self._mixing * self._corpus[self._vocabulary[word]]))
+
+    def _gain(self, word: str, share: float) -> float:
+        """What a known word adds beyond that where it has this share of a sentence's words."""
+        smoothed = self._mixing * self._corpus[self._vocabulary[word]]
+        return float(np.log((1 - self._mixing) * share + smoothed)) - self._without(word)
+
     @property
     def nbytes(self) -> int:
         return _sparse_bytes(self._shares) + self._corpus.nbytes
+
+
+def _pair_score(ranker: Ranker, query: str, row: int) -> float:
+    return float(ranker.pair_scores([query], np.array([row], np.int64))[0])
+
+
+def _split_by_shared(
+    ranker: Ranker, query: str, text: str, row: int, values: dict[str, float], terms: Sequence[Term] = ()
+) -> ScoreSplit:
+    """The split of a score that is a sum over the query's words, `values`, and the `terms`."""
+    spans = spans_of_words(query), spans_of_words(text)
+    return split_by_shared_words(_pair_score(ranker, query, row), values, (query, text), spans, terms)
 
 
 def _row_sum(rows: sparse.csr_matrix, row: int, columns: Sequence[int]) -> float:

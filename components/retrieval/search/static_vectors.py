@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from components.arrays import Float32, Int64, unit
+from components.arrays import Float32, Float64, Int64, unit
 from components.errors import InputError
 from components.jobs import IsCancelled
 from components.retrieval.corpora.readers.limits import MOST_ROW_CHARACTERS, content_blocks, megabytes, never
 from components.retrieval.search.lexical import TITLES
-from components.retrieval.search.words import words
+from components.retrieval.search.score_split import ScorePart, ScoreSplit
+from components.retrieval.search.words import spans_of_words, words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -57,14 +58,33 @@ class StaticVectors:
         return self.rows.get(word.lower()) if row is None else row
 
 
+@dataclass(frozen=True, eq=False)
+class WordSums:
+    """The words of a text that have vectors, and the sum of each word's vectors over its places."""
+
+    words: tuple[str, ...]
+    spans: tuple[tuple[tuple[int, int], ...], ...]  # of each word: where it stands
+    sums: Float64  # [word, dim]
+
+    def towards(self, other: Float32) -> tuple[ScorePart, ...]:
+        """What each word adds to the cosine of the text with a vector of length 1 [dim]."""
+        length = float(np.linalg.norm(self.sums.sum(axis=0))) or 1.0
+        values = self.sums @ other.astype(np.float64) / length
+        return tuple(
+            ScorePart(word, "word", spans, float(value))
+            for word, spans, value in zip(self.words, self.spans, values, strict=True)
+        )
+
+
 class StaticRanker:
     """Cosine of mean word vectors."""
 
     title = TITLES["static"]
 
-    def __init__(self, vectors: Float32, encode: Callable[[str], Float32]) -> None:
+    def __init__(self, vectors: Float32, encode: Callable[[str], Float32], parts: Callable[[str], WordSums]) -> None:
         self._vectors = vectors  # [sentence, dim], length 1; 0 without a known word
         self._encode = encode
+        self._parts = parts
 
     def scores(self, query: str) -> Float32:
         return np.asarray(self._vectors @ self._encode(query), np.float32)
@@ -72,6 +92,17 @@ class StaticRanker:
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
         vectors = np.stack([self._encode(query) for query in queries])
         return np.asarray(np.einsum("pd,pd->p", vectors, self._vectors[sentences]), np.float32)
+
+    def bounds(self, query: str) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    def split(self, query: str, text: str, row: int) -> ScoreSplit:
+        """What each word adds to the cosine with a sentence of the corpus, which is `text`; of a model's pieces, each piece."""
+        score = float(self.pair_scores([query], np.array([row], np.int64))[0])
+        of_query, of_text = self._parts(query), self._parts(text)
+        return ScoreSplit(
+            score, of_query.towards(self._vectors[row]), of_text.towards(self._encode(query)), (), (query, text)
+        )
 
     @property
     def nbytes(self) -> int:
@@ -85,7 +116,14 @@ class StaticRanker:
             rows = [row for word in words(text) if (row := vectors.find(word)) is not None]
             return _direction(vectors.matrix, rows)
 
-        return cls(np.array([encode(text) for text in texts], np.float32), encode)
+        def parts(text: str) -> WordSums:
+            places = spans_of_words(text)
+            rows = {word: row for word in places if (row := vectors.find(word)) is not None}
+            counts = np.array([len(places[word]) for word in rows], np.float64)
+            sums = vectors.matrix[np.array(list(rows.values()), np.int64)] * counts[:, None]
+            return WordSums(tuple(rows), tuple(places[word] for word in rows), sums)
+
+        return cls(np.array([encode(text) for text in texts], np.float32), encode, parts)
 
     @classmethod
     def of_model(cls, backend: Backend, texts: Sequence[str]) -> StaticRanker:
@@ -102,7 +140,19 @@ class StaticRanker:
             rows, _ = tokenization.encode_many(texts[start : start + _BLOCK])
             for number, ids in enumerate(rows, start=start):
                 vectors[number] = mean(ids)
-        return cls(vectors, lambda text: mean(tokenization.encode_many([text])[0][0]))
+
+        def parts(text: str) -> WordSums:
+            ids = tokenization.encode_many([text])[0][0]
+            ids = list(ids)[before : len(ids) - after]
+            tokens = [
+                token for token in tokenization.tokenize(text).tokens if not token.special
+            ]  # as far as it is read
+            pieces = [token.piece for token in tokens[: len(ids)]]
+            spans = [((token.start, token.end),) for token in tokens[: len(ids)]]
+            missing = len(ids) - len(pieces)
+            return WordSums((*pieces, *["…"] * missing), (*spans, *[()] * missing), np.asarray(matrix[ids], np.float64))
+
+        return cls(vectors, lambda text: mean(tokenization.encode_many([text])[0][0]), parts)
 
 
 def _direction(matrix: Float32, rows: Sequence[int]) -> Float32:

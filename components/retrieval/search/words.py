@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from components.function_words import FUNCTION_WORDS
+from components.words.function import FUNCTION_WORDS
 
 _WORD = re.compile(r"\w+")
 WORDS_ARE = "runs of letters, digits and underscores, lower case"  # the pattern in words, for run records
@@ -19,6 +19,15 @@ def words(text: str) -> list[str]:
 def content_words(text: str) -> frozenset[str]:
     """The distinct words of a text that carry meaning, in lower case: not "the" or "at"."""
     return frozenset(words(text)) - FUNCTION_WORDS
+
+
+def spans_of_words(text: str) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Each word of a text, in lower case, with the spans of characters where it stands."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for match in _WORD.finditer(text):
+        for word in words(match[0]):
+            spans.setdefault(word, []).append(match.span())
+    return {word: tuple(places) for word, places in spans.items()}
 
 
 def shared_words(query: str, text: str) -> tuple[tuple[int, int], ...]:

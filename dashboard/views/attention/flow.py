@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.analysis.attention.flow import rollout, summed_norms, weighted_norms
 from components.analysis.attention.weights import PairAttention, second_text, select_pair
 from components.charts import matrices
@@ -63,7 +64,7 @@ class Estimate:
 
     def number(self, value: float) -> str:
         if self.method == "norms":
-            return f"{value:.2f}"
+            return numbers.number(value, 2)
         return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %"
 
 

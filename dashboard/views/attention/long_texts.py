@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.analysis.attention.overview import Reduction, attention_overview, attention_row
 from components.charts import matrices
 from components.jobs import Cancelled
@@ -173,7 +174,7 @@ def _row(pair: Pair, backend: Backend, vectors: QueriesAndKeys, head: int) -> No
         code=snippets.overview_row(pair.input(backend), block, head, query),
         alt=f"Bars: the {len(keys)} keys that get most attention from the token at position {query}",
         message=f"“{messages.escape(pieces[query])}” attends most to “{messages.escape(pieces[most])}” at position {most} "
-        f"({row[most]:.3f}). The {len(keys)} keys drawn get {100 * row[keys].sum():.0f} % of its attention.",
+        f"({numbers.number(row[most])}). The {len(keys)} keys drawn get {100 * row[keys].sum():.0f} % of its attention.",
         read="The exact attention of one token, without cells: the keys that get most of it, in the order of the text.",
         not_shown="How much of a key's vector is added: that also depends on its value vector.",
         table=lambda: pd.DataFrame({"key": labels, "attention": row[keys].round(6)}),

@@ -74,7 +74,8 @@ def _bars(model_input: AttentionInput, scored: HeadScores, block: int, head: int
     total = scored.total[query]
     most = int(candidates[np.argmax(attention[candidates])])
     message = (
-        f"{_name(model_input, query)} attends most to {_name(model_input, most)} ({attention[most]:.2f}): its score is the "
+        f"{_name(model_input, query)} attends most to {_name(model_input, most)} ({theme.number(attention[most], 2)}): "
+        "its score is the "
         f"largest, {theme.number(total[most], 2)}"
     )
     if len(parts) > 1:

@@ -15,6 +15,7 @@ from components.analysis.attention.head_patterns import RankedHead
 from components.charts import matrices
 from components.charts.bertviz import views
 from components.charts.stand_alone.page import Frame, Part
+from components.charts.theme import number
 from components.sizes import in_words
 from components.snippets import attention as snippets
 from dashboard import state
@@ -172,7 +173,8 @@ def _opened_pair(model_input: AttentionInput) -> str:
     most = int(np.argmax(part.matrix[row]))
     names = [f"“{messages.escape(model_input.pieces[position])}”" for position in (query, keys[most])]
     reason = "the largest product, so most attention" if most == int(np.argmax(products)) else "most attention"
-    return f"The view opens with the query of {names[0]} times the key of {names[1]}, {reason} ({part.matrix[row, most]:.2f})."
+    share = number(part.matrix[row, most], 2)
+    return f"The view opens with the query of {names[0]} times the key of {names[1]}, {reason} ({share})."
 
 
 def _part_of_report(model_input: AttentionInput, frame: Frame, view: View) -> Part:
@@ -267,7 +269,7 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
     note = (
         "Rows sum to 1."
         if np.allclose(sums, 1, atol=1e-3)
-        else f"Rows sum to {sums.min():.2f} at least and {sums.max():.2f} at most."
+        else f"Rows sum to {number(sums.min(), 2)} at least and {number(sums.max(), 2)} at most."
     )
     code = partial(
         snippets.matrix,
@@ -296,7 +298,8 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         show_values=len(rows) <= 9,
         borders=borders,
     )
-    strongest = messages.escape(f"“{rows[query]}” attends most to “{columns[key]}” ({shares[query, key]:.2f}). {note}")
+    share = number(shares[query, key], 2)
+    strongest = messages.escape(f"“{rows[query]}” attends most to “{columns[key]}” ({share}). {note}")
     st.markdown(f":material/insights: {strongest}")
     if is_one and (
         seen := wording.window_of(model_input.backend.structure, model_input.block, len(model_input.pieces))

@@ -227,7 +227,7 @@ def _frame(found: Losses, times: Mapping[str, float]) -> pd.DataFrame:
         {
             "way to search": [name for _, name, _, _ in lines],
             "bytes per vector": [f"{nbytes:,.0f}" for _, _, nbytes, _ in lines],
-            f"Recall@{found.k} (%)": [f"{100 * recall.mean():.2f}" for _, _, _, recall in lines],
+            f"Recall@{found.k} (%)": [theme.number(100 * recall.mean(), 2) for _, _, _, recall in lines],
             "queries that lose a hit": [int(np.count_nonzero(recall < 1)) for _, _, _, recall in lines],
         }
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.arrays import Int64
 from components.charts.retrieval import evaluation as charts
 from components.model.trace import Pooling
@@ -187,7 +188,9 @@ def _measures_table(ranks: Int64) -> pd.DataFrame:
     cells = {}
     for name, measure in metrics.MEASURES.items():
         estimate = metrics.interval(measure(ranks))
-        cells[name] = [f"{100 * estimate.value:.2f} ({100 * estimate.low:.1f} – {100 * estimate.high:.1f})"]
+        cells[name] = [
+            f"{numbers.number(100 * estimate.value, 2)} ({100 * estimate.low:.1f} – {100 * estimate.high:.1f})"
+        ]
     return pd.DataFrame(cells)
 
 

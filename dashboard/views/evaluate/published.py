@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.retrieval.evaluation import published_figures
 from components.retrieval.evaluation.published_figures import PublishedResult
 from dashboard.ui.figures import plain_table
@@ -41,7 +42,7 @@ def _panel(title: str, figures: tuple[PublishedResult, ...], note: str) -> None:
                 "model": figure.model.rpartition("/")[2]
                 + (f", tuned on {figure.trained_on}" if figure.trained_on else ""),
                 "pooling": POOLING_NAMES[figure.pooling],
-                **{name.capitalize(): f"{value:.2f}" for name, value in figure.values},
+                **{name.capitalize(): numbers.number(value, 2) for name, value in figure.values},
                 "data": figure.dataset,
                 "source": "; ".join((figure.source, *figure.remarks)),
             }

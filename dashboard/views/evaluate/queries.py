@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.arrays import Int64
 from components.retrieval.evaluation.pair_runs import rows_of_pairs
 from components.retrieval.search.exact import top
@@ -226,12 +227,18 @@ def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, hits: Int64, row: i
         lines.append(f"{number}. :green-background[{text}] ✓" if hit == row else f"{number}. {text}")
     st.markdown("\n".join(lines))
     best = float(scores.max())
-    text = f"Score of the correct answer: {float(scores[row]):.3f}; of the first hit: {best:.3f}."
+    text = (
+        f"Score of the correct answer: {numbers.number(float(scores[row]))}; of the first hit: {numbers.number(best)}."
+    )
     if not is_found:
-        text = f"The correct answer has nothing in common with the query; score of the first hit: {best:.3f}."
+        text = (
+            f"The correct answer has nothing in common with the query; score of the first hit: {numbers.number(best)}."
+        )
         text = text if len(hits) else "No sentence has anything in common with the query."
     elif not np.isfinite(scores[row]):
-        text = f"The correct answer is not a candidate and keeps its rank; score of the first hit: {best:.3f}."
+        text = (
+            f"The correct answer is not a candidate and keeps its rank; score of the first hit: {numbers.number(best)}."
+        )
     if row in hits[: max(0, rank - 1)]:
         text += " Other sentences have the same score as the correct answer; ties count against it."
     st.caption(text)

@@ -183,7 +183,9 @@ def _curves(
         code=code,
         alt=f"{title}'s correlation by layer for {len(values.poolings)} poolings, and of {len(of_words)} word rankings",
         message=f"{messages.escape(backend.spec.title)} agrees best at **layer {layer}, "
-        f"{POOLING_NAMES[pooling]}**: {values.of(layer, pooling):.3f}. " + _best_word(of_words) + _why_no_start(values),
+        f"{POOLING_NAMES[pooling]}**: {theme.number(values.of(layer, pooling))}. "
+        + _best_word(of_words)
+        + _why_no_start(values),
         message_below=True,
         read="The first bar is the model, the others are word rankings and static vectors. Higher means better agreement."
         if is_one
@@ -191,8 +193,8 @@ def _curves(
         "vectors, which have no layers. Higher means better agreement.",
         not_shown="Why runs agree or disagree with people: look at the largest errors below. "
         f"With {len(pairs.first):,} pairs, differences below about "
-        f"{1 / np.sqrt(len(pairs.first)):.2f} may be chance. BM25 and Jelinek-Mercer are made to rank sentences for one query: "
-        "their scores for different queries can hardly be compared.",
+        f"{theme.number(1 / np.sqrt(len(pairs.first)), 2)} may be chance. BM25 and Jelinek-Mercer are made to rank "
+        "sentences for one query: their scores for different queries can hardly be compared.",
         table=lambda: pd.DataFrame(
             [
                 {
@@ -221,7 +223,7 @@ def _best_word(correlations: dict[str, float]) -> str:
     if not correlations:
         return ""
     best = max(correlations, key=correlations.__getitem__)
-    return f"The best method without a model, {TITLES[best]}, reaches {correlations[best]:.3f}."
+    return f"The best method without a model, {TITLES[best]}, reaches {theme.number(correlations[best])}."
 
 
 def _one_run(
@@ -259,7 +261,7 @@ def _one_run(
             file_of_vectors=rankers.word_ranking(backend, "static").file,
         ),
         alt=f"Scatter plot of {len(people)} pairs: people's scores against the {unit} of {name}",
-        message=f"{name}: Spearman {spearman:.3f}, Pearson {pearson:.3f}.",
+        message=f"{name}: Spearman {theme.number(spearman)}, Pearson {theme.number(np.nan if pearson is None else pearson)}.",
         read="Each point is a pair. Further right, people find it more similar; further up, the run does. Hover over a point "
         "to read its sentences." + (f" {len(drawn):,} of the pairs are drawn." if len(drawn) < len(people) else ""),
         not_shown="What a single cosine means: 0.5 is not “half similar”. Spearman's correlation compares only the order.",
@@ -269,7 +271,8 @@ def _one_run(
         "**The largest errors**: pairs whose rank among all pairs differs most from their rank by people's scores"
     )
     table = _errors(pairs, predicted, LARGEST, unit)
-    table["people"], table[unit] = table["people"].map("{:.1f}".format), table[unit].map("{:.3f}".format)
+    table["people"] = [theme.number(value, 1) for value in table["people"]]
+    table[unit] = table[unit].map(theme.number)
     figures.plain_table(table.drop(columns=["number"]))
 
 

@@ -174,7 +174,8 @@ def _diagonal(trace: Trace, special: bool, read: Input) -> None:
         key="diagonal",
         code=snippets.kept_by_blocks(read, special),
         alt=f"Cosine of each token before and after every block; block {block} changes tokens most",
-        message=f"Block {block} changes the tokens most: their mean cosine before and after it is {means[block]:.3f}.",
+        message=f"Block {block} changes the tokens most: their mean cosine before and after it is "
+        f"{theme.number(means[block])}.",
         read="The diagonals of all blocks, with one line per token. 1 means that the direction is unchanged. The thick "
         "line is the mean.",
         not_shown="What a token loses or gains: a cosine measures only how far its direction turns. Its length may change "

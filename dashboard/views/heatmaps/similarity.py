@@ -89,8 +89,9 @@ def _answer(compared: cka.LayerCKA) -> str:
         return ""
     block = int(np.argmin(steps))
     return (
-        f"The first and the last layer have a similarity of **{compared.matrix[0, last]:.2f}**. Between neighbouring layers "
-        f"block {block} changes the arrangement most: {steps[block]:.2f} between layers {block} and {block + 1}."
+        f"The first and the last layer have a similarity of **{theme.number(compared.matrix[0, last], 2)}**. Between "
+        "neighbouring layers "
+        f"block {block} changes the arrangement most: {theme.number(steps[block], 2)} between layers {block} and {block + 1}."
     )
 
 
@@ -100,7 +101,7 @@ def _caution(compared: cka.LayerCKA) -> None:
         return
     st.markdown(
         f":orange[:material/straighten:] **With only {compared.tokens:,} tokens unrelated layers would reach about "
-        f"{np.nanmax(compared.chance):.2f}.** {_needed_tokens(compared)}"
+        f"{theme.number(np.nanmax(compared.chance), 2)}.** {_needed_tokens(compared)}"
     )
 
 
@@ -199,7 +200,7 @@ def sentences(models: Sequence[Backend]) -> None:
             _show_pairs(_pair_table(item, texts, calibrations[number]), f"pairs_{number}")
     baseline = baselines[0]
     st.caption(
-        f"Two unrelated sentences have a cosine of {baseline.raw.mean[layer]:.2f} at this layer on average "
+        f"Two unrelated sentences have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at this layer on average "
         f"({messages.escape(models[0].spec.title)})."
         if baseline.is_measured
         else messages.no_baseline(baseline)
@@ -218,7 +219,7 @@ _CHOSEN = "_chosen_pair"  # session key of the same, written only when a person 
 def _pair_names(similarities: SentenceSimilarity) -> dict[str, str]:
     """All pairs of sentences, the most similar first, and how the list shows them."""
     return {
-        f"{pair.first}-{pair.second}": f"{pair.first + 1} – {pair.second + 1}   cosine {pair.similarity:.3f}"
+        f"{pair.first}-{pair.second}": f"{pair.first + 1} – {pair.second + 1}   cosine {theme.number(pair.similarity)}"
         for pair in similarities.pairs()
     }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from components import numbers
 from components.analysis import block_change
 from components.charts import matrices
 from components.model.tokenization import MAX_CHARACTERS
@@ -165,6 +166,7 @@ def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> str:
         )
     ]
     return (
-        f"Across the two sentences: **{between.matrix.mean():.2f}** on average; most similar are “{words[0]}” and "
-        f"“{words[1]}” ({of_words[best]:.2f})."
+        f"Across the two sentences: **{numbers.number(between.matrix.mean(), 2)}** on average; most similar are "
+        f"“{words[0]}” and "
+        f"“{words[1]}” ({numbers.number(of_words[best], 2)})."
     )

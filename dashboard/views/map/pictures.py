@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import scatter, theme
-from components.function_words import FUNCTION_WORDS
 from components.snippets import maps as snippets
+from components.words.function import FUNCTION_WORDS
 from dashboard.ui import controls, figures, messages
 from dashboard.views.map import choices, labels, selection, webgl
 from dashboard.views.map.choices import METHOD_NAMES
@@ -146,7 +146,8 @@ def through(backend: Backend) -> None:
     labels.thin()
     st.caption(
         "Press Play, or move the layer's slider. The trustworthiness of the maps is between "
-        f"{min(t.trustworthiness for t in trusts):.2f} and {max(t.trustworthiness for t in trusts):.2f} (1 is best)."
+        f"{theme.number(min(t.trustworthiness for t in trusts), 2)} and "
+        f"{theme.number(max(t.trustworthiness for t in trusts), 2)} (1 is best)."
     )
     choices.about(backend, token_set)
     figures.reading(
@@ -295,7 +296,8 @@ def _joint(
 def trust(layer_map: LayerMap) -> None:
     measured = layer_map.trust
     st.caption(
-        f"**Trustworthiness {measured.trustworthiness:.3f}**, {measured.words}. Of a token's {measured.neighbours} nearest "
+        f"**Trustworthiness {theme.number(measured.trustworthiness)}**, {measured.words}. Of a token's "
+        f"{measured.neighbours} nearest "
         f"neighbours in the model, {100 * measured.overlap:.0f} % are among its {measured.neighbours} nearest neighbours here "
         f"(by chance: {100 * measured.chance:.0f} %)."
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.analysis import tokens as token_analysis
 from components.analysis.pooling import pool
 from components.analysis.similarity import depth
@@ -18,7 +19,7 @@ from components.errors import UserError
 from components.snippets import layers as layer_snippets
 from components.snippets import tokens as token_snippets
 from components.snippets.layers import DepthCurve, OfOneSentence
-from components.typed_words import typed_words
+from components.words.typed import typed_words
 from dashboard import caching, ready_made, state
 from dashboard.ui import browser, controls, figures, messages, wording
 from dashboard.views.model import compare_measured, compare_parts, compared
@@ -275,9 +276,12 @@ def _message(kind: DepthCurve, values: Mapping[str, Float64]) -> str:
             continue
         layer = int(np.nanargmin(line) if kind == "steps" else np.nanargmax(line))
         if kind == "steps":
-            parts.append(f"block {layer - 1} of **{messages.escape(name)}** (depth {layer / max(1, last):.2f})")
+            parts.append(
+                f"block {layer - 1} of **{messages.escape(name)}** (depth {numbers.number(layer / max(1, last), 2)})"
+            )
         else:
-            parts.append(f"**{messages.escape(name)}** at depth {layer / max(1, last):.2f} (layer {layer} of {last})")
+            depth = numbers.number(layer / max(1, last), 2)
+            parts.append(f"**{messages.escape(name)}** at depth {depth} (layer {layer} of {last})")
     if not parts:
         return ""
     start = "The blocks that turn the tokens furthest: " if kind == "steps" else "Highest: "

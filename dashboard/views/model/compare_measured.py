@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.analysis.similarity import cka
 from components.charts import curves
 from components.retrieval.evaluation import metrics, pair_runs
@@ -267,7 +268,8 @@ def _message(compared: LayerCKA, names: tuple[str, str], sides: Sequence[snippet
         return ""
     row, column = divmod(int(values.argmax()), values.shape[1])
     return (
-        f"The last layers have a similarity of **{values[-1, -1]:.2f}**. Most alike ({values[row, column]:.2f}) are layer "
+        f"The last layers have a similarity of **{numbers.number(values[-1, -1], 2)}**. Most alike "
+        f"({numbers.number(values[row, column], 2)}) are layer "
         f"{sides[0].layers[row]} of {messages.escape(names[0])} and layer {sides[1].layers[column]} of "
         f"{messages.escape(names[1])}."
     )

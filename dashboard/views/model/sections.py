@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.analysis import layer_zero as parts_analysis
 from components.charts import bars
 from components.model.catalog import CATALOG, GROUPS
@@ -234,15 +235,15 @@ def vector(backend: Backend, trace: Trace) -> None:
     piece = trace.sentences[row].tokens[position].piece
     norm = float(np.linalg.norm(values.astype(np.float64)))
     first, second, third = st.columns(3)
-    first.metric("Norm", f"{norm:.3f}")
-    second.metric("Mean of its values", f"{values.mean():.4f}")
-    third.metric("Value furthest from 0", f"{values[np.argmax(np.abs(values))]:.3f}")
+    first.metric("Norm", numbers.number(norm))
+    second.metric("Mean of its values", numbers.number(values.mean(), 4))
+    third.metric("Value furthest from 0", numbers.number(values[np.argmax(np.abs(values))]))
     with figure:
         figures.figure(
             bars.vector_bars(values, f"“{piece}” at layer {layer}: {len(values)} values"),
             key="vector",
             code=snippets.vector(controls.current_input(backend), row, position, layer),
-            alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {norm:.3f}",
+            alt=f"Bars of the {len(values)} values of {piece} at layer {layer}, norm {numbers.number(norm)}",
             table=lambda: pd.DataFrame({"dimension": np.arange(len(values)), "value": values}),
         )
     figures.reading(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.analysis.leave_one_out import leave_one_out
 from components.arrays import read_only
 from components.charts import bars
@@ -218,7 +219,7 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
     not_by_this = (
         "**The vectors did not rank by this figure:** they compare one vector per text, whose cosine is "
-        f"{pair.cosine:.3f}."
+        f"{numbers.number(pair.cosine)}."
     )
     not_shown = (
         "Why the vectors gave this rank: one vector per text has no tokens that could be compared in such cells."
@@ -238,8 +239,9 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         f"MaxSim, layer {matches.layer}: not how the vectors ranked",
         key="disagreement_tokens",
         colour_bar=False,
-        message=f"{not_by_this} Token by token, the same model's MaxSim is {matches.similarity.total:.2f}; each query token's "
-        f"best cosine is {matches.similarity.mean:.2f} on average.",
+        message=f"{not_by_this} Token by token, the same model's MaxSim is {numbers.number(matches.similarity.total, 2)}; "
+        "each query token's "
+        f"best cosine is {numbers.number(matches.similarity.mean, 2)} on average.",
         message_below=True,
     )
     figures.reading(
@@ -278,7 +280,7 @@ def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
         key="disagreement_drops",
         code=code,
         alt=f"Fall of the cross-encoder's score without each of {len(words)} words",
-        message=f"The score of {result.score:.3f} falls most, by {result.drops[largest]:.3f}, without "
+        message=f"The score of {numbers.number(result.score)} falls most, by {numbers.number(result.drops[largest])}, without "
         f"“{messages.escape(words[largest])}” of the {texts[largest]}.",
         message_below=True,
         table=lambda: pd.DataFrame({"text": texts, "word": words, "drop": result.drops.round(5)}),

@@ -263,9 +263,9 @@ def _scores(labels: Sequence[str], logits: np.ndarray) -> str:
     (_, scale) = pair_scales.scales_for(len(labels))
     values = pair_scales.on_scale(logits[None], scale)[0]
     if len(labels) == 1:
-        return f"score: logit **{theme.number(logits[0], 2)}**, {scale} **{values[0]:.2f}**"
+        return f"score: logit **{theme.number(logits[0], 2)}**, {scale} **{theme.number(values[0], 2)}**"
     return " · ".join(
-        f"{messages.escape(label)}: logit {theme.number(logit, 2)}, {scale} **{value:.2f}**"
+        f"{messages.escape(label)}: logit {theme.number(logit, 2)}, {scale} **{theme.number(value, 2)}**"
         for label, logit, value in zip(labels, logits, values, strict=True)
     )
 
@@ -292,7 +292,7 @@ def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
         (_, scale) = pair_scales.scales_for(len(labels))
         likely = [
             f"{role} document: **{messages.escape(labels[int(np.argmax(logits))])}** "
-            f"({scale} {float(pair_scales.on_scale(logits[None], scale).max()):.2f})"
+            f"({scale} {theme.number(float(pair_scales.on_scale(logits[None], scale).max()), 2)})"
             for role, logits in zip(ROLES, (relevant, other), strict=True)
         ]
         st.markdown(f":material/insights: Most probable label, {', '.join(likely)}.")
@@ -303,7 +303,8 @@ def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
         st.markdown(f"{text}**both documents get the same score**, to two decimals. It does not say which is relevant.")
         return
     text += (
-        f"the **{'relevant' if difference > 0 else 'other'} document** gets the higher score, by {abs(difference):.2f}."
+        f"the **{'relevant' if difference > 0 else 'other'} document** gets the higher score, by "
+        f"{theme.number(abs(difference), 2)}."
     )
     st.markdown(text if difference > 0 else f"{text} Here the model is wrong.")
 

@@ -371,7 +371,7 @@ def _ranking_table(rankers: Sequence[Ranker], measure: str) -> None:
 
 
 def _words(standing: _Standing) -> str:
-    p = "p < 0.001" if standing.p < 0.001 else f"p = {standing.p:.3f}"
+    p = "p < 0.001" if standing.p < 0.001 else f"p = {theme.number(standing.p)}"
     return f"{theme.signed(100 * standing.difference, 1)}, {p}"
 
 

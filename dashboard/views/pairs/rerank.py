@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.charts.retrieval import reranking as charts
 from components.charts.retrieval.reranking import CostLine
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY
@@ -283,7 +284,7 @@ def _times(orders: _TwoOrders) -> None:
 
 def _milliseconds(seconds: float) -> str:
     milliseconds = 1_000 * seconds
-    return f"{milliseconds:.2f} ms" if milliseconds < 10 else f"{milliseconds:,.0f} ms"
+    return f"{numbers.number(milliseconds, 2)} ms" if milliseconds < 10 else f"{milliseconds:,.0f} ms"
 
 
 def _cost_curve(backend: Backend) -> None:
@@ -308,8 +309,10 @@ def _cost_curve(backend: Backend) -> None:
         read="Vectors need n passes, one per text. A cross-encoder needs a pass for each of the n(n−1)/2 pairs, so that ten "
         "times as many texts take a hundred times as long. The marks are the published times for 10,000 sentences "
         "([Reimers and Gurevych 2019](https://arxiv.org/abs/1908.10084), one V100 GPU).",
-        not_shown=f"Measured times of large n: the lines are the time of one pass on this server ({1e3 * costs.single:.2f} ms "
-        f"single, {1e3 * costs.joint:.2f} ms joint, {1e6 * costs.max_sim:.0f} µs for MaxSim of two texts; sentences of about "
+        not_shown="Measured times of large n: the lines are the time of one pass on this server "
+        f"({numbers.number(1e3 * costs.single, 2)} ms "
+        f"single, {numbers.number(1e3 * costs.joint, 2)} ms joint, {1e6 * costs.max_sim:.0f} µs for MaxSim of two texts; "
+        "sentences of about "
         "20 tokens) times the number of passes. The comparison of vectors itself is left out: it is far cheaper.",
         table=lambda: pd.DataFrame({"texts": SIZES} | {f"{line.name} (s)": line.seconds.round(4) for line in lines}),
     )

@@ -19,6 +19,7 @@ from dashboard.corpora import uploads
 from dashboard.jobs import progress
 from dashboard.ui import controls, figures, wording
 from dashboard.ui.wording import SIMILARITY_NAMES
+from dashboard.views.search import chance
 from dashboard.views.search.results import READY_QUERIES, TIE
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
             "query": line,
             "rank": rank,
             "number": int(row),
-            similarity: round(float(score), 9),
+            similarity: float(score),
             "text": corpus.texts[row],
             "tied with the last hit": int(tied),
         }
@@ -68,12 +69,23 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
             "They are in the order of the corpus: which of them are shown, and in which order, means nothing."
         )
     first = table[table["rank"] == 1]
-    figures.whole_texts(
-        pd.DataFrame(
-            {"query": first["query"], "best hit": first["text"], similarity: first[similarity].map("{:.3f}".format)}
-        ),
-        key="queries_table",
-    )
+    job = chance.of_vectors(request, index, layer, pooling, similarity)
+    level = chance.level_of(job)
+    columns: dict[str, object] = {
+        "query": first["query"],
+        "best hit": first["text"],
+        similarity: first[similarity].map(theme.number),
+    }
+    if level is not None:
+        columns["closer than chance"] = [
+            "yes" if chance.is_above(score, level.level) else "no, nothing close" for score in first[similarity]
+        ]
+    elif job is not None and not job.finished.is_set():
+        columns["closer than chance"] = ["being measured …"] * len(first)
+        progress.until(job.finished.is_set, lambda: None, 1.0)
+    figures.whole_texts(pd.DataFrame(columns), key="queries_table")
+    if level is not None:
+        st.caption(f"{chance.WHAT_IS_CHANCE} Here it is {theme.number(level.level)}.")
     st.caption(
         f"All {request.k} hits of each query are under “Data and code of this figure”. "
         + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}")

@@ -33,7 +33,18 @@ class Hit:
     relevant: bool | None = None
     picked: bool = False
     shown_score: str = ""  # in place of the score's number
-    share: float | None = None  # 0 to 1: the length of the bar, in place of the score's
+    bar: float | None = None  # its length, 0 to 1; None: without a bar
+    is_close: bool = True  # whether the score is more than chance
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What stands above the bars. Places are lengths of bars, 0 to 1."""
+
+    ends: tuple[str, str]  # what an empty and a full bar are
+    level: float | None = None  # a line through all bars: what is found by chance
+    level_name: str = ""
+    unrelated: float | None = None  # the end of a band: what unrelated sentences have
 
 
 def hit_list(
@@ -45,16 +56,14 @@ def hit_list(
     pick_hint: str,
     answer: str = "",
     answered: bool = False,
+    axis: Axis | None = None,
     scale: float = 1.0,
 ) -> None:
     """Draw the hits. `on_pick(index)` and `on_mark(index, relevant or None)` are called before the next run.
 
-    After a click, or where an address names a hit, the page scrolls to the CSS selector `answer` if it is `answered`. Bars
-    reach from 0 (or a lower lowest score) to the best score; where the hits have shares, from 0 to 100 %.
+    After a click, or where an address names a hit, the page scrolls to the CSS selector `answer` if it is `answered`. The
+    `axis` is that of the bars.
     """
-    low = min([0.0, *(hit.score for hit in hits)])
-    score_range = max([hit.score for hit in hits], default=1.0) - low or 1.0
-
     drawn = frozenset(hit.index for hit in hits)
 
     def picked() -> None:
@@ -67,7 +76,7 @@ def hit_list(
         if on_mark is not None and sent is not None and sent[0] in drawn and sent[1] in MARKS:
             on_mark(sent[0], MARKS[sent[1]])
 
-    browser.web_component("hits", '<ol class="hits"></ol>')(
+    browser.hits_component()(
         key=key,
         data={
             "scale": scale,
@@ -76,20 +85,31 @@ def hit_list(
             "answer": answer,
             "answered": answered,
             "arrival": state.arrivals(),
-            "rows": [_row(hit, (hit.score - low) / score_range if hit.share is None else hit.share) for hit in hits],
+            "axis": None if axis is None else _axis(axis),
+            "rows": [_row(hit) for hit in hits],
         },
         on_picked_change=picked,
         on_marked_change=marked,
     )
 
 
-def _row(hit: Hit, bar: float) -> dict[str, Any]:
+def _axis(axis: Axis) -> dict[str, Any]:
+    places = {"level": axis.level, "unrelated": axis.unrelated}
+    return {
+        "ends": axis.ends,
+        "name": axis.level_name,
+        **{name: None if place is None else round(min(1.0, max(0.0, place)), 4) for name, place in places.items()},
+    }
+
+
+def _row(hit: Hit) -> dict[str, Any]:
     return {
         "rank": hit.rank,
         "index": hit.index,
         "parts": _parts(hit.text, hit.shared),
         "score": hit.shown_score or theme.number(hit.score),
-        "bar": round(bar, 4),
+        "bar": None if hit.bar is None else round(hit.bar, 4),
+        "close": hit.is_close,
         "tag": " · ".join(part for part in (f"number {hit.index}", hit.tag) if part),
         "change": _change(hit.rank, hit.other_rank),
         "relevant": None if hit.relevant is None else int(hit.relevant),

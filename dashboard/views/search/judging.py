@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from components.numbers import number
 from components.snippets import search as snippets
 from dashboard import caching
 from dashboard.corpora import marks
@@ -44,7 +45,9 @@ def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest
         figures.note(f"**Precision of {count} judged {'query' if count == 1 else 'queries'}**")
         means = table.groupby("ranking", sort=False).agg({"query": "size", "P@5": "mean", "P@10": "mean"})
         shown = means.reset_index().rename(columns={"query": "queries"})
-        figures.plain_table(shown.assign(**{name: shown[name].map("{:.2f}".format) for name in ("P@5", "P@10")}))
+        figures.plain_table(
+            shown.assign(**{name: [number(value, 2) for value in shown[name]] for name in ("P@5", "P@10")})
+        )
         st.caption(
             f"{caching.glossary()['precision at k']} "
             "The rankings are those that were last on screen with each query. "

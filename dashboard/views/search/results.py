@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.similarity import calibration
 from components.charts import histogram, theme
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
@@ -19,7 +19,7 @@ from components.retrieval.search.exact import tie_note, top
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import search as snippets
-from components.snippets.code import UNWRITTEN, NoCode
+from components.snippets.code import NoCode
 from dashboard import caching, state
 from dashboard.corpora import current, marks
 from dashboard.jobs import rankers, reranking, search_engines
@@ -31,21 +31,21 @@ from dashboard.ui.wording import (
     SIMILARITY_HELP,
     SIMILARITY_NAMES,
 )
-from dashboard.views.search import blind, judging, splade, why
-from dashboard.views.search.hit_list import Hit, hit_list
+from dashboard.views.search import blind, chance, judging, splade, why
+from dashboard.views.search.hit_list import Axis, Hit, hit_list
+from dashboard.views.search.ranked import COSINES, Explained, Ranked, Scale
 from dashboard.views.search.request import SearchRequest
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from components.analysis.similarity.calibration import Calibration
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
     from components.retrieval.search.lexical import Kind
     from components.retrieval.search.splade import SpladeRanker
-    from components.snippets.code import Snippet
+    from dashboard.jobs.reranking import SecondStage
 
 READY_QUERIES = (
     "volcano erupted",
@@ -90,35 +90,16 @@ TRAINED_MAX_SIM = (
     "are its own token vectors, and not hidden states."
 )
 TIE = 1e-6  # scores of a word ranking that differ by less are equal
-
-
-@dataclass(frozen=True, eq=False)
-class Ranked:
-    """One ranking of the corpus."""
-
-    title: str  # as typed: escape it where it is drawn
-    unit: str  # what the score is
-    scores: np.ndarray  # [sentence]; NaN for sentences that it does not rank
-    best: np.ndarray  # int64 [hit]: the first k sentences that are hits
-    first_ten: np.ndarray  # int64 [hit]: the same for k = 10, for which precision is computed
-    tied: int  # the sentences of the corpus with the same score as the last hit, itself included
-    tied_shown: int  # how many of them are hits
-    calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
-    code: Snippet | NoCode = UNWRITTEN
-    code_of_all: Snippet | NoCode = UNWRITTEN  # of the scores of all sentences
-    hits_only: bool = False  # whether only the hits have scores, and not every sentence was compared
-    note: str = ""  # what it is, where that is not the usual note; {count} stands for the sentences it ranks
-
-    def share(self, row: int) -> float | None:
-        """The share of pairs that are less similar; None where the score is shown as it is."""
-        if self.calibration is None or not self.calibration.is_known:
-            return None
-        return float(self.calibration.shares(self.scores[row]))
-
-    def shown_score(self, row: int) -> str:
-        """A sentence's percentile; empty where its score is shown as it is."""
-        share = self.share(row)
-        return "" if share is None else calibration.percentile(share)
+OF_WORDS = (
+    "Bars begin at the score of a sentence without a word of the query; a full one would be a sentence in which each word "
+    "counts as much as it does anywhere in the corpus."
+)
+OF_MAX_SIM = "Bars show MaxSim from 0 to that of a sentence which has the very vector of each token of the query."
+CROSS_ENCODER_SAYS = (
+    "**The cross-encoder gave {score}**, one number for query and sentence read together: it is no sum over words. The page "
+    "Pairs shows how it falls without each word (“One input”)."
+)
+COUNTING = ("bow", "tfidf", "bm25", "jm")  # word rankings whose scores are sums over shared words
 
 
 def results(request: SearchRequest, panel: DeltaGenerator) -> None:
@@ -158,7 +139,7 @@ def results(request: SearchRequest, panel: DeltaGenerator) -> None:
     if index is not None:
         messages.head_note([backend], pooling, layer)
     is_trained = request.compare_with == "maxsim" and max_sim_by.late_interaction is not None
-    why.why(request, of_splade, max_sim_by if is_trained else None)
+    why.why(request, rankings, of_splade, max_sim_by if is_trained else None)
     if of_splade is not None and request.explained is not None:
         splade.query_pieces(of_splade, request)  # after the explanation, which was asked for
     why.notes()
@@ -285,7 +266,26 @@ def _by_vectors(
         caching.corpus_calibration(index, layer, pooling) if as_percentiles else None,
         snippets.hits(code, [request.query], request.k, similarity),
         snippets.all_scores(code, request.query, similarity),
+        **_measured(request, index, layer, pooling, similarity, exact_scores),
     )
+
+
+def _measured(
+    request: SearchRequest,
+    index: VectorIndex,
+    layer: int,
+    pooling: Pooling,
+    similarity: Similarity,
+    scores: np.ndarray,
+) -> dict[str, Any]:
+    """What a ranking by vectors says of its `scores` [sentence]: their scale, chance, and how each is explained."""
+    explained = why.by_vectors(request, index, layer, pooling, similarity, scores)
+    return {
+        "scale": COSINES if similarity == "cosine" else None,
+        "is_open_ended": similarity == "dot",
+        "chance": chance.of_vectors(request, index, layer, pooling, similarity),
+        "explained": explained,
+    }
 
 
 def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling) -> Ranked | None:
@@ -316,6 +316,7 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
         code,
         code,
         hits_only=True,
+        **_measured(request, index, layer, pooling, similarity, scores),
     )
 
 
@@ -335,21 +336,41 @@ def _comparison(
     if request.compare_with == "model":
         return _by_second_model(request)
     if request.compare_with in TITLES:
-        kind = request.compare_with
-        ranker = rankers.word_ranker(request.backend, request.corpus, kind)
-        if ranker is None:
-            return None
-        scores = ranker.scores(request.query)
-        unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
-        best = _hits(request, scores, request.k)
-        corpus = current.code_of(request.corpus)
-        file = rankers.word_ranking(request.backend, kind).file
-        code = snippets.words(
-            request.backend, corpus, cast("Kind", kind), request.query, request.k, file_of_vectors=file
-        )
-        ten = _hits(request, scores, 10)
-        return Ranked(ranker.title, unit, scores, best, ten, *_tied(scores, best), code=code, code_of_all=code)
+        return _by_words(request)
     return None
+
+
+def _by_words(request: SearchRequest) -> Ranked | None:
+    """The corpus ranked by words or static vectors; None while its words are counted, with the progress drawn."""
+    kind, query, corpus = request.compare_with, request.query, request.corpus
+    ranker = rankers.word_ranker(request.backend, corpus, kind)
+    if ranker is None:
+        return None
+    scores = ranker.scores(query)
+    unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
+    best = _hits(request, scores, request.k)
+    read, ranking = current.code_of(corpus), rankers.word_ranking(request.backend, kind)
+    of_kind = (request.backend, read, cast("Kind", kind), query)
+    code = snippets.words(*of_kind, request.k, file_of_vectors=ranking.file)
+    ten = _hits(request, scores, 10)
+    low, high = ranker.bounds(query)
+    return Ranked(
+        ranker.title,
+        unit,
+        scores,
+        best,
+        ten,
+        *_tied(scores, best),
+        code=code,
+        code_of_all=code,
+        scale=COSINES if unit == "cosine" else Scale(low, high, ("no word", "each at its most"), OF_WORDS),
+        chance=None if kind in COUNTING else chance.of_words(corpus, ranker, ranking.source),
+        explained=Explained(
+            split=lambda row: ranker.split(query, corpus.texts[row], row),
+            code=lambda row: snippets.split_by_words(*of_kind, row, file_of_vectors=ranking.file),
+            counts_words=kind in COUNTING,
+        ),
+    )
 
 
 def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
@@ -360,7 +381,19 @@ def _by_splade(request: SearchRequest, ranker: SpladeRanker) -> Ranked:
         ranker.backend, current.code_of(request.corpus), ranker.max_length, request.query, request.k
     )
     ten = _hits(request, scores, 10)
-    return Ranked(title, "SPLADE score", scores, best, ten, *_tied(scores, best), code=code, code_of_all=code)
+    return Ranked(
+        title,
+        "SPLADE score",
+        scores,
+        best,
+        ten,
+        *_tied(scores, best),
+        code=code,
+        code_of_all=code,
+        is_open_ended=True,
+        chance=chance.of_splade(request.corpus, ranker),
+        explained=Explained(is_splade=True),
+    )
 
 
 def _by_second_stage(
@@ -391,7 +424,34 @@ def _by_second_stage(
         request.code(index, layer, pooling), stage.code, request.query, request.candidates, request.similarity
     )
     ten, shown = reranked.rows[:10], len(best)
-    return Ranked(title, stage.unit, scores, best, ten, shown, shown, code=code, code_of_all=code, note=note)
+    is_cross = stage.kind == "rerank"
+    return Ranked(
+        title,
+        stage.unit,
+        scores,
+        best,
+        ten,
+        shown,
+        shown,
+        code=code,
+        code_of_all=code,
+        note=note,
+        scale=None if is_cross else _scale_of_max_sim(stage, request.query),
+        explained=Explained(said=CROSS_ENCODER_SAYS) if is_cross else Explained(is_max_sim=True),
+    )
+
+
+def _scale_of_max_sim(stage: SecondStage, query: str) -> Scale:
+    """From 0 to a sentence that has the vector of each of the query's tokens."""
+    backend, length = stage.backend, stage.max_length
+    trained = backend.late_interaction
+    if trained is not None:
+        count = 1 if trained.is_mean else len(caching.trained_token_vectors(backend, query, "query", length))
+    else:
+        asked = backend.embed_options([stage.layer], max_length=length, precision="float32", role="query")
+        (read,) = backend.tokenize([asked.prompt + query], max_length=asked.max_length)
+        count = sum(not token.special for token in read.tokens)
+    return Scale(0.0, float(max(1, count)), ("0", str(max(1, count))), OF_MAX_SIM)
 
 
 def _of_token_vectors(request: SearchRequest) -> Backend:
@@ -451,8 +511,9 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 other_rank=None if other_ranks is None else other_ranks.get(int(row), 0),
                 relevant=relevant.get(int(row)),
                 picked=request.explained == int(row),
-                shown_score=ranked.shown_score(int(row)),
-                share=ranked.share(int(row)),
+                shown_score=ranked.shown(float(ranked.scores[row])),
+                bar=ranked.bar(float(ranked.scores[row])),
+                is_close=ranked.level is None or chance.is_above(float(ranked.scores[row]), ranked.level.level),
             )
             for rank, row in enumerate(ranked.best, start=1)
         ]
@@ -468,12 +529,14 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 shared = "piece" if request.compare_with == "splade" else "word"
                 st.info(f"No sentence shares a {shared} with the query.")
                 continue
+            chance.draw(ranked, corpus, query)
             if note := tie_note(ranked.tied, ranked.tied_shown, at_least=ranked.hits_only):
                 st.warning(note)
             hit_list(
                 hits,
                 f"hits_{number}",
-                on_pick=_explain,
+                axis=_axis(ranked),
+                on_pick=partial(_explain, by=("first", "second")[number]),
                 on_mark=_marker(corpus.content_hash, query),
                 pick_hint="Why is this a hit?",
                 answer=".st-key-why",
@@ -486,18 +549,45 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 ranked.code,
                 f"Hits: {ranked.title}",
             )
-    st.caption(
-        "The best hit of a list has the longest bar. An empty bar is a score of 0, or the lowest one shown if that is "
-        "negative. "
-        f"{NUMBERS_EXPLAINED}"
-    )
+    st.caption(" ".join([*dict.fromkeys(_about_bars(rankings)), NUMBERS_EXPLAINED]))
     if any(ranked.calibration is not None for ranked in rankings):
         st.caption(PERCENTILES)
 
 
-def _explain(row: int) -> None:
-    """Open the explanation of a hit, or close it after a second click."""
-    state.put("why", None if state.get("why") == row else row)
+def _about_bars(rankings: Sequence[Ranked]) -> Iterator[str]:
+    """What the bars of the lists are, in sentences."""
+    for ranked in rankings:
+        if ranked.calibration is not None:
+            continue  # PERCENTILES says it
+        bars = ranked.bars
+        yield (
+            bars.note
+            if bars is not None
+            else f"A {ranked.unit} has no bar: it has no zero and no end to draw one from."
+        )
+    if any(ranked.level is not None for ranked in rankings):
+        yield f"{chance.WHAT_IS_CHANCE} {chance.WHAT_BARS_SHOW}"
+
+
+def _axis(ranked: Ranked) -> Axis | None:
+    """What stands above the bars of a list; None where it has none."""
+    ends = (
+        ("0 %", "100 %") if ranked.calibration is not None else ranked.bars.names if ranked.bars is not None else None
+    )
+    if ends is None:
+        return None
+    level = ranked.level
+    if level is None:
+        return Axis(ends)
+    name = ranked.shown(level.level) if ranked.calibration is not None else theme.number(level.level, 2)
+    return Axis(ends, ranked.bar(level.level), f"chance {name}", ranked.bar(level.unrelated))
+
+
+def _explain(row: int, by: str) -> None:
+    """Open the explanation of a hit of a list, `by` its ranking, or close it after a second click."""
+    is_open = state.get("why") == row and state.get("why_by") in (by, "maxsim")
+    state.put("why", None if is_open else row)
+    state.put("why_by", by)
 
 
 def _marker(corpus_hash: str, query: str) -> Callable[[int, bool | None], None]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.charts.retrieval import pieces as charts
 from components.snippets import search as snippets
 from dashboard import state
@@ -69,7 +70,7 @@ def _contributions(shared: SharedPieces, code: Snippet) -> None:
     count, total = len(shared.pieces), float(shared.contributions.sum(dtype=np.float64))
     shown = min(count, SHOWN_PIECES)
     of_added = float(contributions[[source != "in both texts" for source in sources]].sum(dtype=np.float64))
-    message = f"SPLADE's score of {total:.2f} is the sum of {counted(count, 'shared piece')}"
+    message = f"SPLADE's score of {numbers.number(total, 2)} is the sum of {counted(count, 'shared piece')}"
     message += f": pieces that the model added give {100 * of_added / total:.0f} % of it."
     if shown < count:
         rest = 100 * float(contributions[shown:].sum(dtype=np.float64)) / total
@@ -80,7 +81,7 @@ def _contributions(shared: SharedPieces, code: Snippet) -> None:
         ),
         key="splade_contributions",
         code=code,
-        alt=f"Bars of what the {shown} strongest of {count} shared pieces add to SPLADE's score of {total:.2f}",
+        alt=f"Bars of what the {shown} strongest of {count} shared pieces add to SPLADE's score of {numbers.number(total, 2)}",
         message=message,
         read="Each bar is a piece that has a weight in both texts: its weight in the query times that in the sentence. All "
         "bars together are the score ([Formal et al. 2021](https://arxiv.org/abs/2109.10086)).",

@@ -1,39 +1,91 @@
-"""Why a sentence is a hit: the similarity of query and sentence token by token, and the words they share."""
+"""Why a sentence is a hit: the score that ranked it as a sum over words, and beside it the two texts token by token."""
 
 from __future__ import annotations
 
 import html
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
 
+from components.charts.theme import number
 from components.retrieval.search import words
+from components.retrieval.search.score_split import STORED, split_of_vectors
+from components.snippets import search as snippets
 from dashboard import caching, navigation, pair_links, state
 from dashboard.ui import controls, figures, messages, token_matches
-from dashboard.views.search import splade
+from dashboard.views.search import splade, why_score
+from dashboard.views.search.ranked import Explained
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from components.analysis.similarity.late_interaction import MaxSim
     from components.model.backend import Backend
-    from components.model.trace import TokenizedSentence
+    from components.model.trace import Pooling, TokenizedSentence
+    from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.search.exact import Similarity
+    from components.retrieval.search.score_split import ScoreSplit
     from components.retrieval.search.splade import SpladeRanker
+    from components.snippets.code import Snippet
+    from dashboard.views.search.ranked import Ranked
     from dashboard.views.search.request import SearchRequest
 
 
 MOST_CHARACTERS = 15_000
 
 
-def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: Backend | None = None) -> None:
-    """The explanation of the hit that was clicked, if any.
+def by_vectors(
+    request: SearchRequest,
+    index: VectorIndex,
+    layer: int,
+    pooling: Pooling,
+    similarity: Similarity,
+    scores: np.ndarray,
+) -> Explained:
+    """How a ranking by the vectors of a model says why: by the split of the cosine or dot product that it ranked by.
+
+    `scores` are those of the ranking, [sentence].
+    """
+    backend, query, corpus = request.backend, request.query, request.corpus
+    options = index.info.options
+    reason = backend.structure.why_not("tokens")
+    if reason:
+        return Explained(said=f"Single tokens are not compared: **{messages.escape(backend.spec.title)}** {reason}.")
+    asked = backend.embed_options([layer], max_length=options.max_length, precision="float32", role="query")
+
+    def split(row: int) -> ScoreSplit:
+        whole = corpus.texts[row]
+        trace = backend.trace(
+            [asked.prompt + query, options.prompt + whole[:MOST_CHARACTERS]], max_length=options.max_length
+        )
+        stored = STORED if len(whole) <= MOST_CHARACTERS else f"the rest of the text, and {STORED}"
+        prompts = (len(asked.prompt), len(options.prompt))
+        return split_of_vectors(trace, layer, pooling, similarity, float(scores[row]), prompts, stored)
+
+    def code(row: int) -> Snippet:
+        return snippets.split_of_hit(request.code(index, layer, pooling), query, row, similarity, MOST_CHARACTERS)
+
+    return Explained(split, code)
+
+
+def why(
+    request: SearchRequest,
+    rankings: Sequence[Ranked],
+    of_splade: SpladeRanker | None = None,
+    trained: Backend | None = None,
+) -> None:
+    """The explanation of the hit that was clicked, if any: of its score in one of the `rankings`, or MaxSim beside it.
 
     `of_splade` is the SPLADE ranking that the hits are compared with, and `trained` the late-interaction model that they are
     compared by; without it, the page's own model is explained by its trained vectors if it has some.
     """
-    backend, corpus, query, row = request.backend, request.corpus, request.query, request.explained
+    row = request.explained
     if row is None:
         return
-    if not 0 <= row < len(corpus):
+    if not 0 <= row < len(request.corpus):
         state.put("why", None)
         return
     with st.container(border=True, key="why"):
@@ -42,50 +94,97 @@ def why(request: SearchRequest, of_splade: SpladeRanker | None = None, trained: 
         ):
             figures.subheader(f"Why is number {row} a hit?")
             st.button("Close", key="close_why", icon=":material/close:", on_click=lambda: state.put("why", None))
-        if of_splade is not None:
-            splade.explanation(of_splade, request, row)
-        # A row of a file may be a whole book: far more than the model reads is not even tokenized.
-        text = corpus.texts[row][:MOST_CHARACTERS]
-        if is_cut := token_matches.cut_note(corpus.texts[row], MOST_CHARACTERS):
+        if is_cut := token_matches.cut_note(request.corpus.texts[row], MOST_CHARACTERS):
             st.caption(is_cut)
-        if trained is None and backend.late_interaction is not None:
-            trained = backend
-        if trained is not None:
-            _trained_matrix(trained, query, text)
-        if not backend.structure.why_not("blocks"):  # the page Why splits what the blocks of an encoder do
-            _links(request, row, text)
-        reason = backend.structure.why_not("tokens")
-        if reason:
-            shared = words.common(words.shared_words(query, text), text)
-            st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
-            st.info(f"Single tokens are not compared: **{messages.escape(backend.spec.title)}** {reason}.")
-            return
-        matches = token_matches.of_texts(backend, query, text, request.layer, request.max_length)
-        if matches is None:
-            return
-        similarity, layer = matches.similarity, matches.layer
-        _marked(similarity, matches.document, matches.prompt_length)
-        spans = words.shared_words(query, text)
-        shared = words.common(spans, text)
+        by = _choice(request, rankings)
+        chosen = None if by == "maxsim" else dict(zip(("first", "second"), rankings, strict=False)).get(by)
+        if by == "second" and chosen is None:
+            st.caption("The other list is not there yet.")
+        elif chosen is None or chosen.explained.is_max_sim:
+            _max_sim(request, row, trained, is_ranking=chosen is not None)
+        elif chosen.explained.is_splade and of_splade is not None:
+            splade.explanation(of_splade, request, row)
+        else:
+            _score(chosen, row)
+        text = request.corpus.texts[row][:MOST_CHARACTERS]
+        shared = words.common(words.shared_words(request.query, text), text)
         st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
-        _best_table(similarity, matches.query, matches.document)
-        baseline = caching.token_baseline(backend)
-        unrelated = (
-            f"Two unrelated tokens have a cosine of {baseline.raw.mean[layer]:.2f} on average here."
-            if baseline.is_measured
-            else messages.no_baseline(baseline)
+        if not request.backend.structure.why_not("blocks"):  # the page Why splits what the blocks of an encoder do
+            _links(request, row, text)
+
+
+def _choice(request: SearchRequest, rankings: Sequence[Ranked]) -> str:
+    """Whose score is explained: that of the "first" or the "second" ranking, or "maxsim" beside them; a choice is drawn."""
+    offered = {name: messages.escape(ranked.title) for name, ranked in zip(("first", "second"), rankings, strict=False)}
+    if request.compare_with != "none":
+        offered.setdefault("second", "The other list")  # it may still be computed
+    if not any(ranked.explained.is_max_sim for ranked in rankings) and request.compare_with != "maxsim":
+        offered["maxsim"] = "MaxSim (did not rank it)"
+    if state.get("why_by") not in offered:  # of rankings that are no longer there
+        state.put("why_by", "first")
+    return controls.choice("why_by", "Explain the score of", offered, show_label=False)
+
+
+def _score(ranked: Ranked, row: int) -> None:
+    """Explain the score that a ranking gave a sentence."""
+    score, explained = float(ranked.scores[row]), ranked.explained
+    unit = {"dot": "dot product"}.get(ranked.unit, ranked.unit)
+    if math.isnan(score):
+        st.info(
+            f"**{messages.escape(ranked.title)}** gave this sentence no score: it is not among those that it looked at."
         )
-        token_matches.figure(
-            matches,
-            f"Query and sentence, layer {layer}",
-            key="why_matrix",
-            message=f"MaxSim{' of the hidden states' if backend.late_interaction is not None else ''}, the sum of each query "
-            f"token's best cosine, is {similarity.total:.2f}; the mean of these cosines is {similarity.mean:.2f}. {unrelated}",
-            read="Every row is a query token; its brightest cell is the document token that matches it best ([Khattab and "
-            "Zaharia 2020](https://arxiv.org/abs/2004.12832)).",
-            not_shown="How the hit was found: the search compares one vector per sentence. MaxSim is also one-sided: it "
-            "ignores what the sentence says beyond the query.",
+        return
+    if explained.split is None or explained.code is None:
+        st.info(explained.said.replace("{score}", f"a {ranked.unit} of {number(score)}"))
+        return
+    split = explained.split(row)
+    if split.one_token:
+        st.info(
+            f"**The {unit} {number(score)} is no sum over words here:** with \\[CLS\\], a text's vector is that of its first "
+            "token. “Why is this here?” splits it by what each block and head added, and by the words as typed."
         )
+        return
+    why_score.draw(split, unit, explained.code(row))
+
+
+def _max_sim(request: SearchRequest, row: int, trained: Backend | None, is_ranking: bool) -> None:
+    """Query and hit token by token. `is_ranking`: one of the lists is ranked by it."""
+    backend, query = request.backend, request.query
+    text = request.corpus.texts[row][:MOST_CHARACTERS]  # a row may be a whole book, far more than the model reads
+    if trained is None and backend.late_interaction is not None:
+        trained = backend
+    if trained is not None:
+        _trained_matrix(trained, query, text)
+    reason = backend.structure.why_not("tokens")
+    if reason:
+        st.info(f"Single tokens are not compared: **{messages.escape(backend.spec.title)}** {reason}.")
+        return
+    matches = token_matches.of_texts(backend, query, text, request.layer, request.max_length)
+    if matches is None:
+        return
+    similarity, layer = matches.similarity, matches.layer
+    _marked(similarity, matches.document, matches.prompt_length)
+    _best_table(similarity, matches.query, matches.document)
+    baseline = caching.token_baseline(backend)
+    unrelated = (
+        f"Two unrelated tokens have a cosine of {number(float(baseline.raw.mean[layer]), 2)} on average here."
+        if baseline.is_measured
+        else messages.no_baseline(baseline)
+    )
+    of_hidden = " of the hidden states" if backend.late_interaction is not None else ""
+    has_ranked = is_ranking and trained is None
+    beside = "" if has_ranked else "**Not how this hit was ranked.** "
+    token_matches.figure(
+        matches,
+        f"MaxSim, layer {layer}" if has_ranked else f"MaxSim, layer {layer}: not how it was ranked",
+        key="why_matrix",
+        message=f"{beside}MaxSim{of_hidden}, the sum of each query token's best cosine, is {number(similarity.total, 3)}; the "
+        f"mean of these cosines is {number(similarity.mean, 2)}. {unrelated}",
+        read="Every row is a query token; its brightest cell is the document token that matches it best ([Khattab and "
+        "Zaharia 2020](https://arxiv.org/abs/2004.12832)).",
+        not_shown=("" if has_ranked else "How the hit was found: the search compares one vector per sentence. ")
+        + "MaxSim is also one-sided: it ignores what the sentence says beyond the query.",
+    )
 
 
 def _links(request: SearchRequest, row: int, text: str) -> None:

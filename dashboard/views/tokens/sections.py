@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.analysis import alignment
 from components.analysis import tokens as token_analysis
 from components.analysis import vocabulary as vocabulary_search
@@ -139,7 +140,8 @@ def statistics(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None
     columns = st.columns(5)
     columns[0].metric("Tokens", f"{counts.tokens:,}", help="All tokens that the model reads, special tokens included.")
     columns[1].metric("Words", f"{counts.words:,}", help="As the tokenizer separates them, without punctuation marks.")
-    columns[2].metric("Pieces per word", f"{counts.pieces_per_word:.2f}", help="1.00: the tokenizer split no word.")
+    pieces_per_word = numbers.number(counts.pieces_per_word, 2)
+    columns[2].metric("Pieces per word", pieces_per_word, help="1.00: the tokenizer split no word.")
     columns[3].metric("Split words", f"{counts.split_words:,}", help="Words of two or more pieces.")
     columns[4].metric("Unknown pieces", f"{100 * counts.unknown_share:.1f} %")
 

@@ -360,8 +360,8 @@ def _largest(pairs: ScoredPairs, cosines: Cosines) -> None:
             [
                 {
                     "people": f"{pairs.scores[row]:.1f}",
-                    "before": f"{cosines.base[row]:.3f}",
-                    "after": f"{cosines.tuned[row]:.3f}",
+                    "before": theme.number(cosines.base[row]),
+                    "after": theme.number(cosines.tuned[row]),
                     "first": pairs.first[row],
                     "second": pairs.second[row],
                 }
@@ -650,7 +650,7 @@ def _layers(run: RunFolder) -> None:
         return
     most = change.most_moved
     moved = (
-        f"**Layer {most[0]}** changed most in which tokens are similar (1 − CKA: {1 - change.cka[most[0]]:.3f})."
+        f"**Layer {most[0]}** changed most in which tokens are similar (1 − CKA: {theme.number(1 - change.cka[most[0]])})."
         if most
         else ""
     )
@@ -671,7 +671,7 @@ def _layers(run: RunFolder) -> None:
         "similar to each other, by centred kernel alignment (CKA, Kornblith et al. 2019), which is 1 if all vectors only turn "
         "together. The second asks how far each token's vector turned.",
         not_shown="What changed for other texts. With few tokens CKA is high by chance: with the tokens matched at random it "
-        f"is {np.nanmean(change.chance):.2f} on average.",
+        f"is {theme.number(float(np.nanmean(change.chance)), 2)} on average.",
         table=lambda: pd.DataFrame(
             {
                 "layer": range(len(change.cka)),

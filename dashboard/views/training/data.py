@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.arrays import Float32, Int64
 from components.charts import training as charts
 from components.snippets import training as snippets
@@ -233,7 +234,7 @@ def _frame(rows: TrainingData) -> pd.DataFrame:
         frame["label"] = [rows.label_names[int(number)] for number in rows.labels]
     elif rows.labels is not None:
         low, high = rows.score_range
-        frame["score"] = [f"{low + (high - low) * float(score):.2f}" for score in rows.labels]
+        frame["score"] = [numbers.number(low + (high - low) * float(score), 2) for score in rows.labels]
     return frame
 
 

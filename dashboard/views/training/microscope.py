@@ -147,10 +147,13 @@ def _gap(change: before_after.SimilarityChange, has_groups: bool) -> str:
     """Mean cosine within and between the groups of sentences, before and now."""
     before, now = change.base_means, change.tuned_means
     if not has_groups:
-        return f"Mean cosine of all pairs: {before.within:.2f} before training, **{now.within:.2f}** here."
+        before_training, here = (theme.number(similarity.within, 2) for similarity in (before, now))
+        return f"Mean cosine of all pairs: {before_training} before training, **{here}** here."
     return (
-        f"Sentences of one topic: mean cosine {before.within:.2f} before training, **{now.within:.2f}** here; of different "
-        f"topics {before.between:.2f}, **{now.between:.2f}** here. The gap went from {theme.number(before.gap, 2)} to "
+        f"Sentences of one topic: mean cosine {theme.number(before.within, 2)} before training, "
+        f"**{theme.number(now.within, 2)}** here; of different "
+        f"topics {theme.number(before.between, 2)}, **{theme.number(now.between, 2)}** here. The gap went from "
+        f"{theme.number(before.gap, 2)} to "
         f"**{theme.number(now.gap, 2)}**."
     )
 

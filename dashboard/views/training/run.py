@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.charts import training as charts
 from components.errors import UserError
 from components.model.catalog import RUN_PREFIX
@@ -35,7 +36,7 @@ _CHANGED = "_more_than_the_run_changed"  # session key: a click changed what the
 NOTICES = {"collapse": "collapse", "overfitting": "overfitting", "diverged": "the loss diverged"}
 WHAT_TO_DO = {
     "collapse": "**Collapse.** At step {step} texts that have nothing to do with each other have nearly the same vector (mean "
-    "cosine {value:.2f}): the model no longer tells sentences apart. More rows, a lower learning rate, fewer epochs, or an "
+    "cosine {value}): the model no longer tells sentences apart. More rows, a lower learning rate, fewer epochs, or an "
     "objective that pushes vectors apart can prevent it.",
     "overfitting": "**Overfitting.** By step {step} the loss on the held-out rows had risen above its lowest value while the "
     "training loss went on falling: the model learns the rows by heart. The best step is kept. Use more rows, fewer epochs, "
@@ -163,7 +164,7 @@ def _changes(record: dict[str, Any]) -> list[tuple[str, str, float, float]]:
 
 
 def _shown(value: float) -> str:
-    return f"{value:.3f}"
+    return numbers.number(value)
 
 
 def _figures(run: RunFolder) -> None:
@@ -187,7 +188,7 @@ def _figures(run: RunFolder) -> None:
     for notice in _first_of_each(past.notices):
         text = WHAT_TO_DO.get(notice.code)
         if text is not None:
-            st.warning(text.format(step=notice.step, value=notice.value), icon=":material/warning:")
+            st.warning(text.format(step=notice.step, value=numbers.number(notice.value, 2)), icon=":material/warning:")
 
 
 def _first_of_each(notices: tuple[Notice, ...]) -> list[Notice]:

@@ -81,7 +81,7 @@ def line(score: float, found: Calibration | None = None) -> None:
         pairs = "unrelated pairs" if state.get("context_source") == "sample" else "pairs of the corpus"
         share = found.standing(score).share
         place = f", above {'all' if share == 1 else calibration.percentile(share) + ' of'} {pairs}"
-    figures.note(f":material/straighten: The cosine is **{theme.number(score, 2)}**{place}.")
+    figures.note(f":material/straighten: The cosine is **{theme.number(score)}**{place}.")
 
 
 def _with_interval(found: Calibration, score: float) -> str:
@@ -128,7 +128,7 @@ def figure(
             ),
             key="context",
             code=_code_of_pairs(backend, layer, pooling, code),
-            alt=f"Histogram of {len(found.cosines):,} cosines of {things}; these two texts have {score:.3f}",
+            alt=f"Histogram of {len(found.cosines):,} cosines of {things}; these two texts have {theme.number(score)}",
             table=lambda: pd.DataFrame({"cosine": np.sort(found.cosines)[::-1].round(5)}),
         )
     names = {name: POOLING_NAMES[name] for name in backend.poolings}

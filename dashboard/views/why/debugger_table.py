@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.theme import number
 from components.retrieval.corpora.corpus import PAIR_COLUMN
 from components.retrieval.failures.causes import CAUSES, telling
 from components.snippets import why as snippets
@@ -132,7 +133,10 @@ def _queries(
         )
 
     pages = -(-len(listed) // ON_PAGE)
-    st.caption("Click a query to open it at the top. The number before it is the rank of its right text.")
+    st.caption(
+        "Click a query to open it at the top. The number before it is the rank of its right text. A full bar is the largest "
+        f"lead of a rival here, {number(max((item.lead for item in listed), default=0.0))}, however small that is."
+    )
     list_slot = st.container()
     page = 1
     if pages > 1:
@@ -147,7 +151,7 @@ def _queries(
             _open(row)
 
     with list_slot:
-        browser.web_component("hits", '<ol class="hits"></ol>')(
+        browser.hits_component()(
             key="failed_queries",
             data={
                 "scale": controls.scale(),

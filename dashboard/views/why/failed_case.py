@@ -13,13 +13,13 @@ import streamlit as st
 from components.analysis.why.token_ledger import token_ledger
 from components.charts import matrices, theme
 from components.charts.retrieval import failures as charts
-from components.function_words import FUNCTION_WORDS
 from components.model.tokenization import MAX_CHARACTERS
 from components.retrieval.search import words
 from components.retrieval.search.exact import SAME
 from components.snippets import why as snippets
 from components.snippets.code import UNWRITTEN, Input, NoCode
-from components.word_forms import forms_in
+from components.words.forms import forms_in
+from components.words.function import FUNCTION_WORDS
 from dashboard import pair_links
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import POOLING_NAMES
@@ -253,10 +253,10 @@ def _reason(case: Case, found: QueryWords | None) -> str:
     which = _where_it_stands(word, case.right[:MOST_SHOWN], case.rival[:MOST_SHOWN], case.name)
     if source and whole > more:
         return (
-            f"**{source[0].upper()}{source[1:]} most for the rival**: {whole:.3f} more there than for the {case.name}; of the "
-            f"words, “{name}” adds most, {more:.3f} more{which}."
+            f"**{source[0].upper()}{source[1:]} most for the rival**: {theme.number(whole)} more there than for the "
+            f"{case.name}; of the words, “{name}” adds most, {theme.number(more)} more{which}."
         )
-    return f"**“{name}” speaks most for the rival**: it adds {more:.3f} more there than to the {case.name}{which}."
+    return f"**“{name}” speaks most for the rival**: it adds {theme.number(more)} more there than to the {case.name}{which}."
 
 
 def _where_it_stands(word: str, right: str, rival: str, name: str) -> str:

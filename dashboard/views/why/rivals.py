@@ -12,14 +12,14 @@ import streamlit as st
 
 from components.charts import theme
 from components.charts.retrieval import failures as charts
-from components.function_words import FUNCTION_WORDS
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.evaluation.ranks import TIED
 from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.search import words
 from components.snippets import why as snippets
 from components.snippets.code import NoCode
-from components.word_forms import forms_in
+from components.words.forms import forms_in
+from components.words.function import FUNCTION_WORDS
 from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import failures, rankers, reranking

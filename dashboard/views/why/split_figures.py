@@ -45,7 +45,7 @@ def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence, c
     """Pairs of tokens at a layer."""
     words = split.by_word(first, second)
     answer = (
-        f"All of the cosine **{number(split.cosine, 2)}** belongs to one pair: with [CLS] pooling, a text's vector is that of "
+        f"All of the cosine **{number(split.cosine)}** belongs to one pair: with [CLS] pooling, a text's vector is that of "
         "its first token."
         if split.pooling == "cls"
         else _start(words)
@@ -98,7 +98,7 @@ def words_as_typed(
     st.markdown(f":material/insights: {_start(words)}")
     st.markdown(_rest(words))
     others = ", ".join(
-        f"{reference_names[other].lower()} {size:.2f}"
+        f"{reference_names[other].lower()} {number(size, 2)}"
         for other, size in result.reference_sizes.items()
         if other != result.reference
     )
@@ -111,7 +111,8 @@ def words_as_typed(
         st.markdown(
             f"**Reference: {name}.** What it adds by itself: "
             + "; ".join(f"{term.name} {signed(term.value, 3)}" for term in split.terms)
-            + f". Their sizes sum to {result.reference_sizes[result.reference]:.2f}; with the other references: {others}. "
+            + f". Their sizes sum to {number(result.reference_sizes[result.reference], 2)}; with the other references: "
+            f"{others}. "
             "The smaller the sum, the more of the score belongs to the words. Another reference can be chosen under Options."
         )
     figures.reading(
@@ -131,9 +132,9 @@ def blocks(split: ResidualSplit, layer: int, structure: Structure, code: snippet
     best, lowest = split.top(2), split.lowest()
     listed = " and ".join(f"{part.name} ({signed(part.contribution, 2)})" for part in best)
     answer = (
-        f"The largest parts of the cosine **{number(split.cosine, 2)}**: {listed}"
+        f"The largest parts of the cosine **{number(split.cosine)}**: {listed}"
         if listed
-        else f"No part raises the cosine **{number(split.cosine, 2)}**"
+        else f"No part raises the cosine **{number(split.cosine)}**"
     )
     if lowest is not None and _is_named(lowest.contribution, [part.contribution for part in best]):
         answer += f"; {lowest.name} {_lowers(lowest.contribution, 2)}"
@@ -283,7 +284,7 @@ def _table(words: Ledger) -> pd.DataFrame:
 def _start(words: Ledger) -> str:
     """The largest pairs of words, in a sentence."""
     best, lowest = words.top(2), _named_lowest(words)
-    cosine = f"the cosine **{number(words.cosine, 2)}**"
+    cosine = f"the cosine **{number(words.cosine)}**"
     listed = " and ".join(f"{_pair(pair)} ({signed(pair.contribution, 2)})" for pair in best)
     terms = sum(term.value for term in words.terms)
     more = "" if lowest is None else f"; {_pair(lowest)} {_lowers(lowest.contribution, 2)}"
@@ -327,7 +328,7 @@ def _rest(words: Ledger) -> str:
     return (
         f"{counted(in_a * in_b - len(named), 'other pair')} of words: {signed(others, 2)}; special tokens and punctuation: "
         f"{signed(outside, 2)}.{_terms(words.terms)} {_error_of_sum(words.left_over)} "
-        f"Dot product {number(words.dot_product, 2)}: the cosine times the lengths {first:.2f} and {second:.2f}."
+        f"Dot product {number(words.dot_product, 2)}: the cosine times the lengths {number(first, 2)} and {number(second, 2)}."
     )
 
 

@@ -13,9 +13,9 @@ from components.analysis.tokens import (
     shared_word,
     statistics,
 )
-from components.function_words import FUNCTION_WORDS
 from components.model.tokenization import Tokenization
 from components.model.trace import Dropped
+from components.words.function import FUNCTION_WORDS
 from tests.components.analysis.handmade import UNKNOWN_ID, sentence, words
 from tests.support.places import ASSETS
 from tests.support.tiny import byte_level_tokenizer

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from components.function_words import FUNCTION_WORDS
 from components.training.data import DEMO, load, normalised, split
 from components.training.settings import WATCH_SENTENCES
+from components.words.function import FUNCTION_WORDS
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 MOST_SHARED = 0.5  # of the content words of two texts together

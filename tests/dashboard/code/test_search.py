@@ -51,8 +51,19 @@ def test_hits_of_other_rankings(open_page: Open, run: Run, corpus: str, comparis
 
 
 def test_the_tokens_of_a_hit(open_page: Open, run: Run, corpus: str) -> None:
-    app = at_rest(open_page("search", corpus=corpus, q=QUERY, why="3", l="4"))
+    app = at_rest(open_page("search", corpus=corpus, q=QUERY, why="3", l="4", wb="maxsim"))
     same(run(codes(app)["why_matrix"].snippet)["values"], z(app, "why_matrix"))
+
+
+@pytest.mark.parametrize("ranking", [{}, {"sim": "dot", "l": "3"}, {"vs": "lsa"}, {"vs": "bm25"}, {"vs": "static"}])
+def test_what_the_words_of_a_hit_add(open_page: Open, run: Run, corpus: str, ranking: dict[str, str]) -> None:
+    by = "second" if "vs" in ranking else "first"
+    app = at_rest(open_page("search", corpus=corpus, q=QUERY, why="3", wb=by, **ranking))
+    split = run(codes(app)["why_split"].snippet)["split"]
+    (shown,) = (row["score"] for row in hits(app, int("vs" in ranking)) if row["index"] == 3)
+    assert f"{split.score:.3f}" == shown
+    first = next(trace for trace in figure(app, "why_split")["data"] if trace["name"] in ("Query", "Words of both"))
+    same([part.value for part in split.query], first["x"], 1e-5)
 
 
 def test_many_queries_and_the_most_similar_pairs(open_page: Open, run: Run, corpus: str) -> None:
@@ -76,7 +87,9 @@ def test_the_lengths_of_a_corpus(open_page: Open, run: Run, corpus: str) -> None
 
 def test_splade(open_page: Open, run: Run, corpus: str, tmp_path: Path) -> None:
     folder = save_sparse(tmp_path / "splade")
-    app = at_rest(open_page("search", m=str(folder), corpus=corpus, q="the dog", vs="splade", k="3", why="3"))
+    app = at_rest(
+        open_page("search", m=str(folder), corpus=corpus, q="the dog", vs="splade", k="3", why="3", wb="second")
+    )
     names = run(codes(app)["hits_1"].snippet)
     assert names["best"].tolist() == [row["index"] for row in hits(app, 1)]
     names = run(codes(app)["splade_contributions"].snippet)

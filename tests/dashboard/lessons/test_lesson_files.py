@@ -70,6 +70,19 @@ def test_what_a_lesson_states_holds_for_the_included_model(path: Any, embedded: 
     assert [str(problem) for problem in claim_problems(path, lesson, embedded)] == []
 
 
+def test_a_lesson_writes_each_number_as_the_measured_one_rounds(embedded: Any) -> None:
+    """A claim may differ a little between machines, but its number is rounded once: 0.98487 is 0.98, not 0.99."""
+    wrong = [
+        f"{lesson.key}: {claim.text}, not {measured}"
+        for lesson in LESSONS
+        for step in lesson.steps
+        for scene in step.scenes
+        for claim in scene.claims
+        if (measured := claim.misrounded(embedded, scene.sentences))
+    ]
+    assert wrong == []
+
+
 @pytest.mark.parametrize(("scene", "says"), scenes())
 def test_a_page_shows_what_the_lesson_says_and_keeps_its_address(
     open_page: Open, scene: Scene, says: list[str]

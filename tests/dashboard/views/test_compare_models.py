@@ -19,7 +19,7 @@ from components.charts import theme
 from components.model.backend import Backend
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
-from components.typed_words import typed_words
+from components.words.typed import typed_words
 from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import embedding, evaluation

@@ -17,7 +17,7 @@ from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.engines import graph
-from components.retrieval.search import lexical
+from components.retrieval.search import chance, lexical
 from components.retrieval.search.lexical import make_ranker
 from components.retrieval.search.paraphrases import most_similar_pairs
 from components.retrieval.search.rerank import late_interaction_scores
@@ -27,7 +27,7 @@ from dashboard.jobs import embedding, reranking
 from dashboard.views.search import batches
 from dashboard.views.search.request import SearchRequest
 from tests.support.closeness import assert_close
-from tests.support.pages import Open, at_rest, backend, figures, hits, texts
+from tests.support.pages import Open, at_rest, backend, figures, hit_axis, hits, texts
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_layer_pooling_and_similarity(
 
 
 def test_changing_layer_pooling_and_k_costs_no_forward_pass(open_page: Open, demo_vectors: np.ndarray) -> None:
-    app = open_page("search")
+    app = at_rest(open_page("search"))  # random queries are embedded once, for the level of chance
     before = backend().forward_passes
     app.slider(key="w_k").set_value(30).run()
     app.select_slider(key="w_layer").set_value(2).run()
@@ -114,6 +114,7 @@ def test_changing_layer_pooling_and_k_costs_no_forward_pass(open_page: Open, dem
     app.segmented_control(key="w_similarity").set_value("dot").run()
     assert len(hits(app)) == 30
     assert backend().forward_passes == before
+    at_rest(app)
     app.text_input(key="w_query").set_value("a new query of its own").run()
     assert backend().forward_passes == before + 1
 
@@ -176,14 +177,127 @@ def test_marks_give_precision(open_page: Open, demo_vectors: np.ndarray) -> None
     assert [row["relevant"] for row in hits(app)[:4]] == [1, 0, 1, None]
 
 
-def test_why_shows_maxsim_of_query_and_hit(open_page: Open, demo_vectors: np.ndarray, read_page: Open) -> None:
+def adds_to(app: Any, side: str) -> float:
+    """What the bars of “Why?” of one text sum to, with those of no word; an annotation stands for many bars."""
+    (figure,) = (item for item in figures(app) if "adds to the score" in item["layout"]["title"]["text"])
+    values = {trace["name"]: np.asarray(trace["x"], float).sum() for trace in figure["data"]}
+    places = sorted(zip(figure["layout"]["yaxis"]["tickvals"], figure["layout"]["yaxis"]["ticktext"], strict=True))
+    for note in figure["layout"].get("annotations", ()):
+        of = [text for place, text in places if place <= note["y"] and text.startswith("<b>")][-1]
+        name = of.removeprefix("<b>").removesuffix("</b>")
+        values[name] = values.get(name, 0.0) + float(note["text"].replace("−", "-"))
+    return float(values[side] + values.get("No word", 0.0))
+
+
+RANKINGS = {
+    "cosine": {},
+    "dot product": {"sim": "dot"},
+    "max": {"pool": "max"},
+    "another setting": {"vs": "setting", "l2": "3", "sim2": "dot", "wb": "second"},
+    "graph": {"eng": "usearch"},
+    **{kind: {"vs": kind, "wb": "second"} for kind in ("bow", "tfidf", "lsa", "bm25", "jm", "static")},
+}
+
+
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_what_words_add_sums_to_the_score_on_screen(open_page: Open, demo_vectors: np.ndarray, ranking: str) -> None:
+    app = at_rest(open_page("search", q="the volcano erupted", why="439", k="100", **RANKINGS[ranking]))
+    assert not app.exception
+    number = int("vs" in RANKINGS[ranking])
+    (on_screen,) = (row["score"] for row in hits(app, number) if row["index"] == 439)
+    assert f"**{on_screen}**" in texts(app)  # the sentence names the same score
+    shares = figures(app)[0]["layout"]["yaxis"]["ticktext"]
+    sides = ["Words of both"] if "<b>Words of both</b>" in shares else ["Query", "Hit"]
+    for side in sides:
+        assert adds_to(app, side) == pytest.approx(float(on_screen.replace("−", "-")), abs=0.0016)
+    assert not any(item["data"][0]["type"] == "heatmap" for item in figures(app))  # MaxSim did not rank it
+
+
+def test_special_tokens_are_named_where_they_add_more_than_any_word(open_page: Open, demo_vectors: np.ndarray) -> None:
+    """Sentence 0 has nothing of the query: most of what little cosine there is comes from [CLS] and [SEP]."""
+    app = open_page("search", q="volcano erupted", why="0")
+    assert r"\[CLS\] and \[SEP\] of the query add more than any word" in texts(app)
+
+
+def test_with_cls_there_is_no_split_and_it_is_said(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = open_page("search", q="volcano erupted", why="439", pool="cls")
+    assert "is no sum over words here" in texts(app)
+    assert not any("adds to the score" in item["layout"]["title"]["text"] for item in figures(app))
+    assert app.button(key="why_here")
+
+
+def test_a_list_s_own_score_is_explained(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = at_rest(open_page("search", q="volcano erupted", why="439", vs="bm25", wb="second"))
+    assert "Of the BM25 score" in texts(app)
+    app.segmented_control(key="w_why_by").set_value("first").run()
+    assert "Of the cosine" in texts(app)
+    app = at_rest(open_page("search", q="volcano erupted", why="439", vs="rerank", cand="10", wb="second"))
+    assert "The cross-encoder gave a logit of" in texts(app)
+    app = at_rest(open_page("search", q="volcano erupted", why="439", vs="maxsim", cand="10", wb="second"))
+    assert "MaxSim, the sum of each query token's best cosine" in texts(app)
+    assert "Not how this hit was ranked" not in texts(app)
+    assert "maxsim" not in app.segmented_control(key="w_why_by").options
+
+
+def test_bars_go_from_0_to_1_with_the_level_of_chance(open_page: Open, demo_vectors: np.ndarray) -> None:
+    for query in ("volcano erupted", "flurbish quontle zib"):
+        app = at_rest(open_page("search", q=query))
+        for row in hits(app):
+            assert row["bar"] == pytest.approx(float(row["score"]), abs=6e-4)
+        axis = hit_axis(app)
+        assert axis["ends"] == ["0", "1"]
+        assert 0.35 < axis["level"] < 0.5
+        assert axis["unrelated"] < axis["level"]
+        assert [row["close"] for row in hits(app)] == [float(row["score"]) > axis["level"] for row in hits(app)]
+    assert "**Nothing close:** the first hit has 0.27" in texts(app)
+
+
+def test_the_level_of_other_scores_is_in_their_own_units(open_page: Open, demo_vectors: np.ndarray) -> None:
+    axis = hit_axis(at_rest(open_page("search", q="flurbish quontle zib", sim="dot")))
+    assert axis["level"] == 1.0  # the best hit is below it: its bar is not full
+    app = at_rest(open_page("search", q="zebra volcano", vs="bm25"))
+    assert hit_axis(app, 1)["ends"] == ["no word", "each at its most"]
+    assert hit_axis(app, 1)["level"] is None
+    assert "The first hit has 1 of the query's 2 words" in texts(app)
+    app = at_rest(open_page("search", q="volcano erupted", vs="rerank", cand="10"))
+    assert hit_axis(app, 1) is None
+    assert {row["bar"] for row in hits(app, 1)} == {None}
+
+
+def test_equal_vectors_are_no_better_than_chance(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = at_rest(open_page("search", l="0", pool="cls"))  # the same vector for every sentence: all cosines are 1
+    assert "Nothing close" in texts(app)
+    assert not any(row["close"] for row in hits(app))
+
+
+def test_hits_do_not_wait_for_the_level_of_chance(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caching.chance_levels.clear()
+    gate, draw_queries = threading.Event(), chance.random_queries
+    monkeypatch.setattr(chance, "random_queries", lambda texts: gate.wait(60) and draw_queries(texts))
+    app = open_page("search", q="volcano erupted")
+    try:
+        assert len(hits(app)) == 10
+        assert "is being measured" in texts(app)
+        assert hit_axis(app)["level"] is None
+        assert not app.main.get("progress")
+    finally:
+        gate.set()
+    assert "sentences are closer than chance" in texts(at_rest(app))
+
+
+def test_why_can_show_maxsim_which_did_not_rank_the_hit(
+    open_page: Open, demo_vectors: np.ndarray, read_page: Open
+) -> None:
     best = rows_of(read_page("search"))[0]
-    app = open_page("search", why=str(best), l="5")
+    app = open_page("search", why=str(best), l="5", wb="maxsim")
+    assert "Not how this hit was ranked" in texts(app)
     trace = backend().trace(["volcano erupted", current.demo().texts[best]], max_length=256)
     similarity = late_interaction.of_trace(trace, 5)
     matrix = next(item for item in figures(app) if item["data"][0]["type"] == "heatmap")["data"][0]["z"]
     assert_close(matrix, similarity.matrix)
-    assert f"best cosine, is {similarity.total:.2f};" in texts(app)
+    assert f"best cosine, is {similarity.total:.3f};" in texts(app)
     assert "Shared words:** volcano, erupted" in texts(app)
     app.button(key="close_why").click().run()
     assert not any(item["data"][0]["type"] == "heatmap" for item in figures(app))
@@ -197,10 +311,12 @@ def test_markup_in_a_query_is_text(open_page: Open, demo_vectors: np.ndarray) ->
 
 def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None:
     app = open_page("search", view="queries")
-    app.text_area(key="w_typed_queries").set_value("volcano erupted\n\nactor wins award\n").run()
+    app.text_area(key="w_typed_queries").set_value("volcano erupted\n\nactor wins award\nflurbish quontle\n").run()
+    at_rest(app)
     assert not app.dataframe  # which would clip long sentences
     table = app.table[0].value
-    assert list(table["query"]) == ["volcano erupted", "actor wins award"]
+    assert list(table["query"]) == ["volcano erupted", "actor wins award", "flurbish quontle"]
+    assert list(table["closer than chance"]) == ["yes", "yes", "no, nothing close"]
     for query, text in zip(table["query"], table["best hit"], strict=True):
         assert text.replace("\\", "") == current.demo().texts[int(expected(demo_vectors, query, 6, "mean").argmax())]
 

@@ -118,7 +118,9 @@ def test_search_by_splade_shows_the_pieces_and_what_each_adds(
 ) -> None:
     monkeypatch.setattr(splade, "SHOWN_PIECES", 40)  # all of them
     model = {"m2": str(sparse)} if as_second else {"m": str(sparse)}
-    app = at_rest(open_page("search", vs="splade", q=QUERY, why="3", corpus=current.key_of(small), **model))
+    app = at_rest(
+        open_page("search", vs="splade", q=QUERY, why="3", wb="second", corpus=current.key_of(small), **model)
+    )
     assert not app.error, texts(app)
     scores = sparse_scores(sparse, (QUERY,), small.texts)[0]
     assert_hits(app, scores[: len(small)])
@@ -160,7 +162,9 @@ def test_a_large_corpus_is_weighed_only_on_a_click(
 @pytest.mark.parametrize("as_second", [False, True])
 def test_search_by_trained_token_vectors(open_page: Open, small: Corpus, multi: Path, as_second: bool) -> None:
     model = {"m2": str(multi)} if as_second else {"m": str(multi)}
-    app = at_rest(open_page("search", vs="maxsim", q=QUERY, why="3", corpus=current.key_of(small), **model))
+    app = at_rest(
+        open_page("search", vs="maxsim", q=QUERY, why="3", wb="second", corpus=current.key_of(small), **model)
+    )
     assert not app.error, texts(app)
     scores = multi_scores(multi, (QUERY,), small.texts)[0]
     shown = next(figure for figure in figures(app) if "Token vectors of" in figure["layout"]["title"]["text"])
@@ -176,7 +180,7 @@ def test_search_by_trained_token_vectors(open_page: Open, small: Corpus, multi: 
 def test_search_explains_a_late_interaction_model_by_its_trained_vectors_and_says_what_was_cut(
     open_page: Open, small: Corpus, multi: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = {"q": QUERY, "why": "3", "corpus": current.key_of(small), "m": str(multi)}
+    address = {"q": QUERY, "why": "3", "wb": "maxsim", "corpus": current.key_of(small), "m": str(multi)}
     app = at_rest(open_page("search", **address))
     assert not app.error, texts(app)
     assert any("Token vectors of" in figure["layout"]["title"]["text"] for figure in figures(app))

@@ -13,7 +13,7 @@ from components.analysis.pooling import pool
 from components.analysis.similarity import depth
 from components.model.backend import Backend
 from components.model.trace import Trace
-from components.typed_words import typed_words
+from components.words.typed import typed_words
 from tests.support.closeness import assert_close
 
 TEXTS = ["We put money in the bank.", "The cat sat by the river!", "a"]

@@ -45,7 +45,7 @@ def test_the_matrix_and_the_bars_sum_to_the_cosine(open_page: Open) -> None:
     of_a, of_b = (np.asarray(bar["x"], float).sum() for bar in figures(app)[1]["data"])
     assert of_a == pytest.approx(expected, abs=1e-4)
     assert of_b == pytest.approx(expected, abs=1e-4)
-    assert f"**{expected:.2f}**" in texts(app)
+    assert f"**{expected:.3f}**" in texts(app)
     assert "All this sums to the cosine, to within 0.00001." in texts(app)
 
     passes = backend_of_the_pages().forward_passes
@@ -116,7 +116,7 @@ def test_a_negative_part_is_named_if_it_is_among_the_largest() -> None:
     assert "1 other pair of words: +0.01;" in split_figures._rest(ledger_of(0.3, 0.1, -0.2, 0.01))
     assert "lowers" not in split_figures._start(ledger_of(0.3, 0.1, -0.05))
     assert "2 other pairs" in split_figures._rest(ledger_of(0.3, 0.1, -0.05, 0.01))
-    assert split_figures._start(ledger_of(-0.1, -0.4)).endswith("**−0.50**; “w0” with “w1” lowers it (−0.40).")
+    assert split_figures._start(ledger_of(-0.1, -0.4)).endswith("**−0.500**; “w0” with “w1” lowers it (−0.40).")
 
 
 def test_what_the_sum_misses_is_said() -> None:

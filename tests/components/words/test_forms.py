@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.word_forms import are_forms, forms_in
+from components.words.forms import are_forms, forms_in
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from components.typed_words import typed_words
+from components.words.typed import typed_words
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+"""Numbers as people read them: the one home of turning a number into text, for pages, figures, lessons and reports.
+
+A number is rounded once, from its full value: never from one that was rounded before, because 0.7446 is 0.74 and not 0.745 and
+then 0.75. The nearest decimal is taken; exactly half way, which only fractions such as 1/8 are, the even one, as everywhere in
+Python. So a reader's own `round` gives the same text. The minus sign is that of print; tables that are saved (CSV, JSON) have
+numbers and a hyphen, which other programs read.
+"""
+
+from __future__ import annotations
+
+import math
+
+MISSING = "–"  # of a number that is not there (NaN)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with so many decimals and a minus sign as in print; zero has no sign."""
+    return signed(value, digits).removeprefix("+")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, plus or minus, and so many decimals; zero has no sign."""
+    if math.isnan(value):
+        return MISSING
+    text = f"{value:+,.{digits}f}".replace("inf", "∞")
+    return text.replace("-", "−") if text.strip("+-0.,") else text[1:]
+
+
+def significant(value: float, figures: int = 2) -> str:
+    """A number of any size with its sign and so many significant figures, without an exponent: "−0.0000085" for -8.5e-06."""
+    if not value or not math.isfinite(value):
+        return signed(value, 0)
+    digits = max(0, figures - 1 - math.floor(math.log10(abs(value))))
+    return signed(value, digits)

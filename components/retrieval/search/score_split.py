@@ -1,0 +1,143 @@
+"""The score of a hit as a sum over the words of the query, and as a sum over the words of the hit.
+
+Each score that search ranks by is linear in one of the two texts while the other is held: a cosine or dot product of mean
+vectors, of word counts or of weights, and BM25 and Jelinek-Mercer, which are sums over the query's words from the start. So
+what the words of one text add, with the terms that belong to no word, is the score: exactly, and for both texts.
+
+For vectors these are the sums of rows and columns of the token ledger (components.analysis.why.token_ledger) at the layer and
+pooling of the search. The corpus's vectors may be stored in fewer bits than the passes here have; what that changes is a term
+of its own, so that the sum is the score that ranked the hit and not another one.
+
+What it does not show: causes. Without a word all other tokens would have other vectors. Above layer 0 each token's vector has
+something of all other tokens in it, and special tokens have content only from them. [CLS] pooling takes one token's vector, so
+that its split by tokens has one part and says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from components.analysis.why.ledger import Part, Term
+from components.analysis.why.token_ledger import token_ledger
+
+if TYPE_CHECKING:
+    from components.model.trace import Pooling, Trace
+    from components.retrieval.search.exact import Similarity
+
+Span = tuple[int, int]  # first character, last + 1
+PartKind = Literal["word", "punctuation", "special", "prompt", "rest"]
+STORED = "rounding of the stored vectors"
+PROMPT = "the model's prompt"
+
+
+@dataclass(frozen=True)
+class ScorePart:
+    """A word of a text, or several things together, and what they add to the score."""
+
+    text: str
+    kind: PartKind
+    spans: tuple[Span, ...]  # where it stands in its text; none for special tokens and a prompt
+    value: float  # in units of the score
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSplit:
+    """One score as two sums: over the query's parts, and over the hit's. Each with the `terms` is the score."""
+
+    score: float  # as the ranking has it
+    query: tuple[ScorePart, ...]
+    hit: tuple[ScorePart, ...]
+    terms: tuple[Term, ...] = ()  # of no word
+    texts: tuple[str, str] = ("", "")  # the two texts that the spans are of
+    one_token: bool = False  # the vectors are those of one token each ([CLS]): there is no split by words
+
+    @property
+    def left_over(self) -> tuple[float, float]:
+        """What the query's parts and the terms leave of the score, and the hit's: rounding."""
+        terms = sum(term.value for term in self.terms)
+        of_query, of_hit = (sum(part.value for part in parts) for parts in (self.query, self.hit))
+        return self.score - of_query - terms, self.score - of_hit - terms
+
+    @property
+    def is_of_shared_words(self) -> bool:
+        """Whether both sums are over the same words: those that the two texts share."""
+        values = [sorted(part.value for part in parts if part.value) for parts in (self.query, self.hit)]
+        return bool(values[0]) and values[0] == values[1]
+
+
+def split_of_vectors(
+    trace: Trace,
+    layer: int,
+    pooling: Pooling,
+    similarity: Similarity,
+    score: float,
+    prompts: tuple[int, int] = (0, 0),
+    stored: str = STORED,
+) -> ScoreSplit:
+    """The score of a query and a hit, the first two sentences of a trace, by their vectors at a layer and pooling.
+
+    `prompts` are the characters of the model's own prompts in front of both. `stored` names what the ranking's `score`
+    differs by from that of the trace's vectors. Raises ValueError as `token_ledger` does.
+    """
+    first, second = trace.sentences[:2]
+    ledger = token_ledger(trace, layer, pooling).by_typed_word(first, second)
+    scale = float(np.prod(ledger.lengths)) if similarity == "dot" else 1.0
+    plain = trace.head.pooling if pooling == "own" and trace.head is not None else pooling
+    sides = [
+        _with_prompt(
+            [_part(part, scale * float(value), prompt) for part, value in zip(parts, values, strict=True)],
+            parts,
+            prompt,
+        )
+        for parts, values, prompt in zip((ledger.first, ledger.second), ledger.part_scores(), prompts, strict=True)
+    ]
+    return ScoreSplit(
+        score,
+        sides[0],
+        sides[1],
+        (*(Term(term.name, scale * term.value) for term in ledger.terms), Term(stored, score - scale * ledger.cosine)),
+        (first.text[prompts[0] :], second.text[prompts[1] :]),
+        one_token=plain == "cls",
+    )
+
+
+def split_by_shared_words(
+    score: float,
+    values: Mapping[str, float],
+    texts: tuple[str, str],
+    spans: tuple[Mapping[str, Sequence[Span]], Mapping[str, Sequence[Span]]],
+    terms: Sequence[Term] = (),
+) -> ScoreSplit:
+    """A score that is a sum over the query's words: `values` are what each adds, `spans` where they stand in both texts.
+
+    A word of the query that the hit does not have adds 0, and stands only in the query.
+    """
+    sides = [
+        tuple(
+            ScorePart(word, "word", tuple(where[word]), value)
+            for word, value in values.items()
+            if word in where and (number == 0 or value)
+        )
+        for number, where in enumerate(spans)
+    ]
+    return ScoreSplit(score, sides[0], sides[1], tuple(terms), texts)
+
+
+def _part(part: Part, value: float, prompt: int) -> ScorePart:
+    """A part of a ledger with its value; its span counts from behind the prompt."""
+    spans = () if part.kind == "special" else ((max(0, part.start - prompt), part.end - prompt),)
+    return ScorePart(part.text, part.kind, spans, value)
+
+
+def _with_prompt(scored: Sequence[ScorePart], parts: Sequence[Part], prompt: int) -> tuple[ScorePart, ...]:
+    """The parts of a text with those of the prompt as one; a word that begins in the prompt belongs to it."""
+    is_of_prompt = [part.kind != "special" and part.start < prompt for part in parts]
+    own = tuple(part for part, of_prompt in zip(scored, is_of_prompt, strict=True) if not of_prompt)
+    if not any(is_of_prompt):
+        return own
+    value = sum(part.value for part, of_prompt in zip(scored, is_of_prompt, strict=True) if of_prompt)
+    return (ScorePart(PROMPT, "prompt", (), value), *own)

@@ -1,0 +1,168 @@
+"""How good the best hit is: the level of chance of a ranking, measured in the background, and what it says of the hits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from components.charts.theme import number
+from components.retrieval.search import chance, words
+from components.retrieval.search.exact import NEAR
+from dashboard import caching
+from dashboard.jobs import progress
+from dashboard.ui import messages
+from dashboard.ui.wording import counted
+
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled, Job, ReportProgress
+    from components.model.trace import Pooling
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.search.chance import ChanceLevel, Scores
+    from components.retrieval.search.exact import Similarity
+    from components.retrieval.search.lexical import Ranker
+    from components.retrieval.search.splade import SpladeRanker
+    from dashboard.views.search.ranked import Ranked
+    from dashboard.views.search.request import SearchRequest
+
+FEW_TEXTS = 50_000  # a level of more texts takes a minute or more, and waits until nobody else works
+WHAT_IS_CHANCE = (
+    "The level of chance: queries of two to four words of the corpus, drawn by lot, and the best hit of each that has none of "
+    "its words. 95 of 100 stay under it."
+)
+WHAT_BARS_SHOW = "Bars that do not reach it are grey; the grey band is what 95 of 100 sentences drawn by lot have."
+
+
+def of_vectors(
+    request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling, similarity: Similarity
+) -> Job | None:
+    """Measures what is found by chance with the vectors of a layer and pooling; None for a corpus that is too large."""
+    backend, info = request.backend, index.info
+
+    def scores(queries: Sequence[Sequence[str]], is_cancelled: IsCancelled) -> Scores:
+        typed = tuple(map(" ".join, queries))
+        vectors = caching.random_query_vectors(backend, typed, info, is_cancelled)[layer, pooling]
+        return lambda query: index.engine(layer, pooling).scores(vectors[query], similarity)
+
+    return _measured((info.identity, layer, pooling, similarity), request.corpus, scores)
+
+
+def of_words(corpus: Corpus, ranker: Ranker, source: str) -> Job | None:
+    """The same with a ranking by words that has vectors; `source` names it."""
+
+    def scores(queries: Sequence[Sequence[str]], is_cancelled: IsCancelled) -> Scores:
+        return lambda query: ranker.scores(" ".join(queries[query]))
+
+    return _measured((corpus.content_hash, ranker.title, source), corpus, scores)
+
+
+def of_splade(corpus: Corpus, ranker: SpladeRanker) -> Job | None:
+    """The same with SPLADE."""
+
+    def scores(queries: Sequence[Sequence[str]], is_cancelled: IsCancelled) -> Scores:
+        typed = [" ".join(query) for query in queries]
+        of_queries = ranker.for_queries(typed, is_cancelled=is_cancelled)
+        return lambda query: of_queries.scores(typed[query])
+
+    model = (ranker.backend.spec.key, ranker.backend.revision, ranker.max_length)
+    return _measured((corpus.content_hash, ranker.title, *model), corpus, scores)
+
+
+def _measured(
+    key: Hashable, corpus: Corpus, scores: Callable[[Sequence[Sequence[str]], IsCancelled], Scores]
+) -> Job | None:
+    texts = corpus.texts
+    if len(texts) > chance.MOST_TEXTS:
+        return None
+
+    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> ChanceLevel:
+        queries = chance.random_queries(texts)
+        of_queries = scores(queries, is_cancelled) if queries else (lambda query: np.empty(0))
+        return chance.chance_level(queries, texts, of_queries, report_progress, is_cancelled)
+
+    return caching.chance_levels().request(
+        key,
+        f"Measuring chance in {corpus.name}",
+        measure,
+        lane="statistics" if len(texts) <= FEW_TEXTS else "background",
+    )
+
+
+def level_of(job: Job | None) -> ChanceLevel | None:
+    """What a job has measured; None where that is not known, or not yet."""
+    found: ChanceLevel | None = job.result if job is not None and job.finished.is_set() and job.error is None else None
+    return found if found is not None and found.is_known else None
+
+
+def draw(ranked: Ranked, corpus: Corpus, query: str) -> None:
+    """Say above the hits whether they are better than chance; until that is known, that it is being measured."""
+    job = ranked.chance
+    if ranked.explained.counts_words:
+        st.markdown(f":material/insights: {shared_words_finding(query, corpus.texts[int(ranked.best[0])])}")
+    elif ranked.level is not None:
+        row = int(ranked.best[0])
+        known = ranked.scores[np.isfinite(ranked.scores)]
+        finding = finding_of(
+            float(ranked.scores[row]),
+            int(np.count_nonzero(is_above(known, ranked.level.level))),
+            None if ranked.hits_only else len(corpus),
+            ranked.level.level,
+            ranked.level.median,
+            words.common(words.highlighted(query, corpus.texts[row]), corpus.texts[row]),
+        )
+        st.markdown(f":material/insights: {finding}")
+    elif job is not None and not job.finished.is_set():
+        best = number(float(ranked.scores[ranked.best[0]]))
+        # As many lines as what comes in its place: nothing below may move.
+        line = (
+            f":material/insights: The first hit has {best}. Whether that is more than chance in these "
+            f"{counted(len(corpus), 'sentence')} is being measured with queries of random words …"
+        )
+        progress.until(job.finished.is_set, lambda: st.markdown(line), 1.0)
+
+
+def is_above(scores: Any, level: float) -> Any:
+    """Whether a score, or each of many, is more than a level by more than float32 scores of equal vectors differ."""
+    return scores > level + NEAR * max(1.0, abs(level))
+
+
+def finding_of(
+    best: float, above: int, total: int | None, level: float, median: float, shared: Sequence[str] = ()
+) -> str:
+    """What the best hit's score says, beside what random words find.
+
+    `above` sentences of `total` (None: only the hits have scores) are above the `level` of chance; half of the random
+    queries find nothing above the `median`; `shared` are the words that the best hit and the query share.
+    """
+    digits = 2 if number(best, 2) != number(level, 2) else 3
+    first, limit = number(best, digits), number(level, digits)
+    if not is_above(best, level):
+        names = " and ".join(f"“{messages.escape(word)}”" for word in shared[:2])
+        but = f" It has the query's {names}, though." if shared else ""
+        return (
+            f"**Nothing close:** the first hit has {first}, and queries of random words reach {limit} with sentences that have "
+            f"none of their words (half of them {number(median, digits)}).{but}"
+        )
+    of = "At least" if total is None else ""
+    count = f"{of} {counted(above, 'sentence')}" if total is None else f"{above:,} of {counted(total, 'sentence')}"
+    verb = "is" if above == 1 else "are"
+    return (
+        f"**{count.strip()} {verb} closer than chance:** the first hit has {first}, and 95 of 100 queries of random words find "
+        f"nothing above {limit}."
+    )
+
+
+def shared_words_finding(query: str, text: str) -> str:
+    """How many of the query's words the first hit of a ranking by words has."""
+    asked = list(dict.fromkeys(words.words(query)))
+    found = set(asked) & set(words.words(text))
+    if len(found) == len(asked):
+        what = "the query's word" if len(asked) == 1 else f"all {len(asked)} words of the query"
+        return f"**The first hit has {what}.**"
+    missing = [f"“{messages.escape(word)}”" for word in asked if word not in found]
+    more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+    first = f"**The first hit has {len(found)} of the query's {counted(len(asked), 'word')}:**"
+    return f"{first} not {', '.join(missing[:3])}{more}."

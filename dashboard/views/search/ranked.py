@@ -1,0 +1,117 @@
+"""One ranking of the corpus as the Search page shows it, and how long the bars of its scores are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from components.analysis.similarity import calibration
+from components.charts.theme import number
+from components.snippets.code import UNWRITTEN, NoCode
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from components.analysis.similarity.calibration import Calibration
+    from components.jobs import Job
+    from components.retrieval.search.chance import ChanceLevel
+    from components.retrieval.search.score_split import ScoreSplit
+    from components.snippets.code import Snippet
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Which scores have an empty bar and a full one; never the best of the list alone, which need not be good."""
+
+    low: float
+    high: float
+    names: tuple[str, str]  # of both ends, as they stand above the bars
+    note: str  # what they are, a sentence
+
+    def length(self, score: float) -> float:
+        """The length of a score's bar, 0 to 1."""
+        return float(min(1.0, max(0.0, (score - self.low) / ((self.high - self.low) or 1.0))))
+
+
+COSINES = Scale(0.0, 1.0, ("0", "1"), "Bars show the cosine from 0 to 1; below 0 there is none.")
+
+
+def up_to(best: float, level: float | None) -> Scale:
+    """Of scores without an end of their own: from 0 to the best one, or to the level of chance if that is higher."""
+    is_level = level is not None and level >= best
+    high = max(best, level or 0.0, 1e-12)
+    what = "the level of chance" if is_level else "the best hit"
+    return Scale(
+        0.0, high, ("0", number(high, 2)), f"Bars show the score from 0 to {number(high, 2)}, which is that of {what}."
+    )
+
+
+@dataclass(frozen=True)
+class Explained:
+    """How a ranking says why a sentence is a hit: one of these."""
+
+    split: Callable[[int], ScoreSplit] | None = None  # the number of a sentence to its score as a sum
+    code: Callable[[int], Snippet | NoCode] | None = None  # of the split
+    counts_words: bool = False  # whether it is a sum over words that both texts have, and nothing else
+    is_max_sim: bool = False
+    is_splade: bool = False
+    said: str = ""  # what it is, where its score is no sum
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """One ranking of the corpus."""
+
+    title: str  # as typed: escape it where it is drawn
+    unit: str  # what the score is
+    scores: np.ndarray  # [sentence]; NaN for sentences that it does not rank
+    best: np.ndarray  # int64 [hit]: the first k sentences that are hits
+    first_ten: np.ndarray  # int64 [hit]: the same for k = 10, for which precision is computed
+    tied: int  # the sentences of the corpus with the same score as the last hit, itself included
+    tied_shown: int  # how many of them are hits
+    calibration: Calibration | None = None  # of its cosines, where they are shown as percentiles
+    code: Snippet | NoCode = UNWRITTEN
+    code_of_all: Snippet | NoCode = UNWRITTEN  # of the scores of all sentences
+    hits_only: bool = False  # whether only the hits have scores, and not every sentence was compared
+    note: str = ""  # what it is, where that is not the usual note; {count} stands for the sentences it ranks
+    scale: Scale | None = None  # of its bars, where the score has two ends
+    is_open_ended: bool = (
+        False  # whether the score has a zero but no end: its bars reach as far as its hits and chance do
+    )
+    chance: Job | None = None  # measures what is found by chance; its result is a ChanceLevel
+    explained: Explained = Explained()
+
+    @property
+    def level(self) -> ChanceLevel | None:
+        """What is found by chance; None where that is not measured, or not yet."""
+        job = self.chance
+        done = job is not None and job.finished.is_set() and job.error is None
+        found: ChanceLevel | None = job.result if job is not None and done else None
+        return found if found is not None and found.is_known else None
+
+    def share(self, score: float) -> float | None:
+        """The share of pairs that are less similar; None where the score is shown as it is."""
+        if self.calibration is None or not self.calibration.is_known:
+            return None
+        return float(self.calibration.shares(score))
+
+    def shown(self, score: float) -> str:
+        """A score as the list writes it: a number, or a percentile."""
+        share = self.share(score)
+        return number(score) if share is None else calibration.percentile(share)
+
+    def bar(self, score: float) -> float | None:
+        """The length of a score's bar, 0 to 1; None where there are no bars."""
+        share = self.share(score)
+        if share is not None:
+            return share
+        scale = self.bars
+        return None if scale is None else scale.length(score)
+
+    @property
+    def bars(self) -> Scale | None:
+        """The scale of the bars; None where the score has no zero to draw one from."""
+        if not self.is_open_ended or not len(self.best):
+            return self.scale
+        return up_to(float(self.scores[self.best[0]]), None if self.level is None else self.level.level)

@@ -42,7 +42,7 @@ from components import operator_settings  # noqa: E402
 from components.errors import UserError  # noqa: E402
 from components.folders import ASSETS  # noqa: E402
 from components.retrieval.corpora.readers.limits import browser_limits  # noqa: E402
-from dashboard import access, ending, garbage, logs, readiness  # noqa: E402
+from dashboard import access, garbage, logs, readiness  # noqa: E402
 
 log = logging.getLogger(__name__)
 HEALTH, METRICS, READY = "/_stcore/health", ("/_stcore/metrics", "/metrics"), "/ready"
@@ -333,7 +333,7 @@ async def started(_: Any) -> AsyncIterator[None]:
     for line in operator_settings.unknown_variables():
         log.warning(line)
     yield
-    ending.end_work()
+    readiness.end_work()
 
 
 def check_settings() -> None:

@@ -44,7 +44,7 @@ from components import operator_settings  # noqa: E402
 from components.errors import UserError  # noqa: E402
 from components.folders import ASSETS  # noqa: E402
 from components.retrieval.corpora.readers.limits import browser_limits  # noqa: E402
-from dashboard import access, ending, garbage, logs, readiness  # noqa: E402
+from dashboard import access, garbage, logs, readiness  # noqa: E402
 
 log = logging.getLogger(__name__)
 HEALTH, METRICS, READY = "/_stcore/health", ("/_stcore/metrics", "/metrics"), "/ready"
@@ -344,7 +344,7 @@ async def started(_: Any) -> AsyncIterator[None]:
     task = asyncio.create_task(_drop_old_uploads())
     yield
     task.cancel()
-    ending.end_work()
+    readiness.end_work()
 
 
 async def _drop_old_uploads() -> None:

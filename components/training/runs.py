@@ -34,6 +34,7 @@ from components.errors import InputError, UserError
 from components.folders import private_folder
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
 from components.model.catalog import RUN_PREFIX, RUN_START, is_run_name, runs_folder
+from components.sizes import in_words
 from components.training.run_folder import ADAPTER, ENDED, LOG, RECORD, SETTINGS, RunFolder, RunState, Status
 
 if TYPE_CHECKING:
@@ -307,7 +308,7 @@ def _ended_silently(run: RunFolder, state: RunState, status: int | None) -> RunF
     if status == DISK_FULL or state.error == DISK_IS_FULL:
         return RunFailed(
             DISK_IS_FULL,
-            f"It needs room for checkpoints and for the model; it has {shutil.disk_usage(run.path).free / 1e6:,.0f} MB.",
+            f"It needs room for checkpoints and for the model; it has {in_words(shutil.disk_usage(run.path).free)}.",
             "Make room, then continue the run: it goes on from its last checkpoint.",
         )
     with suppress(

@@ -10,7 +10,7 @@ import types
 import pytest
 
 from components.jobs import Jobs, Lane, Queue
-from dashboard import caching, ending
+from dashboard import caching, readiness
 
 SOON = 10.0
 
@@ -19,7 +19,7 @@ SOON = 10.0
 def registered(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What is to be called at the end of the process."""
     found: list[object] = []
-    monkeypatch.setattr(ending.atexit, "register", found.append)
+    monkeypatch.setattr(readiness.atexit, "register", found.append)
     return found
 
 
@@ -30,7 +30,7 @@ def serves(monkeypatch: pytest.MonkeyPatch, queue: Queue) -> None:
 def test_work_is_stopped_before_python_ends(monkeypatch: pytest.MonkeyPatch, registered: list[object]) -> None:
     queue, begun = Queue({"lane": Lane()}), threading.Event()
     serves(monkeypatch, queue)
-    monkeypatch.setattr(ending, "WORKING", ("jobs: lane",))  # those of other tests are none of this one's
+    monkeypatch.setattr(readiness, "WORKING", ("jobs: lane",))  # those of other tests are none of this one's
 
     def work(report_progress: object, is_cancelled: object) -> None:
         begun.set()
@@ -39,7 +39,7 @@ def test_work_is_stopped_before_python_ends(monkeypatch: pytest.MonkeyPatch, reg
 
     job = Jobs(queue, "lane", keep=1).request("a", "A", work)
     assert begun.wait(SOON)
-    ending.end_work(SOON)
+    readiness.end_work(SOON)
     assert job.finished.is_set()
     assert registered == []
 
@@ -48,27 +48,27 @@ def test_where_work_does_not_hear_its_stop_the_process_leaves_without_pythons_en
     monkeypatch: pytest.MonkeyPatch, registered: list[object], caplog: pytest.LogCaptureFixture
 ) -> None:
     go_on, left = threading.Event(), []
-    monkeypatch.setattr(ending, "WORKING", ("ScriptRunner of this test",))
-    monkeypatch.setattr(ending.os, "_exit", left.append)
+    monkeypatch.setattr(readiness, "WORKING", ("ScriptRunner of this test",))
+    monkeypatch.setattr(readiness.os, "_exit", left.append)
     monkeypatch.setattr(logging, "shutdown", lambda: None)
     serves(monkeypatch, Queue({}))
     page = threading.Thread(target=go_on.wait, args=(SOON,), name="ScriptRunner of this test")
     page.start()
-    ending.end_work(0.1)
-    assert registered == [ending._leave]
+    readiness.end_work(0.1)
+    assert registered == [readiness._leave]
     assert "ScriptRunner of this test" in caplog.text
-    ending._leave()
+    readiness._leave()
     assert left == [1]
     go_on.set()
     page.join(SOON)
-    ending._leave()  # it has ended meanwhile: so may Python
+    readiness._leave()  # it has ended meanwhile: so may Python
     assert left == [1]
 
 
 def test_a_server_without_a_page_has_no_work(monkeypatch: pytest.MonkeyPatch, registered: list[object]) -> None:
-    monkeypatch.setattr(ending, "WORKING", ("nobody",))
+    monkeypatch.setattr(readiness, "WORKING", ("nobody",))
     monkeypatch.delitem(sys.modules, "dashboard.caching")
-    ending.end_work(SOON)
+    readiness.end_work(SOON)
     assert "dashboard.caching" not in sys.modules  # its import would take seconds
     assert registered == []
 

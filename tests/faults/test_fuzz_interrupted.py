@@ -12,8 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.test_interrupted import STATUS, contents, index_command, new_folder, without_killed_results
-from tests.support.killed_commands import End, Stage, stage
+from tests.support.killed_commands import (
+    STATUS,
+    End,
+    Stage,
+    contents,
+    index_command,
+    new_folder,
+    stage,
+    without_killed_results,
+)
 from tests.support.tiny import save_tiny
 
 pytestmark = [

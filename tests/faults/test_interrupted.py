@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -14,8 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.killed_commands import SENTENCES_PER_BLOCK, End, Ended, Stage, stage
-from tests.support.made_up_corpora import sentences
+from tests.support.killed_commands import (
+    CORPUS,
+    STATUS,
+    End,
+    Ended,
+    Stage,
+    contents,
+    index_command,
+    new_folder,
+    stage,
+    without_killed_results,
+)
 from tests.support.places import ROOT
 from tests.support.tiny import save_tiny
 
@@ -23,9 +32,7 @@ pytestmark = [
     pytest.mark.rare,
     pytest.mark.skipif(sys.platform == "win32", reason="processes are not forked there"),
 ]
-CORPUS = sentences(3 * SENTENCES_PER_BLOCK + 7).texts
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -signal.SIGKILL}
 
 
 @pytest.fixture(scope="module")
@@ -47,45 +54,12 @@ def commands(model: Path, temporary: Path) -> Iterator[Stage]:
             yield running
 
 
-def index_command(model: Path) -> tuple[str, ...]:
-    return (
-        *("index", "corpus.csv", "--text-column", "text", "--model", str(model), "--layers", "2"),
-        *("--poolings", "mean", "--precision", "float32", "--out", "idx", "--json", "made.json"),
-    )
-
-
-def new_folder(folder: Path) -> Path:
-    """A folder with a corpus that has another column."""
-    folder.mkdir()
-    rows = "".join(f"{number % 3},{text}\n" for number, text in enumerate(CORPUS))
-    (folder / "corpus.csv").write_text(f"label,text\n{rows}")
-    return folder
-
-
-def contents(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file below a folder, without what the stage writes and where the result says that it lies."""
-    found = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        name, content = path.relative_to(folder).as_posix(), path.read_bytes()
-        if name == "made.json":
-            result = json.loads(content)
-            content = json.dumps({key: value for key, value in result.items() if key != "folder"}).encode()
-        if name not in ("stdout.txt", "stderr.txt"):
-            found[name] = hashlib.sha256(content).hexdigest()
-    return found
-
-
 def whole(commands: Stage, folder: Path, *arguments: str) -> tuple[dict[str, str], Ended]:
     """What an uninterrupted command gives, and how it ended."""
     done = commands.run(folder, *arguments)
     assert done.status == 0, done.stderr
     assert done.changes > 10
     return contents(folder), done
-
-
-def without_killed_results(found: dict[str, str]) -> dict[str, str]:
-    """Without a result that was being written when its command was killed: nothing can remove it then."""
-    return {name: content for name, content in found.items() if not name.startswith("made.json.")}
 
 
 def test_an_index_ended_before_any_of_its_changes_to_the_disk_is_finished_by_the_same_command(

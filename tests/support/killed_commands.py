@@ -6,6 +6,7 @@ command writes on standard error lies in `stderr.txt` of its folder.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -19,10 +20,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.support.made_up_corpora import sentences
 from tests.support.places import ROOT
 
 SENTENCES_PER_BLOCK = 32  # of an index, so that a small corpus has several blocks
 STDERR = "stderr.txt"
+CORPUS = sentences(3 * SENTENCES_PER_BLOCK + 7).texts
+STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -signal.SIGKILL}
+
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}  # audit events that change the disk
 
 
@@ -78,6 +83,39 @@ def stage(*models: Path | str) -> Iterator[Stage]:
     finally:
         process.kill()
         process.wait()
+
+
+def index_command(model: Path) -> tuple[str, ...]:
+    return (
+        *("index", "corpus.csv", "--text-column", "text", "--model", str(model), "--layers", "2"),
+        *("--poolings", "mean", "--precision", "float32", "--out", "idx", "--json", "made.json"),
+    )
+
+
+def new_folder(folder: Path) -> Path:
+    """A folder with a corpus that has another column."""
+    folder.mkdir()
+    rows = "".join(f"{number % 3},{text}\n" for number, text in enumerate(CORPUS))
+    (folder / "corpus.csv").write_text(f"label,text\n{rows}")
+    return folder
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file below a folder, without what the stage writes and where the result says that it lies."""
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name, content = path.relative_to(folder).as_posix(), path.read_bytes()
+        if name == "made.json":
+            result = json.loads(content)
+            content = json.dumps({key: value for key, value in result.items() if key != "folder"}).encode()
+        if name not in ("stdout.txt", "stderr.txt"):
+            found[name] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+def without_killed_results(found: dict[str, str]) -> dict[str, str]:
+    """Without a result that was being written when its command was killed: nothing can remove it then."""
+    return {name: content for name, content in found.items() if not name.startswith("made.json.")}
 
 
 def _serve(models: list[str]) -> None:

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -140,19 +138,18 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 f"--threads is {options.threads}.", "It must be a number above 0.", "Correct it, or leave it out."
             )
         operator_settings.choose(operator_settings.TRAINING_THREADS, options.threads)
-    with _terminated_as_interrupted():
-        if options.resume is not None:
-            folder = options.resume.expanduser().resolve()
-            return _train(_unfinished(folder), folder, options)
-        if options.data is None or (options.out is None and not options.dry_run):
-            raise InputError(
-                f"No {'data' if options.data is None else 'folder for the model'} was given.",
-                "The command needs the data to train on, and a folder for the result.",
-                "Write for example: train pairs.csv --out DIR",
-            )
-        if options.grid is not None:
-            return _grid(options, _settings(options))
-        return _new_or_same(options)
+    if options.resume is not None:
+        folder = options.resume.expanduser().resolve()
+        return _train(_unfinished(folder), folder, options)
+    if options.data is None or (options.out is None and not options.dry_run):
+        raise InputError(
+            f"No {'data' if options.data is None else 'folder for the model'} was given.",
+            "The command needs the data to train on, and a folder for the result.",
+            "Write for example: train pairs.csv --out DIR",
+        )
+    if options.grid is not None:
+        return _grid(options, _settings(options))
+    return _new_or_same(options)
 
 
 def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
@@ -183,23 +180,6 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     if run is None or options.dry_run:
         return _plan(settings, data, parts, rows, kind, options)
     return _train(run if run.exists else runs.create(settings, data, parts, run.path), options.out, options)
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does."""
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, Any]:
@@ -404,7 +384,7 @@ def _to_its_end(run: RunFolder, report_progress: ReportProgress) -> None:
 
 
 def _followed(run: RunFolder, work: Work, report_progress: ReportProgress) -> None:
-    """Follow a process to its end; Ctrl-C asks it to stop."""
+    """Follow a process to its end; Ctrl-C asks it to stop, and so does SIGTERM (see command_line/stopping.py)."""
     try:
         work(report_progress, lambda: False)
     except KeyboardInterrupt:

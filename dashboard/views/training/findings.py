@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from components.numbers import number, signed
 from components.training.before_after import CorrelationChange, MeasureChange
 
 UNDAMAGED, PUBLISHED = "undamaged", "as published"  # the third model, by what came between it and the training
@@ -38,13 +39,13 @@ class Measure:
     kind: Literal["share", "correlation"]
 
     def shown(self, value: float) -> str:
-        return f"{100 * value:.1f} %" if self.kind == "share" else f"{value:.3f}".replace("-", "−")
+        return f"{100 * value:.1f} %" if self.kind == "share" else number(value)
 
     def distance(self, difference: float, unit: bool = True) -> str:
         """How far apart two values are, without a sign."""
         size, digits, word = (100 * abs(difference), 1, " points") if self.kind == "share" else (abs(difference), 3, "")
         least = 10**-digits
-        text = f"{size:.{digits}f}" if size >= least / 2 or not size else f"less than {least:g}"
+        text = number(size, digits) if size >= least / 2 or not size else f"less than {least:g}"
         return text + word * unit
 
 
@@ -54,7 +55,7 @@ def of_retrieval(change: MeasureChange) -> Change:
 
 
 def of_correlation(change: CorrelationChange) -> Change:
-    low, high = (f"{end:+.3f}".replace("-", "−") for end in (change.difference.low, change.difference.high))
+    low, high = signed(change.difference.low), signed(change.difference.high)
     return Change(change.base.value, change.tuned.value, change.is_clear, f"95 % interval {low} to {high}")
 
 

@@ -635,7 +635,8 @@ class Cache(Generic[Value]):
         """`limit` counts entries, or the unit of `size`: bytes, for example. Sizes must not change."""
         self.limit, self._size = limit, size
         self._lock = threading.RLock()
-        self._kept: LRUCache[Hashable, Value] = LRUCache(limit, size)
+        self._measured = 0  # the size of the value that is being kept: measured outside the lock, which all wait for
+        self._kept: LRUCache[Hashable, Value] = LRUCache(limit, lambda value: self._measured)
         self._under_way: dict[Hashable, Future[Value]] = {}
 
     def get(self, key: Hashable, compute: Callable[[], Value]) -> Value:
@@ -655,8 +656,9 @@ class Cache(Generic[Value]):
             return theirs.result()
         try:
             value = compute()
+            size = self._size(value)
             with self._lock:
-                self.put(key, value)
+                self._put(key, value, size)
                 del self._under_way[key]
         except BaseException as problem:
             with self._lock:
@@ -678,10 +680,16 @@ class Cache(Generic[Value]):
 
     def put(self, key: Hashable, value: Value) -> None:
         """Keep a result, unless it is larger than the whole cache."""
+        size = self._size(value)
         with self._lock:
-            self._kept.pop(key, None)  # an older result must not stay where the new one does not fit
-            if self._size(value) <= self.limit:
-                self._kept[key] = value
+            self._put(key, value, size)
+
+    def _put(self, key: Hashable, value: Value, size: int) -> None:
+        """Keep a result of this size (the lock is held)."""
+        self._kept.pop(key, None)  # an older result must not stay where the new one does not fit
+        if size <= self.limit:
+            self._measured = size
+            self._kept[key] = value
 
     def drop(self, is_dropped: Callable[[Hashable], bool]) -> None:
         """Forget the results whose keys are dropped."""

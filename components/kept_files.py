@@ -85,7 +85,7 @@ class Folder:
         return found
 
     def has(self, name: str) -> bool:
-        return (self.path / name).is_file()
+        return os.path.isfile(self.path / name)  # unlike that of Path, False where the folder may not be read
 
     def read(self, name: str) -> bytes | None:
         try:
@@ -231,6 +231,11 @@ class KeptFiles:
             return
         for place in self._places():
             self._remove(place, name)
+
+    def remove(self, name: str) -> None:
+        """Delete a file or note for everybody: one that no longer holds."""
+        for place in self._places():
+            self._remove(place, _checked(name))
 
     def drop_old(self) -> None:
         """Delete what was not used for `days` days; with 0, what an earlier setting has left on disk."""

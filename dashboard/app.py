@@ -101,7 +101,7 @@ class Guard:
             self._log_refusal(headers)
             await PlainTextResponse(access.UNKNOWN_HOST, 403)(scope, receive, send)
         elif is_ready_asked:
-            state = await _readiness()
+            state = await readiness.asked()
             answer = PlainTextResponse(f"{state}\n", 200 if state == "ready" else 503)
             await answer(scope, receive, _with_headers(send))
         elif path.endswith(METRICS) and not access.metrics_allowed():
@@ -129,14 +129,6 @@ def _below_base(path: str) -> str:
     """A path of the server below the base path that its operator chose."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}{path}" if base else path
-
-
-async def _readiness() -> readiness.State:
-    try:
-        return await run_in_threadpool(readiness.state)
-    except RuntimeError as problem:  # the system allows no more threads: nothing could be computed for anybody
-        log.warning("the question whether this server is ready could not be answered", exc_info=problem)
-        return "failed"
 
 
 def _metrics() -> str:
@@ -351,7 +343,10 @@ async def _drop_old_uploads() -> None:
     """Delete what people uploaded and did not use for the days of the setting, also while nobody visits the server."""
     for seconds in chain([MINUTE], repeat(HOUR)):
         await asyncio.sleep(seconds)
-        await run_in_threadpool(_drop_old_now)
+        try:
+            await run_in_threadpool(_drop_old_now)
+        except Exception:
+            log.warning("old uploads could not be deleted", exc_info=True)
 
 
 def _drop_old_now() -> None:

@@ -74,7 +74,7 @@ log = logging.getLogger(__name__)
 _VISITOR = "_visitor"  # session key
 _MARK = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID
 CALIBRATED_SENTENCES = 1_000  # of a corpus: up to 499,500 pairs
-PARSED_BYTES = 1 << 30  # of what is read of people's files and made of it
+PARSED_BYTES = 1 << 30  # at least, of what is read of people's files and made of it
 MODELS_KEPT = 4  # in memory: as many as the Model page compares
 NICENESS = 5  # of long work beside pages that are drawn
 LANES = {
@@ -361,7 +361,8 @@ def parsed() -> Cache[Any]:
 
     Nothing is lost with it: what is dropped is read again from the kept files, or made again.
     """
-    return Cache(PARSED_BYTES, size=lambda value: min(memory_of(value), PARSED_BYTES))
+    most = max(PARSED_BYTES, 3 * browser_limits().memory)  # the largest corpus counts twice: as read, and as chosen
+    return Cache(most, size=lambda value: min(memory_of(value), most))
 
 
 def _of_kind(kind: str) -> CachePart[Any]:

@@ -18,6 +18,8 @@ import threading
 import time
 from typing import Literal
 
+from starlette.concurrency import run_in_threadpool
+
 from components.model.catalog import EMBEDDED_KEY, spec_of
 
 END_SECONDS = 5.0  # for work that is under way, until it hears that it is to end
@@ -47,6 +49,15 @@ def state() -> State:
         _was_ready.set()
         return "ready"
     return "stopped" if job.is_cancelled else "failed"
+
+
+async def asked() -> State:
+    """The state, for a request: it is found out in another thread."""
+    try:
+        return await run_in_threadpool(state)
+    except RuntimeError as problem:  # the system allows no more threads: nothing could be computed for anybody
+        log.warning("the question whether this server is ready could not be answered", exc_info=problem)
+        return "failed"
 
 
 def end_work(seconds: float = END_SECONDS) -> None:

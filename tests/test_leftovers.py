@@ -13,8 +13,10 @@ import pytest
 from tests.support.places import ROOT
 
 RUN = """
-import subprocess, sys, time
+import signal, subprocess, sys, time
 from tests.support.leftovers import ended_with_this_process
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has it ignored
 
 with ended_with_this_process():
     left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
 
 KEY_LENGTH = 32
+_NOTED = "_corpus_noted"  # session key: the corpus whose files IN_CORPUS names
 TOPIC_COLUMNS = ("topic", "label", "category")  # columns that may name a sentence's topic
 
 
@@ -94,9 +95,12 @@ def is_ready() -> bool:
         person=caching.person(),
         then=lambda job: jobs.drop([job]),
     )
-    return progress.ready(
+    is_over = progress.ready(
         jobs, job, doing="reading a corpus", stop_key="stop_corpus", again_key="again_corpus", final=UserError
     )
+    if is_over:
+        _note_use(key)
+    return is_over
 
 
 def _read_again(key: str, source: Source, _: ReportProgress, is_cancelled: IsCancelled) -> None:
@@ -106,14 +110,25 @@ def _read_again(key: str, source: Source, _: ReportProgress, is_cancelled: IsCan
         if key_of(corpus) == key:
             caching.corpora().put(key, corpus)
             return
-    caching.kept_files().leave(f"{key}.json", None)
+    caching.kept_files().remove(f"{key}.json")
 
 
 def _note_use(key: str) -> None:
     """What the session's corpus was read from is in use: it is dropped last."""
-    if key:
-        for name in (f"{key}.json", *st.session_state.get(uploads.IN_CORPUS, ())):
+    if not key:
+        return
+    if st.session_state.get(_NOTED) != key:  # it came by a link, or from an earlier session
+        source = source_of(key)
+        st.session_state[_NOTED] = key
+        st.session_state[uploads.IN_CORPUS] = _files_of(source)
+    if caching.kept_files().use(f"{key}.json", caching.person()):
+        for name in st.session_state[uploads.IN_CORPUS]:
             caching.kept_files().use(name, caching.person())
+
+
+def _files_of(source: Source | None) -> set[str]:
+    """The digests of the kept files from which a corpus was read; none of other sources."""
+    return {file.digest for file in uploads.stored(source.upload)} if source is not None else set()
 
 
 def in_use() -> Corpus:
@@ -161,7 +176,8 @@ def choose(corpus: Corpus | None, source: Source | None = None) -> None:
     state.put("query_column", "")
     if corpus is not None:
         caching.corpora().put(key, corpus)
-    st.session_state[uploads.IN_CORPUS] = {file.digest for file in uploads.stored(source.upload if source else "")}
+    st.session_state[_NOTED] = key
+    st.session_state[uploads.IN_CORPUS] = _files_of(source)
     if source is not None:
         note = json.dumps(asdict(source), ensure_ascii=False).encode(errors="replace")
         caching.kept_files().keep(note, caching.person(), f"{key}.json")

@@ -25,10 +25,12 @@ from dashboard.ui.wording import counted
 
 MOST_BYTES = 256 << 10  # of UTF-8 in the browser's storage
 MOST_KEYS = 100  # of one kind of upload
+_RUNS = "saved_runs"  # the kind of which a session holds several uploads
 _COMPONENT = "browser_memory"
 _ANSWERED = "_memory_answered"  # session key: whether what an earlier session left was taken, refused, or is of no use
 _LEFT_OUT = "_memory_left_out"  # session key: of how many queries the marks were left out the last time
-_KEY = re.compile(r"(?:.{1,150} [0-9a-f]{64} ?){1,20}", re.DOTALL)
+_MOST_KEY = 5_000  # characters of a key: of some twenty files
+_MOST_COLUMN = 1_000  # characters of a column's name
 
 
 @dataclass(frozen=True)
@@ -118,16 +120,16 @@ def draw() -> None:
 
 def _offer(found: Memory) -> None:
     """A box over the page's foot: what an earlier session has left, to take or to forget."""
-    here = {kind: names for kind, names in _files(found).items() if names}
-    lost = sorted({name for names in _files(found, are_kept=False).values() for name in names})
+    here = _kept_of(found)
+    names = _names(here)
+    lost = [name for name in _names(found.uploads) if name not in names]
     count = sum(len(one.marks) for one in found.judgements.values())
     parts = [f"marks for {counted(count, 'query', 'queries')}"] if count else []
-    names = sorted({name for of_kind in here.values() for name in of_kind})
     if names:
         parts.append(_listed("the file" if len(names) == 1 else "the files", names))
     said = f"From your last visit: {' and '.join(parts)}." if parts else "From your last visit nothing is left here."
     if lost:
-        said += f" No longer on this server: {_listed('', lost).strip()}."
+        said += f" No longer whole on this server: {_listed('', lost).strip()}."
     with st.container(key="remembered"):
         st.markdown(said)
         with st.container(horizontal=True):
@@ -136,18 +138,33 @@ def _offer(found: Memory) -> None:
             st.button("Forget" if parts else "Close", key="forget_remembered", on_click=_forget)
 
 
-def _files(found: Memory, *, are_kept: bool = True) -> dict[str, list[str]]:
-    """The names of the files of each kind that are still kept on this server, or of those that are not."""
-    files = caching.kept_files()
-    return {
-        kind: [
-            file.name
-            for key in _keys(value)
-            for file in uploads.stored(key)
-            if files.use(file.digest, caching.person()) == are_kept
-        ]
-        for kind, value in found.uploads.items()
-    }
+def _kept_of(found: Memory) -> dict[str, Any]:
+    """The uploads that can be used again: those of which this server keeps every file; of saved runs each by itself."""
+    here: dict[str, Any] = {}
+    for kind, value in found.uploads.items():
+        if kind == _RUNS:
+            value = tuple(key for key in value if _is_kept(key))
+        elif not _is_kept(_key_in(value)):
+            continue
+        if value:
+            here[kind] = value
+    return here
+
+
+def _is_kept(key: str) -> bool:
+    kept = [caching.kept_files().use(file.digest, caching.person()) for file in uploads.stored(key)]
+    return bool(kept) and all(kept)
+
+
+def _key_in(value: Any) -> str:
+    """The key in what a session holds of a kind of one upload: it, or the first of several things."""
+    return str(value[0] if isinstance(value, tuple) else value)
+
+
+def _names(held: Mapping[str, Any]) -> list[str]:
+    """The names of the files in what a session holds, by kind."""
+    keys = [key for kind, value in held.items() for key in (value if kind == _RUNS else (_key_in(value),))]
+    return sorted({name for key in keys for name in uploads.names_of(key)})
 
 
 def _listed(before: str, names: list[str]) -> str:
@@ -157,9 +174,8 @@ def _listed(before: str, names: list[str]) -> str:
 
 def _take(found: Memory) -> None:
     """Give this session what an earlier one has left; what this one has already stays."""
-    lost = _files(found, are_kept=False)
-    for kind, value in found.uploads.items():
-        if not lost[kind] and not st.session_state.get(f"_{kind}"):
+    for kind, value in _kept_of(found).items():
+        if not st.session_state.get(f"_{kind}"):
             st.session_state[f"_{kind}"] = value
     marks.add(found.judgements)
     st.session_state[_ANSWERED] = True
@@ -169,12 +185,6 @@ def _forget() -> None:
     st.session_state[_ANSWERED] = True
 
 
-def _keys(value: Any) -> list[str]:
-    """The keys of uploads in what a session holds of a kind."""
-    parts = value if isinstance(value, tuple) else (value,)
-    return [part for part in parts if isinstance(part, str) and uploads.stored(part)]
-
-
 def _upload(kind: str, value: object) -> Any:
     """What a session may hold of a kind of upload; None for anything else."""
     if kind == uploads.CORPUS:
@@ -182,15 +192,20 @@ def _upload(kind: str, value: object) -> Any:
             return None
         key, encoding, column = value
         is_encoding = encoding is None or (isinstance(encoding, str) and len(encoding) <= 40)
-        return (key, encoding, column) if is_encoding and isinstance(column, str) else None
-    if kind == "saved_runs":
+        return (
+            (key, encoding, column) if is_encoding and isinstance(column, str) and len(column) <= _MOST_COLUMN else None
+        )
+    if kind == _RUNS:
         keys = value if isinstance(value, list) else []
         return tuple(keys) if 0 < len(keys) <= MOST_KEYS and all(map(_is_key, keys)) else None
     return value if _is_key(value) else None
 
 
 def _is_key(value: object) -> bool:
-    return isinstance(value, str) and bool(_KEY.fullmatch(value))
+    if not isinstance(value, str) or len(value) > _MOST_KEY:
+        return False
+    files = uploads.stored(value)
+    return bool(files) and value == " ".join(f"{file.name} {file.digest}" for file in files)
 
 
 def _judged(queries: object) -> Judgements:

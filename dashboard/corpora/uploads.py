@@ -37,9 +37,11 @@ KINDS = (
     *(CORPUS, "queries", "static", "graded", "sts", "training", "senses", "minimal_pairs", "pair_vectors"),
     "saved_runs",  # several keys
 )
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 MOST_NAME = 120  # characters of a file's name; what stands in its middle is left out
 _SHOWN = "_uploads_shown"  # session key: the ids of each uploader's files, by the uploader's key
 IN_CORPUS = "_corpus_files"  # session key: the files from which the session's corpus was read
+_REMOVED = "“Remove” deletes them, unless a corpus in use was read from them."
 _KEPT = "_uploads_kept"  # session key: whether each file of an uploader could be kept, by the file's id
 
 
@@ -165,9 +167,9 @@ def how_long_kept() -> str:
     files = caching.kept_files()
     if files.where == "disk":
         days = "a day" if files.days == 1 else f"{files.days} days"
-        return f"Files stay on this server until {days} after their last use. “Remove” deletes them."
+        return f"Files stay on this server until {days} after their last use. {_REMOVED}"
     who = "This server cannot write to its disk: it keeps" if files.problem else "This server keeps"
-    return f"{who} files in memory only, at the latest until it stops. “Remove” deletes them."
+    return f"{who} files in memory only, at the latest until it stops. {_REMOVED}"
 
 
 def earlier(kind: str, names: str, *, is_here: bool = True) -> None:
@@ -190,7 +192,14 @@ def names_of(key: str) -> list[str]:
 
 def stored(key: str) -> list[StoredFile]:
     """The files under a key of `key_of`, whether they are still kept or not."""
-    return [StoredFile(*found) for found in re.findall(r"(.+?) ([0-9a-f]{64})(?: |$)", key, re.DOTALL)]
+    files, name = list[StoredFile](), list[str]()
+    for word in key.split(" "):
+        if name and _DIGEST.fullmatch(word):
+            files.append(StoredFile(" ".join(name), word))
+            name = []
+        else:
+            name.append(word)
+    return files
 
 
 def added(
@@ -215,8 +224,8 @@ def keep(file: UploadedFile | Sequence[UploadedFile]) -> None:
             outcomes[one.file_id] = is_kept
         if not is_kept:
             st.caption(
-                f"**{messages.escape(_short(one.name))}** is larger than what this server keeps for one person: "
-                "upload it again when you come back."
+                f"**{messages.escape(_short(one.name))}** is too large to be kept on this server: upload it again when you "
+                "come back."
             )
 
 
@@ -283,5 +292,6 @@ def _mark(file: UploadedFile) -> str:
 
 
 def _short(name: str) -> str:
-    """A file's name of at most MOST_NAME characters, with its end, which names the format."""
+    """A file's name of at most MOST_NAME characters, with its end, which names the format, and without what is like a hash."""
+    name = _DIGEST.sub(lambda found: f"{found[0][:8]}…", name)
     return name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 41]}…{name[-40:]}"

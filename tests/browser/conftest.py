@@ -142,7 +142,7 @@ def look(stage: Stage, request: pytest.FixtureRequest) -> Iterator[Stage]:
     try:
         if getattr(request.node, "failed_call", False):
             stage.photograph(request.node.name)
-            stage.close()  # the next test opens its own pages anew
+            stage.spoil()
         stage.watch.check()
     finally:
         stage.watch.outside.clear()

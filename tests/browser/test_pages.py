@@ -190,8 +190,8 @@ def test_data_is_a_table_and_a_csv(use: Stage) -> None:
     assert buttons["y"] + buttons["height"] <= table["y"]  # the table gets its height late, and moves what is below it
     text = download.value.path().read_text(encoding="utf-8-sig")
     header, first = text.splitlines()[:2]
-    assert header.startswith("pair,layer 0,layer 1")
-    assert first.startswith("bank (rob) – bank (river),0.96")
+    assert header.startswith('"pair","layer 0","layer 1"')
+    assert first.startswith('"bank (rob) – bank (river)",0.96')
 
 
 def test_a_figure_is_taken_home_as_a_slide_and_as_a_page_without_a_network(use: Stage, new_page: NewPage) -> None:

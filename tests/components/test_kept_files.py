@@ -215,3 +215,26 @@ def test_what_was_never_written_to_its_end_is_removed(folder: Path) -> None:
     files.drop_old()
     assert not old.exists()
     assert new.exists()  # another process may be writing it
+
+
+def test_what_no_longer_holds_is_removed_for_everybody(folder: Path) -> None:
+    files = opened(folder)
+    name = keep(files, b"a file", "Ann")
+    files.remove(name)
+    assert not files.use(name, "Ann")
+
+
+def test_a_folder_that_may_not_be_read_leaves_files_in_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat = os.stat
+
+    def refuse(path: object, *more: object, **named: object) -> object:
+        if str(path).startswith(str(folder)):
+            raise PermissionError(13, "Permission denied")
+        return stat(path, *more, **named)  # type: ignore[arg-type]
+
+    files = opened(folder)
+    monkeypatch.setattr(os, "stat", refuse)
+    name = keep(files, b"a file")
+    assert files.use(name, "Ann")
+    assert files.read(name) == b"a file"
+    assert files.where == "memory"

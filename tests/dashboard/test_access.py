@@ -243,7 +243,7 @@ def test_without_uploads_the_uploader_takes_nothing_and_says_so(monkeypatch) -> 
     def page() -> None:
         from dashboard.corpora import uploads
 
-        assert not uploads.uploader("kind", "A file", key="a_file")
+        assert not uploads.uploader("kind", "A file", key="a_file", is_kept=False)
 
     for variable, is_disabled in (("1", False), ("0", True)):
         monkeypatch.setenv(access.UPLOADS.variable, variable)

@@ -18,6 +18,7 @@ EXAMPLES = {
     "cross_encoder": "cross-encoder/qnli-electra-base",
     "pairs_view": "scores",
     "why_view": "clinic",
+    "why_by": "maxsim",
     "context_source": "corpus",
     "score_split": "blocks",
     "split_reference": "mask",

@@ -28,6 +28,7 @@ class Stage:
     pages: dict[str, Page] = field(default_factory=dict)
     sockets: dict[str, WebSocket] = field(default_factory=dict)
     used: dict[str, None] = field(default_factory=dict)  # since `leave`, in this order
+    spoilt: set[str] = field(default_factory=set)  # kinds of pages that a failed test has left
     front: str = ""  # the kind of the page that is seen
 
     def at(
@@ -42,6 +43,9 @@ class Stage:
         kind = "dark" if dark else "light"
         if kind not in self.pages:
             self._open(kind)
+        elif kind in self.spoilt:
+            self._bring_to_front(kind)
+            self._load(kind)
         self.used[kind] = None
         self._bring_to_front(kind)
         self.resize(self.pages[kind], PHONE if phone else size)
@@ -81,13 +85,10 @@ class Stage:
         for kind, page in self.pages.items():
             page.screenshot(path=FAILURES / f"{name}-{kind}.png", full_page=True)
 
-    def close(self) -> None:
-        """Close all pages: the next test opens its own anew."""
-        for page in self.pages.values():
-            page.close()
-        for kept in (self.pages, self.sockets, self.used):
-            kept.clear()
-        self.front = ""
+    def spoil(self) -> None:
+        """The next test loads the pages anew. They are not closed: a browser may never open another where all are closed."""
+        self.spoilt.update(self.sockets)
+        self.used.clear()
 
     def _bring_to_front(self, kind: str) -> None:
         """Pages of one context are tabs of one window: one behind another is hardly ever given a frame to draw."""
@@ -101,8 +102,14 @@ class Stage:
         self.watch.attach(page)
         page.set_viewport_size({"width": LAPTOP[0], "height": LAPTOP[1]})
         page.emulate_media(color_scheme="dark" if kind == "dark" else "light")
+        self._load(kind)
+
+    def _load(self, kind: str) -> None:
+        """Load the page in a session of its own."""
+        page = self.pages[kind]
         with page.expect_websocket() as socket:
             page.goto(f"{self.server.url}/about")
+        self.spoilt.discard(kind)
         self.sockets[kind] = socket.value
         settle(page)
 

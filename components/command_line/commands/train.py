@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from components import operator_settings
 from components.command_line import options as shared
 from components.errors import InputError
+from components.folders import check_writable
 from components.jobs import Cancelled
 
 if TYPE_CHECKING:
@@ -276,7 +277,8 @@ def _check_writable(folder: Path) -> None:
     """Refuse a folder that cannot be written, or made, before the work begins. Raises InputError."""
     nearest = next(path for path in (folder / RUN, folder, *folder.absolute().parents) if path.is_dir())
     try:
-        tempfile.TemporaryDirectory(dir=nearest, prefix=".train-").cleanup()
+        with tempfile.TemporaryDirectory(dir=nearest, prefix=".train-") as folder_of_trial:
+            check_writable(Path(folder_of_trial))
     except OSError as problem:
         raise InputError(
             f"{nearest} cannot be written: {problem.strerror or problem}.",

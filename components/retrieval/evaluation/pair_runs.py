@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from components.retrieval.search.lexical import Ranker
 
 QUERY_COLUMN = "compressed"
+CATEGORY_ROWS = 4  # to each different query, on average: so many right answers has a question seldom
 TIMED_QUERIES = 12
 TIMED_SECOND = 5  # queries whose second stage is timed: each may take a second
 TIMED_CANDIDATES = 100  # of such a query; the time of more follows from theirs, since each is scored by itself
@@ -64,7 +65,7 @@ class Pairs:
 def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
     """A corpus's sentences as documents and a column's texts as queries, for the rows of `rows_of_pairs`.
 
-    Raises InputError without such a column, and for one in which most rows share their query with others: a category.
+    Raises InputError without such a column, and for one with CATEGORY_ROWS rows or more to a query: a category.
     """
     if column not in corpus.columns:
         raise InputError(
@@ -80,7 +81,7 @@ def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
             "Choose another column or corpus.",
         )
     asking = sum(bool(query.strip()) for query in corpus.columns[column])  # rows with a query
-    if 2 * len(rows) < asking:
+    if CATEGORY_ROWS * len(rows) <= asking:
         raise InputError(
             f"The column {column} of {corpus.name} has {len(rows):,} different "
             f"{'query' if len(rows) == 1 else 'queries'} for {asking:,} rows: it looks like a category.",

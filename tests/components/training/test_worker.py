@@ -338,7 +338,9 @@ def test_a_full_disk_interrupts_a_run_and_its_last_checkpoint_stays(new_run, tra
     assert (state.status, state.error) == ("interrupted", runs.DISK_IS_FULL)
     assert (run.checkpoints_folder / "checkpoint-2" / "complete.json").is_file()
     assert any("checkpoint-3" in str(path) for path in saved)
-    with pytest.raises(runs.RunFailed, match=r"no space left.* it has [\d,]+ MB\. Make room, then continue"):
+    with pytest.raises(
+        runs.RunFailed, match=r"no space left.* it has [\d,.]+ (kB|MB|GB|TB)\. Make room, then continue"
+    ):
         runs.follow(run, starts=False)(lambda done, total: None, lambda: False)
     runs.resume(run)
     assert train_here(run).status == "done"

@@ -92,9 +92,10 @@ def test_a_corpus_whose_file_is_gone_is_said_and_the_demo_is_used(
     assert app.session_state["corpus"] == state.default("corpus")
 
 
+@pytest.mark.parametrize("is_restarted", [True, False])
 @pytest.mark.parametrize("change", ["changed", "forbidden", "same"])
 def test_a_file_of_the_machine_is_read_again_only_unchanged_and_where_it_may_be(
-    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: str, is_restarted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "mine.txt"
     path.write_text("One.\nTwo.\n")
@@ -103,7 +104,10 @@ def test_a_file_of_the_machine_is_read_again_only_unchanged_and_where_it_may_be(
     app.text_input(key="corpus_path").set_value(str(path)).run()
     app.button(key="use_corpus").click().run()
     key = app.session_state["corpus"]
-    restart()
+    if is_restarted:
+        restart()
+    else:  # somebody present has used it: what no longer holds goes all the same
+        caching.parsed().clear()
     if change == "changed":
         path.write_text("Three.\nFour.\n")
     if change == "forbidden":
@@ -114,7 +118,7 @@ def test_a_file_of_the_machine_is_read_again_only_unchanged_and_where_it_may_be(
     assert f"In use: {'mine.txt: One.' if change == 'same' else 'Demo news'}" in texts(app)
 
 
-def test_a_session_that_ended_finds_its_upload_again_and_removing_deletes_it(tmp_path: Path) -> None:
+def test_a_session_that_ended_finds_its_upload_again_and_its_corpus_keeps_the_file(tmp_path: Path) -> None:
     app = with_corpus(3)
     uploaded = app.session_state["_corpus_upload"]
     restart()
@@ -127,3 +131,15 @@ def test_a_session_that_ended_finds_its_upload_again_and_removing_deletes_it(tmp
     assert "In use: of 3.txt" in texts(later)
     (note,) = (name for name in os.listdir(tmp_path / "uploads") if name.endswith(".json"))
     assert note == f"{later.session_state['corpus']}.json"
+    later.button(key="remove_corpus_upload").click().run()
+    assert len(os.listdir(tmp_path / "uploads")) == 2  # the corpus in use was read from it
+    assert "In use: of 3.txt" in texts(later)
+
+
+def test_who_comes_by_a_link_uses_the_file_of_the_corpus(open_page: Open, tmp_path: Path) -> None:
+    key = with_corpus(7).session_state["corpus"]
+    restart()
+    (file,) = (path for path in (tmp_path / "uploads").iterdir() if path.suffix != ".json")
+    os.utime(file, (1, 1))
+    at_rest(open_page("search", view="corpus", corpus=key))
+    assert file.stat().st_mtime > 1

@@ -52,6 +52,10 @@ def test_of_too_many_marks_the_last_stay_and_the_others_are_counted() -> None:
         "[" * 100_000,
         "x" * (MOST_BYTES + 1),
         json.dumps({"uploads": {"queries": "../../etc/passwd", "other": KEY, "saved_runs": KEY}}),
+        json.dumps(
+            {"uploads": {"queries": f"aa {'0' * 64} " * 200 + "x"}}
+        ),  # tried in all ways, it would take for ever
+        json.dumps({"uploads": {uploads.CORPUS: [KEY, None, "a " * 100_000]}}),
         json.dumps({"uploads": {uploads.CORPUS: [KEY, 7, "text"], "sts": [KEY], "static": {"a": 1}}, "marks": []}),
         json.dumps(
             {"marks": {"short": {"q": {"1": True}}, CORPUS: {"q": {"-1": True, "x": True, "2": "yes", "٣": True}}}}
@@ -78,7 +82,7 @@ def test_marks_and_files_of_an_earlier_session_are_offered_and_taken(open_page: 
     app.run()
     shown = texts(app).replace("\\", "")
     assert "From your last visit: marks for 1 query and the file **mine_.txt**." in shown
-    assert "No longer on this server: **mine.csv**." in shown
+    assert "No longer whole on this server: **mine.csv**." in shown
     assert setting(app, "_queries") is None
     app.button(key="use_remembered").click().run()
     app = at_rest(app)
@@ -106,3 +110,17 @@ def test_marks_of_this_session_count_before_those_of_an_earlier_one(monkeypatch:
     judged = session["_judgements"][CORPUS]
     assert judged.of("q") == {1: False, 2: True}
     assert judged.of("other") == {5: True}
+
+
+def test_of_saved_runs_those_are_offered_that_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: dict[str, Any] = {}
+    monkeypatch.setattr("streamlit.session_state", session)
+    digest = caching.kept_files().keep(b"a run", "somebody")
+    found = Memory(
+        {"saved_runs": (f"here.json {digest}", f"gone.json {'1' * 64}"), "graded": f"a {digest} b {'1' * 64}"}
+    )
+    assert remembered._kept_of(found) == {"saved_runs": (f"here.json {digest}",)}
+    assert remembered._names(found.uploads) == ["a", "b", "gone.json", "here.json"]
+    remembered._take(found)
+    assert session["_saved_runs"] == (f"here.json {digest}",)
+    assert "_graded" not in session

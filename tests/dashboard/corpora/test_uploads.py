@@ -134,7 +134,7 @@ def test_a_file_too_large_to_be_kept_is_used_and_said(
     large = Upload("large.txt", b"x" * ((1 << 19) + 1), "1")
     for _ in range(2):
         assert uploads.kept("things", cache, large, read_text) == large.content.decode()
-    assert ["larger than what this server keeps" in text for text in said] == [True, True]
+    assert ["too large to be kept on this server" in text for text in said] == [True, True]
 
 
 def test_removing_deletes_the_file_unless_another_use_of_it_is_left(session: dict[str, Any], files: KeptFiles) -> None:
@@ -161,6 +161,17 @@ def test_a_long_name_is_cut_in_its_middle_and_keeps_its_end(session: dict[str, A
     (name,) = uploads.names_of(key)
     assert len(name) == uploads.MOST_NAME
     assert name.endswith("x.csv.gz")
+
+
+@pytest.mark.parametrize("name", [f"copy {'a' * 64} b.csv", "a  b.csv", f"{'0' * 64}", " ", "a\nb.txt"])
+def test_a_name_like_a_key_is_one_file(session: dict[str, Any], files: KeptFiles, name: str) -> None:
+    cache: CachePart[str] = CachePart(Cache(9), "things")
+    key = uploads.added(cache, Upload(name, b"content", "1"), read_text)
+    assert key is not None
+    (file,) = uploads.stored(key)
+    assert file.getvalue() == b"content"
+    cache.clear()
+    assert uploads.again(cache, key, read_text) == "content"
 
 
 def test_every_kind_of_upload_is_one_that_is_remembered() -> None:
@@ -318,7 +329,8 @@ def test_the_box_says_how_long_files_stay_where_they_do(
     files: KeptFiles, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert uploads.how_long_kept() == (
-        "Files stay on this server until 7 days after their last use. “Remove” deletes them."
+        "Files stay on this server until 7 days after their last use. “Remove” deletes them, "
+        "unless a corpus in use was read from them."
     )
     files.problem = "Read-only file system"
     assert "cannot write to its disk: it keeps files in memory only" in uploads.how_long_kept()

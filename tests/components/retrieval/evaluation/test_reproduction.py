@@ -14,7 +14,7 @@ from components.retrieval.evaluation.published_figures import published_for
 from components.retrieval.evaluation.reproduction import Row, Sources, pairs_data, reproduce, sample, sts_data
 from tests.support.hub_server import use_hub
 
-PAIRS = [(f"The {name} opened a shop in {town}.", f"{name} opens shop") for name in ("baker", "smith", "tailor")
+PAIRS = [(f"The {name} opened a shop in {town}.", f"{name} opens {town} shop") for name in ("baker", "smith", "tailor")
          for town in ("Rome", "Lima")]  # fmt: skip
 
 

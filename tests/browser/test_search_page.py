@@ -81,7 +81,7 @@ def test_a_click_on_a_hit_says_why(use: Stage) -> None:
     expect(hits(page)).to_have_count(10, timeout=60_000)
     hits(page).nth(1).get_by_text("Why?", exact=True).click()
     expect(page.get_by_text("Why is number", exact=False)).to_be_visible(timeout=30_000)
-    expect(page.get_by_text("Of the cosine")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text(re.compile(r"Of the cosine \d"))).to_be_visible(timeout=30_000)
     page.get_by_text("MaxSim (did not rank it)", exact=True).click()
     wait_until(
         page,

@@ -24,23 +24,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
     element.onclick = action;
     return element;
   };
-  // Above the bars: what an empty and a full one are, and the names of the line and the band behind them.
-  const axis = parentElement.querySelector(".axis");
-  axis.replaceChildren();
-  axis.hidden = !data.axis;
-  axis.style.setProperty("--size", `${data.scale}rem`);
   const place = (value) => `${value * 100}%`;
-  if (data.axis) {
-    const line = make("div", "line");
-    line.append(make("span", "low", data.axis.ends[0]), make("span", "high", data.axis.ends[1]));
-    if (data.axis.level !== null) {
-      const level = make("span", "level", data.axis.name);
-      level.style.left = place(data.axis.level);
-      if (data.axis.level > 0.5) level.classList.add("right");
-      line.append(level);
+  // Above the first bar: what an empty and a full one are, and the name of the line through all bars.
+  const axisOf = (of) => {
+    const axis = make("div", "axis");
+    axis.append(make("span", "low", of.ends[0]), make("span", "high", of.ends[1]));
+    if (of.level !== null) {
+      const level = make("span", "level", of.name);
+      level.style.left = place(of.level);
+      axis.append(level);
     }
-    axis.append(line);
-  }
+    return axis;
+  };
   for (const row of data.rows) {
     const line = make("li", row.picked ? "hit picked" : "hit");
     const rank = make("div", "rank");
@@ -78,7 +73,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     why.setAttribute("aria-label", `${data.pickHint} (rank ${row.rank})`);
     if (row.bar !== null) foot.append(track);
     foot.append(make("span", "score", row.score), why, make("span", "tag", row.tag));
-    body.append(text, foot);
+    body.append(text, ...(data.axis && row === data.rows[0] ? [axisOf(data.axis)] : []), foot);
     line.append(rank, body);
     if (data.markable) {
       const marks = make("div", "marks");

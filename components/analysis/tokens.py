@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from components.model.trace import Token, TokenizedSentence
-from components.words.forms import are_forms
+from components.words.forms import stems_of
 from components.words.function import FUNCTION_WORDS
 
 
@@ -168,32 +169,41 @@ def _most_shared(sentences: Sequence[TokenizedSentence]) -> tuple[int | None, ..
     """The first position in each sentence of the content word that most of them have; None for a sentence without it.
 
     All are None if no word is in more than half of the sentences. Of words in equally many, the one that occurs unchanged comes
-    before one of which some have another form, and a rarer one before others.
+    before one of which some have another form, and a rarer one before others. No word is compared with every other:
+    they meet at their stems.
     """
     positions = [_first_positions(sentence) for sentence in sentences]
-    best: tuple[tuple[int, int, tuple[bool, int]], tuple[int | None, ...]] | None = None
+    unchanged = Counter(word for words in positions for word in words)
+    forms: dict[
+        str, dict[int, int]
+    ] = {}  # stem -> row of a sentence with a form of it -> the position of the first form
+    for row, words in enumerate(positions):
+        for word, position in words.items():
+            for stem in stems_of(word):
+                forms.setdefault(stem, {}).setdefault(row, position)
+    best: tuple[tuple[int, int, tuple[bool, int]], str] | None = None
     seen: set[str] = set()
     for row, words in enumerate(positions):
-        for word in words:
+        for word, position in words.items():
             if word in FUNCTION_WORDS or word in seen:
                 continue
             seen.add(word)
-            places = tuple(_place_of(word, other) for other in positions)
-            having = sum(place is not None for place in places)
+            having = len(set().union(*(forms[stem] for stem in stems_of(word))))
             if 2 * having <= len(sentences):
                 continue
-            unchanged = sum(word in other for other in positions)
-            score = (having, unchanged, _rarity(sentences[row], words[word]))
+            score = (having, unchanged[word], _rarity(sentences[row], position))
             if best is None or score > best[0]:
-                best = score, places
-    return (None,) * len(sentences) if best is None else best[1]
+                best = score, word
+    if best is None:
+        return (None,) * len(sentences)
+    return tuple(_place_of(best[1], words, row, forms) for row, words in enumerate(positions))
 
 
-def _place_of(word: str, positions: dict[str, int]) -> int | None:
-    """The position of a word among those of a sentence, else that of its first form."""
+def _place_of(word: str, positions: dict[str, int], row: int, forms: dict[str, dict[int, int]]) -> int | None:
+    """The position of a word among those of a sentence, else that of its first form. `forms`: as in `_most_shared`."""
     if word in positions:
         return positions[word]
-    return next((place for other, place in positions.items() if are_forms(word, other)), None)
+    return min((forms[stem][row] for stem in stems_of(word) if row in forms[stem]), default=None)
 
 
 def _rarity(sentence: TokenizedSentence, position: int) -> tuple[bool, int]:
@@ -233,17 +243,17 @@ def neighbour_words(sentences: Sequence[TokenizedSentence], positions: Sequence[
     A word that no other sentence has is preferred to one that only some others have. Distances count characters; of
     two words at the same distance, the one that follows is used. "" for a sentence without such a word.
     """
-    words_of = [set(_first_positions(sentence)) for sentence in sentences]
+    having = Counter(word for sentence in sentences for word in _first_positions(sentence))
     names = []
-    for row, (sentence, position) in enumerate(zip(sentences, positions, strict=True)):
-        others = words_of[:row] + words_of[row + 1 :]
+    others = len(sentences) - 1
+    for sentence, position in zip(sentences, positions, strict=True):
         own = sentence.word_positions(position)
         candidates = [
-            (sum(word in other for other in others), _gap(sentence, own, start), start < position, start)
+            (having[word] - 1, _gap(sentence, own, start), start < position, start)
             for word, start in _words(sentence)
             if word not in FUNCTION_WORDS and start not in own
         ]
-        telling = [candidate for candidate in candidates if candidate[0] < len(others) or not others]
+        telling = [candidate for candidate in candidates if candidate[0] < others or not others]
         names.append(sentence.word_text(min(telling)[-1]) if telling else "")
     return tuple(names)
 

@@ -17,8 +17,12 @@ _VOWELS = frozenset("aeiou")
 
 def are_forms(first: str, second: str) -> bool:
     """Whether two words are equal, or forms of one word; case does not matter."""
-    one, other = _plain(first), _plain(second)
-    return one == other or not _stems(one).isdisjoint(_stems(other))
+    return not stems_of(first).isdisjoint(stems_of(second))
+
+
+def stems_of(word: str) -> frozenset[str]:
+    """What a word can be a form of: two words are forms of one exactly if these share a stem."""
+    return _stems(_plain(word))
 
 
 def forms_in(word: str, others: Iterable[str]) -> tuple[str, ...]:

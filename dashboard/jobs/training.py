@@ -104,18 +104,20 @@ def untouched_of(run: RunFolder) -> str | None:
     """The key of the published model at which a run's line of runs began; None where that is the one it started from.
 
     A run may start from a model that was damaged on purpose, or from that of another run, and so on. Raises InputError where
-    one of those runs is gone, or where this server does not offer that model.
+    one of those runs is gone (so it is too where runs begin with each other: one was deleted, and its name used again), or where
+    this server does not offer that model.
     """
-    key = run.settings().model
+    key, seen = run.settings().model, {run.name}
     while key.startswith(RUN_PREFIX):
         name = key.removeprefix(RUN_PREFIX).removesuffix(RUN_START)
         earlier = runs.find(name)
-        if earlier is None:
+        if earlier is None or name in seen:
             raise InputError(
                 f"The run {name} was deleted, so that nobody knows from which published model {run.name} comes.",
                 "It was the start of this run.",
                 "Compare with a model of your choice on the other pages.",
             )
+        seen.add(name)
         key = earlier.settings().model
     return None if key == run.settings().model and not run.settings().damage else allowed_model(key)
 

@@ -68,7 +68,7 @@ def web_component(name: str, html: str) -> Any:
 
 def hits_component() -> Any:
     """The ranked list of texts with bars."""
-    return web_component("hits", '<div class="axis" hidden></div><ol class="hits"></ol>')
+    return web_component("hits", '<ol class="hits"></ol>')
 
 
 def is_index(value: object, count: int) -> TypeGuard[int]:

@@ -20,6 +20,7 @@ from dashboard.jobs import progress
 from dashboard.ui import controls, figures, wording
 from dashboard.ui.wording import SIMILARITY_NAMES
 from dashboard.views.search import chance
+from dashboard.views.search.ranked import level_of
 from dashboard.views.search.results import READY_QUERIES, TIE
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         )
     first = table[table["rank"] == 1]
     job = chance.of_vectors(request, index, layer, pooling, similarity)
-    level = chance.level_of(job)
+    level = level_of(job)
     columns: dict[str, object] = {
         "query": first["query"],
         "best hit": first["text"],

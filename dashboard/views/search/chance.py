@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 FEW_TEXTS = 50_000  # a level of more texts takes a minute or more, and waits until nobody else works
 WHAT_IS_CHANCE = (
-    "The level of chance: queries of two to four words of the corpus, drawn by lot, and the best hit of each that has none of "
-    "its words. 95 of 100 stay under it."
+    "The level of chance: 95 of 100 queries of two to four words of the corpus, drawn by lot, find nothing above it among the "
+    "sentences that have none of their words."
 )
 WHAT_BARS_SHOW = "Bars that do not reach it are grey; the grey band is what 95 of 100 sentences drawn by lot have."
 
@@ -91,17 +91,15 @@ def _measured(
     )
 
 
-def level_of(job: Job | None) -> ChanceLevel | None:
-    """What a job has measured; None where that is not known, or not yet."""
-    found: ChanceLevel | None = job.result if job is not None and job.finished.is_set() and job.error is None else None
-    return found if found is not None and found.is_known else None
+def draw(ranked: Ranked, corpus: Corpus, query: str, name: str) -> None:
+    """Say above the hits, after the ranking's `name`, whether they are better than chance, or that this is being measured.
 
-
-def draw(ranked: Ranked, corpus: Corpus, query: str) -> None:
-    """Say above the hits whether they are better than chance; until that is known, that it is being measured."""
+    One short line: what the level of chance is stands below the hits.
+    """
     job = ranked.chance
+    line = name
     if ranked.explained.counts_words:
-        st.markdown(f":material/insights: {shared_words_finding(query, corpus.texts[int(ranked.best[0])])}")
+        line = f"{name} :material/insights: {shared_words_finding(query, corpus.texts[int(ranked.best[0])])}"
     elif ranked.level is not None:
         row = int(ranked.best[0])
         known = ranked.scores[np.isfinite(ranked.scores)]
@@ -113,15 +111,16 @@ def draw(ranked: Ranked, corpus: Corpus, query: str) -> None:
             ranked.level.median,
             words.common(words.highlighted(query, corpus.texts[row]), corpus.texts[row]),
         )
-        st.markdown(f":material/insights: {finding}")
-    elif job is not None and not job.finished.is_set():
-        best = number(float(ranked.scores[ranked.best[0]]))
+        line = f"{name} :material/insights: {finding}"
+    elif job is not None and ranked.is_measured_now:
+        best = number(float(ranked.scores[ranked.best[0]]), 2)
         # As many lines as what comes in its place: nothing below may move.
-        line = (
-            f":material/insights: The first hit has {best}. Whether that is more than chance in these "
-            f"{counted(len(corpus), 'sentence')} is being measured with queries of random words …"
+        waiting = (
+            f"{name} :material/insights: The first hit has {best}. Whether that is more than chance is being measured …"
         )
-        progress.until(job.finished.is_set, lambda: st.markdown(line), 1.0)
+        progress.until(job.finished.is_set, lambda: st.markdown(waiting), 1.0)
+        return
+    st.markdown(line)
 
 
 def is_above(scores: Any, level: float) -> Any:
@@ -132,7 +131,7 @@ def is_above(scores: Any, level: float) -> Any:
 def finding_of(
     best: float, above: int, total: int | None, level: float, median: float, shared: Sequence[str] = ()
 ) -> str:
-    """What the best hit's score says, beside what random words find.
+    """What the best hit's score says, beside what random words find: short enough for one line with the ranking's name.
 
     `above` sentences of `total` (None: only the hits have scores) are above the `level` of chance; half of the random
     queries find nothing above the `median`; `shared` are the words that the best hit and the query share.
@@ -143,16 +142,13 @@ def finding_of(
         names = " and ".join(f"“{messages.escape(word)}”" for word in shared[:2])
         but = f" It has the query's {names}, though." if shared else ""
         return (
-            f"**Nothing close:** the first hit has {first}, and queries of random words reach {limit} with sentences that have "
-            f"none of their words (half of them {number(median, digits)}).{but}"
+            f"**Nothing close:** the first hit has {first}, and the level of chance is {limit} (half of random queries stay "
+            f"under {number(median, digits)}).{but}"
         )
     of = "At least" if total is None else ""
     count = f"{of} {counted(above, 'sentence')}" if total is None else f"{above:,} of {counted(total, 'sentence')}"
     verb = "is" if above == 1 else "are"
-    return (
-        f"**{count.strip()} {verb} closer than chance:** the first hit has {first}, and 95 of 100 queries of random words find "
-        f"nothing above {limit}."
-    )
+    return f"**{count.strip()} {verb} closer than chance:** the first hit has {first}, chance reaches {limit}."
 
 
 def shared_words_finding(query: str, text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from components.analysis.similarity import calibration
@@ -26,7 +26,7 @@ class Scale:
 
     low: float
     high: float
-    names: tuple[str, str]  # of both ends, as they stand above the bars
+    names: tuple[str, str]  # of both ends, as they stand above the bars; empty where no bar has a length
     note: str  # what they are, a sentence
 
     def length(self, score: float) -> float:
@@ -39,12 +39,21 @@ COSINES = Scale(0.0, 1.0, ("0", "1"), "Bars show the cosine from 0 to 1; below 0
 
 def up_to(best: float, level: float | None) -> Scale:
     """Of scores without an end of their own: from 0 to the best one, or to the level of chance if that is higher."""
+    if best <= 0 and (level is None or level <= 0):
+        note = f"A bar would begin at 0, and no hit has more than that: the first one has {number(best, 2)}."
+        return Scale(0.0, 1.0, ("", ""), note)
     is_level = level is not None and level >= best
-    high = max(best, level or 0.0, 1e-12)
+    high = max(best, level or 0.0)
     what = "the level of chance" if is_level else "the best hit"
     return Scale(
         0.0, high, ("0", number(high, 2)), f"Bars show the score from 0 to {number(high, 2)}, which is that of {what}."
     )
+
+
+def level_of(job: Job | None) -> ChanceLevel | None:
+    """What a job has measured; None where that is not known, or not yet."""
+    found: ChanceLevel | None = job.result if job is not None and job.finished.is_set() and job.error is None else None
+    return found if found is not None and found.is_known else None
 
 
 @dataclass(frozen=True)
@@ -81,14 +90,16 @@ class Ranked:
     )
     chance: Job | None = None  # measures what is found by chance; its result is a ChanceLevel
     explained: Explained = Explained()
+    # As they were when this was made: the job may end while the page is drawn, and all of the page shall say the same.
+    level: ChanceLevel | None = field(
+        init=False
+    )  # what is found by chance; None where that is not measured, or not yet
+    is_measured_now: bool = field(init=False)  # whether the level was still being measured
 
-    @property
-    def level(self) -> ChanceLevel | None:
-        """What is found by chance; None where that is not measured, or not yet."""
-        job = self.chance
-        done = job is not None and job.finished.is_set() and job.error is None
-        found: ChanceLevel | None = job.result if job is not None and done else None
-        return found if found is not None and found.is_known else None
+    def __post_init__(self) -> None:
+        is_measured_now = self.chance is not None and not self.chance.finished.is_set()
+        object.__setattr__(self, "is_measured_now", is_measured_now)
+        object.__setattr__(self, "level", None if is_measured_now else level_of(self.chance))
 
     def share(self, score: float) -> float | None:
         """The share of pairs that are less similar; None where the score is shown as it is."""

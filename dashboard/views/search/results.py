@@ -518,7 +518,11 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             for rank, row in enumerate(ranked.best, start=1)
         ]
         with column.container(gap="xsmall"):
-            st.markdown(f"**{messages.escape(ranked.title)}**")
+            name = f"**{messages.escape(ranked.title)}**"
+            if len(ranked.best):
+                chance.draw(ranked, corpus, query, name)
+            else:
+                st.markdown(name)
             if number and request.compare_with in COMPARISON_NOTES:
                 candidates = int(np.count_nonzero(np.isfinite(ranked.scores)))
                 note = ranked.note or COMPARISON_NOTES[request.compare_with]
@@ -529,7 +533,6 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 shared = "piece" if request.compare_with == "splade" else "word"
                 st.info(f"No sentence shares a {shared} with the query.")
                 continue
-            chance.draw(ranked, corpus, query)
             if note := tie_note(ranked.tied, ranked.tied_shown, at_least=ranked.hits_only):
                 st.warning(note)
             hit_list(
@@ -575,6 +578,8 @@ def _axis(ranked: Ranked) -> Axis | None:
         ("0 %", "100 %") if ranked.calibration is not None else ranked.bars.names if ranked.bars is not None else None
     )
     if ends is None:
+        return None
+    if not any(ends):
         return None
     level = ranked.level
     if level is None:

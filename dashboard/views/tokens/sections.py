@@ -334,7 +334,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         # Without a choice: the sentence in which the two differ most, so that the table shows a difference at once.
         row = controls.sentence(sentences, default=max(range(len(words)), key=lambda index: len(words[index][0])))
     spans = aligned[row]
-    _differences(*words[row], spans, "" if other == "model" else example_tokenizers.limits(other))
+    _differences(*words[row], spans)
     # The space keeps the columns apart if two models have one title.
     names = (backend.spec.title, f"{options[other]} ")
     shown = [span for span in spans if not span.text.isspace()]  # a tokenizer can have a piece for each space
@@ -356,7 +356,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
     columns[2].metric("Words split in the same way", f"{total - len(different):,} of {total:,}")
     if other != "model":
         example = example_tokenizers.EXAMPLES[other]
-        st.markdown(f"**{example.title}.** {example.note}")
+        st.markdown(f"{messages.escape(example_tokenizers.limits(other))} {example.note}")
     if second is None:
         st.caption(
             "To compare with another model's tokenizer, choose a second model in the sidebar. Those of the list, except the "
@@ -364,13 +364,8 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         )
 
 
-def _differences(
-    different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan], limits: str = ""
-) -> None:
-    """In one line: how many words are split differently, which, and what the marks of the pieces mean.
-
-    `limits` is what the comparison does not say, because of what the other tokenizer was trained on.
-    """
+def _differences(different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan]) -> None:
+    """In one line: how many words are split differently, which, and what the marks of the pieces mean."""
     pieces = [token.piece for span in spans for token in (*span.first, *span.second)]
     marks = "; ".join(
         f"**{mark}**: {meaning}"
@@ -387,7 +382,7 @@ def _differences(
         text = "**Both tokenizers split this sentence in the same way.**"
     else:
         text = "**Both tokenizers split all words in the same way,** but not the other characters."
-    st.markdown(f":material/insights: {text} {limits and f'*{messages.escape(limits)}*'} {marks}")
+    st.markdown(f":material/insights: {text} {marks}")
     if not different:
         examples = ready_made.ready_made_sets()[DIFFERENT_SET]
         if st.button(f"Show the ready-made sentences “{examples.title}”", key="different_set"):

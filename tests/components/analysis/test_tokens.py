@@ -1,4 +1,5 @@
 import json
+import random
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from components.analysis.tokens import (
 )
 from components.model.tokenization import Tokenization
 from components.model.trace import Dropped
+from components.words.forms import are_forms
 from components.words.function import FUNCTION_WORDS
 from tests.components.analysis.handmade import UNKNOWN_ID, sentence, words
 from tests.support.places import ASSETS
@@ -293,6 +295,66 @@ def test_marks_and_special_tokens_are_no_words():
     assert shared_word([sentence("\x01", []), sentence("\x02", [])]) is None
     assert shared_word([]) is None
     assert shared_word([words("in 2019 ,"), words(", 2019")]) == (2, 2)
+
+
+def pairwise(texts):
+    """The shared word by comparing every word with every other; all handmade words are equally rare."""
+    lines = [text.lower().split() for text in texts]
+    best, places = (0, 0), None
+    for word in (word for line in lines for word in line if word not in FUNCTION_WORDS):
+        same = [line.index(word) if word in line else None for line in lines]
+        forms = [next((place for place, other in enumerate(line) if are_forms(word, other)), None) for line in lines]
+        found = [form if own is None else own for own, form in zip(same, forms, strict=True)]
+        score = (sum(place is not None for place in found), sum(place is not None for place in same))
+        if 2 * score[0] > len(texts) and score > best:
+            best, places = score, found
+    return None if places is None or None in places else tuple(place + 1 for place in places)  # after [CLS]
+
+
+def test_the_shared_word_is_that_of_comparing_every_word_with_every_other():
+    stems = (
+        "bat",
+        "make",
+        "swim",
+        "country",
+        "even",
+        "evening",
+        "bus",
+        "glass",
+        "stop",
+        "hope",
+        "hop",
+        "sing",
+        "the",
+        "is",
+    )
+    forms = [
+        *stems,
+        "bats",
+        "making",
+        "makes",
+        "swimming",
+        "countries",
+        "buses",
+        "stopped",
+        "hoping",
+        "hopping",
+        "bat's",
+    ]
+    draw, shared = random.Random(0), 0
+    for _ in range(500):
+        texts = [" ".join(draw.choices(forms, k=draw.randint(1, 7))) for _ in range(draw.randint(1, 4))]
+        found = shared_word([words(text) for text in texts])
+        assert found == pairwise(texts), texts
+        shared += found is not None
+    assert 100 < shared < 500
+
+
+def test_the_shared_word_of_many_long_sentences():
+    rare = [[f"{chr(97 + row % 26)}{row}x{number}ing" for number in range(50)] for row in range(64)]  # 3,200 words
+    texts = [" ".join([*line, "banks" if row % 2 else "bank"]) for row, line in enumerate(rare)]
+    assert len({word for text in texts for word in text.split()}) == 3202
+    assert shared_word([words(text) for text in texts]) == (51,) * 64
 
 
 def test_without_a_shared_word_each_sentence_offers_its_longest():

@@ -12,7 +12,7 @@ import pytest
 
 from components import operator_settings
 from components.analysis.similarity import late_interaction
-from components.jobs import Cancelled
+from components.jobs import Cancelled, Job
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
@@ -25,6 +25,7 @@ from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import embedding, reranking
 from dashboard.views.search import batches
+from dashboard.views.search.ranked import Ranked, up_to
 from dashboard.views.search.request import SearchRequest
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, figures, hit_axis, hits, texts
@@ -268,6 +269,51 @@ def test_equal_vectors_are_no_better_than_chance(open_page: Open, demo_vectors: 
     app = at_rest(open_page("search", l="0", pool="cls"))  # the same vector for every sentence: all cosines are 1
     assert "Nothing close" in texts(app)
     assert not any(row["close"] for row in hits(app))
+
+
+def test_what_the_level_of_chance_is_stands_below_the_hits_with_what_was_left_out(
+    open_page: Open, demo_vectors: np.ndarray
+) -> None:
+    app = at_rest(open_page("search", q="volcano erupted"))
+    (line,) = [item.value for item in app.markdown if "closer than chance" in item.value]
+    assert line.startswith(
+        "**Layer 6, Mean, cosine** :material/insights: **4 of 630 sentences are closer than chance:**"
+    )
+    assert line.endswith("the first hit has 0.57, chance reaches 0.42.")
+    (below,) = [item.value for item in app.caption if "The level of chance" in item.value]
+    assert "find nothing above it among the sentences that have none of their words" in below
+
+
+@pytest.mark.parametrize(
+    ("best", "level", "ends", "note"),
+    [
+        (-3.2, None, ("", ""), "no hit has more than that: the first one has −3.20"),
+        (-3.2, -4.0, ("", ""), "no hit has more than that: the first one has −3.20"),
+        (0.0, None, ("", ""), "no hit has more than that: the first one has 0.00"),
+        (-3.2, 0.5, ("0", "0.50"), "from 0 to 0.50, which is that of the level of chance"),
+        (2.0, 0.5, ("0", "2.00"), "from 0 to 2.00, which is that of the best hit"),
+    ],
+)
+def test_bars_of_dot_products_of_either_sign(
+    best: float, level: float | None, ends: tuple[str, str], note: str
+) -> None:
+    scale = up_to(best, level)
+    assert scale.names == ends
+    assert note in scale.note
+    assert scale.length(best) == (1.0 if best > max(0.0, level or 0.0) else 0.0)
+
+
+def test_a_level_that_is_measured_while_the_page_is_drawn_waits_for_the_next_drawing() -> None:
+    job = Job("Measuring chance")
+    known = chance.ChanceLevel(np.array([0.3, 0.4]), np.array([0.1]))
+    ranked = Ranked("BM25", "score", np.array([0.5]), np.array([0]), np.array([0]), 1, 1, chance=job)
+    job.result = known
+    job.finished.set()
+    assert ranked.level is None
+    assert ranked.is_measured_now
+    again = Ranked("BM25", "score", np.array([0.5]), np.array([0]), np.array([0]), 1, 1, chance=job)
+    assert again.level is known
+    assert not again.is_measured_now
 
 
 def test_hits_do_not_wait_for_the_level_of_chance(

@@ -663,6 +663,21 @@ def test_a_run_that_began_with_another_run_is_shown_beside_the_model_as_publishe
         training.untouched_of(second)
 
 
+def test_runs_that_began_with_each_other_have_no_published_model(tiny_folder: Callable[[str], Path]) -> None:
+    """The second one was deleted, and a new one of its name began with the first."""
+    names = ("mnrl-20261123-140233-aaaa", "mnrl-20261123-140233-bbbb")
+    written = [
+        write_run(runs.runs_folder(), name, result=tiny_folder("bert"), model=f"run:{other}")
+        for name, other in zip(names, reversed(names), strict=True)
+    ]
+    later = write_run(
+        runs.runs_folder(), "mnrl-20261123-140233-cccc", result=tiny_folder("bert"), model=f"run:{names[0]}"
+    )
+    for run in (*written, later):
+        with pytest.raises(InputError, match="was deleted, so that nobody knows"):
+            training.untouched_of(run)
+
+
 def test_an_undamaged_model_that_cannot_be_had_is_said(
     open_page: Open, compared: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

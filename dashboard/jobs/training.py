@@ -104,7 +104,7 @@ def untouched_of(run: RunFolder) -> str | None:
     """The key of the published model at which a run's line of runs began; None where that is the one it started from.
 
     A run may start from a model that was damaged on purpose, or from that of another run, and so on. Raises InputError where
-    one of those runs is gone (so it is too where runs begin with each other: one was deleted, and its name used again), or where
+    one of those runs is gone (also where runs begin with each other: one was deleted, and its name used again), or where
     this server does not offer that model.
     """
     key, seen = run.settings().model, {run.name}

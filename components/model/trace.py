@@ -12,6 +12,7 @@ Records are frozen, live on the CPU, and their arrays are read-only, so that ses
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -89,9 +90,16 @@ class TokenizedSentence:
         token = self.tokens[position]
         if token.word is None:
             return (position,)
-        return tuple(
-            other.position for other in self.tokens if other.word == token.word and other.in_pair == token.in_pair
-        )
+        return self._positions_of_words[token.in_pair, token.word]
+
+    @cached_property
+    def _positions_of_words(self) -> dict[tuple[bool, int], tuple[int, ...]]:
+        """The positions of each word's tokens, by its text and number. Kept: a page asks for those of every token."""
+        found: dict[tuple[bool, int], list[int]] = {}
+        for token in self.tokens:
+            if token.word is not None:
+                found.setdefault((token.in_pair, token.word), []).append(token.position)
+        return {word: tuple(positions) for word, positions in found.items()}
 
     def word_text(self, position: int) -> str:
         """The whole word around a position, as typed; the piece itself for a special token."""

@@ -118,7 +118,7 @@ def test_another_index_in_its_place_is_told_from_one_that_was_killed(
 
 # The other commands: what they write is their result alone, and vectors that no file keeps
 
-PAIRS = "sentence,compressed\n" + "".join(f"{text},{text.split()[0]}\n" for text in CORPUS)
+PAIRS = "sentence,compressed\n" + "".join(f"{text},{text.split()[0]} {number}\n" for number, text in enumerate(CORPUS))
 CROSS_ENCODER = "embedded-cross-encoder"
 
 
@@ -136,7 +136,7 @@ def prepared(commands: Stage, model: Path, tmp_path_factory: pytest.TempPathFact
 def command_of(name: str, model: Path) -> tuple[str, ...]:
     return {
         "evaluate": ("evaluate", "pairs.csv", "--model", str(model), "--layers", "all", "--poolings", "mean,cls"),
-        "rerank": ("rerank", "idx", "queries.txt", "-k", "3", "--precision", "float32"),
+        "rerank": ("rerank", "idx", "queries.txt", "-k", "3", "--precision", "float32", "--model", str(model)),
         "settings": ("settings",),
     }[name] + ("--json", "made.json")
 

@@ -292,7 +292,7 @@ def test_the_command_gives_the_index_of_one_process(nodes, backend, tmp_path):
     )
     assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
     assert "notes.pdf" in there.stderr
-    search = run("search", str(tmp_path / "there"), "the cat", "-k", "4", "--json", "-")
+    search = run("search", str(tmp_path / "there"), "the cat", "-k", "4", *common, "--json", "-")
     assert search.returncode == 0
     texts = [hit["text"] for hit in json.loads(search.stdout)["results"]]
     assert sorted(texts) == ["a red hat", "money in the bank", "the cat", "the dog ran"]

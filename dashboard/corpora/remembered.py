@@ -143,17 +143,12 @@ def _kept_of(found: Memory) -> dict[str, Any]:
     here: dict[str, Any] = {}
     for kind, value in found.uploads.items():
         if kind == _RUNS:
-            value = tuple(key for key in value if _is_kept(key))
-        elif not _is_kept(_key_in(value)):
+            value = tuple(key for key in value if uploads.are_kept(key))
+        elif not uploads.are_kept(_key_in(value)):
             continue
         if value:
             here[kind] = value
     return here
-
-
-def _is_kept(key: str) -> bool:
-    kept = [caching.kept_files().use(file.digest, caching.person()) for file in uploads.stored(key)]
-    return bool(kept) and all(kept)
 
 
 def _key_in(value: Any) -> str:

@@ -117,8 +117,14 @@ def again(
 
 def is_here(cache: CachePart[Any], upload: str) -> bool:
     """Whether what an upload holds is in memory or can be read again."""
-    are_kept = [caching.kept_files().use(file.digest, caching.person()) for file in stored(upload)]
-    return cache.find(upload) is not None or (bool(are_kept) and all(are_kept))
+    can_be_read = are_kept(upload)  # also where it is in memory: its files are in use
+    return can_be_read or cache.find(upload) is not None
+
+
+def are_kept(upload: str) -> bool:
+    """Whether every file of an upload is kept; those that are count as used now."""
+    kept = [caching.kept_files().use(file.digest, caching.person()) for file in stored(upload)]
+    return bool(kept) and all(kept)
 
 
 def uploader(

@@ -230,8 +230,13 @@ class StyledPage:
         if "text/html" not in headers.get("accept", ""):
             await self.app(scope, receive, send)
             return
-        if access.is_below_a_page(scope["path"].removeprefix(_below_base("/"))):
+        path = scope["path"].removeprefix(_below_base("/"))
+        if access.is_below_a_page(path):
             await RedirectResponse(_below_base("/"))(scope, receive, send)
+            return
+        if scope["query_string"] and (address := await run_in_threadpool(_corrected, path, scope["query_string"])):
+            # 307, before Streamlit sees the address: the browser's history has one step for it.
+            await RedirectResponse(address)(scope, receive, send)
             return
         # Neither compressed nor out of the browser's store: it has some 24 kB, and its date does not tell another style sheet.
         kept = [pair for pair in scope["headers"] if pair[0] not in UNSTYLED_HEADERS]
@@ -256,6 +261,14 @@ class StyledPage:
                     await send({"type": "http.response.body", "body": styled})
 
         await self.app({**scope, "headers": kept, "extensions": {}}, receive, sent)
+
+
+def _corrected(path: str, query: bytes) -> str:
+    """Where an address leads that names a view of another page, or is of an older form; empty where it is right."""
+    from dashboard.declared import addresses  # here: the server answers before it is loaded
+
+    found = addresses.corrected(path.strip("/"), query.decode("latin-1"))
+    return "" if found is None else _below_base(f"/{found[0]}?{found[1]}")
 
 
 def _is_page(message: Message) -> bool:

@@ -49,9 +49,9 @@ def main() -> None:
         ask_for_login()
         return
     page = st.navigation(list(pages.values()), position="top" if projector else "sidebar", expanded=True)
-    key = page.url_path or "home"
+    key = page.url_path or navigation.HOME
     context = get_script_run_ctx()
-    state.read_address(key, history=bool(context and context.is_history_navigation))
+    key = state.read_address(key, history=bool(context and context.is_history_navigation))
     sentence_bar.take_edits()
     steps.open_short_link(key, is_first_run)
     # Request the model before drawing anything: the first import of torch then runs while the page is drawn.
@@ -70,7 +70,10 @@ def main() -> None:
         messages.notices()
     # What a view reads of the corpus must not start with the demo because its own has left the memory.
     if not (state.is_used("corpus", key) or key == "training") or current.is_ready():
-        page.run()
+        if key == (page.url_path or navigation.HOME):
+            page.run()
+        else:  # the address names a view of another page than its path
+            navigation.show(key)
     if state.current_notices(key):
         notices.empty()  # the page shows them with its own, in one box
     listing.draw(jobs_slot)  # last: by now the page has started its jobs

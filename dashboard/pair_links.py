@@ -7,17 +7,20 @@ import streamlit as st
 from components.model.catalog import spec_of
 from components.model.tokenization import MAX_CHARACTERS
 from dashboard import navigation, settings, state
+from dashboard.declared import table
 from dashboard.ui import messages, sentence_bar
 
-PAGES = ("tokens", "heatmaps", "attention", "map", "why")
-# For each page: the setting that must have one of these values so that it shows the pair; else it gets the first.
-_VIEWS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
-    "tokens": (("tokens_view", ("pieces", "tensors", "decoding")),),
-    "heatmaps": (("heatmaps_view", ("blocks", "inside", "pairs")),),
-    "attention": (),
-    "map": (("map_view", ("ends", "through")), ("map_source", ("sentences",))),
-    "why": (("why_view", ("split", "methods", "experiments")),),
-}
+
+def _views_by_page() -> dict[str, list[str]]:
+    """The pages with views that show a pair, and the keys of these views."""
+    found: dict[str, list[str]] = {}
+    for page in table.PAGES:
+        if keys := [view.key for view in table.views_of(page.key) if "sentence_b" in view.settings]:
+            found[page.key] = keys
+    return found
+
+
+_VIEWS = _views_by_page()
 
 
 def draw(first: str, second: str, *, key: str = "", model: str = "") -> None:
@@ -28,14 +31,13 @@ def draw(first: str, second: str, *, key: str = "", model: str = "") -> None:
     cross-encoder; the session's model by default.
     """
     texts, problem = _cleaned(first, second)
-    icons = {page: (title, icon) for page, title, icon, _ in navigation.PATH}
     reader = f" (read by {messages.escape(spec_of(model).title)})" if model not in ("", state.get("model")) else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"pair_links{key}"):
         st.markdown(f"Look at this pair{reader} in", width="content")
-        for page in PAGES:
-            title, icon = icons[page]
+        for page in _VIEWS:
+            named = table.PAGE_BY_KEY[page]
             if st.button(
-                title, icon=icon, key=f"pair_in_{page}{key}", disabled=bool(problem), help=problem or None
+                named.title, icon=named.icon, key=f"pair_in_{page}{key}", disabled=bool(problem), help=problem or None
             ):  # not by a callback, which cannot go to another page
                 choose(texts[0], texts[1], page, model)
                 st.switch_page(navigation.page_of(page))
@@ -44,7 +46,7 @@ def draw(first: str, second: str, *, key: str = "", model: str = "") -> None:
 def button(label: str, first: str, second: str, page: str, *, key: str, icon: str = "") -> None:
     """Draw one link that opens a page's view of a pair, by default with the icon of the page."""
     texts, problem = _cleaned(first, second)
-    icon = icon or next(icon for name, _, icon, _ in navigation.PATH if name == page)
+    icon = icon or table.PAGE_BY_KEY[page].icon
     if st.button(label, icon=icon, key=key, disabled=bool(problem), help=problem or None):
         choose(texts[0], texts[1], page)
         st.switch_page(navigation.page_of(page))
@@ -75,8 +77,8 @@ def choose(first: str, second: str, page: str, model: str = "") -> None:
     state.put("sentence_b", (others[0] if others else position) + 1)  # B counts from 1
     state.put("reading", "together")
     state.put("experiment_texts", "own")
-    for name, values in _VIEWS[page]:
-        if state.get(name) not in values:
-            state.put(name, values[0])
+    state.put("map_source", "sentences")
+    if state.view_of(page) not in _VIEWS[page]:
+        state.open_view(_VIEWS[page][0])
     if model:
         state.put("model", model)

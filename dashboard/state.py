@@ -1,8 +1,8 @@
 """The session's settings, and how they are read from the address and written to it.
 
-dashboard/settings.py has the table. The values are kept under session keys that belong to no widget, because
-Streamlit forgets a widget's value when its page is left. An invalid value in an address is replaced by the
-default, with a notice.
+dashboard/declared has the table of settings and views: an address is /<page>?v=<view>&<settings of the view>. The values are
+kept under session keys that belong to no widget, because Streamlit forgets a widget's value when its page is left. An invalid
+value in an address is replaced by the default, with a notice.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import streamlit as st
 
 from components import packing
 from components.errors import UserError
-from dashboard.settings import SETTINGS, Setting
+from dashboard.declared import older, table
+from dashboard.declared.table import SETTING, SETTINGS, VIEW
+from dashboard.settings import Setting
 
 NOTICE_SECONDS = 8.0
 _RESTORED = "_restored"  # session key: the names of settings to how often they were restored
@@ -28,13 +30,13 @@ _READ = "_settings_read"  # session key: the names of the settings that the view
 _POSTPONED = "_address_postponed"  # session key
 OF_SENTENCES = {"s", "t"}  # the keys that a short address leaves out: the sentences, and the tokens chosen in them
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
-PACKED = "z"  # the key of long texts in an address that would be too long without it
+PACKED = "zip"  # the key of long texts in an address that would be too long without it
 LONG = 80  # characters of a setting's texts that are packed, and left out if that is not enough
 
 MODELS = ("model", "model2", "cross_encoder")  # the settings that name a model
 COMPARED = "compared_models"  # the setting that names several
 MOST_NAMED = 3  # keys or values of a link that a notice names
-_BY_NAME = {setting.name: setting for setting in SETTINGS}
+_SHOWN_AT = "_shown_at"  # session key: a path, and the page that it shows since its address named a view of that one
 
 
 def get(name: str) -> Any:
@@ -46,7 +48,7 @@ def get(name: str) -> Any:
 
 def _value(name: str) -> Any:
     """As `get`, where a setting is read for an address and not for what a view draws."""
-    return st.session_state.get(name, _BY_NAME[name].default)
+    return st.session_state.get(name, SETTING[name].default)
 
 
 def watch() -> None:
@@ -61,19 +63,38 @@ def stop_watching() -> frozenset[str]:
 
 def default(name: str) -> Any:
     """A setting's value before a person has chosen."""
-    return _BY_NAME[name].default
+    return SETTING[name].default
 
 
 def put(name: str, value: Any) -> None:
     """Set a setting. Raises KeyError for a name that is not in the table."""
-    if name not in _BY_NAME:
+    if name not in SETTING:
         raise KeyError(name)
     st.session_state[name] = value
 
 
 def is_used(name: str, page: str) -> bool:
-    """Whether a page uses a setting."""
-    return page in _BY_NAME[name].pages
+    """Whether a view of a page uses a setting."""
+    return table.is_used(name, page)
+
+
+def view_of(page: str) -> str:
+    """The key of the view that is open on a page, or will be when the page is opened."""
+    views = [view.key for view in table.views_of(page)]
+    chosen = _value(table.view_setting(page)) if len(views) > 1 else views[0]
+    return chosen if chosen in views else views[0]
+
+
+def open_view(view: str) -> None:
+    """Let the page on which a view stands show it."""
+    page = table.place_of(view)
+    if len(table.views_of(page)) > 1:
+        put(table.view_setting(page), view)
+
+
+def is_in_view(name: str, page: str) -> bool:
+    """Whether the view that is open on a page uses a setting."""
+    return name in table.VIEWS[view_of(page)].settings
 
 
 def reset() -> None:
@@ -105,15 +126,23 @@ def restoring() -> Iterator[None]:
             counts[name] = counts.get(name, 0) + 1
 
 
-def read_address(page: str, history: bool = False) -> None:
+def read_address(path: str, history: bool = False) -> str:
     """Copy the address into the session in its first run (a person opened a link), and after Back or Forward.
+
+    Returns the page to show: that of the view that the address named, else that of the path. The server corrects a path
+    that is not the view's before Streamlit sees it; who comes here by another way sees the view all the same.
 
     In every other run the session has written the address itself, and the browser may send one that is a click
     old. `history` means that Back or Forward caused this run. An address without values is then the state just
     after a page change, before the session wrote its own: it says nothing about model and sentences.
     """
     if st.session_state.get("_address") is not None and not history:
-        return
+        # Not by the address of every run: it may be that of the page before.
+        shown = st.session_state.get(_SHOWN_AT, ("", ""))
+        return str(shown[1]) if shown[0] == path else path
+    named = table.PLACE.get("".join(st.query_params.get_all(VIEW)), path)
+    st.session_state[_SHOWN_AT] = (path, named)
+    page = named
     if history:
         with restoring():
             _take_address(page)
@@ -121,6 +150,7 @@ def read_address(page: str, history: bool = False) -> None:
         st.session_state["_held"] = address_of(page)[0]
     else:
         _take_address(page)
+    return page
 
 
 def arrivals() -> int:
@@ -131,23 +161,28 @@ def arrivals() -> int:
 def _take_address(page: str) -> None:
     st.session_state[_ARRIVALS] = arrivals() + 1
     address = {key: st.query_params.get_all(key) for key in st.query_params}
-    apply(page, _unpacked(address))
+    apply(page, _unpacked(page, address))
     st.session_state["_address"] = address
 
 
-def _unpacked(address: dict[str, list[str]]) -> dict[str, list[str]]:
+def _unpacked(page: str, address: dict[str, list[str]]) -> dict[str, list[str]]:
     """An address with the texts that were packed; without them, and with a notice, if they are damaged."""
-    words = address.get(PACKED)
-    if words is None:
-        return address
-    others = {key: texts for key, texts in address.items() if key != PACKED}
-    try:
-        if len(words) != 1 or len(words[0]) > ADDRESS_LIMIT:
-            raise ValueError("it is longer than a link can be")
-        return packing.unpack(words[0]) | others
-    except ValueError as problem:
-        notice(f"The link's long texts (“{PACKED}”) were ignored: {problem}.")
-        return others
+    for key in (PACKED, older.PACKED):
+        words = address.get(key)
+        if words is None:
+            continue
+        others = {other: texts for other, texts in address.items() if other != key}
+        try:
+            if len(words) != 1 or len(words[0]) > ADDRESS_LIMIT:
+                raise ValueError("it is longer than a link can be")
+            texts = packing.unpack(words[0])
+        except ValueError as problem:
+            notice(f"The link's long texts (“{key}”) were ignored: {problem}.")
+            return others
+        if key == older.PACKED and VIEW in others:  # the server has translated all but what was packed
+            texts = older.unpacked("".join(others[VIEW]), texts)
+        return texts | others
+    return address
 
 
 def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) -> None:
@@ -156,12 +191,14 @@ def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) 
     `keep`: the names of settings whose values stay, whatever the address says.
     """
     st.session_state.pop("_anchors", None)  # the token positions in the address belong to its own sentences
-    known, ignored = set(), []
+    address = older.translated(page, address)
+    known, ignored = {VIEW}, _open_named_view(page, address)
+    in_view = table.VIEWS[view_of(page)].settings
     for setting in SETTINGS:
-        used = page in setting.pages
+        used = setting.name in in_view
         if not used and not setting.shared:
             continue
-        # A shared value that this page does not use is kept for the other pages; older links contain such values.
+        # A shared value that this view does not use is kept for the others; older links contain such values.
         known.add(setting.short)
         if setting.name in keep:
             continue
@@ -181,6 +218,19 @@ def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) 
         notice(f"{further} more value{' of the link was' if further == 1 else 's of the link were'} ignored.")
     if unknown := sorted(address.keys() - known):
         notice(f"This page does not use the link's {_named(unknown)}.")
+
+
+def _open_named_view(page: str, address: dict[str, list[str]]) -> list[str]:
+    """Open the view that an address names, else a page's first one; returns what was ignored, in sentences."""
+    name = table.view_setting(page)
+    if name not in SETTING:  # a page with one view
+        return []
+    if VIEW not in address:
+        st.session_state.pop(name, None)
+        return []
+    problem = _take(SETTING[name], address[VIEW])
+    value = ", ".join(address[VIEW])[:60]
+    return [f"The link's value for the view (“{VIEW}={value}”) was ignored: {problem}."] if problem else []
 
 
 def _named(keys: Sequence[str]) -> str:
@@ -233,13 +283,13 @@ def apply_chosen(values: dict[str, list[str]]) -> list[str]:
             st.session_state.pop(setting.name, None)
         elif problem := _take(setting, values[setting.name]):
             ignored.append(f"The {setting.label} was ignored: {problem}.")
-    if unknown := sorted(values.keys() - _BY_NAME.keys()):
+    if unknown := sorted(values.keys() - SETTING.keys()):
         ignored.append(f"There is no setting {_named(unknown)}.")
     return ignored
 
 
 def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
-    """The page's settings that differ from their defaults, and whether the address has room for all of them.
+    """The open view of a page and those of its settings that differ from their defaults; whether all of them have room.
 
     Where the address would be too long, its long texts are packed; if it still is, it goes without the sentences, and at
     last without all long texts.
@@ -253,11 +303,10 @@ def address_of(page: str) -> tuple[dict[str, list[str]], bool]:
 
 
 def _whole(page: str) -> dict[str, list[str]]:
-    """The texts of the page's settings that differ from their defaults, by address key, however long they are."""
-    address: dict[str, list[str]] = {}
-    for setting in SETTINGS:
-        if page not in setting.pages:
-            continue
+    """The open view, and the texts of its settings that differ from their defaults, by address key, however long."""
+    view = view_of(page)
+    address = {VIEW: [view]} if len(table.views_of(page)) > 1 else {}
+    for setting in table.settings_in(view):
         is_default = _value(setting.name) == setting.default
         if is_default and not (setting.if_chosen and setting.name in st.session_state):
             continue
@@ -292,14 +341,15 @@ def size_of(items: list[tuple[str, str]]) -> int:
 
 
 def carried(page: str) -> list[tuple[str, str]]:
-    """Address keys and texts of the shared settings that differ from their defaults and that this page does not use.
+    """Address keys and texts of the shared settings that differ from their defaults and that the open view does not use.
 
     The page's own address leaves them out; with them, a reload loses none of what goes from page to page.
     """
+    in_view = table.VIEWS[view_of(page)].settings
     return [
         (setting.short, text)
         for setting in SETTINGS
-        if setting.shared and page not in setting.pages and _value(setting.name) != setting.default
+        if setting.shared and setting.name not in in_view and _value(setting.name) != setting.default
         for text in setting.show(_value(setting.name))
     ]
 
@@ -310,7 +360,7 @@ def postpone_address() -> None:
 
 
 def write_address(page: str, before_drawing: bool = False) -> None:
-    """Write the page's settings to the address."""
+    """Write the page's open view and its settings to the address."""
     if before_drawing and st.session_state.pop(_POSTPONED, False):
         return
     address, _ = address_of(page)

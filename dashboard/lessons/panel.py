@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import settings, state
+from dashboard.declared import table
 from dashboard.lessons import counted, printed, steps
 from dashboard.ui import browser, controls
 
@@ -84,14 +85,15 @@ def _way(lesson: Lesson, number: int) -> None:
 def _foot(page: str, lesson: Lesson, number: int) -> None:
     """What is needed less often: back to what the step shows, the class, the printed page, the way out."""
     scene = steps.scene_of(lesson, number)
-    if page != scene.page:
+    is_here = page == table.place_of(steps.view_of(scene))
+    if not is_here:
         st.info("You are on another page than this step.", icon=":material/explore:")
     with st.container(horizontal=True, key="lesson_foot", gap="xsmall"):
         if st.button(
             "Show this step again",
             key="lesson_again",
             icon=":material/replay:",
-            type="secondary" if page == scene.page else "primary",
+            type="secondary" if is_here else "primary",
             help="The sentences, the page and the settings of this step",
         ):
             steps.show(lesson, number)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from components.errors import UserError
 from dashboard import caching, navigation, ready_made, settings, state
+from dashboard.declared import older, table
 from dashboard.ui import sentence_bar
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 KEPT = ("lesson", "class_code", "projector", "max_length")  # settings that showing a step does not change
 _ANSWERS = "_lesson_answers"  # session key: (lesson, step) to the number of the choice
-PAGES = set(settings.PAGES) - {"home"}
+PAGES = {page.key for page in table.PAGES if page.question}  # on which a step can show something
 
 
 def current() -> tuple[Lesson, int] | None:
@@ -71,11 +72,12 @@ def show(lesson: Lesson, number: int) -> None:
     scene = scene_of(lesson, number)
     if scene.sentences:
         sentence_bar.keep_own(settings.clean_sentences(list(scene.sentences)))
-    elif state.is_used("sentences", scene.page):  # an address that names none means the default ones
+    elif table.VIEWS[view_of(scene)].uses_sentences:  # an address that names none means the default ones
         sentence_bar.keep_own(state.default("sentences"))
+    page = table.place_of(view_of(scene))
     with state.restoring():
-        state.apply(scene.page, scene.address, keep=KEPT)
-    st.switch_page(navigation.page_of(scene.page))
+        state.apply(page, address_of(scene), keep=KEPT)
+    st.switch_page(navigation.page_of(page))
 
 
 def leave() -> None:
@@ -109,17 +111,32 @@ def settle(page: str) -> None:
 
 def _is_shown(scene: Scene, page: str) -> bool:
     """Whether a page shows a scene, with nothing changed."""
-    kept = {setting.short for setting in settings.SETTINGS if setting.name in KEPT}
+    kept = {table.SETTING[name].short for name in KEPT}
     address = {key: texts for key, texts in state.address_of(page)[0].items() if key not in kept}
-    shown = scene.address
+    shown = address_of(scene)
     if scene.sentences == state.default("sentences"):
         del shown["s"]
-    return page == scene.page and address == shown
+    return page == table.place_of(view_of(scene)) and address == shown
+
+
+def address_of(scene: Scene) -> dict[str, list[str]]:
+    """A scene's address, with the view that it shows: files may name it as older addresses do."""
+    found = older.translated(scene.page, scene.address)
+    if table.VIEW not in found and scene.page in table.PAGE_BY_KEY and len(views := table.views_of(scene.page)) > 1:
+        found = {table.VIEW: [views[0].key]} | found
+    return found
+
+
+def view_of(scene: Scene) -> str:
+    """The key of the view that a scene shows; the first one of its page if it names none that exists."""
+    named = "".join(address_of(scene).get(table.VIEW, ()))
+    return named if named in table.VIEWS else table.views_of(scene.page)[0].key
 
 
 def query_of(scene: Scene) -> str:
     """A scene's address behind the question mark."""
-    return urlencode(scene.values, quote_via=quote)
+    values = [(key, text) for key, texts in address_of(scene).items() for text in texts]
+    return urlencode(values, quote_via=quote)
 
 
 def short_link(lesson: Lesson, number: int) -> str:
@@ -131,11 +148,16 @@ def check_address(scene: Scene) -> list[str]:
     """What the dashboard would ignore in a scene's address, in sentences."""
     if scene.page not in PAGES:
         return [f"There is no page “{scene.page}” for a step; choose one of {', '.join(sorted(PAGES))}."]
-    known = {setting.short: setting for setting in settings.SETTINGS if scene.page in setting.pages}
+    address, view = address_of(scene), table.VIEWS[view_of(scene)]
+    if address.get(table.VIEW, [view.key]) != [view.key]:
+        return [f"There is no view “{', '.join(address[table.VIEW])[:60]}”."]
+    known = {setting.short: setting for setting in table.settings_in(view.key)}
     wrong = []
-    for key, texts in scene.address.items():
+    for key, texts in address.items():
+        if key == table.VIEW:
+            continue
         if key not in known or known[key].name in KEPT:
-            wrong.append(f"The page “{scene.page}” has no “{key}”.")
+            wrong.append(f"The view “{view.label}” of the page “{table.place_of(view.key)}” has no “{key}”.")
             continue
         try:
             value = known[key].parse(texts)

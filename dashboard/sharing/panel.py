@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from components.errors import UserError
-from dashboard import access, navigation, settings
+from dashboard import access, navigation
 from dashboard.corpora import uploads
 from dashboard.sharing import report, session_file
 from dashboard.ui import messages, sentence_bar
@@ -65,7 +65,7 @@ def _report(page: str) -> None:
         icon=":material/description:",
         on_click="ignore",
         width="stretch",
-        disabled=page not in settings.PAGES,
+        disabled=page in ("lessons", "about"),
     )
     st.caption(
         "One HTML file with the settings, figures and tables that this view has drawn so far, which opens without a network. "

@@ -18,7 +18,8 @@ from components import VERSION
 from components.charts.stand_alone import page as stand_alone
 from components.charts.stand_alone.page import Part
 from components.model.catalog import spec_of
-from dashboard import settings, state
+from dashboard import state
+from dashboard.declared.table import SETTING, SETTINGS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +116,7 @@ def name_values(setting: str, names: Mapping[Any, str], chosen: Any) -> None:
 def state_number(setting: str, value: int) -> None:
     """Say which layer, block or head is drawn where nobody has chosen one."""
     if (report := st.session_state.get(_COLLECTED)) is not None:
-        label = next(each.label for each in settings.SETTINGS if each.name == setting)
+        label = SETTING[setting].label
         report.numbers[setting] = Fact(_sentence_case(label), _in_words(setting, value, (str(value),)), setting)
 
 
@@ -125,9 +126,9 @@ def facts_of(page: str, used: frozenset[str] | None = None) -> tuple[Fact, ...]:
     The model and the sentences of a page belong to every view.
     """
     facts = []
-    for setting in settings.SETTINGS:
+    for setting in SETTINGS:
         value = state.get(setting.name)
-        if page not in setting.pages or value is None or value == "" or setting.name == f"{page}_view":
+        if not state.is_in_view(setting.name, page) or value is None or value == "":
             continue
         if setting.name not in ("model", "sentences") and used is not None and setting.name not in used:
             continue

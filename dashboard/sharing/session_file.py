@@ -19,10 +19,12 @@ from components import VERSION, packing
 from components.errors import InputError
 from components.model.catalog import spec_of
 from components.retrieval.index.build import versions
-from dashboard import caching, settings, state
+from dashboard import caching, state
 from dashboard.corpora import current
+from dashboard.declared import older
+from dashboard.declared.table import PAGE_BY_KEY, SETTING, SETTINGS
 
-FORMAT, FORMAT_VERSION = "BERT Internals session", 1
+FORMAT, FORMAT_VERSION = "BERT Internals session", 2  # files of format 1 name views as older addresses do
 MOST_BYTES = 1 << 20
 MOST_SETTINGS, MOST_TEXTS = 1_000, 2_000  # in a file, and of one setting
 PACKAGES = ("streamlit", "torch", "transformers", "numpy")
@@ -56,7 +58,7 @@ def written(page: str) -> dict[str, Any]:
         "page": page,
         "settings": dict(sorted(chosen.items())),
         "models": {name: {"key": key, "title": spec_of(key).title} for name, key in keys.items()},
-        "seeds": {item.name: state.get(item.name) for item in settings.SETTINGS if item.name.endswith("_seed")},
+        "seeds": {item.name: state.get(item.name) for item in SETTINGS if item.name.endswith("_seed")},
         "corpus": {"name": named[0], "sentences": named[1], "included": is_included},
         "versions": {"bert-internals": VERSION, **versions(PACKAGES)},
     }
@@ -97,10 +99,8 @@ def read(content: bytes) -> SessionFile:
             "Open it on the server where it was saved, or update this one.",
         )
     page, chosen = found.get("page"), found.get("settings")
-    if page not in settings.EVERYWHERE:
-        raise _bad(
-            "This session file names no page of the dashboard.", f"“page” is one of {', '.join(settings.EVERYWHERE)}."
-        )
+    if not isinstance(page, str) or page not in PAGE_BY_KEY:
+        raise _bad("This session file names no page of the dashboard.", f"“page” is one of {', '.join(PAGE_BY_KEY)}.")
     if not isinstance(chosen, dict) or len(chosen) > MOST_SETTINGS or not all(map(_are_texts, chosen.values())):
         raise _bad(
             "The settings in this session file cannot be read.",
@@ -111,7 +111,7 @@ def read(content: bytes) -> SessionFile:
     models, versions_there = found.get("models"), found.get("versions")
     return SessionFile(
         page,
-        chosen,
+        older.named(chosen) if number == 1 else chosen,
         _texts_only((item.get("key"), item.get("revision")) for item in _objects(models)),
         _texts_only(versions_there.items() if isinstance(versions_there, dict) else ()),
         str(own_corpus.get("name", ""))[:100],
@@ -120,9 +120,8 @@ def read(content: bytes) -> SessionFile:
 
 def sentences_of(file: SessionFile) -> tuple[str, ...]:
     """The sentences of a file; none if they are not valid."""
-    setting = next(item for item in settings.SETTINGS if item.name == "sentences")
     with suppress(ValueError):
-        sentences: tuple[str, ...] = setting.parse(file.settings.get("sentences", []))
+        sentences: tuple[str, ...] = SETTING["sentences"].parse(file.settings.get("sentences", []))
         return sentences
     return ()
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
 
 
-# Views of a page of sentences that draw other ones: the setting that opens a view, and its values.
-_OF_OTHER_SENTENCES = {"map": ("map_view", {"senses"}), "why": ("why_view", {"clinic", "debugger"})}
 _SLOT = "_data_line"  # the session's place for the name of what a page measures
 _DRAWN_FOR = "_header_drawn_for"  # session key: the page, and whether its open view draws other sentences
 
@@ -71,8 +69,8 @@ def is_outdated(page: str) -> bool:
 
 
 def _has_other_sentences(page: str) -> bool:
-    setting, views = _OF_OTHER_SENTENCES.get(page, ("", set()))
-    return bool(setting) and state.get(setting) in views
+    """Whether the open view of a page of sentences draws other ones."""
+    return state.is_used("sentences", page) and not state.is_in_view("sentences", page)
 
 
 def begin_view(page: str, corpus: Corpus) -> None:

@@ -165,7 +165,7 @@ def _choose_set(widget: str, key: str) -> None:
     if widget == st.session_state.get("_set_widget"):
         state.put("sentences", chosen.sentences)
         # The view that its hint describes.
-        state.put("layers_view", "sentences" if chosen.view == "sentences" else "across")
+        state.open_view("sentence-curves" if chosen.view == "sentences" else "one-word")
 
 
 def _arrange(current: tuple[str, ...]) -> None:

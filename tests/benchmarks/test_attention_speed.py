@@ -27,7 +27,7 @@ def test_switching_a_head_costs_at_most_two_and_a_half_trivial_interactions(
 ) -> None:
     trivial = trivial_interaction(browser, servers)
     page = browser.new_page(viewport={"width": 1440, "height": 900})
-    page.goto(f"{servers().url}/attention?view=matrix")
+    page.goto(f"{servers().url}/attention?v=attention-matrix")
     settle(page)
     page.wait_for_function(title_is("Block 0, head 2"))
     head = median_time(page, lambda n: step(page, "head", n % 2), lambda n: title_is(f"Block 0, head {3 - n % 2}"))
@@ -52,7 +52,7 @@ def test_144_heads_at_128_tokens_are_drawn_within_a_second(
     received: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
     sentence = "+".join(["cat", "dog"] * 63)
-    page.goto(f"{servers().url}/attention?view=matrix&m={folder}&s={sentence}")
+    page.goto(f"{servers().url}/attention?v=attention-matrix&m={folder}&s={sentence}")
     settle(page)
     page.wait_for_function(title_is("Block "), timeout=60_000)
     before, started = sum(received), time.perf_counter()
@@ -79,7 +79,7 @@ def test_512_by_512_tokens_are_drawn_within_a_second(
     received: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
     sentence = "+".join(["bank", "river", "money"] * 200)
-    page.goto(f"{servers().url}/heatmaps?view=tokens&ag=0&s={sentence}")
+    page.goto(f"{servers().url}/heatmaps?v=token-pairs&ag=0&s={sentence}")
     settle(page)
     page.wait_for_function(title_is("Sentence 1 with itself, layer 6"), timeout=60_000)
     times, sizes = [], []

@@ -101,7 +101,7 @@ def test_sessions_do_not_pile_up_memory(browser: Browser, servers: Callable[...,
     for _ in range(20):
         context = browser.new_context()
         page = context.new_page()
-        for path in ("/layers", "/model?view=vectors"):
+        for path in ("/layers", "/model?v=output-vectors"):
             page.goto(server.url + path)
             settle(page)
             figure(page)

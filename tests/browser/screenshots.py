@@ -16,16 +16,21 @@ from tests.support.server import start_server, stop_server
 # Name, address, dark, height
 SHOTS = (
     ("layers", "/layers", False, 1010),
-    ("layers-dark", "/layers?cmp=against", True, 1010),
-    ("tokens", "/tokens?s=An+unputdownable+novella+about+antihistamines.&s=I+love+na%C3%AFve+caf%C3%A9s.", False, 720),
+    ("layers-dark", "/layers?v=one-word&cmp=against", True, 1010),
+    (
+        "tokens",
+        "/tokens?v=pieces&s=An+unputdownable+novella+about+antihistamines.&s=I+love+na%C3%AFve+caf%C3%A9s.",
+        False,
+        720,
+    ),
     ("model", "/model", False, 900),
     ("attention", "/attention", False, 900),
-    ("map", "/map?col=sentence&sp=0", False, 1010),
-    ("search", "/search?vs=bm25", False, 1010),
-    ("evaluate", "/evaluate?l=6&pool=cls", False, 1010),
-    ("pairs", "/pairs?view=rerank", False, 1010),
-    ("why", "/why?s=The+dog+chased+the+ball.&s=A+puppy+ran+after+a+toy.", False, 1010),
-    ("training", "/training?preset=collapse", False, 1180),
+    ("map", "/map?v=two-layers&colour=sentence&sp=0", False, 1010),
+    ("search", "/search?v=hits&vs=bm25", False, 1010),
+    ("evaluate", "/evaluate?v=layer-grid&l=6&pool=cls", False, 1010),
+    ("pairs", "/pairs?v=retrieve-rerank", False, 1010),
+    ("why", "/why?v=score-split&s=The+dog+chased+the+ball.&s=A+puppy+ran+after+a+toy.", False, 1010),
+    ("training", "/training?v=training-data&preset=collapse", False, 1180),
 )
 
 

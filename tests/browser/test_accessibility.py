@@ -11,7 +11,7 @@ from tests.support.stage import Stage
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("path", ["/layers?lesson=two-banks.2", "/search?q=a+storm&vs=bm25&blind=1"])
+@pytest.mark.parametrize("path", ["/layers?v=one-word&lesson=two-banks.2", "/search?v=hits&q=a+storm&vs=bm25&blind=1"])
 def test_axe_finds_nothing_serious(look: Stage, path: str, dark: bool) -> None:
     assert serious_findings(look.at(path, dark=dark)) == []
 

@@ -35,21 +35,21 @@ def test_the_page_opens_with_the_lines_of_the_clearest_head(look: Stage, dark: b
 
 
 def test_the_model_view_has_six_by_twelve_cells(use: Stage) -> None:
-    page = use.at("/attention?view=model")
+    page = use.at("/attention?v=model-view")
     expect(frame_of(page).locator(".attn_background")).to_have_count(72, timeout=30_000)
     frame_of(page).get_by_role("button", name="Block 0, head 2", exact=True).click()
     expect(frame_of(page).locator("text.detail")).to_have_text("Block 0, Head 2")
 
 
 def test_the_neuron_view_draws_connections(look: Stage) -> None:
-    page = look.at("/attention?view=neuron")
+    page = look.at("/attention?v=neuron-view")
     lines = frame_of(page).locator("svg line")
     expect(lines.first).to_be_attached(timeout=30_000)
     assert lines.count() > 20
 
 
 def test_a_click_on_a_tile_opens_that_head(use: Stage) -> None:
-    page = use.at("/attention?view=glance")
+    page = use.at("/attention?v=all-heads")
     canvas = page.locator(CANVAS)
     expect(canvas).to_have_attribute("data-drawn", "6x12x10")
     box = canvas.bounding_box()
@@ -60,7 +60,7 @@ def test_a_click_on_a_tile_opens_that_head(use: Stage) -> None:
 
 
 def test_tiles_are_worked_by_keyboard(use: Stage) -> None:
-    page = use.at("/attention?view=patterns")
+    page = use.at("/attention?v=head-patterns")
     canvas = page.locator(CANVAS)
     canvas.focus()
     page.keyboard.press("ArrowDown")
@@ -86,7 +86,7 @@ def test_heatmaps_are_drawn_with_the_diagonal(look: Stage) -> None:
 
 
 def test_the_model_view_is_swiped_on_a_phone(look: Stage) -> None:
-    page = look.at("/attention?view=model", phone=True)
+    page = look.at("/attention?v=model-view", phone=True)
     expect(frame_of(page).locator("#note")).to_contain_text("Swipe sideways")
 
 
@@ -116,7 +116,7 @@ def test_head_numbers_are_large_enough_for_fingers(touched: Visit) -> None:
 
 
 def test_the_two_sentences_have_labels_on_a_phone(look: Stage) -> None:
-    page = look.at("/attention?view=matrix", phone=True)
+    page = look.at("/attention?v=attention-matrix", phone=True)
     for setting, label in (("sentence_a", "Sentence A"), ("sentence_b", "Sentence B")):
         text = page.locator(f"[class*=st-key-w_{setting}] label p")
         expect(text).to_have_text(label, timeout=30_000)
@@ -128,15 +128,15 @@ def test_the_two_sentences_have_labels_on_a_phone(look: Stage) -> None:
 
 def test_bertviz_grows_in_projector_mode(look: Stage) -> None:
     drawn = "document.querySelector('iframe')?.contentDocument.querySelector('#vis svg')?.getBoundingClientRect().width"
-    page = look.at("/attention?view=model", PROJECTOR)
+    page = look.at("/attention?v=model-view", PROJECTOR)
     before = wait_until(page, f"() => {drawn}")
     wait_until_still(page, "iframe")
-    page = look.at("/attention?view=model", PROJECTOR, projector=True)
+    page = look.at("/attention?v=model-view", PROJECTOR, projector=True)
     wait_until(page, f"(before) => {drawn} > 1.1 * before", before)
 
 
 def test_play_shows_the_blocks_in_order_and_stops_at_the_last(use: Stage) -> None:
-    page = use.at("/heatmaps?b1=3")
+    page = use.at("/heatmaps?v=block&b1=3")
     page.get_by_role("button", name="Play", exact=True).first.click()
     wait_for_title(page, "Block 5: layer 5")
     expect(page.get_by_role("button", name="Pause")).to_have_count(0)

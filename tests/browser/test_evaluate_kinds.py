@@ -39,7 +39,7 @@ def bars_of(page: Page, title: str) -> dict[str, Any]:
 
 
 def test_both_kinds_are_drawn_and_fit_a_phone(use: Stage) -> None:
-    page = use.at("/evaluate?view=kinds", phone=True, dark=True)
+    page = use.at("/evaluate?v=search-kinds", phone=True, dark=True)
     drawn = bars_of(page, "Recall by kind of search")
     assert drawn["names"] == ["all-MiniLM-L6-v2", "BM25"] * 2
     assert drawn["bars"] == 12
@@ -59,7 +59,7 @@ def test_both_kinds_are_drawn_and_fit_a_phone(use: Stage) -> None:
 
 
 def test_cosine_and_dot_product_are_drawn(look: Stage) -> None:
-    page = look.at("/evaluate?view=compare&fig=similarities&r=m.6.mean&r=m.6.max")
+    page = look.at("/evaluate?v=compare-runs&fig=similarities&r=m.6.mean&r=m.6.max")
     drawn = bars_of(page, "Cosine and dot product")
     assert drawn["names"] == ["cosine"] * 3 + ["dot product"] * 3
     assert drawn["bars"] == 12
@@ -72,7 +72,7 @@ def test_cosine_and_dot_product_are_drawn(look: Stage) -> None:
 def test_the_fields_of_uploaded_files_are_chosen(visit: Visit, tmp_path: Path) -> None:
     for name, content in FIELDED.items():
         (tmp_path / name).write_bytes(content)
-    page = visit("/evaluate?view=graded&gs=file&r=bm25&gm=mrr")
+    page = visit("/evaluate?v=graded-relevance&gs=file&r=bm25&gm=mrr")
     page.get_by_role("button", name="Options").click()
     page.locator(".st-key-graded_files input[type=file]").set_input_files(sorted(tmp_path.iterdir()))
     field = page.locator(".st-key-w_graded_query_field")

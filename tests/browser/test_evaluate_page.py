@@ -88,7 +88,7 @@ def test_the_grid_is_drawn_and_a_click_shows_a_cells_curve(use: Stage) -> None:
 
 
 def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> None:
-    page = visit("/evaluate?view=compare&r=m.6.mean&r=m.0.mean&r=bm25")
+    page = visit("/evaluate?v=compare-runs&r=m.6.mean&r=m.0.mean&r=bm25")
     (drawn,) = wait_for(page, "Recall@k of every run")
     assert drawn["lines"] == 3
     assert drawn["names"] == ["Layer 6, Mean", "Layer 0, Mean", "BM25"]
@@ -131,7 +131,7 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
 
 
 def test_a_row_of_the_query_table_opens_it(use: Stage) -> None:
-    page = use.at("/evaluate?view=compare&r=m.6.mean&r=bm25&f=wrong")
+    page = use.at("/evaluate?v=compare-runs&r=m.6.mean&r=bm25&f=wrong")
     wait_for(page, "Recall@k of every run")
     table = page.locator(".st-key-queries_by_rank canvas").first
     table.scroll_into_view_if_needed()
@@ -152,7 +152,7 @@ def test_a_row_of_the_query_table_opens_it(use: Stage) -> None:
 
 
 def test_a_link_opens_a_query_on_a_phone(look: Stage) -> None:
-    page = look.at("/evaluate?view=compare&r=m.6.mean&r=bm25&n=1", phone=True)
+    page = look.at("/evaluate?v=compare-runs&r=m.6.mean&r=bm25&oq=1", phone=True)
     wait_for(page, "Recall@k of every run")
     opened = page.locator(".st-key-opened_query")
     expect(opened).to_contain_text("Lightning wipes cloud data")
@@ -161,7 +161,7 @@ def test_a_link_opens_a_query_on_a_phone(look: Stage) -> None:
 
 
 def test_the_pairs_are_a_scatter(look: Stage) -> None:
-    page = look.at("/evaluate?view=similarity", phone=True, dark=True)
+    page = look.at("/evaluate?v=sentence-similarity", phone=True, dark=True)
     _, scatter = wait_for(page, "Spearman", "Layer 6, Mean against people")
     lines = page.locator(".js-plotly-plot").first.locator(".scatterlayer .js-line")
     expect(lines).to_have_count(9)  # three poolings, six baselines
@@ -173,7 +173,7 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
     path = tmp_path / "mine.jsonl"
     lines = (ROOT / "assets" / "demo_corpus.jsonl").read_text(encoding="utf-8").splitlines()[:60]
     path.write_text("\n".join(lines), encoding="utf-8")
-    page = visit("/evaluate?view=pairs&l=3&d=8", phone=True)
+    page = visit("/evaluate?v=evaluated-data&l=3&d=8", phone=True)
     use_file(page, path)
     expect(page.get_by_text("60 queries")).to_be_visible()
     page.get_by_text("Pooling lab", exact=True).click()
@@ -202,6 +202,6 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
 
 
 def test_the_precision_of_graded_answers_is_drawn(look: Stage) -> None:
-    page = look.at("/evaluate?view=graded&r=m.6.mean&r=bm25", phone=True)
+    page = look.at("/evaluate?v=graded-relevance&r=m.6.mean&r=bm25", phone=True)
     wait_for(page, "Precision by share of answers found")
     assert fits(page)

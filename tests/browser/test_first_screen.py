@@ -126,7 +126,7 @@ def _small(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("corpus") / "small.jsonl"
     lines = (ROOT / "assets" / "demo_corpus.jsonl").read_text(encoding="utf-8").splitlines()[:60]
     path.write_text("\n".join(lines), encoding="utf-8")
-    page = stage.at("/evaluate?view=pairs")
+    page = stage.at("/evaluate?v=evaluated-data")
     use_file(page, path)
     expect(page.get_by_text("60 queries")).to_be_visible()
     return str(wait_until(page, "() => new URLSearchParams(location.search).get('corpus')"))

@@ -36,7 +36,7 @@ def go(page: Page, title: str) -> None:
 
 
 def test_the_page_follows_while_a_person_types_and_the_next_page_has_the_sentences(visit: Visit) -> None:
-    page = visit("/tokens?s=the+cat")
+    page = visit("/tokens?v=pieces&s=the+cat")
     editor = editor_of(page)
     editor.press("Control+End")
     editor.press_sequentially(" sat on a kite", delay=30)
@@ -75,12 +75,12 @@ def test_a_click_right_after_typing_is_not_lost(visit: Visit) -> None:
 
 
 def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(visit: Visit) -> None:
-    page = visit("/tokens?s=a+money+bank")
+    page = visit("/tokens?v=pieces&s=a+money+bank")
     wait_until(page, HAS_RULES)
     editor_of(page).press("Control+End")
     page.keyboard.type(" by a river")
     go(page, "Attention")
-    page.wait_for_url("**/attention?s=a+money+bank+by+a+river*")
+    page.wait_for_url("**/attention?v=head-view&s=a+money+bank+by+a+river*")
     settle(page)
     expect(page.get_by_role("textbox", name=EDITOR)).not_to_be_visible()
     expect(page.locator(".st-key-sentence_bar summary")).to_contain_text("a money bank by a river")
@@ -95,7 +95,7 @@ def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(visit: Visit) -> N
 
 
 def test_taps_right_after_typing_on_a_phone_are_not_lost(touched: Visit) -> None:
-    page = touched("/tokens?s=taps")
+    page = touched("/tokens?v=pieces&s=taps")
     wait_until(page, HAS_RULES)
     for number, title in enumerate(["Model", "Layers", "Heatmaps", "Attention", "Map", "Search"]):
         editor = page.get_by_role("textbox", name=EDITOR)
@@ -135,7 +135,7 @@ def test_a_choice_is_an_entry_of_its_own(visit: Visit) -> None:
 
 
 def test_one_visit_is_one_entry_of_the_history(visit: Visit) -> None:
-    page = visit("/tokens?s=a+river+bank&s=a+money+bank")
+    page = visit("/tokens?v=pieces&s=a+river+bank&s=a+money+bank")
     wait_until(page, HAS_RULES)
     before = page.evaluate("history.length")
     for number, title in enumerate(["Model", "Layers", "Heatmaps"], start=1):
@@ -177,7 +177,7 @@ def test_a_press_while_a_page_is_drawn_adds_no_entry(visit: Visit) -> None:
     page = visit("/tokens")
     wait_until(page, HAS_RULES)
     editor_of(page).press_sequentially("A kite. ")
-    page.wait_for_url("**/tokens?s=*kite*")
+    page.wait_for_url("**/tokens?v=pieces&s=*kite*")
     before = page.evaluate("history.length")
     # The title comes before the figures, whose vectors nobody has computed yet.
     page.evaluate(
@@ -190,14 +190,14 @@ def test_a_press_while_a_page_is_drawn_adds_no_entry(visit: Visit) -> None:
         }).observe(document.body, { childList: true, subtree: true, characterData: true })"""
     )
     go(page, "Heatmaps")
-    page.wait_for_url("**/heatmaps?s=*kite*")
+    page.wait_for_url("**/heatmaps?v=block&s=*kite*")
     settle(page)
     assert page.evaluate("window.pressed")
     assert page.evaluate("history.length") == before + 1
 
 
 def test_copy_link_copies_the_address(use: Stage) -> None:
-    page = use.at("/layers?t=3&t=3&t=2")
+    page = use.at("/layers?v=one-word&t=3&t=3&t=2")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     button = page.get_by_role("button", name="Copy link")
     button.click()
@@ -240,7 +240,7 @@ def test_the_colours_change_on_every_page(visit: Visit) -> None:
 
 
 def test_an_emptied_editor_stays_empty_after_a_reload(visit: Visit) -> None:
-    page = visit("/tokens?s=hello+there")
+    page = visit("/tokens?v=pieces&s=hello+there")
     editor_of(page).fill("")
     expect(page.get_by_text("No sentence yet.")).to_be_visible()
     wait_until(page, "() => location.search === '?s='")

@@ -26,7 +26,7 @@ def go_back(page: Page, address: str | re.Pattern[str]) -> None:
 
 
 def test_back_restores_a_setting_whose_panel_is_closed(visit: Visit) -> None:
-    page = visit("/why?s=a+river+bank&s=a+money+bank&sb=2&view=methods")
+    page = visit("/why?v=important-words&s=a+river+bank&s=a+money+bank&sb=2")
     choose_in_options(page, "[CLS], the first token")
     go_back(page, "**&sb=2&view=methods")
     # The closed panel's widget must not send its old value with the next click.
@@ -35,7 +35,7 @@ def test_back_restores_a_setting_whose_panel_is_closed(visit: Visit) -> None:
 
 
 def test_leaving_a_page_adds_no_entry_with_the_next_pages_settings(visit: Visit) -> None:
-    page = visit("/why?s=a+river+bank&s=a+money+bank&sb=2&view=methods")
+    page = visit("/why?v=important-words&s=a+river+bank&s=a+money+bank&sb=2")
     choose_in_options(page, "[CLS], the first token")
     settle(page)
     before = page.evaluate("history.length")
@@ -48,7 +48,9 @@ def test_leaving_a_page_adds_no_entry_with_the_next_pages_settings(visit: Visit)
 
 
 def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
-    page = visit("/why?view=clinic&s=a+river+bank&s=a+money+bank")  # a view without the pair that the next one needs
+    page = visit(
+        "/why?v=known-failures&s=a+river+bank&s=a+money+bank"
+    )  # a view without the pair that the next one needs
     before = page.evaluate("history.length")
     page.get_by_text(METHODS, exact=True).click()
     page.wait_for_url("**&sb=2&view=methods")
@@ -59,7 +61,7 @@ def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
 
 
 def test_back_after_a_link_in_the_page_restores_its_settings_at_once(visit: Visit) -> None:
-    page = visit("/heatmaps?view=sentences&s=a+river+bank&s=a+money+bank&s=a+long+river")
+    page = visit("/heatmaps?v=sentence-pairs&s=a+river+bank&s=a+money+bank&s=a+long+river")
     before = page.evaluate("history.length")
     page.get_by_role("button", name="Why are these two similar?").click()
     page.wait_for_url("**/why?*sb=*")

@@ -37,7 +37,7 @@ def test_a_lesson_drives_the_page(visit: Visit) -> None:
 
 
 def test_on_a_phone_the_panel_can_be_folded(use: Stage) -> None:
-    page = use.at("/layers?lesson=two-banks.2", phone=True)
+    page = use.at("/layers?v=one-word&lesson=two-banks.2", phone=True)
     panel = page.locator(".st-key-lesson_panel")
     expect(panel).to_contain_text("Where do they part?")
     opened = panel.bounding_box()

@@ -83,7 +83,7 @@ def lasso(page: Page, number: int, corners: tuple[tuple[float, float], ...] = SQ
 
 
 def test_two_maps_are_drawn_whose_tokens_are_clicked_and_lassoed(visit: Visit) -> None:
-    page = visit("/map?by=pca", dark=True)
+    page = visit("/map?v=two-layers&by=pca", dark=True)
     wait_for_maps(page, 2)
     left, right = plots(page)
     assert left["markers"] == right["markers"] == len(left["x"]) == 32
@@ -115,7 +115,7 @@ def test_two_maps_are_drawn_whose_tokens_are_clicked_and_lassoed(visit: Visit) -
 
 
 def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(visit: Visit) -> None:
-    page = visit("/map?view=through&by=pca")
+    page = visit("/map?v=layer-by-layer&by=pca")
     wait_for_maps(page, 1)
     (before,) = plots(page)
     assert before["step"] == 0
@@ -154,7 +154,7 @@ def overlap(one: list[float], other: list[float]) -> bool:
 
 
 def test_a_large_map_has_labels_that_do_not_overlap_and_more_after_a_zoom(use: Stage) -> None:
-    page = use.at("/map?src=corpus&n=500&by=pca")
+    page = use.at("/map?v=two-layers&src=corpus&nt=500&by=pca")
     wait_for_maps(page, 2)
     wait_for_labels(page)
     before = plots(page)[0]["labels"]
@@ -180,7 +180,7 @@ def test_labels_of_forty_sentences_do_not_overlap(look: Stage) -> None:
         f"{colour} {thing}" for colour in ("red", "blue", "green", "old", "new") for thing in
         ("train", "river", "storm", "bridge", "paper", "summer", "judge", "engine")
     ))  # fmt: skip
-    page = look.at(f"/map?by=pca{sentences}")
+    page = look.at(f"/map?v=two-layers&by=pca{sentences}")
     wait_for_maps(page, 2)
     wait_for_labels(page)
     for plot in plots(page):
@@ -190,7 +190,7 @@ def test_labels_of_forty_sentences_do_not_overlap(look: Stage) -> None:
 
 
 def test_some_occurrences_of_a_sense_word_are_labelled(look: Stage) -> None:
-    page = look.at("/map?view=senses&w=match&by=pca")
+    page = look.at("/map?v=word-senses&w=match&by=pca")
     wait_for_maps(page, 2)
     wait_for_labels(page)
     shown = plots(page)[0]["labels"]
@@ -199,7 +199,7 @@ def test_some_occurrences_of_a_sense_word_are_labelled(look: Stage) -> None:
 
 
 def test_a_large_map_is_drawn_by_webgl(look: Stage) -> None:
-    page = look.at("/map?src=corpus&n=2000&by=pca")
+    page = look.at("/map?v=two-layers&src=corpus&nt=2000&by=pca")
     wait_for_maps(page, 2)
     for plot in plots(page):
         assert set(plot["types"]) == {"scattergl"}
@@ -223,13 +223,13 @@ def test_without_webgl_a_large_map_is_drawn_as_svg_and_three_dimensions_as_two(
     without_webgl: Page, server: Server
 ) -> None:
     page = without_webgl
-    page.goto(server.url + "/map?src=corpus&n=2000&by=pca")
+    page.goto(server.url + "/map?v=two-layers&src=corpus&nt=2000&by=pca")
     settle(page)
     wait_for_maps(page, 2)
     for plot in plots(page):
         assert set(plot["types"]) == {"scatter"}
         assert plot["markers"] == 2_000
-    page.goto(server.url + "/map?d=3&by=pca")
+    page.goto(server.url + "/map?v=two-layers&d=3&by=pca")
     settle(page)
     wait_for_maps(page, 2)
     assert {kind for plot in plots(page) for kind in plot["types"]} == {"scatter"}
@@ -237,7 +237,7 @@ def test_without_webgl_a_large_map_is_drawn_as_svg_and_three_dimensions_as_two(
 
 
 def test_the_senses_of_a_word_are_drawn_on_a_phone(look: Stage) -> None:
-    page = look.at("/map?view=senses&w=match&by=pca", phone=True)
+    page = look.at("/map?v=word-senses&w=match&by=pca", phone=True)
     wait_for_maps(page, 2)
     senses, curve = plots(page)
     assert "match" in curve["title"]
@@ -249,7 +249,9 @@ def test_the_senses_of_a_word_are_drawn_on_a_phone(look: Stage) -> None:
 
 
 def test_markup_in_a_sentence_stays_text(look: Stage) -> None:
-    page = look.at("/map?by=pca&s=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20a%20b%20c&s=%3Cb%3Ebold%3C%2Fb%3E&q=img")
+    page = look.at(
+        "/map?v=two-layers&by=pca&s=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20a%20b%20c&s=%3Cb%3Ebold%3C%2Fb%3E&q=img"
+    )
     wait_for_maps(page, 2)
     assert page.locator("img[src='x']").count() == 0
     assert plots(page)[0]["markers"] > 10

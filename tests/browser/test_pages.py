@@ -110,7 +110,7 @@ def test_the_back_button_restores_the_choice_before(visit: Visit) -> None:
 
 def test_a_hostile_link_shows_its_text_and_fetches_nothing(look: Stage) -> None:
     page = look.at(
-        "/tokens?m=" + quote("![x](http://evil.example/a.png)") + "&n=" + quote("[click](http://evil.example)")
+        "/tokens?v=pieces&m=" + quote("![x](http://evil.example/a.png)") + "&n=" + quote("[click](http://evil.example)")
     )
     expect(page.get_by_text(re.compile(r"!\[x\]\(http:\u2060?//evil.example/a.png\)")).first).to_be_visible()
     assert page.locator("a[href*=evil]").count() == 0
@@ -118,14 +118,14 @@ def test_a_hostile_link_shows_its_text_and_fetches_nothing(look: Stage) -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_row_numbers_of_the_grids_cover_what_scrolls_under_them(look: Stage, dark: bool) -> None:
-    page = look.at("/tokens?view=tensors", dark=dark)
+    page = look.at("/tokens?v=input-tensors", dark=dark)
     cell = page.locator(".bi-grids tbody th[scope=row]").first
     colour = cell.evaluate("(element) => getComputedStyle(element).backgroundColor")
     assert colour == ("rgb(18, 22, 28)" if dark else "rgb(255, 255, 255)")
 
 
 def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(visit: Visit) -> None:
-    page = visit("/layers?cmp=within")
+    page = visit("/layers?v=one-word&cmp=within")
     picked = page.locator("button.chip.picked")
     expect(picked).to_have_count(2)
     picked.first.click()
@@ -135,7 +135,7 @@ def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(visit: Visit) -> 
 
 def test_markup_in_sentences_is_inert_on_every_page(look: Stage) -> None:
     nasty = '<img src=x onerror="window.pwned=1"> <script>window.pwned=1</script> **bold** $x$ [a](javascript:1)'
-    for path in ("/tokens", "/tokens?view=tensors", "/tokens?view=decoding", "/model?view=zero", "/layers"):
+    for path in ("/tokens", "/tokens?v=input-tensors", "/tokens?v=decoding", "/model?v=layer-zero", "/layers"):
         join = "&" if "?" in path else "?"
         page = look.at(f"{path}{join}s={quote(nasty)}&s={quote('the img tag')}")
         expect(page.locator(".st-key-sentence_bar summary")).to_contain_text("<img src=x")
@@ -146,10 +146,10 @@ def test_markup_in_sentences_is_inert_on_every_page(look: Stage) -> None:
 @pytest.mark.parametrize(
     ("path", "tab"),
     [
-        ("/pairs?lq=60", "Learnt from [CLS]"),
-        ("/training?view=objective", "Data"),
-        ("/why?view=clinic", "A failed search"),
-        ("/evaluate?view=kinds", "Graded relevance"),
+        ("/pairs?v=one-input&lq=60", "Learnt from [CLS]"),
+        ("/training?v=training-objective", "Data"),
+        ("/why?v=known-failures", "A failed search"),
+        ("/evaluate?v=search-kinds", "Graded relevance"),
     ],
 )
 def test_a_view_that_names_its_data_opens_by_its_tab(use: Stage, path: str, tab: str) -> None:
@@ -195,7 +195,7 @@ def test_data_is_a_table_and_a_csv(use: Stage) -> None:
 
 
 def test_a_figure_is_taken_home_as_a_slide_and_as_a_page_without_a_network(use: Stage, new_page: NewPage) -> None:
-    page = use.at("/layers?s=" + quote("A <script>alert(1)</script> bank.") + "&s=The+bank")
+    page = use.at("/layers?v=one-word&s=" + quote("A <script>alert(1)</script> bank.") + "&s=The+bank")
     page.get_by_text("Data and code of this figure").click()
     with page.expect_download() as slide:
         page.get_by_role("button", name="Slide (PNG)").click()
@@ -252,7 +252,7 @@ def test_a_chosen_chip_can_be_read_under_the_mouse(look: Stage, dark: bool) -> N
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_on_the_primary_colour_and_in_it_can_be_read(look: Stage, dark: bool) -> None:
-    page = look.at("/tokens?s=", dark=dark)
+    page = look.at("/tokens?v=pieces&s=", dark=dark)
     text = page.locator(".st-key-start_example button p")
     expect(text).to_be_visible()
     assert text.evaluate(CONTRAST) >= 4.5

@@ -29,7 +29,7 @@ def bars(page: Page) -> dict[str, float]:
 
 
 def test_a_ranking_is_learnt_compared_and_saved(use: Stage, tmp_path: Path) -> None:
-    page = use.at("/pairs?view=learnt&lq=60")
+    page = use.at("/pairs?v=learnt-ranking&lq=60")
     first = bars(page)
     assert {"Learnt: [CLS] layer 6", "Cosine: [CLS] layer 6", "Cross-encoder", "BM25", "By chance"} < set(first)
     expect(page.get_by_text("Learnt MAP")).to_be_visible()
@@ -51,7 +51,7 @@ def test_a_ranking_is_learnt_compared_and_saved(use: Stage, tmp_path: Path) -> N
         timeout=240_000,
     )
     # A link holds the choice of C and gives the same ranking again.
-    page = use.at("/pairs?view=learnt&lq=60&lc=1")
+    page = use.at("/pairs?v=learnt-ranking&lq=60&lc=1")
     other = bars(page)
     assert other["Bi-encoder"] == first["Bi-encoder"]
     assert other["Learnt: [CLS] layer 6"] != first["Learnt: [CLS] layer 6"]
@@ -86,7 +86,7 @@ def test_a_users_folder_is_uploaded_as_zip_and_learnt_from(visit: Visit, tmp_pat
     with zipfile.ZipFile(path, "w") as packing:
         for name, lines in (("corpus.jsonl", corpus), ("queries.jsonl", queries), ("qrels/test.tsv", judgements)):
             packing.writestr(f"little-cranfield/{name}", "\n".join(lines))
-    page = visit("/pairs?view=learnt&gs=file&lo=5")
+    page = visit("/pairs?v=learnt-ranking&gs=file&lo=5")
     page.locator(".st-key-graded_files input[type=file]").set_input_files(path)
     values = bars(page)
     assert {"Learnt: [CLS] layer 6", "BM25", "Cross-encoder", "By chance"} < set(values)

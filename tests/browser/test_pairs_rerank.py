@@ -18,7 +18,7 @@ def lines(page: Page, count: int) -> None:
 
 
 def test_the_figure_has_a_line_per_candidate(use: Stage) -> None:
-    page = use.at("/pairs?view=rerank&k=12")
+    page = use.at("/pairs?v=retrieve-rerank&k=12")
     lines(page, 12)
     expect(page.get_by_text(re.compile("Correct answer: from rank 4 up to 1"))).to_be_visible()
     settle(page)
@@ -29,7 +29,7 @@ def test_the_figure_has_a_line_per_candidate(use: Stage) -> None:
 
 
 def test_another_pair_shows_its_words(use: Stage) -> None:
-    page = use.at("/pairs?view=disagree&nq=6")
+    page = use.at("/pairs?v=disagreement&nq=6")
     bars = page.locator(".st-key-disagreement_drops .bars .point")
     expect(bars.first).to_be_attached(timeout=120_000)
     settle(page)
@@ -48,14 +48,14 @@ CELLS = """() => [...document.querySelectorAll('.st-key-disagreement_list tbody 
 
 
 def test_on_a_phone_the_list_is_one_record_a_pair_and_no_label_is_cut(look: Stage) -> None:
-    page = look.at("/pairs?view=disagree&nq=6", phone=True)
+    page = look.at("/pairs?v=disagreement&nq=6", phone=True)
     expect(page.locator(".st-key-disagreement_list td").first).to_be_attached(timeout=120_000)
     settle(page)
     for record in page.evaluate(CELLS):
         assert min(record["widths"]) > 250
         assert record["tops"][1] > record["tops"][0]  # the document stands below the query
         assert not record["clipped"]
-    page = look.at("/pairs?view=rerank&k=100", phone=True)
+    page = look.at("/pairs?v=retrieve-rerank&k=100", phone=True)
     lines(page, 100)
     settle(page)
     labels = page.evaluate(

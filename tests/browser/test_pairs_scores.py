@@ -27,7 +27,7 @@ def matrix(page: Page) -> list[int]:
 
 
 def test_moving_the_threshold_changes_the_matrix_and_the_point(use: Stage) -> None:
-    page = use.at("/pairs?view=scores")
+    page = use.at("/pairs?v=pair-scores")
     expect(page.locator(".st-key-pair_confusion .js-plotly-plot")).to_be_visible(timeout=120_000)
     figure(page)
     assert page.evaluate(COUNTS) == [["not relevant (190)", 190], ["relevant (10)", 10]]
@@ -81,7 +81,7 @@ def test_the_fields_hold_the_current_texts_and_take_others(use: Stage) -> None:
 
 def test_on_a_phone_both_scores_are_on_the_first_screen_and_a_long_text_is_folded(use: Stage) -> None:
     long = "The%20bees%20fly%20home.%20" * 60
-    page = use.at(f"/pairs?pr={long}", phone=True)
+    page = use.at(f"/pairs?v=one-input&pr={long}", phone=True)
     scores = page.get_by_text(re.compile("^.*Relevant .*, other .*gets the higher score"))
     expect(scores).to_be_visible(timeout=120_000)
     chips = page.locator(".st-key-chips_relevant .chip")

@@ -30,7 +30,7 @@ def test_hits_follow_as_one_types(use: Stage) -> None:
 
 
 def test_a_histogram_and_bars_are_drawn(look: Stage) -> None:
-    page = look.at("/search?vs=bm25")
+    page = look.at("/search?v=hits&vs=bm25")
     expect(hits(page, 1).first).to_be_visible(timeout=60_000)
     figure(page)
     marks = page.evaluate("() => document.querySelector('.js-plotly-plot')._fullData[1].x.length")
@@ -77,7 +77,7 @@ def test_marks_are_offered_again_once_their_session_has_ended(visit: Visit) -> N
 
 
 def test_a_click_on_a_hit_says_why(use: Stage) -> None:
-    page = use.at("/search?q=volcano+erupted")
+    page = use.at("/search?v=hits&q=volcano+erupted")
     expect(hits(page)).to_have_count(10, timeout=60_000)
     hits(page).nth(1).get_by_text("Why?", exact=True).click()
     expect(page.get_by_text("Why is number", exact=False)).to_be_visible(timeout=30_000)
@@ -93,7 +93,7 @@ def test_a_click_on_a_hit_says_why(use: Stage) -> None:
 
 
 def test_a_link_to_an_explanation_shows_it_and_so_does_back(visit: Visit) -> None:
-    page = visit("/search?q=trains+that+crash&why=39")
+    page = visit("/search?v=hits&q=trains+that+crash&why=39")
     heading = page.get_by_text("Why is number 39 a hit?")
     expect(heading).to_be_in_viewport(timeout=60_000)
     settle(page)
@@ -118,7 +118,7 @@ def test_a_phone_shows_whole_sentences(look: Stage) -> None:
 def test_a_tick_of_a_blind_comparison_stays_with_its_query(new_page: NewPage, server: Server) -> None:
     page = new_page()
     with page.expect_websocket() as socket:
-        page.goto(f"{server.url}/search?q=volcano+erupted&vs=bm25&blind=1&class=a-browser")
+        page.goto(f"{server.url}/search?v=hits&q=volcano+erupted&vs=bm25&blind=1&class=a-browser")
     settle(page)
     left = page.locator(".st-key-blind_list_0 [data-testid=stCheckbox]")
     left.nth(1).locator("label").click()
@@ -145,7 +145,7 @@ def is_asked_by_itself(frame: bytes | str) -> bool:
 def test_markup_in_a_corpus_is_text(visit: Visit, tmp_path) -> None:
     path = tmp_path / "nasty.txt"
     path.write_text("<img src=x onerror=\"document.title='broken'\"> volcano\n</script><b>volcano</b>\nplain volcano\n")
-    page = visit("/search?view=corpus")
+    page = visit("/search?v=corpus")
     use_file(page, path)
     settle(page)
     page.get_by_role("button", name="Search this corpus").click()

@@ -33,7 +33,7 @@ def recorded(server: Server) -> Iterator[RunFolder]:
 
 
 def test_a_run_is_drawn_with_the_values_that_it_recorded(use: Stage, recorded: RunFolder) -> None:
-    page = use.at(f"/training?view=run&run={recorded.name}")
+    page = use.at(f"/training?v=training-run&run={recorded.name}")
     figure(page, 3)  # all are drawn
     loss = figure(page, 0)
     assert "Loss" in loss["title"]
@@ -57,7 +57,7 @@ def test_the_sidebar_shows_at_once_that_all_pages_use_the_result(
     import shutil
 
     shutil.copytree(embedded_folder, recorded.model_folder)
-    page = visit(f"/training?view=run&run={recorded.name}")
+    page = visit(f"/training?v=training-run&run={recorded.name}")
     model = page.get_by_role("combobox", name="Model", exact=True)
     expect(model).to_have_value(re.compile(r"^all-MiniLM-L6-v2\s· .*\s· included$"))
     page.get_by_role("button", name="Use it on all pages").click()
@@ -67,7 +67,7 @@ def test_the_sidebar_shows_at_once_that_all_pages_use_the_result(
 
 
 def test_the_run_can_be_deleted_after_a_question(visit: Visit, recorded: RunFolder) -> None:
-    page = visit(f"/training?view=run&run={recorded.name}")
+    page = visit(f"/training?v=training-run&run={recorded.name}")
     row = page.locator(f".st-key-row_run_{recorded.name}")
     row.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Delete it").click()
@@ -78,7 +78,8 @@ def test_the_run_can_be_deleted_after_a_question(visit: Visit, recorded: RunFold
 @pytest.mark.parametrize("objective", ["mnrl", "contrastive", "triplet", "cosine", "tsdae", "relevance"])
 def test_labels_of_an_objectives_picture_do_not_overlap_or_leave_it(look: Stage, objective: str) -> None:
     page = look.at(
-        f"/training?view=objective&obj={objective}" + ("&src=demo:scored" if objective == "cosine" else ""), phone=True
+        f"/training?v=training-objective&obj={objective}" + ("&src=demo:scored" if objective == "cosine" else ""),
+        phone=True,
     )
     figure(page, 0)
     wait_until_still(page, ":is(.js-plotly-plot, .js-plotly-plot .textpoint text, .js-plotly-plot .annotation-text)")

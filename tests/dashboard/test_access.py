@@ -196,12 +196,12 @@ def test_a_header_takes_no_line_of_its_own(monkeypatch) -> None:
 
 def test_pages_of_a_server_for_others_offer_no_files(configured, open_page: Open) -> None:
     configured(PUBLIC)
-    app = open_page("search", view="corpus", corpus=small_corpus())
+    app = open_page("search", v="corpus", corpus=small_corpus())
     assert "File on this machine" not in app.segmented_control(key="corpus_way").options
     assert app.selectbox(key="w_model").help == (
         "The encoder that all pages examine. Type to search by name, kind, size or licence."
     )
-    app = open_page("evaluate", view="graded", gs="file")
+    app = open_page("evaluate", v="graded-relevance", gs="file")
     assert "Folder on this machine" not in app.segmented_control(key="w_graded_source").options
 
 

@@ -11,14 +11,20 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.support import tiny
-from tests.support.pages import Open, at_rest, figures, new_session, settled, texts
+from tests.support.pages import Open, at_rest, figures, go_to, new_session, settled, texts
 from tests.support.views import views_of_pages
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
 # The pages whose every view looks inside a model; the others are opened with what they show first, and need a model less.
 INSIDE = ("model", "layers", "heatmaps", "attention", "why")
 # Views of these pages that show a corpus, other models or a list.
-ELSEWHERE = {("model", "compare"), ("model", "catalog"), ("why", "methods"), ("why", "debugger"), ("why", "clinic")}
+ELSEWHERE = {
+    ("model", "compare-models"),
+    ("model", "available-models"),
+    ("why", "important-words"),
+    ("why", "failed-search"),
+    ("why", "known-failures"),
+}
 CASES = [
     (page, view)
     for page, views in views_of_pages().items()
@@ -36,7 +42,7 @@ def drawn_by(app: AppTest, page: str, view: str) -> int:
     """How many figures a page of this session draws, opened at a view."""
     app.session_state[f"{page}_view"] = view
     if page != "home":
-        at_rest(app.switch_page(f"views/{page}/page.py").run())
+        at_rest(go_to(app, page))
     assert not app.exception, (page, view, app.exception)
     assert [item.value for item in app.error] == [], (page, view)
     return len(figures(app))
@@ -55,10 +61,12 @@ def test_every_page_draws_what_it_draws_for_bert(
 ) -> None:
     app = open_page("home", m=str(tiny_folder(family)), s=TEXTS)
     first = {(page, views[0]) for page, views in views_of_pages().items() if page in INSIDE}
-    cases = [case for case in CASES if family not in LIKE_ANOTHER or case in {*first, ("attention", "scores")}]
+    cases = [
+        case for case in CASES if family not in LIKE_ANOTHER or case in {*first, ("attention", "attention-scores")}
+    ]
     drawn = {case: drawn_by(app, *case) for case in cases}
     assert app.session_state["model"] == str(tiny_folder(family))
-    expected = of_bert | ({("attention", "scores"): SCORES[family]} if family in SCORES else {})
+    expected = of_bert | ({("attention", "attention-scores"): SCORES[family]} if family in SCORES else {})
     assert drawn == {case: expected[case] for case in cases}
     assert sum(count > 0 for count in drawn.values()) > len(cases) / 2
 
@@ -69,7 +77,7 @@ SPLITS = [("words", "albert"), *(("blocks", family) for family in tiny.OTHERS if
 
 @pytest.mark.parametrize(("split", "family"), SPLITS)
 def test_the_splits_add_up(open_page: Open, tiny_folder: Callable[[str], Path], split: str, family: str) -> None:
-    app = settled(open_page("why", m=str(tiny_folder(family)), s=TEXTS[:2], view="split", by=split, steps="100"))
+    app = settled(open_page("why", m=str(tiny_folder(family)), s=TEXTS[:2], v="score-split", by=split, steps="100"))
     assert not app.exception
     assert [item.value for item in app.error] == []
     said = re.search(r"(?:to within|but for) [−+]?([0-9.]+[0-9])", texts(app))
@@ -94,7 +102,7 @@ def test_a_part_that_is_missing_is_said(open_page: Open, tiny_folder: Callable[[
 
 
 def _facts(open_page: Open, folder: Path) -> dict[str, Any]:
-    app = open_page("model", m=str(folder), s=TEXTS, view="facts")
+    app = open_page("model", m=str(folder), s=TEXTS, v="model-facts")
     table = next(item.value for item in app.table if "Positions" in list(item.value.iloc[:, 0]))
     return dict(zip(table.iloc[:, 0], table.iloc[:, 1], strict=True))
 

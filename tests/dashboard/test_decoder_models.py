@@ -8,26 +8,26 @@ import pytest
 
 from tests.dashboard.page_states import small_corpus
 from tests.support import decoder_models
-from tests.support.pages import Open, at_rest, figures, texts
+from tests.support.pages import Open, at_rest, figures, go_to, texts
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
 WORK = {
-    "search": ("results", "queries", "pairs"),
-    "evaluate": ("grid", "compare", "graded", "similarity"),
-    "model": ("facts", "catalog"),
+    "search": ("hits", "many-queries", "similar-pairs"),
+    "evaluate": ("layer-grid", "compare-runs", "graded-relevance", "sentence-similarity"),
+    "model": ("model-facts", "available-models"),
 }
 REFUSED = {
     "home": "",
     "tokens": "pieces",
-    "model": "vectors",
-    "layers": "across",
-    "heatmaps": "blocks",
-    "attention": "matrix",
-    "map": "ends",
-    "evaluate": "lab",
-    "pairs": "rerank",
-    "why": "split",
-    "training": "data",
+    "model": "output-vectors",
+    "layers": "one-word",
+    "heatmaps": "block",
+    "attention": "attention-matrix",
+    "map": "two-layers",
+    "evaluate": "pooling-lab",
+    "pairs": "retrieve-rerank",
+    "why": "score-split",
+    "training": "training-data",
 }
 
 
@@ -42,10 +42,10 @@ def test_search_and_evaluate_use_it(open_page: Open, folder: Path) -> None:
     for page, views in WORK.items():
         for view in views:
             app.session_state[f"{page}_view"] = view
-            app = at_rest(app.switch_page(f"views/{page}/page.py").run())
+            app = at_rest(go_to(app, page))
             assert not app.exception, (page, view, app.exception)
             assert [item.value for item in app.error] == [], (page, view)
-            if (page, view) == ("search", "results"):
+            if (page, view) == ("search", "hits"):
                 assert "Layer 3, Last token, cosine" in texts(app)
             if page == "evaluate":
                 assert figures(app), view
@@ -66,7 +66,7 @@ def test_the_other_pages_say_why(open_page: Open, folder: Path) -> None:
     for page, view in REFUSED.items():
         if view:
             app.session_state[f"{page}_view"] = view
-            app.switch_page(f"views/{page}/page.py").run()
+            go_to(app, page)
         assert not app.exception, (page, app.exception)
         assert [item.value for item in app.error] == [], page
         assert "is a decoder, in which a token sees only those before it" in texts(app), page

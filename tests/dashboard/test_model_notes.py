@@ -104,7 +104,7 @@ def test_a_cross_encoder_is_noted_once_where_vectors_are_compared(
 
 
 def test_the_included_cross_encoder_is_treated_like_others(open_page: Open) -> None:
-    app = open_page("layers", m=EMBEDDED_CROSS_ENCODER_KEY, view="sentences")
+    app = open_page("layers", m=EMBEDDED_CROSS_ENCODER_KEY, v="sentence-curves")
     assert "**MiniLM cross-encoder** was trained to give scores" in texts(app)
     assert "not applied" not in texts(app)
     page = open_page("model", m=EMBEDDED_CROSS_ENCODER_KEY)
@@ -120,14 +120,14 @@ def test_two_cross_encoders_share_one_note(open_page: Open, cross_encoder: str, 
     other = save_tiny(tmp_path / "other", "bert", seed=3)
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps(config | {"architectures": ["BertForSequenceClassification"]}))
-    said = texts(open_page("layers", m=cross_encoder, m2=str(other), view="sentences"))
+    said = texts(open_page("layers", m=cross_encoder, m2=str(other), v="sentence-curves"))
     assert "**scorer** and **other** were trained" in said
-    said = texts(open_page("evaluate", m=cross_encoder, m2=str(other), view="compare", **on_few()))
+    said = texts(open_page("evaluate", m=cross_encoder, m2=str(other), v="compare-runs", **on_few()))
     assert said.count("and not to make vectors") == 1
 
 
 def test_the_models_own_vector_over_the_layers(open_page: Open, dense: str) -> None:
-    app = open_page("layers", m=dense, view="sentences", pool="own", s=list(BANK[:2]))
+    app = open_page("layers", m=dense, v="sentence-curves", pool="own", s=list(BANK[:2]))
     (caption,) = [item.value for item in app.caption if OWN in item.value]
     assert "48 numbers" in caption
     assert "trained on layer 3" in caption
@@ -137,10 +137,10 @@ def test_the_models_own_vector_over_the_layers(open_page: Open, dense: str) -> N
 
 
 def test_at_the_last_layer_there_is_nothing_to_warn_of(open_page: Open, dense: str) -> None:
-    said = texts(open_page("heatmaps", m=dense, view="sentences", pool="own", l="3"))
+    said = texts(open_page("heatmaps", m=dense, v="sentence-pairs", pool="own", l="3"))
     assert OWN in said
     assert "trained on layer" not in said
-    assert "trained on layer 3" in texts(open_page("heatmaps", m=dense, view="sentences", pool="own", l="1"))
+    assert "trained on layer 3" in texts(open_page("heatmaps", m=dense, v="sentence-pairs", pool="own", l="1"))
 
 
 @pytest.mark.parametrize(("page", "view"), [("layers", "sentences"), ("heatmaps", "sentences"), ("search", "results")])
@@ -169,9 +169,9 @@ def test_the_default_is_the_models_own_pooling_which_the_address_omits(
 
 
 def test_other_views_of_search_use_the_models_own_pooling_by_default(open_page: Open, dense: str) -> None:
-    assert "pooling Model's own" in texts(settled(open_page("search", m=dense, view="queries", **on_few())))
-    assert "(layer 3, Model's own)" in texts(settled(open_page("search", m=dense, view="pairs", **on_few())))
-    assert "(layer 3, Max)" in texts(settled(open_page("search", m=dense, view="pairs", pool="max", **on_few())))
+    assert "pooling Model's own" in texts(settled(open_page("search", m=dense, v="many-queries", **on_few())))
+    assert "(layer 3, Model's own)" in texts(settled(open_page("search", m=dense, v="similar-pairs", **on_few())))
+    assert "(layer 3, Max)" in texts(settled(open_page("search", m=dense, v="similar-pairs", pool="max", **on_few())))
 
 
 def test_the_second_setting_and_the_second_model_have_their_own_default(open_page: Open, dense: str) -> None:
@@ -185,9 +185,11 @@ def test_the_second_setting_and_the_second_model_have_their_own_default(open_pag
 def test_two_models_share_the_first_ones_own_pooling_only_if_both_have_it(
     open_page: Open, dense: str, tmp_path: Path
 ) -> None:
-    assert open_page("layers", m=dense, view="sentences", m2=EMBEDDED_KEY).button_group(key="w_pooling").value == "mean"
+    assert (
+        open_page("layers", m=dense, v="sentence-curves", m2=EMBEDDED_KEY).button_group(key="w_pooling").value == "mean"
+    )
     first = str(publish(save_tiny(tmp_path / "cls", "bert"), pooling_module("cls_token")))
-    assert open_page("layers", m=first, view="sentences", m2=dense).button_group(key="w_pooling").value == "cls"
+    assert open_page("layers", m=first, v="sentence-curves", m2=dense).button_group(key="w_pooling").value == "cls"
 
 
 def test_search_by_the_models_own_vector(open_page: Open, dense: str) -> None:
@@ -199,11 +201,11 @@ def test_search_by_the_models_own_vector(open_page: Open, dense: str) -> None:
 
 
 def test_evaluate_has_a_row_for_it(open_page: Open, read_page: Open, dense: str) -> None:
-    app = read_page("evaluate", m=dense, view="grid", **on_few())
+    app = read_page("evaluate", m=dense, v="layer-grid", **on_few())
     assert not app.exception
     assert "Model's<br>own" in json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]["ticktext"]
     assert "trained on layer 3" in texts(app)
-    app = settled(open_page("evaluate", m=dense, view="similarity"))
+    app = settled(open_page("evaluate", m=dense, v="sentence-similarity"))
     assert "Model's own pooling" in [trace["name"] for trace in figures(app)[0]["data"]]
-    app = open_page("evaluate", m=dense, view="compare", r=["m.3.own"], **on_few())
+    app = open_page("evaluate", m=dense, v="compare-runs", r=["m.3.own"], **on_few())
     assert app.multiselect(key="w_runs").value == ["m.3.own"]

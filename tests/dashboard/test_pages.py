@@ -23,7 +23,8 @@ from components.analysis.similarity import cosines
 from components.arrays import cosine
 from components.charts import curves, theme
 from components.model.files import example_tokenizers
-from dashboard import caching, ready_made, settings, state
+from dashboard import caching, ready_made, state
+from dashboard.declared import table
 from dashboard.jobs import progress
 from dashboard.ui import figures as feedback
 from dashboard.ui import layer_figures, sidebar
@@ -37,6 +38,7 @@ from tests.support.pages import (
     backend,
     chips,
     figures,
+    go_to,
     plain_table,
     read_texts,
     setting,
@@ -89,7 +91,7 @@ def test_a_page_opens_with_its_title_without_errors_and_with_the_controls_of_wha
     assert not app.warning
     if page in (drawn := {"home": 1, "layers": 1, "model": 1, "heatmaps": 3}):
         assert complete_figures(app) == drawn[page]
-    if page in settings.PAGES:
+    if page not in {"lessons", "about"}:
         models = {item.key for item in app.sidebar.selectbox}
         assert ("w_model2" in models) == (page in {"tokens", "layers", "heatmaps", "search", "evaluate", "pairs"})
         assert "w_model" in models
@@ -100,7 +102,7 @@ def test_a_page_opens_with_its_title_without_errors_and_with_the_controls_of_wha
 
 
 def test_every_page_is_opened() -> None:
-    assert TITLES.keys() == {*settings.PAGES, "lessons", "about"}
+    assert TITLES.keys() == table.PAGE_BY_KEY.keys()
 
 
 def test_figures_of_other_views_have_a_title_axes_and_an_alternative_text(open_page: Open) -> None:
@@ -146,12 +148,12 @@ def test_controls_cost_no_forward_pass(open_page: Open) -> None:
     app.toggle(key="w_show_baseline").set_value(False).run()
     app.session_state["tokens"] = (1, 2, 3)
     app.run()
-    app.segmented_control(key="w_layers_view").set_value("sentences").run()
+    app.segmented_control(key="w_layers_view").set_value("sentence-curves").run()
     for pooling in ("cls", "max", "mean"):
         app.segmented_control(key="w_pooling").set_value(pooling).run()
     app.toggle(key="w_include_special").set_value(False).run()
-    app.switch_page("views/model/page.py").run()
-    app.segmented_control(key="w_model_view").set_value("vectors").run()
+    go_to(app, "model")
+    app.segmented_control(key="w_model_view").set_value("output-vectors").run()
     app.slider(key="w_layer").set_value(2).run()
     assert not app.error
     assert model.forward_passes == before
@@ -159,7 +161,7 @@ def test_controls_cost_no_forward_pass(open_page: Open) -> None:
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
 def test_sentence_curves_are_the_pooled_cosines(open_page: Open, pooling: str) -> None:
-    app = open_page("layers", view="sentences", pool=pooling)
+    app = open_page("layers", v="sentence-curves", pool=pooling)
     assert complete_figures(app) == 1
     vectors = pool(backend().trace(BANK), pooling)
     curves = traces(app)
@@ -201,8 +203,8 @@ def test_two_tokens_no_more_similar_than_unrelated_ones_are_said_so() -> None:
 
 def test_cls_is_said_to_start_at_1_only_where_its_curves_do(open_page: Open) -> None:
     said = "every curve starts at exactly 1"
-    assert said in texts(open_page("layers", view="sentences", pool="cls"))
-    assert said not in texts(open_page("layers", view="sentences", pool="cls", c="1"))  # NaN at layer 0
+    assert said in texts(open_page("layers", v="sentence-curves", pool="cls"))
+    assert said not in texts(open_page("layers", v="sentence-curves", pool="cls", c="1"))  # NaN at layer 0
     other = backend().trace(["A bank.", "The river."])
     moved = other.hidden_states.copy()
     moved[0, 1, 0] += 0.1
@@ -220,7 +222,7 @@ def test_one_token_against_all_others(read_page: Open) -> None:
 
 
 def test_equal_words_of_one_sentence_are_told_apart_by_position(open_page: Open) -> None:
-    app = open_page("layers", s=["the cat saw the other cat"], view="against")
+    app = open_page("layers", s=["the cat saw the other cat"], v="one-against-all")
     assert {"saw", "the, position 1", "the, position 4", "cat, position 6"} < set(traces(app))
 
 
@@ -245,7 +247,7 @@ def test_older_links_open_the_same_view(read_page: Open, address: dict[str, str]
 def test_sentences_are_named_by_the_words_that_differ(open_page: Open) -> None:
     weather = ready_made.ready_made_sets()["weather"].sentences
     assert {"… nice today. – … bad today.", "… bad today. – … lovely today."} < set(
-        traces(open_page("layers", s=list(weather), view="sentences"))
+        traces(open_page("layers", s=list(weather), v="sentence-curves"))
     )
     assert layer_figures.short_names(["a b", "a b"]) == ["1 a b", "2 a b"]
     assert layer_figures.short_names(["The soup is hot", "The soup is hot today"]) == [
@@ -338,7 +340,7 @@ def test_home_without_sentences_shows_the_bank(open_page: Open) -> None:
 
 def test_many_sentences_become_a_matrix_by_layer(open_page: Open) -> None:
     nine = ready_made.ready_made_sets()["nine-scenes"].sentences
-    app = open_page("layers", s=list(nine), view="sentences", l="4")
+    app = open_page("layers", s=list(nine), v="sentence-curves", l="4")
     figure = figures(app)[0]
     assert figure["data"][0]["type"] == "heatmap"
     vectors = pool(backend().trace(nine), "mean")[4]
@@ -360,7 +362,7 @@ def test_one_sentence_is_compared_within_itself(open_page: Open) -> None:
     app = open_page("layers", s=["The cat sat on the mat."])
     assert "One sentence has no other" in texts(app)
     assert len(figures(app)) == 1
-    app.segmented_control(key="w_layers_view").set_value("sentences").run()
+    app.segmented_control(key="w_layers_view").set_value("sentence-curves").run()
     assert "Add a second one" in texts(app)
     assert not figures(app)
 
@@ -444,7 +446,7 @@ def test_words_are_counted_without_punctuation(open_page: Open) -> None:
 
 
 def test_tensor_grids_show_ids_and_grey_padding(open_page: Open) -> None:
-    app = open_page("tokens", view="tensors")
+    app = open_page("tokens", v="input-tensors")
     html = next(item.proto.body for item in app.get("html") if "bi-grids" in item.proto.body)
     assert html.count('class="pad"') == 3 * (3 + 4)  # padding of two shorter sentences, in three tensors
     for name in ("input_ids", "token_type_ids", "attention_mask"):
@@ -453,14 +455,14 @@ def test_tensor_grids_show_ids_and_grey_padding(open_page: Open) -> None:
 
 
 def test_markup_in_a_sentence_is_text(open_page: Open) -> None:
-    app = open_page("tokens", s=["<img src=x onerror=alert(1)> & <script>"], view="tensors")
+    app = open_page("tokens", s=["<img src=x onerror=alert(1)> & <script>"], v="input-tensors")
     html = next(item.proto.body for item in app.get("html") if "bi-grids" in item.proto.body)
     assert "<img" not in html
     assert "<script" not in html
 
 
 def test_decoding_names_what_was_lost(open_page: Open) -> None:
-    app = open_page("tokens", s=["Hello  Zoë", "plain words"], view="decoding")
+    app = open_page("tokens", s=["Hello  Zoë", "plain words"], v="decoding")
     decoded, roles = (table.value.map(lambda cell: str(cell).replace("\\", "")) for table in app.table)
     assert list(decoded["typed"]) == ["Hello\u00a0 Zoë", "plain words"]  # both spaces are drawn
     assert list(decoded["decoded"]) == ["[CLS] hello zoe [SEP]", "[CLS] plain words [SEP]"]
@@ -470,7 +472,7 @@ def test_decoding_names_what_was_lost(open_page: Open) -> None:
 
 
 def test_vocabulary_search(open_page: Open) -> None:
-    app = open_page("tokens", view="vocabulary", q="bankr")
+    app = open_page("tokens", v="vocabulary", vq="bankr")
     assert set(app.dataframe[0].value["piece"]) >= {"bankrupt", "bankruptcy"}
     app.segmented_control(key="w_vocabulary_mode").set_value("id").run()
     assert "is not an id" in texts(app)
@@ -482,7 +484,7 @@ def test_vocabulary_search(open_page: Open) -> None:
 
 
 def test_the_vocabulary_begins_with_the_chosen_token_and_needs_no_sentence(open_page: Open) -> None:
-    app = open_page("tokens", view="vocabulary", n="1", t=["5", "10", "6"])
+    app = open_page("tokens", v="vocabulary", n="1", t=["5", "10", "6"])
     field = app.text_input(key="w_vocabulary_query")
     assert field.value == "river"
     assert field.proto.live_debounce_ms > 0
@@ -490,13 +492,13 @@ def test_the_vocabulary_begins_with_the_chosen_token_and_needs_no_sentence(open_
     assert "q" not in app.query_params
     app.segmented_control(key="w_vocabulary_mode").set_value("id").run()
     assert list(app.dataframe[0].value["piece"]) == ["river"]
-    app = open_page("tokens", view="vocabulary", s=[""])
+    app = open_page("tokens", v="vocabulary", s=[""])
     assert "bank" in list(app.dataframe[0].value["piece"])
     assert "No sentence yet" not in texts(app)
 
 
 def test_another_tokenizer_is_aligned(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
-    app = open_page("tokens", s=["a bank"], view="compare", m2=str(tiny_folder("roberta")))
+    app = open_page("tokens", s=["a bank"], v="two-tokenizers", m2=str(tiny_folder("roberta")))
     assert app.segmented_control(key="w_other_tokenizer").value == "model"
     frame = app.dataframe[0].value
     assert list(frame["text"]) == ["a", "bank"]
@@ -506,7 +508,7 @@ def test_another_tokenizer_is_aligned(open_page: Open, tiny_folder: Callable[[st
 
 
 def test_another_tokenizer_needs_no_second_model(open_page: Open) -> None:
-    app = open_page("tokens", s=["An unputdownable bank"], view="compare")
+    app = open_page("tokens", s=["An unputdownable bank"], v="two-tokenizers")
     frame = app.dataframe[0].value
     for column, pieces in ((1, ["an", "un", "##put", "##down", "##able", "bank"]), (2, None)):
         split = " ".join(frame.iloc[:, column]).split()
@@ -518,13 +520,13 @@ def test_another_tokenizer_needs_no_second_model(open_page: Open) -> None:
     assert list(frame.iloc[:, 2])[-1] == "b a n k"
     assert app.query_params["with"] in ("characters", ["characters"])
     assert {metric.label: metric.value for metric in app.metric}["Pieces: Characters"] == "21"
-    app = open_page("tokens", view="compare", **{"with": "model"})  # a link that names a model, but not which
+    app = open_page("tokens", v="two-tokenizers", **{"with": "model"})  # a link that names a model, but not which
     assert "second model's tokenizer is not available" in texts(app).replace("\\", "")
     assert app.segmented_control(key="w_other_tokenizer").value == "bytes"
 
 
 def test_another_tokenizer_opens_with_a_difference_and_marks_it(open_page: Open) -> None:
-    app = open_page("tokens", view="compare")
+    app = open_page("tokens", v="two-tokenizers")
     assert app.selectbox(key="w_sentence").value == 1  # the first sentence is split in the same way by both
     assert "n" not in app.query_params
     said = [item.value.replace("\\", "") for item in app.markdown]
@@ -576,7 +578,7 @@ def test_sizes_of_the_embedded_model(read_page: Open) -> None:
 
 
 def test_bert_base_is_known_without_a_download(open_page: Open) -> None:
-    app = open_page("model", view="catalog")
+    app = open_page("model", v="available-models")
     assert not app.dataframe  # which would cut long texts
     what, sizes = (plain_table(app, number) for number in range(2))
     row = sizes[sizes["name on the hub"] == "google-bert/bert-base-uncased"].iloc[0]
@@ -595,7 +597,7 @@ def test_the_sizes_stand_before_the_explanation(read_page: Open) -> None:
 
 
 def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
-    app = open_page("model", view="vectors", n="1", l="3", t=["5", "7", "6"])
+    app = open_page("model", v="output-vectors", n="1", l="3", t=["5", "7", "6"])
     table = plain_table(app)
     shapes = dict(zip(table["output"], table["shape"], strict=True))
     assert shapes == {
@@ -645,7 +647,7 @@ def test_the_baseline_says_what_it_compares() -> None:
 
 
 def test_layer_zero_parts(read_page: Open) -> None:
-    app = read_page("model", view="zero")
+    app = read_page("model", v="layer-zero")
     assert complete_figures(app) == 2
     norms, similar = figures(app)
     parts = backend().trace(BANK).embedding_parts
@@ -694,7 +696,7 @@ def test_sentences_and_model_stay_when_the_page_changes(open_page: Open) -> None
     app = open_page("tokens")
     type_sentences(app, "a river bank\n\n  \na money bank")
     for page in ("model", "layers", "home", "tokens"):
-        app.switch_page(f"views/{page}/page.py").run()
+        go_to(app, page)
         assert app.session_state["sentences"] == ("a river bank", "a money bank")
     assert app.query_params["s"] == ["a river bank", "a money bank"]
 
@@ -783,7 +785,7 @@ def test_every_drawing_of_a_view_is_counted(open_page: Open) -> None:
     """By the count a progress bar of a view that was left is known, and draws nothing (test_progress.py)."""
     app = open_page("tokens")
     before = app.session_state[progress.DRAWING]
-    app.segmented_control(key="w_tokens_view").set_value("tensors").run()
+    app.segmented_control(key="w_tokens_view").set_value("input-tensors").run()
     assert app.session_state[progress.DRAWING] > before
 
 
@@ -870,7 +872,7 @@ def test_a_folder_that_disappears_is_said_and_the_way_out_works(open_page: Open,
 
 
 def test_what_was_wrong_in_a_link_is_said_in_one_box(open_page: Open) -> None:
-    app = open_page("attention", m="/no/such/folder", l="99")
+    app = open_page("attention", v="head-view", m="/no/such/folder", b="99")
     (box,) = app.warning
     assert "The link's value for the model" in box.value.replace("\\", "")
     assert "Block 99 is not available here" in box.value
@@ -918,7 +920,7 @@ LONG_TEXT = "\n".join(random.Random(number).randbytes(150).hex() for number in r
 
 def test_a_long_text_is_packed_into_the_address(open_page: Open) -> None:
     sentences = [f"The {number}th sentence is about a river, and a bank." for number in range(60)] + ["a,b&c <i>"] * 4
-    app = type_sentences(open_page("tokens", view="tensors", len="9"), "\n".join(sentences))
+    app = type_sentences(open_page("tokens", v="input-tensors", len="9"), "\n".join(sentences))
     assert state.size_of([("s", text) for text in sentences]) < state.ADDRESS_LIMIT
     assert app.query_params["s"] == sentences  # as long as they fit, in words
     sentences = [f"{text} {text} {text}" for text in sentences]
@@ -936,9 +938,9 @@ def test_a_long_text_is_packed_into_the_address(open_page: Open) -> None:
     ["1x", "", "x" * 9_000, ["1abc", "1abc"], packing.pack({"s": ["a" * 300_000]}), packing.pack({"nothing": []})],
 )
 def test_packed_texts_that_are_damaged_or_too_large_are_ignored(open_page: Open, word: str | list[str]) -> None:
-    app = open_page("tokens", z=word, view="tensors")
+    app = open_page("tokens", z=word, v="input-tensors")
     assert setting(app, "sentences") in (None, BANK)
-    assert setting(app, "tokens_view") == "tensors"
+    assert setting(app, "tokens_view") == "input-tensors"
     assert "were ignored" in texts(app) or "does not use the link's “nothing”" in texts(app)
     assert not app.exception
 
@@ -976,7 +978,7 @@ def test_what_a_page_does_not_use_stays_for_the_others(open_page: Open, tiny_fol
     app = open_page("layers", m2=folder, s=["a river bank", "a money bank"])
     app.session_state["corpus"] = small_corpus()
     for page, in_address in (("search", {"m2"}), ("attention", {"s"}), ("evaluate", {"m2"}), ("layers", {"m2", "s"})):
-        app.switch_page(f"views/{page}/page.py").run()
+        go_to(app, page)
         assert {"m2", "s"} & set(app.query_params) == in_address
         assert app.session_state["model2"] == folder
         assert app.session_state["sentences"] == ("a river bank", "a money bank")
@@ -986,7 +988,7 @@ def test_an_older_link_with_sentences_is_taken_without_a_word(open_page: Open) -
     app = open_page("search", s=["a river bank"], k="5", corpus=small_corpus())
     assert not app.warning
     assert "s" not in app.query_params
-    app.switch_page("views/tokens/page.py").run()
+    go_to(app, "tokens")
     assert app.session_state["sentences"] == ("a river bank",)
     (notice,) = open_page("search", s=["x"] * 65, corpus=small_corpus()).warning  # a bad value is said on every page
     assert "“s=x, x" in notice.value
@@ -1000,7 +1002,7 @@ def test_chips_stand_in_the_direction_of_their_text(open_page: Open) -> None:
 
 
 def test_the_role_of_a_special_token_does_not_repeat_its_name(open_page: Open) -> None:
-    app = open_page("tokens", view="decoding")
+    app = open_page("tokens", v="decoding")
     tables = (plain_table(app, number) for number in range(len(app.table)))
     table = next(table for table in tables if "role" in table)
     roles = dict(zip(table["token"], table["role"], strict=True))
@@ -1009,13 +1011,13 @@ def test_the_role_of_a_special_token_does_not_repeat_its_name(open_page: Open) -
 
 
 def test_pairs_of_layers_say_what_a_cell_is(open_page: Open) -> None:
-    app = open_page("heatmaps", view="layers")
+    app = open_page("heatmaps", v="layer-pairs")
     assert complete_figures(app) == 1
     assert app.caption[0].value.startswith("Each cell compares two layers.")
 
 
 def test_curves_as_percentiles_are_shares_of_the_unrelated_pairs(open_page: Open) -> None:
-    app = open_page("layers", view="sentences", pool="mean", pct="1")
+    app = open_page("layers", v="sentence-curves", pool="mean", pct="1")
     vectors = pool(backend().trace(BANK), "mean")
     unrelated = caching.baseline(backend()).sentences["mean", True].raw.cosines  # [layer, pair]
     cosines = cosine(vectors[:, 0], vectors[:, 1])  # [layer]

@@ -9,7 +9,7 @@ from components.model.tokenization import MAX_CHARACTERS
 from dashboard import pair_links
 from dashboard.ready_made import ready_made_sets
 from dashboard.views.pairs import given
-from tests.support.pages import Open, setting, texts, type_sentences
+from tests.support.pages import Open, go_to, setting, texts, type_sentences
 
 QUERY, DOCUMENT = "volcano erupted", "Lava ran down\nthe mountain."
 READ = (QUERY, "Lava ran down the mountain.")
@@ -26,7 +26,7 @@ def pair_page(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> Open:
     return opened
 
 
-@pytest.mark.parametrize("page", pair_links.PAGES)
+@pytest.mark.parametrize("page", pair_links._VIEWS)
 def test_each_page_opens_with_the_pair_as_its_two_sentences(pair_page: Open, page: str) -> None:
     app = pair_page()
     app.button(key=f"pair_in_{page}").click().run()
@@ -39,13 +39,13 @@ def test_each_page_opens_with_the_pair_as_its_two_sentences(pair_page: Open, pag
 
 def test_a_view_that_shows_no_pair_gives_way_to_one_that_does(pair_page: Open) -> None:
     app = pair_page()
-    for name, value in (("tokens_view", "vocabulary"), ("heatmaps_view", "inside"), ("map_source", "corpus")):
+    for name, value in (("tokens_view", "vocabulary"), ("heatmaps_view", "inside-block"), ("map_source", "corpus")):
         app.session_state[name] = value
     app.button(key="pair_in_tokens").click().run()
     assert setting(app, "tokens_view") == "pieces"
-    pages = {"heatmaps": ("heatmaps_view", "inside"), "map": ("map_source", "sentences")}
+    pages = {"heatmaps": ("heatmaps_view", "inside-block"), "map": ("map_source", "sentences")}
     for page, (name, value) in pages.items():
-        app.switch_page("views/pairs/page.py").run()
+        go_to(app, "pairs")
         app.button(key=f"pair_in_{page}").click().run()
         assert setting(app, name) == value
 
@@ -60,13 +60,13 @@ def test_sentences_that_hold_both_texts_stay(pair_page: Open) -> None:
 
 def test_own_sentences_are_kept_until_they_are_wanted_back(pair_page: Open) -> None:
     app = pair_page()
-    app.switch_page("views/tokens/page.py").run()
+    go_to(app, "tokens")
     own = ("My first sentence.", "My second sentence.")
     type_sentences(app, "\n".join(own))
-    app.switch_page("views/pairs/page.py").run()
+    go_to(app, "pairs")
     app.button(key="pair_in_tokens").click().run()
     assert "in place of your 2 sentences" in texts(app)
-    app.switch_page("views/pairs/page.py").run()
+    go_to(app, "pairs")
     assert "in place of" not in texts(app)  # a page without the bar that the message names
     app.button(key="pair_in_heatmaps").click().run()  # a pair in place of itself
     app.button(key="bring_back").click().run()
@@ -86,7 +86,7 @@ def test_ready_made_sentences_are_replaced_without_a_message(pair_page: Open) ->
 @pytest.mark.parametrize("second", ["  ", "x" * MAX_CHARACTERS])
 def test_a_pair_that_the_pages_cannot_show_has_no_links(pair_page: Open, second: str) -> None:
     app = pair_page(second=second)
-    assert all(app.button(key=f"pair_in_{page}").disabled for page in pair_links.PAGES)
+    assert all(app.button(key=f"pair_in_{page}").disabled for page in pair_links._VIEWS)
 
 
 def test_a_row_of_links_can_name_the_model_that_reads_the_pair(pair_page: Open) -> None:

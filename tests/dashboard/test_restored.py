@@ -11,17 +11,18 @@ from streamlit.testing.v1 import AppTest
 
 from components.training import runs
 from dashboard import caching, settings
-from tests.dashboard.page_states import RUN, STATES, settings_of, shown
+from dashboard.declared import table
+from dashboard.declared.view import A_RUN
+from tests.dashboard.page_states import STATES, settings_of, shown
 from tests.support import tiny
-from tests.support.pages import Open, setting, settled, texts
+from tests.support.pages import Open, go_to, setting, settled, texts
 from tests.support.training_runs import write_run
-from tests.support.views import views_of_pages
 
-SETTINGS = {item.name: item for item in settings.SETTINGS}
-# Settings that no state has: of files that a person uploads, which no address holds, and of other models.
+SETTINGS = table.SETTING
+# Settings that no example has: of files that a person uploads, which no address holds, and of other models.
 NOT_COVERED = {
-    *("comparison", "sense_source", "sts_source", "clinic_source", "score_label"),
-    *("graded_source", "graded_query_field", "graded_document_fields", "training_view"),
+    *("sense_source", "sts_source", "clinic_source", "score_label"),
+    *("graded_source", "graded_query_field", "graded_document_fields"),
 }
 
 
@@ -32,7 +33,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory, tiny_folder: Callable[[
         patch.setenv("BERT_INTERNALS_CACHE", str(tmp_path_factory.mktemp("cache")))
         folder = str(tiny_folder("bert").resolve())
         run = write_run(
-            runs.runs_folder(), RUN, result=tiny.save_tiny(tmp_path_factory.mktemp("tuned"), seed=1), model=folder
+            runs.runs_folder(), A_RUN, result=tiny.save_tiny(tmp_path_factory.mktemp("tuned"), seed=1), model=folder
         )
         tiny.save_tiny(run.path / "start")
         yield folder
@@ -40,11 +41,9 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory, tiny_folder: Callable[[
 
 def with_settings(app: AppTest, page: str, values: dict[str, Any]) -> AppTest:
     """A page after a person has come to it from another one, with these settings by name."""
-    unused = [name for name in values if page not in SETTINGS[name].pages]
-    assert unused == []
     for name, value in values.items():
         app.session_state[name] = value
-    return drawn(app.switch_page(f"views/{page}/page.py").run(), page)
+    return drawn(go_to(app, page), page)
 
 
 def drawn(app: AppTest, page: str) -> AppTest:
@@ -73,20 +72,10 @@ def test_a_new_session_at_the_address_shows_the_same(open_page: Open, case: str,
     assert second.query_params == first.query_params
 
 
-def test_every_setting_of_every_page_is_in_one_of_its_states() -> None:
-    missing = {}
-    for page in settings.PAGES:
-        cases = [case for case in STATES if case.partition(" ")[0] == page]
-        covered = {name for case in cases for name in STATES[case]} | {f"{page}_view"} | NOT_COVERED
-        missing[page] = {item.name for item in SETTINGS.values() if page in item.pages and not item.shared} - covered
-    assert {page: names for page, names in missing.items() if names} == {}
-
-
-def test_every_view_of_every_page_has_a_state() -> None:
-    of_states = {(page, view) for page, _, view in (case.partition(" ") for case in STATES)}
-    of_pages = {(page, view) for page, views in views_of_pages().items() for view in views}
-    assert of_pages <= of_states
-    assert {(page, view.partition(" ")[0]) for page, view in of_states} <= of_pages
+def test_every_setting_is_in_an_example() -> None:
+    covered = {name for example in STATES.values() for name in example} | NOT_COVERED
+    choices = {table.view_setting(page.key) for page in table.PAGES}
+    assert table.SETTING.keys() - covered - choices == set()
 
 
 def test_a_query_that_was_chosen_stays_though_it_is_the_default(open_page: Open) -> None:

@@ -11,13 +11,14 @@ from streamlit.testing.v1 import AppTest
 from components.errors import UserError
 from components.model.contributions.path_products import MOST_STEPS
 from dashboard import ready_made, settings, state
+from dashboard.declared import table
 
 EXAMPLES = {
     "model": "google-bert/bert-base-uncased",
     "model2": "distilbert/distilbert-base-uncased",
     "cross_encoder": "cross-encoder/qnli-electra-base",
-    "pairs_view": "scores",
-    "why_view": "clinic",
+    "pairs_view": "pair-scores",
+    "why_view": "known-failures",
     "why_by": "maxsim",
     "context_source": "corpus",
     "score_split": "blocks",
@@ -81,7 +82,7 @@ EXAMPLES = {
     "vocabulary_query": "##ing",
     "vocabulary_mode": "contains",
     "other_tokenizer": "characters",
-    "model_view": "zero",
+    "model_view": "layer-zero",
     "inner_block": 2,
     "compared_models": ("distilbert/distilbert-base-uncased", "embedded-cross-encoder"),
     "depth_curve": "words",
@@ -91,7 +92,7 @@ EXAMPLES = {
     "cka_pair": "1-2",
     "compare_measured": True,
     "layer": 0,
-    "layers_view": "sentences",
+    "layers_view": "sentence-curves",
     "comparison": "within",
     "second_token": 4,
     "layers_sentence": 1,
@@ -106,7 +107,7 @@ EXAMPLES = {
     "sentence_b": 0,
     "reading": "together",
     "joint_token": 4,
-    "heatmaps_view": "sentences",
+    "heatmaps_view": "sentence-pairs",
     "first_block": 3,
     "second_block": 0,
     "against": 0,
@@ -115,7 +116,7 @@ EXAMPLES = {
     "own_scale": True,
     "one_side": "right",
     "clustered": True,
-    "attention_view": "patterns",
+    "attention_view": "head-patterns",
     "block": 5,
     "head": 11,
     "texts_filter": "ab",
@@ -139,7 +140,7 @@ EXAMPLES = {
     "all_measures": True,
     "mask_word": True,
     "masked": 3,
-    "map_view": "senses",
+    "map_view": "word-senses",
     "map_source": "corpus",
     "map_method": "pacmap",
     "map_dims": "3",
@@ -156,7 +157,7 @@ EXAMPLES = {
     "sense_layer": 3,
     "sense_source": "corpus",
     "corpus": "0123456789abcdef" * 2,
-    "search_view": "pairs",
+    "search_view": "similar-pairs",
     "query": "a & b = <c>?",
     "k": 25,
     "similarity": "dot",
@@ -168,7 +169,7 @@ EXAMPLES = {
     "why": 17,
     "typed_queries": ("a & b = <c>?", "日本語 😀"),
     "shown_pairs": 25,
-    "evaluate_view": "lab",
+    "evaluate_view": "pooling-lab",
     "query_column": "headline",
     "measure": "ndcg",
     "runs": ("m.6.mean", "m2.12.cls", "bm25", "rr.100.m.6.mean", "ms.20.m2.12.cls"),
@@ -190,7 +191,7 @@ EXAMPLES = {
     "lab_seed": 7,
     "lab_pooling": "idf",
     "approximation": "hnsw-64",
-    "training_view": "run",
+    "training_view": "training-run",
     "training_preset": "collapse",
     "training_data": "demo:nli",
     "objective": "triplet",
@@ -217,7 +218,7 @@ EXAMPLES = {
     "after_part": "heads",
     "after_data": "held-out",
 }
-SETTINGS = {setting.name: setting for setting in settings.SETTINGS}
+SETTINGS = {setting.name: setting for setting in table.SETTINGS}
 
 
 def test_every_setting_has_an_example_that_is_not_its_default() -> None:
@@ -226,7 +227,7 @@ def test_every_setting_has_an_example_that_is_not_its_default() -> None:
 
 
 def test_labels_are_words_and_name_settings() -> None:
-    assert all(re.fullmatch("[A-Za-z ]+", setting.label) for setting in settings.SETTINGS)
+    assert all(re.fullmatch("[A-Za-z ]+", setting.label) for setting in table.SETTINGS)
     assert [SETTINGS[name].label for name in ("map_view", "sense_word", "chosen_heads")] == [
         "view",
         "word",
@@ -242,11 +243,11 @@ def test_a_value_survives_the_address(name: str) -> None:
     assert setting.parse(shown) == EXAMPLES[name]
 
 
-def test_short_keys_are_unique_on_every_page() -> None:
-    for page in settings.PAGES:
-        keys = [setting.short for setting in settings.SETTINGS if page in setting.pages]
-        assert len(keys) == len(set(keys)), page
-        assert state.PACKED not in keys
+def test_short_keys_are_unique_in_every_view() -> None:
+    for view in table.VIEWS:
+        keys = [setting.short for setting in table.settings_in(view)]
+        assert len(keys) == len(set(keys)), view
+        assert not {state.PACKED, table.VIEW} & set(keys)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +314,7 @@ def test_the_ready_made_sets_are_complete() -> None:
 
 
 def test_one_bound_of_the_steps_and_of_the_seed() -> None:
-    by_name = {setting.name: setting for setting in settings.SETTINGS}
+    by_name = {setting.name: setting for setting in table.SETTINGS}
     for name, most in (("split_steps", MOST_STEPS), ("experiment_seed", settings.MOST_EXPERIMENT_SEED)):
         assert by_name[name].parse([str(most)]) == most
         with pytest.raises(ValueError, match=f"{most:,}"):

@@ -12,15 +12,22 @@ from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.page_states import small_corpus
 from tests.support import static_models
-from tests.support.pages import Open, at_rest, figures, settled, texts
+from tests.support.pages import Open, at_rest, figures, go_to, settled, texts
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
 WORK = {
-    "tokens": ("pieces", "tensors", "decoding", "vocabulary", "compare"),
-    "model": ("facts", "vectors", "catalog"),
-    "map": ("ends",),
-    "search": ("results", "queries", "pairs", "corpus"),
-    "evaluate": ("grid", "compare", "kinds", "graded", "similarity", "pairs"),
+    "tokens": ("pieces", "input-tensors", "decoding", "vocabulary", "two-tokenizers"),
+    "model": ("model-facts", "output-vectors", "available-models"),
+    "map": ("two-layers",),
+    "search": ("hits", "many-queries", "similar-pairs", "corpus"),
+    "evaluate": (
+        "layer-grid",
+        "compare-runs",
+        "search-kinds",
+        "graded-relevance",
+        "sentence-similarity",
+        "evaluated-data",
+    ),
 }
 NEXT = {
     "tokens": "Next: Model.",
@@ -31,15 +38,15 @@ NEXT = {
 }
 REFUSED = {
     "home": ("",),
-    "model": ("zero",),
-    "layers": ("across", "sentences"),
-    "heatmaps": ("blocks", "inside"),
-    "attention": ("head", "matrix"),
-    "map": ("through", "senses"),
-    "evaluate": ("lab",),
-    "pairs": ("given", "learnt"),
-    "why": ("split", "experiments", "clinic"),
-    "training": ("data", "run"),
+    "model": ("layer-zero",),
+    "layers": ("one-word", "sentence-curves"),
+    "heatmaps": ("block", "inside-block"),
+    "attention": ("head-view", "attention-matrix"),
+    "map": ("layer-by-layer", "word-senses"),
+    "evaluate": ("pooling-lab",),
+    "pairs": ("one-input", "learnt-ranking"),
+    "why": ("score-split", "experiments", "known-failures"),
+    "training": ("training-data", "training-run"),
 }
 
 
@@ -52,7 +59,7 @@ def _show(app: AppTest, page: str, view: str) -> AppTest:
     if view:
         app.session_state[f"{page}_view"] = view
     if page != "home":
-        app.switch_page(f"views/{page}/page.py").run()
+        go_to(app, page)
     app = at_rest(app)
     assert not app.exception, (page, view, app.exception)
     assert [item.value for item in app.error] == [], (page, view)
@@ -82,7 +89,7 @@ def test_views_that_work_say_nothing_about_blocks_and_lead_on(open_page: Open, f
             assert app.session_state["model"] == str(folder)
             if figures(app):
                 drawn.add((page, view))
-    assert drawn >= {("map", "ends"), ("search", "results"), ("evaluate", "grid"), ("evaluate", "similarity")}
+    assert drawn >= {("map", "ends"), ("search", "hits"), ("evaluate", "grid"), ("evaluate", "similarity")}
 
 
 def test_views_that_need_blocks_say_so_and_lead_on(open_page: Open, folder: Path) -> None:
@@ -115,7 +122,7 @@ def test_other_pages_open_and_the_second_model_is_left_out_where_blocks_are_comp
 
 
 def test_one_map_whose_equal_pieces_are_one_point(open_page: Open, folder: Path) -> None:
-    app = settled(open_page("map", m=str(folder), s=TEXTS, view="ends", method="pca"))
+    app = settled(open_page("map", m=str(folder), s=TEXTS, v="two-layers", method="pca"))
     assert len(figures(app)) == 1
     points = np.array(
         [(x, y) for trace in figures(app)[0]["data"] for x, y in zip(trace["x"], trace["y"], strict=True)]

@@ -39,6 +39,13 @@ def new_session(page: str = "home", *, session: dict[str, Any] | None = None, **
     return app.run()
 
 
+def go_to(app: AppTest, page: str) -> AppTest:
+    """Another page of the same session, as by its link: the address goes with the page before."""
+    app._page_hash = "" if page == "home" else calc_hash(page)
+    app.query_params.clear()
+    return app.run()
+
+
 def backend() -> Any:
     """The embedded backend that the pages use."""
     from components.model.catalog import parse_model

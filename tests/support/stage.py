@@ -141,7 +141,7 @@ class Stage:
 def view_of(url: str) -> tuple[str, list[str] | None]:
     """The page and the view that an address names."""
     parts = urlsplit(url)
-    return parts.path, parse_qs(parts.query).get("view")
+    return parts.path, parse_qs(parts.query).get("v")
 
 
 @dataclass

@@ -158,9 +158,9 @@ def options(model_input: AttentionInput) -> Any:
 
 def open_head(block: int, head: int) -> None:
     """Show one head in the matrix view."""
-    choices = {"block": block, "head": head, "combination": "one", "attention_view": "matrix"}
-    for setting, value in choices.items():
+    for setting, value in {"block": block, "head": head, "combination": "one"}.items():
         state.put(setting, value)
+    state.open_view("attention-matrix")
 
 
 def show_me(model_input: AttentionInput) -> None:

@@ -2,98 +2,294 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
-from components.analysis.attention.weights import of_sentence
-from dashboard import navigation
-from dashboard.ui import controls, pair_choice
-from dashboard.views.attention import flow, long_texts, scores, single_heads, summaries
-from dashboard.views.attention.head_choice import AttentionInput
-
-if TYPE_CHECKING:
-    from components.charts.bertviz.views import View
-    from components.model.backend import Backend
-
-VIEWS = {
-    "head": navigation.View(
-        "Head view",
-        "Which token attends to which?",
-        "Lines lead from each token to the tokens it attends to; a thick line is a high weight.",
-    ),
-    "model": navigation.View(
-        "Model view",
-        "What do all heads look like?",
-        "One small picture per block and head. Click one to enlarge it.",
-    ),
-    "neuron": navigation.View(
-        "Neuron view",
-        "How is an attention weight computed?",
-        "Point at a token on the left, or tap it: its query vector times each key vector, number by number.",
-    ),
-    "scores": navigation.View(
-        "Scores",
-        "What is a score made of?",
-        "One query's scores with all keys, and the attention that softmax makes of them.",
-    ),
-    "matrix": navigation.View(
-        "Matrix",
-        "Which token attends to which, in numbers?",
-        "Each row is a token, and its cells are the weights of the tokens it attends to.",
-    ),
-    "glance": navigation.View(
-        "All heads",
-        "What does each head do?",
-        "Each tile is the matrix of one head: bright cells are high attention weights. Click one to open it.",
-    ),
-    "patterns": navigation.View(
-        "Patterns",
-        "Which heads follow a simple rule?",
-        "Each tile is a head. Bright heads attend to what you choose, such as the token before. Click one to open it.",
-    ),
-    "flow": navigation.View(
-        "Flow",
-        "Which tokens does a token's vector come from?",
-        flow.intro,
-    ),
-    "mask": navigation.View(
-        "Mask a token",
-        "What changes if a token is hidden?",
-        "Click a token to hide it behind the mask token. The bars show how far this turns the vector of each other token.",
-    ),
-}
-OTHER_VIEWS = {
-    "scores": scores.scores,
-    "matrix": single_heads.matrix,
-    "glance": single_heads.glance,
-    "patterns": summaries.patterns,
-    "flow": flow.flow,
-    "mask": summaries.mask,
-}
-
-
-def _view(backend: Backend, view: str) -> None:
-    row = controls.row()
-    with row:
-        pair = pair_choice.choose()
-    sentence = pair.tokens(backend)
-    if not backend.fits(len(sentence)) and not backend.structure.adds_to_scores:
-        pair.tell_truncation(sentence)
-        long_texts.one_head(backend, pair, sentence, row)
-        return
-    trace = pair.trace(backend, attentions=True)
-    pair.tell_truncation(trace.sentences[0])
-    model_input = AttentionInput(backend, pair, trace, trace.sentences[0], of_sentence(trace, 0))
-    if view in {"head", "model", "neuron"}:
-        single_heads.bertviz(model_input, cast("View", view), row)
-    else:
-        OTHER_VIEWS[view](model_input, row)
-
-
-navigation.show(
-    "attention",
-    VIEWS,
-    _view,
-    "drawing attention",
-    needs_sentences=True,
-    foot=summaries.caveat,
+from components.analysis.attention.head_patterns import PATTERNS
+from dashboard.declared.view import (
+    OF_PAIRS,
+    PAIR,
+    RIVER,
+    Declared,
+    View,
 )
+from dashboard.settings import choice, flag, number, positions
+
+SETTINGS = (
+    # None: the head with the clearest pattern
+    number("block", "b", None, 1_000),
+    number("head", "h", None, 1_000),
+    choice("texts_filter", "f", ("all", "aa", "ab", "ba", "bb"), words="attention from"),
+    choice("combination", "agg", ("one", "mean", "max"), words="heads"),
+    positions("chosen_blocks", "bs", unique=True),
+    positions("chosen_heads", "hs", unique=True),
+    positions("queries", "qt", unique=True, words="query tokens"),
+    flag("merge_words", "word", False, words="whole words"),
+    choice("special_tokens", "spt", ("shown", "hidden", "renormalised")),
+    choice("pattern", "p", PATTERNS),
+    flag("pattern_over_all", "pa", False, words="sentences of the pattern"),
+    choice("flow", "fl", ("rollout", "norms"), words="method"),
+    number("flow_block", "fb", None, 1_000, words="block"),
+    number("flow_token", "ft", None, 100_000, words="token"),
+    choice("flow_figure", "ff", ("token", "all"), words="figure"),
+    choice("flow_heads", "fh", ("together", "one"), words="heads"),
+    number("masked", "mp", None, 100_000, words="masked token"),
+    number("score_query", "sq", None, 100_000, words="query"),
+    number("score_key", "sk", None, 100_000, words="key of the curve"),
+    choice("long_cells", "cell", ("max", "mean"), words="value of a cell"),
+    flag("flow_special", "fs", False, words="special tokens"),
+    flag("mask_word", "mw", False, words="whole word"),
+)
+
+VIEWS = (
+    View(
+        key="head-view",
+        label="Head view",
+        question="Which token attends to which?",
+        intro="Lines lead from each token to the tokens it attends to; a thick line is a high weight.",
+        draw="dashboard.views.attention.single_heads:head_view",
+        settings=(
+            *OF_PAIRS,
+            "block",
+            "head",
+            "texts_filter",
+            "chosen_blocks",
+            "chosen_heads",
+            "special_tokens",
+            "score_query",
+            "long_cells",
+        ),
+        examples=({**PAIR, "block": 4, "head": 3, "texts_filter": "ab", "special_tokens": "hidden"},),
+        figure="frame",
+        needs="blocks",
+        needs_sentences=True,
+        inside="dashboard.views.attention.inputs:with_input",
+        foot="dashboard.views.attention.summaries:caveat",
+    ),
+    View(
+        key="model-view",
+        label="Model view",
+        question="What do all heads look like?",
+        intro="One small picture per block and head. Click one to enlarge it.",
+        draw="dashboard.views.attention.single_heads:model_view",
+        settings=(
+            *OF_PAIRS,
+            "block",
+            "head",
+            "texts_filter",
+            "chosen_blocks",
+            "chosen_heads",
+            "special_tokens",
+            "score_query",
+            "long_cells",
+        ),
+        examples=({**PAIR, "chosen_blocks": (0, 2), "chosen_heads": (3, 4)},),
+        figure="frame",
+        needs="blocks",
+        needs_sentences=True,
+        inside="dashboard.views.attention.inputs:with_input",
+        foot="dashboard.views.attention.summaries:caveat",
+    ),
+    View(
+        key="neuron-view",
+        label="Neuron view",
+        question="How is an attention weight computed?",
+        intro="Point at a token on the left, or tap it: its query vector times each key vector, number by number.",
+        draw="dashboard.views.attention.single_heads:neuron_view",
+        settings=(
+            *OF_PAIRS,
+            "block",
+            "head",
+            "texts_filter",
+            "chosen_blocks",
+            "chosen_heads",
+            "special_tokens",
+            "score_query",
+            "long_cells",
+        ),
+        examples=({**PAIR, "block": 2, "head": 7},),
+        figure="frame",
+        needs="blocks",
+        needs_sentences=True,
+        inside="dashboard.views.attention.inputs:with_input",
+        foot="dashboard.views.attention.summaries:caveat",
+    ),
+    View(
+        key="attention-scores",
+        label="Scores",
+        question="What is a score made of?",
+        intro="One query's scores with all keys, and the attention that softmax makes of them.",
+        draw="dashboard.views.attention.scores:scores",
+        settings=(
+            *OF_PAIRS,
+            "block",
+            "head",
+            "texts_filter",
+            "chosen_blocks",
+            "chosen_heads",
+            "special_tokens",
+            "score_query",
+            "score_key",
+            "long_cells",
+        ),
+        examples=({**PAIR, "block": 2, "head": 7, "score_query": 3, "score_key": 2, "long_cells": "mean"},),
+        needs="blocks",
+        needs_sentences=True,
+        inside="dashboard.views.attention.inputs:with_input",
+        foot="dashboard.views.attention.summaries:caveat",
+    ),
+    View(
+        key="attention-matrix",
+        label="Matrix",
+        question="Which token attends to which, in numbers?",
+        intro="Each row is a token, and its cells are the weights of the tokens it attends to.",
+        draw="dashboard.views.attention.single_heads:matrix",
+        settings=(
+            *OF_PAIRS,
+            "block",
+            "head",
+            "texts_filter",
+            "combination",
+            "chosen_blocks",
+            "chosen_heads",
+            "queries",
+            "merge_words",
+            "special_tokens",
+            "score_query",
+            "long_cells",
+        ),
+        examples=(
+            {
+                **PAIR,
+                "block": 4,
+                "head": 3,
+                "queries": (1, 4),
+                "merge_words": True,
+                "combination": "max",
+                "chosen_heads": (3, 4),
+            },
+        ),
+        needs="blocks",
+        needs_sentences=True,
+        inside="dashboard.views.attention.inputs:with_input",
+        foot="dashboard.views.attention.summaries:caveat",
+    ),
+    View(
+        key="all-heads",
+        label="All heads",
+        question="What does each head do?",
+        intro="Each tile is the matrix of one head: bright cells are high attention weights. Click one to open it.",
+        draw="dashboard.views.attention.single_heads:glance",
+        settings=(
+            *OF_PAIRS,
+            "block",
+            "head",
+            "texts_filter",
+            "chosen_blocks",
+            "chosen_heads",
+            "merge_words",
+            "special_tokens",
+            "score_query",
+            "long_cells",
+        ),
+        examples=({**PAIR, "merge_words": True, "special_tokens": "renormalised"},),
+        figure="heads",
+        needs="blocks",
+        needs_sentences=True,
+        inside="dashboard.views.attention.inputs:with_input",
+        foot="dashboard.views.attention.summaries:caveat",
+    ),
+    View(
+        key="head-patterns",
+        label="Patterns",
+        question="Which heads follow a simple rule?",
+        intro="Each tile is a head. Bright heads attend to what you choose, such as the token before. Click one to open it.",
+        draw="dashboard.views.attention.summaries:patterns",
+        settings=(
+            *OF_PAIRS,
+            "block",
+            "head",
+            "texts_filter",
+            "chosen_blocks",
+            "chosen_heads",
+            "special_tokens",
+            "pattern",
+            "pattern_over_all",
+            "score_query",
+            "long_cells",
+        ),
+        examples=({"sentences": RIVER, "pattern": "next", "pattern_over_all": True},),
+        figure="canvas or table",
+        needs="blocks",
+        needs_sentences=True,
+        inside="dashboard.views.attention.inputs:with_input",
+        foot="dashboard.views.attention.summaries:caveat",
+    ),
+    View(
+        key="attention-flow",
+        label="Flow",
+        question="Which tokens does a token's vector come from?",
+        intro="dashboard.views.attention.flow:intro",
+        draw="dashboard.views.attention.flow:flow",
+        settings=(
+            *OF_PAIRS,
+            "block",
+            "head",
+            "texts_filter",
+            "chosen_blocks",
+            "chosen_heads",
+            "special_tokens",
+            "flow",
+            "flow_block",
+            "flow_token",
+            "flow_figure",
+            "flow_heads",
+            "score_query",
+            "long_cells",
+            "flow_special",
+        ),
+        examples=(
+            {
+                "sentences": RIVER,
+                "sentence_a": 2,
+                "flow": "norms",
+                "flow_heads": "one",
+                "flow_block": 4,
+                "flow_token": 3,
+                "flow_figure": "all",
+                "flow_special": True,
+                "head": 2,
+            },
+        ),
+        needs="blocks",
+        needs_sentences=True,
+        inside="dashboard.views.attention.inputs:with_input",
+        foot="dashboard.views.attention.summaries:caveat",
+    ),
+    View(
+        key="mask-token",
+        label="Mask a token",
+        question="What changes if a token is hidden?",
+        intro=(
+            "Click a token to hide it behind the mask token. The bars show how far this turns the vector of "
+            "each other token."
+        ),
+        draw="dashboard.views.attention.summaries:mask",
+        settings=(
+            *OF_PAIRS,
+            "block",
+            "head",
+            "texts_filter",
+            "chosen_blocks",
+            "chosen_heads",
+            "special_tokens",
+            "masked",
+            "score_query",
+            "long_cells",
+            "mask_word",
+        ),
+        examples=({"sentences": RIVER, "sentence_a": 2, "mask_word": True, "masked": 3},),
+        needs="blocks",
+        needs_sentences=True,
+        inside="dashboard.views.attention.inputs:with_input",
+        foot="dashboard.views.attention.summaries:caveat",
+    ),
+)
+DECLARED = Declared(VIEWS, SETTINGS)

@@ -58,7 +58,22 @@ HOW_TO = {
 }
 
 
-def bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
+def head_view(model_input: AttentionInput, row: Any) -> None:
+    """bertviz's head view."""
+    _bertviz(model_input, "head", row)
+
+
+def model_view(model_input: AttentionInput, row: Any) -> None:
+    """bertviz's model view."""
+    _bertviz(model_input, "model", row)
+
+
+def neuron_view(model_input: AttentionInput, row: Any) -> None:
+    """bertviz's neuron view."""
+    _bertviz(model_input, "neuron", row)
+
+
+def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     """bertviz's head, model or neuron view in an iframe, with fewer blocks and heads if all would be too large."""
     sent = _sent(model_input, view)
     n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape

@@ -246,8 +246,7 @@ def _no_predictions(backend: Backend) -> None:
             f"was published without one. These models from the hub have one: {others}."
         )
         if st.button("See all available models", key="see_models", icon=":material/layers:"):
-            state.put("model_view", "catalog")
-            st.switch_page(navigation.page_of("model"))
+            navigation.go_to("available-models")
 
 
 def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piece: str) -> None:

@@ -21,7 +21,7 @@ from components.retrieval.search.splade import TITLE as SPLADE
 from components.snippets import evaluate as snippets
 from dashboard import caching, settings, state
 from dashboard.corpora import chooser, current
-from dashboard.jobs import rankers, reranking
+from dashboard.jobs import progress, rankers, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.evaluation import NoResult
 from dashboard.jobs.reranking import SecondStage
@@ -56,6 +56,21 @@ SPLADE_CODES = {"sp.m": "m", "sp.m2": "m2"}  # runs by SPLADE's weights, and the
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
 Outcome = TypeVar("Outcome")  # of a run
 Sides = TypeVar("Sides")  # a model's documents and queries
+
+
+def measuring(draw: Callable[[Backend], None], backend: Backend) -> None:
+    """Draw a view that measures a model; all evaluations that it waits for share one bar."""
+    messages.cross_encoder_note([backend])
+    choosing(draw, backend)
+
+
+def choosing(draw: Callable[[Backend], None], backend: Backend) -> None:
+    """Draw a view up to the first result that is not there yet."""
+    try:
+        with progress.one_bar():
+            draw(backend)
+    except NoResult:
+        return  # the reason has been drawn
 
 
 def codes_of(measures: Iterable[str]) -> dict[str, str]:
@@ -186,7 +201,7 @@ def current_pairs() -> Pairs:
             f"choose a file with two columns, such as sentence and {QUERY_COLUMN}.",
             icon=":material/table:",
         )
-        st.button("Choose other data", key="choose_data", on_click=state.put, args=("evaluate_view", "pairs"))
+        st.button("Choose other data", key="choose_data", on_click=state.open_view, args=("evaluated-data",))
         raise NoResult
     if column is None:
         _column_choice(corpus, None)

@@ -169,15 +169,9 @@ def _explained(entry: Entry, row: int) -> None:
         if column is None:
             return
         rows = rows_of_pairs(corpus.columns[column])
-        for name, value in (
-            ("why_view", "debugger"),
-            ("failed_query", rows[row]),
-            ("typed_query", ""),
-            ("layer", code.layer),
-            ("pooling", code.pooling),
-        ):
-            state.put(name, value)
-        st.switch_page(navigation.page_of("why"))
+        navigation.go_to(
+            "failed-search", failed_query=rows[row], typed_query="", layer=code.layer, pooling=code.pooling
+        )
 
 
 def _ranked(

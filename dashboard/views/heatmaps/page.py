@@ -2,68 +2,132 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from dashboard import navigation
-from dashboard.ui import model_gate
-from dashboard.views.heatmaps import blocks, similarity, together
-
-if TYPE_CHECKING:
-    from components.model.backend import Backend
-
-VIEWS = {
-    "blocks": navigation.View(
-        "A block's input and output",
-        "What does a block do to each token?",
-        "Bright cells: two vectors point in similar directions (cosine similarity).",
-    ),
-    "inside": navigation.View(
-        "Inside a block",
-        "Which part of a block changes a token most?",
-        "A block has two steps: attention mixes in other tokens, then a feed-forward network changes each token alone.",
-    ),
-    "tokens": navigation.View(
-        "Pairs of tokens",
-        "Which tokens are similar at this layer?",
-        "Bright cells: two vectors point in similar directions (cosine similarity).",
-    ),
-    "pairs": navigation.View(
-        "Pairs read together",
-        "Which tokens are similar in a pair that is read together?",
-        "Each picture is one input of two sentences. Orange frame: the tokens of A with those of the other sentence.",
-    ),
-    "layers": navigation.View(
-        "Pairs of layers",
-        "Which layers give similar vectors?",
-        "Each cell compares two layers. Bright: tokens that are similar at one layer are similar at the other layer too.",
-    ),
-    "sentences": navigation.View(
-        "Pairs of sentences",
-        "Which sentences are similar?",
-        "Bright cells: two sentence vectors point in similar directions (cosine similarity).",
-    ),
-}
-OF_TOKENS = {
-    "blocks": blocks.input_and_output,
-    "inside": blocks.inside,
-    "tokens": blocks.tokens,
-    "pairs": together.pairs,
-}
-OF_MODELS = {"layers": similarity.layers, "sentences": similarity.sentences}
-
-
-def _view(models: list[Backend], view: str) -> None:
-    if view in OF_TOKENS:
-        OF_TOKENS[view](models[0])
-    else:
-        OF_MODELS[view](models)
-
-
-navigation.show(
-    "heatmaps",
-    VIEWS,
-    _view,
-    "drawing the heatmaps",
-    models=model_gate.chosen_models,
-    needs_sentences=True,
+from components.model.tokenization import MAX_SENTENCES
+from dashboard.declared.view import (
+    OF_PAIRS,
+    OF_SENTENCES,
+    PAIR,
+    RIVER,
+    Declared,
+    View,
 )
+from dashboard.settings import choice, flag, number, positions
+
+SETTINGS = (
+    number("first_block", "b1", None, 1_000, words="left block"),
+    number("second_block", "b2", None, 1_000, words="right block"),
+    number("against", "ag", None, MAX_SENTENCES, words="sentence to compare with"),
+    number("also_against", "ag2", None, MAX_SENTENCES, words="second sentence to compare with"),
+    positions("partners", "pb", unique=True, words="sentences read with A"),
+    flag("own_scale", "own", False, words="separate colour scales"),
+    choice("one_side", "side", ("left", "right"), words="picture shown"),
+    flag("clustered", "clu", False, words="clustered order"),
+)
+
+VIEWS = (
+    View(
+        key="block",
+        label="A block's input and output",
+        question="What does a block do to each token?",
+        intro="Bright cells: two vectors point in similar directions (cosine similarity).",
+        draw="dashboard.views.heatmaps.blocks:input_and_output",
+        settings=(
+            *OF_PAIRS,
+            "include_special",
+            "first_block",
+            "second_block",
+            "own_scale",
+            "one_side",
+        ),
+        examples=({**PAIR, "first_block": 3, "second_block": 0, "own_scale": True, "one_side": "right"},),
+        needs="blocks",
+        needs_sentences=True,
+    ),
+    View(
+        key="inside-block",
+        label="Inside a block",
+        question="Which part of a block changes a token most?",
+        intro="A block has two steps: attention mixes in other tokens, then a feed-forward network changes each token alone.",
+        draw="dashboard.views.heatmaps.blocks:inside",
+        settings=(
+            *OF_PAIRS,
+            "first_block",
+        ),
+        examples=({"sentences": RIVER, "sentence_a": 1, "first_block": 2},),
+        needs="blocks",
+        needs_sentences=True,
+    ),
+    View(
+        key="token-pairs",
+        label="Pairs of tokens",
+        question="Which tokens are similar at this layer?",
+        intro="Bright cells: two vectors point in similar directions (cosine similarity).",
+        draw="dashboard.views.heatmaps.blocks:tokens",
+        settings=(
+            *OF_SENTENCES,
+            "include_special",
+            "layer",
+            "percentiles",
+            "sentence_a",
+            "against",
+            "also_against",
+        ),
+        examples=(
+            {"sentences": RIVER, "sentence_a": 1, "against": 0, "also_against": 3, "layer": 4, "percentiles": True},
+        ),
+        needs="blocks",
+        needs_sentences=True,
+    ),
+    View(
+        key="read-together",
+        label="Pairs read together",
+        question="Which tokens are similar in a pair that is read together?",
+        intro="Each picture is one input of two sentences. Orange frame: the tokens of A with those of the other sentence.",
+        draw="dashboard.views.heatmaps.together:pairs",
+        settings=(
+            *OF_PAIRS,
+            "include_special",
+            "layer",
+            "partners",
+        ),
+        examples=({"sentences": RIVER, "sentence_a": 1, "partners": (2, 0), "layer": 3},),
+        needs="blocks",
+        needs_sentences=True,
+    ),
+    View(
+        key="layer-pairs",
+        label="Pairs of layers",
+        question="Which layers give similar vectors?",
+        intro="Each cell compares two layers. Bright: tokens that are similar at one layer are similar at the other layer too.",
+        draw="dashboard.views.heatmaps.similarity:layers",
+        settings=(
+            *OF_SENTENCES,
+            "model2",
+        ),
+        examples=({"sentences": RIVER},),
+        needs="blocks",
+        has_two_models=True,
+        needs_sentences=True,
+    ),
+    View(
+        key="sentence-pairs",
+        label="Pairs of sentences",
+        question="Which sentences are similar?",
+        intro="Bright cells: two sentence vectors point in similar directions (cosine similarity).",
+        draw="dashboard.views.heatmaps.similarity:sentences",
+        settings=(
+            *OF_SENTENCES,
+            "include_special",
+            "layer",
+            "model2",
+            "percentiles",
+            "pooling",
+            "clustered",
+        ),
+        examples=({"sentences": RIVER, "layer": 3, "pooling": "cls", "clustered": True},),
+        needs="blocks",
+        has_two_models=True,
+        needs_sentences=True,
+    ),
+)
+DECLARED = Declared(VIEWS, SETTINGS)

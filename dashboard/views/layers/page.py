@@ -2,61 +2,115 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from dashboard import navigation, state
-from dashboard.ui import model_gate
-from dashboard.views.layers import sections
-
-if TYPE_CHECKING:
-    from components.model.backend import Backend
-
-VIEWS = {
-    "across": navigation.View(
-        "One word",
-        "How does a word's vector change?",
-        "At layer 0 a word has the same vector in every sentence, or nearly the same where a vector for its position is added. "
-        "Then each block mixes in the other words.",
-    ),
-    "within": navigation.View(
-        "Two tokens",
-        "How similar do two tokens become?",
-        "The cosine of two tokens of one sentence at every layer. Each block lets both take in their context.",
-    ),
-    "against": navigation.View(
-        "One against all",
-        "Which tokens is this token most similar to?",
-        "The cosine of the chosen token to every other token of its sentence, at every layer.",
-    ),
-    "sentences": navigation.View(
-        "Whole sentences",
-        "How do sentence vectors change?",
-        "Each curve shows how similar two sentence vectors are at each layer.",
-    ),
-}
-
-
-def _view(models: list[Backend], view: str) -> None:
-    if view == "sentences":
-        sections.whole_sentences(models)
-    else:
-        sections.words(models, view)
-
-
-def _open_older_link() -> None:
-    """Older links name the comparison of words apart from the view."""
-    if state.get("comparison") != state.default("comparison"):
-        if state.get("layers_view") == "across":
-            state.put("layers_view", state.get("comparison"))
-        state.put("comparison", state.default("comparison"))
-
-
-_open_older_link()
-navigation.show(
-    "layers",
-    VIEWS,
-    _view,
-    "drawing the layers",
-    models=model_gate.chosen_models,
-    needs_sentences=True,
+from components.model.tokenization import MAX_SENTENCES
+from dashboard.declared.view import (
+    OF_SENTENCES,
+    RIVER,
+    SMALL_MODEL,
+    Declared,
+    View,
 )
+from dashboard.settings import flag, number
+
+SETTINGS = (
+    number("second_token", "t2", None, 100_000),
+    number("layers_sentence", "ls", 0, MAX_SENTENCES - 1, words="sentence"),
+    flag("whole_word", "word", True, words="whole words"),
+    flag("centred", "c", False, words="centred vectors"),
+    flag("show_baseline", "b", True, words="baseline"),
+)
+
+VIEWS = (
+    View(
+        key="one-word",
+        label="One word",
+        question="How does a word's vector change?",
+        intro="At layer 0 a word has the same vector in every sentence, or nearly the same where a vector for "
+        "its position is added. "
+        "Then each block mixes in the other words.",
+        draw="dashboard.views.layers.sections:one_word",
+        settings=(
+            *OF_SENTENCES,
+            "model2",
+            "percentiles",
+            "tokens",
+            "whole_word",
+            "centred",
+            "show_baseline",
+        ),
+        examples=(
+            {"sentences": RIVER, "tokens": (1, 2, 3), "whole_word": False, "centred": True, "show_baseline": False},
+        ),
+        needs="blocks",
+        has_two_models=True,
+        needs_sentences=True,
+    ),
+    View(
+        key="two-tokens",
+        label="Two tokens",
+        question="How similar do two tokens become?",
+        intro="The cosine of two tokens of one sentence at every layer. Each block lets both take in their context.",
+        draw="dashboard.views.layers.sections:two_tokens",
+        settings=(
+            *OF_SENTENCES,
+            "model2",
+            "percentiles",
+            "tokens",
+            "second_token",
+            "layers_sentence",
+            "whole_word",
+            "centred",
+            "show_baseline",
+        ),
+        examples=(
+            {"sentences": RIVER, "tokens": (2, 3, 1), "second_token": 4, "layers_sentence": 1, "percentiles": True},
+        ),
+        needs="blocks",
+        has_two_models=True,
+        needs_sentences=True,
+    ),
+    View(
+        key="one-against-all",
+        label="One against all",
+        question="Which tokens is this token most similar to?",
+        intro="The cosine of the chosen token to every other token of its sentence, at every layer.",
+        draw="dashboard.views.layers.sections:one_against_all",
+        settings=(
+            *OF_SENTENCES,
+            "model2",
+            "percentiles",
+            "tokens",
+            "layers_sentence",
+            "whole_word",
+            "centred",
+            "show_baseline",
+        ),
+        examples=({"sentences": RIVER, "tokens": (2, 3, 1), "layers_sentence": 2},),
+        needs="blocks",
+        has_two_models=True,
+        needs_sentences=True,
+    ),
+    View(
+        key="sentence-curves",
+        label="Whole sentences",
+        question="How do sentence vectors change?",
+        intro="Each curve shows how similar two sentence vectors are at each layer.",
+        draw="dashboard.views.layers.sections:whole_sentences",
+        settings=(
+            *OF_SENTENCES,
+            "include_special",
+            "model2",
+            "percentiles",
+            "pooling",
+            "centred",
+            "show_baseline",
+        ),
+        examples=(
+            {"sentences": RIVER, "pooling": "max", "include_special": False, "centred": True, "model2": SMALL_MODEL},
+        ),
+        needs="blocks",
+        has_two_models=True,
+        needs_sentences=True,
+    ),
+)
+DECLARED = Declared(VIEWS, SETTINGS)

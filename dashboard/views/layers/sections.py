@@ -16,7 +16,22 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
 
 
-def words(models: Sequence[Backend], view: str) -> None:
+def one_word(models: Sequence[Backend]) -> None:
+    """A word of one sentence with words of the others."""
+    _words(models, "across")
+
+
+def two_tokens(models: Sequence[Backend]) -> None:
+    """Two tokens of one sentence."""
+    _words(models, "within")
+
+
+def one_against_all(models: Sequence[Backend]) -> None:
+    """A token with every other token of its sentence."""
+    _words(models, "against")
+
+
+def _words(models: Sequence[Backend], view: str) -> None:
     """The similarities of chosen words or tokens; the view names the comparison."""
     traces = [controls.current_trace(model) for model in models]
     sentences = traces[0].sentences

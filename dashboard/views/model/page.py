@@ -2,87 +2,151 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
+from components.model.tokenization import MAX_SENTENCES
+from dashboard.declared.view import (
+    A_RUN,
+    OF_SENTENCES,
+    RIVER,
+    SMALL_MODEL,
+    Declared,
+    View,
+)
+from dashboard.settings import Setting, choice, flag, number, parse_models
 
-from dashboard import navigation
-from dashboard.ui import controls, messages
-from dashboard.views.model import compare, inner_dimensions, sections
+SETTINGS = (
+    number("inner_block", "fb", 0, 1_000, words="block"),
+    # None: the second model, or else an included one
+    Setting(
+        "compared_models",
+        "with",
+        None,
+        parse_models,
+        lambda value: list(value) or [""],
+        words="compared models",
+    ),
+    choice("depth_curve", "cv", ("tokens", "words", "sentences", "steps"), words="curve"),
+    number("depth_first_word", "w1", None, 100_000, words="first word"),  # counted from 0 in its sentence
+    number("depth_second_word", "w2", None, 100_000, words="second word"),
+    number("depth_other_sentence", "n2", None, MAX_SENTENCES - 1, words="second sentence"),
+    flag("compare_measured", "meas", False, words="measurements"),
+    choice("cka_pair", "cka", ("0-1", "0-2", "0-3", "1-2", "1-3", "2-3"), words="compared layers"),
+)
 
-if TYPE_CHECKING:
-    from components.model.backend import Backend
-
-VIEWS = {
-    "facts": navigation.View(
-        "Sizes and parameters",
-        "What is inside the model?",
-        "An encoder is a table of word vectors and a stack of blocks that all have the same structure.",
+VIEWS = (
+    View(
+        key="model-facts",
+        label="Sizes and parameters",
+        question="What is inside the model?",
+        intro="An encoder is a table of word vectors and a stack of blocks that all have the same structure.",
+        draw="dashboard.views.model.views:facts",
+        settings=(*OF_SENTENCES,),
+        examples=({"sentences": RIVER, "model": SMALL_MODEL},),
         without_blocks=(
             "What is inside the model?",
             "A table of word vectors and, unless the model is static, a stack of blocks.",
         ),
     ),
-    "vectors": navigation.View(
-        "Outputs and vectors",
-        "What does the model return for your sentences?",
-        "One vector per token and layer. Later pages compare these vectors.",
-        "tokens",
+    View(
+        key="output-vectors",
+        label="Outputs and vectors",
+        question="What does the model return for your sentences?",
+        intro="One vector per token and layer. Later pages compare these vectors.",
+        draw="dashboard.views.model.views:vectors",
+        settings=(
+            *OF_SENTENCES,
+            "layer",
+            "sentence",
+            "tokens",
+        ),
+        examples=({"sentences": RIVER, "tokens": (2, 3, 1), "sentence": 1, "layer": 2},),
+        needs="tokens",
+        needs_sentences=True,
     ),
-    "zero": navigation.View(
-        "Parts of layer 0",
-        "What is a token before the first block?",
-        "Layer 0 is what the first block reads: the vector of each piece, and whatever the model adds to it.",
-        "blocks",
+    View(
+        key="layer-zero",
+        label="Parts of layer 0",
+        question="What is a token before the first block?",
+        intro="Layer 0 is what the first block reads: the vector of each piece, and whatever the model adds to it.",
+        draw="dashboard.views.model.views:layer_zero",
+        settings=(
+            *OF_SENTENCES,
+            "sentence",
+            "tokens",
+        ),
+        examples=({"sentences": RIVER, "tokens": (2, 3, 1), "sentence": 2},),
+        needs="blocks",
+        needs_sentences=True,
     ),
-    "inner": navigation.View(
-        "Feed-forward",
-        "Which inner dimensions respond to a token?",
-        "A block's feed-forward part widens a token's vector to many inner dimensions, of which only some take part.",
-        "blocks",
+    View(
+        key="feed-forward",
+        label="Feed-forward",
+        question="Which inner dimensions respond to a token?",
+        intro="A block's feed-forward part widens a token's vector to many inner dimensions, of which only some take part.",
+        draw="dashboard.views.model.views:feed_forward",
+        settings=(
+            *OF_SENTENCES,
+            "sentence",
+            "tokens",
+            "inner_block",
+        ),
+        examples=({"sentences": RIVER, "tokens": (2, 3, 1), "sentence": 1, "inner_block": 3},),
+        needs="blocks",
+        needs_sentences=True,
     ),
-    "compare": navigation.View(
-        "Compare models",
-        "How do models differ?",
-        "The same sentence in two to four models: depth is the layer divided by the number of layers, so that all of them go "
+    View(
+        key="compare-models",
+        label="Compare models",
+        question="How do models differ?",
+        intro="The same sentence in two to four models: depth is the layer divided by the number of layers, "
+        "so that all of them go "
         "from 0 to 1.",
+        draw="dashboard.views.model.compare:draw",
+        settings=(
+            *OF_SENTENCES,
+            "model2",
+            "percentiles",
+            "sentence",
+            "compared_models",
+            "depth_curve",
+            "depth_first_word",
+            "depth_second_word",
+            "depth_other_sentence",
+            "compare_measured",
+            "cka_pair",
+        ),
+        examples=(
+            {
+                "sentences": RIVER,
+                "model": SMALL_MODEL,
+                "compared_models": (f"run:{A_RUN}", f"run:{A_RUN}:start"),
+                "sentence": 1,
+                "depth_curve": "sentences",
+                "depth_other_sentence": 2,
+                "percentiles": True,
+                "cka_pair": "1-2",
+                "compare_measured": True,
+            },
+            {
+                "sentences": RIVER,
+                "model": SMALL_MODEL,
+                "compared_models": (f"run:{A_RUN}",),
+                "depth_curve": "words",
+                "sentence": 2,
+                "depth_first_word": 4,
+                "depth_second_word": 2,
+            },
+        ),
     ),
-    "catalog": navigation.View(
-        "All available models",
-        "Which models can this dashboard open?",
-        "Sizes and licences, and whether a model is stored on this machine.",
+    View(
+        key="available-models",
+        label="All available models",
+        question="Which models can this dashboard open?",
+        intro="Sizes and licences, and whether a model is stored on this machine.",
+        draw="dashboard.views.model.views:catalog",
+        settings=(*OF_SENTENCES,),
+        examples=({"sentences": RIVER, "model": EMBEDDED_CROSS_ENCODER_KEY},),
+        figure="table",
     ),
-}
-
-
-def _view(backend: Backend, view: str) -> None:
-    if view == "facts":
-        sections.parameters(backend)
-        sections.provenance(backend)
-        return
-    if view == "catalog":
-        sections.catalog()
-        return
-    if view == "compare":
-        compare.draw(backend)
-        return
-    if messages.no_sentences():
-        return
-    if view == "inner":
-        sentences = controls.current_tokens(backend)
-        inner_dimensions.feed_forward(backend, sentences)
-        messages.truncation(sentences)
-        return
-    trace = controls.current_trace(backend)
-    if view == "vectors":
-        sections.vector(backend, trace)
-        sections.outputs(backend, trace)
-    else:
-        sections.layer_zero(backend, trace)
-    messages.truncation(trace.sentences)
-
-
-navigation.show(
-    "model",
-    VIEWS,
-    _view,
-    "drawing the model",
 )
+DECLARED = Declared(VIEWS, SETTINGS)

@@ -2,52 +2,204 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from dashboard import navigation
-from dashboard.views.pairs import disagreement, given, learnt, rerank, scores
+from components.analysis.pair_scales import SCALES
+from components.model.tokenization import TRUNCATIONS
+from components.retrieval.learnt.learnt_ranking import COMBINATIONS
+from components.retrieval.learnt.learnt_vectors import READINGS
+from dashboard.declared.view import (
+    OF_MODELS,
+    SMALL_CORPUS,
+    SMALL_MODEL,
+    Declared,
+    View,
+)
+from dashboard.settings import DEFAULT_TRIPLE, LEARNT_CS, LEAST_LENGTH, Setting, choice, flag, number, text, thousandths
 
-if TYPE_CHECKING:
-    from components.model.backend import Backend
+SETTINGS = (
+    text("pair_query", "pq", DEFAULT_TRIPLE[0], 4_000, words="query of the pairs"),
+    text("pair_relevant", "pr", DEFAULT_TRIPLE[1], 4_000, words="relevant document"),
+    text("pair_other", "po", DEFAULT_TRIPLE[2], 4_000, words="other document"),
+    choice("truncation", "cut", TRUNCATIONS),
+    number("pair_length", "pl", None, 100_000, least=LEAST_LENGTH, words="maximum length of a pair"),
+    choice("score_scale", "sc", SCALES, words="scale of the scores"),
+    number("scored_documents", "nd", 200, 5_000, least=50, words="number of documents"),
+    choice("relevant_by", "rel", ("topic", "own", "marks"), words="relevant documents"),
+    replace(text("relevant_topic", "top", words="topic"), default=None),  # None: the likely one
+    number("sample_seed", "seed", 0, 9_999, words="seed"),
+    Setting(
+        "threshold",
+        "th",
+        None,
+        lambda values: thousandths(values),
+        lambda value: [str(value)],
+    ),  # thousandths of the scale's unit
+    choice("second_stage", "by", ("rerank", "maxsim"), words="second stage"),
+    number("disagreement_queries", "nq", 20, 100, least=5, words="number of queries"),
+    number("disagreement", "dis", 0, 1_000, words="pair"),
+    number("learnt_layer", "ll", None, 1_000, words="layer"),
+    choice("learnt_pooling", "lp", ("cls", "mean"), words="pooling"),
+    choice("learnt_reading", "lr", READINGS, words="reading"),
+    choice("learnt_features", "lf", COMBINATIONS, words="features"),
+    replace(choice("learnt_c", "lc", LEARNT_CS, words="C"), default="0.001"),
+    flag("learnt_balanced", "lw", False, words="balanced classes"),
+    choice("learnt_measure", "lm", ("map", "p10", "ndcg"), words="measure"),
+    number("learnt_queries", "lq", 200, 2_000, least=20, words="number of queries"),
+    number("learnt_first", "lk", 10, 50, least=1, words="candidates of each ranking"),
+    number("learnt_others", "lo", 20, 100, words="random documents"),
+    number("learnt_seed", "ld", 0, 9_999, words="seed"),
+)
 
-VIEWS = {
-    "given": navigation.View(
-        "One input",
-        "What is a cross-encoder given?",
-        "Both texts become one input: [CLS] query [SEP] document [SEP].",
+VIEWS = (
+    View(
+        key="one-input",
+        label="One input",
+        question="What is a cross-encoder given?",
+        intro="Both texts become one input: [CLS] query [SEP] document [SEP].",
+        draw="dashboard.views.pairs.given:given",
+        settings=(
+            *OF_MODELS,
+            "cross_encoder",
+            "score_label",
+            "pair_query",
+            "pair_relevant",
+            "pair_other",
+            "truncation",
+            "pair_length",
+            "score_scale",
+        ),
+        examples=(
+            {
+                "pair_query": "who <b>won</b>?",
+                "pair_relevant": "She won.",
+                "pair_other": "It rained.",
+                "pair_length": 12,
+                "truncation": "only_second",
+                "score_scale": "sigmoid",
+            },
+        ),
+        figure="chips",
+        needs="blocks",
     ),
-    "scores": navigation.View(
-        "Scores",
-        "What do the scores of a query's documents mean?",
-        "One query, many documents: one score for each.",
+    View(
+        key="pair-scores",
+        label="Scores",
+        question="What do the scores of a query's documents mean?",
+        intro="One query, many documents: one score for each.",
+        draw="dashboard.views.pairs.scores:scores",
+        settings=(
+            *OF_MODELS,
+            "corpus",
+            "cross_encoder",
+            "query",
+            "query_column",
+            "score_label",
+            "score_scale",
+            "scored_documents",
+            "relevant_by",
+            "relevant_topic",
+            "sample_seed",
+            "threshold",
+        ),
+        examples=(
+            {
+                "corpus": SMALL_CORPUS,
+                "query": "storm",
+                "scored_documents": 50,
+                "relevant_by": "topic",
+                "relevant_topic": "storm",
+                "sample_seed": 7,
+                "threshold": 250,
+                "score_scale": "sigmoid",
+            },
+        ),
+        needs="blocks",
     ),
-    "rerank": navigation.View(
-        "Retrieve and re-rank",
-        "What does re-ranking change and cost?",
-        "A fast model finds some documents; a slower one sorts these again.",
+    View(
+        key="retrieve-rerank",
+        label="Retrieve and re-rank",
+        question="What does re-ranking change and cost?",
+        intro="A fast model finds some documents; a slower one sorts these again.",
+        draw="dashboard.views.pairs.rerank:rerank",
+        settings=(
+            *OF_MODELS,
+            "corpus",
+            "cross_encoder",
+            "k",
+            "model2",
+            "query",
+            "query_column",
+            "score_label",
+            "second_stage",
+        ),
+        examples=({"corpus": SMALL_CORPUS, "query": "storm", "k": 7, "second_stage": "maxsim"},),
+        needs="blocks",
     ),
-    "disagree": navigation.View(
-        "Where they disagree",
-        "Where do the two models disagree, and over which words?",
-        "The documents whose rank differs most between the model's vectors and the cross-encoder.",
+    View(
+        key="disagreement",
+        label="Where they disagree",
+        question="Where do the two models disagree, and over which words?",
+        intro="The documents whose rank differs most between the model's vectors and the cross-encoder.",
+        draw="dashboard.views.pairs.disagreement:disagreement",
+        settings=(
+            *OF_MODELS,
+            "corpus",
+            "cross_encoder",
+            "k",
+            "query",
+            "query_column",
+            "score_label",
+            "score_scale",
+            "disagreement_queries",
+            "disagreement",
+        ),
+        examples=({"corpus": SMALL_CORPUS, "disagreement_queries": 5, "disagreement": 1},),
+        needs="blocks",
     ),
-    "learnt": navigation.View(
-        "Learnt from [CLS]",
-        "Can a ranking be learnt from [CLS] vectors alone?",
-        "From examples, one weight for each number of [CLS] is learnt; the weighted sum ranks.",
+    View(
+        key="learnt-ranking",
+        label="Learnt from [CLS]",
+        question="Can a ranking be learnt from [CLS] vectors alone?",
+        intro="From examples, one weight for each number of [CLS] is learnt; the weighted sum ranks.",
+        draw="dashboard.views.pairs.learnt:learnt",
+        settings=(
+            *OF_MODELS,
+            "cross_encoder",
+            "graded_document_fields",
+            "graded_query_field",
+            "graded_source",
+            "model2",
+            "score_label",
+            "learnt_layer",
+            "learnt_pooling",
+            "learnt_reading",
+            "learnt_features",
+            "learnt_c",
+            "learnt_balanced",
+            "learnt_measure",
+            "learnt_queries",
+            "learnt_first",
+            "learnt_others",
+            "learnt_seed",
+        ),
+        examples=(
+            {
+                "model": SMALL_MODEL,
+                "learnt_layer": 2,
+                "learnt_pooling": "mean",
+                "learnt_features": "difference",
+                "learnt_reading": "together",
+                "learnt_c": "1",
+                "learnt_balanced": True,
+                "learnt_measure": "ndcg",
+                "learnt_queries": 20,
+                "learnt_first": 3,
+                "learnt_others": 5,
+                "learnt_seed": 7,
+            },
+        ),
+        needs="blocks",
     ),
-}
-DRAW = {
-    "given": given.given,
-    "scores": scores.scores,
-    "rerank": rerank.rerank,
-    "disagree": disagreement.disagreement,
-    "learnt": learnt.learnt,
-}
-
-
-def _view(backend: Backend, view: str) -> None:
-    DRAW[view](backend)
-
-
-navigation.show("pairs", VIEWS, _view, "drawing the pairs")
+)
+DECLARED = Declared(VIEWS, SETTINGS)

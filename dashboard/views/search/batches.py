@@ -15,27 +15,30 @@ from components.retrieval.corpora import corpus as reading
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
 from components.snippets import search as snippets
 from dashboard import caching, settings
-from dashboard.corpora import uploads
+from dashboard.corpora import current, uploads
 from dashboard.jobs import progress
-from dashboard.ui import controls, figures, wording
+from dashboard.ui import controls, figures, messages, wording
 from dashboard.ui.wording import SIMILARITY_NAMES
 from dashboard.views.search import chance
 from dashboard.views.search.ranked import level_of
+from dashboard.views.search.request import SearchRequest
 from dashboard.views.search.results import READY_QUERIES, TIE
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
     from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.index.folder import VectorIndex
-    from dashboard.views.search.request import SearchRequest
 
 PAIRS_AT_ONCE = 5_000  # sentences whose pairs are all compared without asking
 
 
-def queries(request: SearchRequest) -> None:
-    """The hits of many queries at once."""
+def many_queries(backend: Backend) -> None:
+    """The best hits of each of many queries."""
+    messages.cross_encoder_note([backend])
+    request = SearchRequest.of_vectors(backend, current.corpus(), is_search=True)
     left, right = st.columns([1, 2], gap="medium")
     with left:
         lines = _queries()
@@ -135,8 +138,10 @@ def _settings(layer: int, pooling: Pooling, rest: str) -> str:
     return f"Layer {layer}, pooling {wording.POOLING_NAMES[pooling]}, {rest}. Change these settings under “Hits”."
 
 
-def pairs(request: SearchRequest) -> None:
+def similar_pairs(backend: Backend) -> None:
     """The most similar pairs of the corpus."""
+    messages.cross_encoder_note([backend])
+    request = SearchRequest.of_vectors(backend, current.corpus(), is_search=False)
     corpus = request.corpus
     index = request.index("pairs")
     if index is None:

@@ -34,8 +34,8 @@ def corpus(backend: Backend) -> None:
                 "Search this corpus",
                 key="search_it",
                 type="primary",
-                on_click=state.put,
-                args=("search_view", "results"),
+                on_click=state.open_view,
+                args=("hits",),
             )
             st.caption(f"Below: **{messages.escape(searched.name)}**, which is in use.", width="content")
     lengths = embedding.token_counts(backend, searched, "corpus")

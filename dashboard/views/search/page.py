@@ -2,58 +2,154 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from dashboard import navigation
-from dashboard.corpora import current
-from dashboard.ui import messages
-from dashboard.views.search import batches, corpus, results
-from dashboard.views.search.request import SearchRequest
-
-if TYPE_CHECKING:
-    from components.model.backend import Backend
-
-VIEWS = {
-    "results": navigation.View(
-        "Hits",
-        "Which sentences come closest?",
-        "Query and sentences become vectors; the nearest sentences are the hits.",
-    ),
-    "queries": navigation.View(
-        "Many queries",
-        "What does each of many queries find?",
-        "The best hits of each query in a list; the settings are those of “Hits”.",
-    ),
-    "pairs": navigation.View(
-        "Similar pairs",
-        "Which sentences of the corpus are most similar?",
-        "All pairs are compared, with the settings of “Hits”.",
-    ),
-    "corpus": navigation.View(
-        "Corpus",
-        "What is searched?",
-        "Choose the demo corpus, a file of your own, or a dataset.",
-    ),
-}
-
-
-def _view(backend: Backend, view: str) -> None:
-    if view == "corpus":
-        corpus.corpus(backend)
-        return
-    messages.cross_encoder_note([backend])
-    searched = current.corpus()
-    if view == "results":
-        panel = results.query_controls()
-        results.results(SearchRequest.of_session(backend, searched), panel)
-        return
-    draw = {"queries": batches.queries, "pairs": batches.pairs}[view]
-    draw(SearchRequest.of_vectors(backend, searched, is_search=view == "queries"))
-
-
-navigation.show(
-    "search",
-    VIEWS,
-    _view,
-    "searching",
+from components.model.trace import EVERY_POOLING
+from components.retrieval.search.exact import SIMILARITIES
+from dashboard.declared.view import (
+    OF_MODELS,
+    SMALL_CORPUS,
+    SMALL_MODEL,
+    Declared,
+    View,
 )
+from dashboard.settings import (
+    COMPARISONS,
+    ENGINES,
+    LEAST_PAIRS,
+    MOST_PAIRS,
+    Setting,
+    choice,
+    flag,
+    number,
+    parse_queries,
+)
+
+SETTINGS = (
+    flag("blind", "blind", False, words="blind comparison"),
+    choice("compare_with", "vs", COMPARISONS, words="comparison"),
+    number("reranked_hits", "cand", 100, 100, least=10, words="number of candidates"),
+    number("layer2", "l2", None, 1_000, words="layer of the comparison"),
+    replace(
+        choice("pooling2", "pool2", EVERY_POOLING, words="pooling of the comparison"), default=None
+    ),  # None: the model's own pooling
+    choice("similarity2", "sim2", SIMILARITIES, words="similarity of the comparison"),
+    choice("engine", "eng", ENGINES),
+    number("why", "why", None, 100_000_000, words="explained hit"),
+    choice("why_by", "wb", ("first", "second", "maxsim"), words="explained score"),
+    Setting(  # None: the ready-made ones
+        "typed_queries", "qs", None, parse_queries, lambda value: list(value) or [""], words="list of queries"
+    ),
+    number("shown_pairs", "np", None, MOST_PAIRS, least=LEAST_PAIRS, words="number of pairs"),
+)
+
+VIEWS = (
+    View(
+        key="hits",
+        label="Hits",
+        question="Which sentences come closest?",
+        intro="Query and sentences become vectors; the nearest sentences are the hits.",
+        draw="dashboard.views.search.results:hits",
+        settings=(
+            *OF_MODELS,
+            "corpus",
+            "cross_encoder",
+            "k",
+            "layer",
+            "model2",
+            "percentiles",
+            "pooling",
+            "query",
+            "score_label",
+            "similarity",
+            "blind",
+            "compare_with",
+            "reranked_hits",
+            "layer2",
+            "pooling2",
+            "similarity2",
+            "engine",
+            "why",
+            "why_by",
+        ),
+        examples=(
+            {
+                "corpus": SMALL_CORPUS,
+                "model": SMALL_MODEL,
+                "query": "actor wins <b>award</b>",
+                "layer": 1,
+                "pooling": "max",
+                "similarity": "dot",
+                "k": 5,
+                "compare_with": "setting",
+                "layer2": 2,
+                "pooling2": "cls",
+                "similarity2": "dot",
+                "why": 17,
+                "why_by": "second",
+                "reranked_hits": 10,
+                "percentiles": True,
+            },
+            {
+                "corpus": SMALL_CORPUS,
+                "query": "storm",
+                "k": 5,
+                "compare_with": "tfidf",
+                "blind": True,
+                "class_code": "7b",
+            },
+            {"corpus": SMALL_CORPUS, "query": "storm", "k": 5, "engine": "usearch"},
+        ),
+        figure="hits",
+    ),
+    View(
+        key="many-queries",
+        label="Many queries",
+        question="What does each of many queries find?",
+        intro="The best hits of each query in a list; the settings are those of “Hits”.",
+        draw="dashboard.views.search.batches:many_queries",
+        settings=(
+            *OF_MODELS,
+            "corpus",
+            "k",
+            "layer",
+            "pooling",
+            "query",
+            "similarity",
+            "typed_queries",
+        ),
+        examples=({"corpus": SMALL_CORPUS, "layer": 3, "k": 5, "typed_queries": ("storm & <b>sea</b>", "who won?")},),
+        figure="table",
+    ),
+    View(
+        key="similar-pairs",
+        label="Similar pairs",
+        question="Which sentences of the corpus are most similar?",
+        intro="All pairs are compared, with the settings of “Hits”.",
+        draw="dashboard.views.search.batches:similar_pairs",
+        settings=(
+            *OF_MODELS,
+            "corpus",
+            "layer",
+            "pooling",
+            "similarity",
+            "shown_pairs",
+        ),
+        examples=({"corpus": SMALL_CORPUS, "layer": 3, "pooling": "max", "shown_pairs": 12},),
+        figure="table",
+    ),
+    View(
+        key="corpus",
+        label="Corpus",
+        question="What is searched?",
+        intro="Choose the demo corpus, a file of your own, or a dataset.",
+        draw="dashboard.views.search.corpus:corpus",
+        settings=(
+            *OF_MODELS,
+            "corpus",
+        ),
+        examples=({"corpus": SMALL_CORPUS},),
+        figure="text",
+    ),
+)
+DECLARED = Declared(VIEWS, SETTINGS)

@@ -102,7 +102,15 @@ CROSS_ENCODER_SAYS = (
 COUNTING = ("bow", "tfidf", "bm25", "jm")  # word rankings whose scores are sums over shared words
 
 
-def results(request: SearchRequest, panel: DeltaGenerator) -> None:
+def hits(backend: Backend) -> None:
+    """The hits of one query."""
+    messages.cross_encoder_note([backend])
+    searched = current.corpus()
+    panel = query_controls()
+    _results(SearchRequest.of_session(backend, searched), panel)
+
+
+def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
     """The hits, a second ranking to compare with, and the explanation of a hit. `panel` gets further options."""
     backend, index = request.backend, request.index("main")
     if not request.query.strip():

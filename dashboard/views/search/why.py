@@ -192,11 +192,13 @@ def _links(request: SearchRequest, row: int, text: str) -> None:
     with st.container(horizontal=True, gap="small", key="why_links"):
         pair_links.button("Why is this here?", request.query, text, "why", key="why_here")
         if st.button("Why is this text not first?", icon=":material/swap_vert:", key="why_not_first"):
-            values = {"why_view": "debugger", "typed_query": request.query, "right_row": row, "layer": request.layer}
-            for name, value in values.items():
-                state.put(name, value)
-            state.put("pooling", request.pooling)
-            st.switch_page(navigation.page_of("why"))
+            navigation.go_to(
+                "failed-search",
+                typed_query=request.query,
+                right_row=row,
+                layer=request.layer,
+                pooling=request.pooling,
+            )
 
 
 def _trained_matrix(backend: Backend, query: str, text: str) -> None:

@@ -2,71 +2,110 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from dashboard import navigation
-from dashboard.ui import controls, messages
-from dashboard.views.tokens import sections, together
-
-if TYPE_CHECKING:
-    from components.model.backend import Backend
-
-VIEWS = {
-    "pieces": navigation.View(
-        "Pieces",
-        "How does text become numbers?",
-        "A tokenizer splits text into pieces of its vocabulary. The model sees only their ids.",
-    ),
-    "tensors": navigation.View(
-        "Input tensors",
-        "What exactly does the model read?",
-        "Each sentence becomes rows of numbers: ids, token types and the attention mask.",
-    ),
-    "decoding": navigation.View(
-        "Back to text",
-        "Can the ids be turned back into the text?",
-        "What decoding returns, and what of the text is lost on the way.",
-    ),
-    "vocabulary": navigation.View(
-        "Vocabulary",
-        "Which pieces does the tokenizer know?",
-        "Everything that the model can read is built from these pieces.",
-    ),
-    "compare": navigation.View(
-        "Another tokenizer",
-        "How do two tokenizers split the same text?",
-        "Coloured rows are split differently. A model works only with the tokenizer it was trained with.",
-    ),
-}
-
-
-def _view(backend: Backend, view: str) -> None:
-    if view == "vocabulary":
-        sections.vocabulary(backend)
-        return
-    if messages.no_sentences():
-        return
-    if view in together.DRAW and together.is_chosen():
-        together.DRAW[view](backend)
-        return
-    sentences = controls.current_tokens(backend)
-    if view == "pieces":
-        sections.pieces(backend, sentences)
-        sections.unusual_characters(backend, sentences)
-        messages.truncation(sentences)
-        sections.statistics(backend, sentences)
-    elif view == "tensors":
-        sections.tensors(backend, sentences, controls.current_input(backend))
-    elif view == "decoding":
-        sections.decoding(backend, sentences)
-        sections.special_tokens(backend)
-    else:
-        sections.another_tokenizer(backend, sentences)
-
-
-navigation.show(
-    "tokens",
-    VIEWS,
-    _view,
-    "drawing the tokens",
+from dashboard.declared.view import (
+    OF_PAIRS,
+    OF_SENTENCES,
+    PAIR,
+    RIVER,
+    SMALL_MODEL,
+    Declared,
+    View,
 )
+from dashboard.settings import choice, number, text
+
+SETTINGS = (
+    replace(
+        text("vocabulary_query", "vq", words="vocabulary search"), default=None
+    ),  # None: the chosen token's piece or id
+    number("joint_token", "jt", None, 100_000, words="chosen token of the pair"),
+    choice("vocabulary_mode", "mode", ("begins with", "contains", "id"), words="kind of vocabulary search"),
+    replace(choice("other_tokenizer", "with", ("bytes", "characters", "model")), default=None),
+)
+
+VIEWS = (
+    View(
+        key="pieces",
+        label="Pieces",
+        question="How does text become numbers?",
+        intro="A tokenizer splits text into pieces of its vocabulary. The model sees only their ids.",
+        draw="dashboard.views.tokens.views:pieces",
+        settings=(
+            *OF_PAIRS,
+            "reading",
+            "tokens",
+            "joint_token",
+        ),
+        examples=({**PAIR, "tokens": (1, 2, 3), "reading": "together", "joint_token": 4},),
+        figure="chips",
+        needs="tokens",
+        needs_sentences=True,
+    ),
+    View(
+        key="input-tensors",
+        label="Input tensors",
+        question="What exactly does the model read?",
+        intro="Each sentence becomes rows of numbers: ids, token types and the attention mask.",
+        draw="dashboard.views.tokens.views:tensors",
+        settings=(
+            *OF_PAIRS,
+            "reading",
+        ),
+        examples=({"sentences": RIVER, "max_length": 7},),
+        figure="grids",
+        needs="tokens",
+        needs_sentences=True,
+    ),
+    View(
+        key="decoding",
+        label="Back to text",
+        question="Can the ids be turned back into the text?",
+        intro="What decoding returns, and what of the text is lost on the way.",
+        draw="dashboard.views.tokens.views:decoding",
+        settings=(
+            *OF_PAIRS,
+            "reading",
+            "sentence",
+        ),
+        examples=({"sentences": RIVER, "sentence": 2},),
+        figure="table",
+        needs="tokens",
+        needs_sentences=True,
+    ),
+    View(
+        key="vocabulary",
+        label="Vocabulary",
+        question="Which pieces does the tokenizer know?",
+        intro="Everything that the model can read is built from these pieces.",
+        draw="dashboard.views.tokens.views:vocabulary",
+        settings=(
+            *OF_SENTENCES,
+            "sentence",
+            "tokens",
+            "vocabulary_query",
+            "vocabulary_mode",
+        ),
+        examples=({"vocabulary_query": "bank", "vocabulary_mode": "contains"},),
+        figure="table",
+        needs="tokens",
+    ),
+    View(
+        key="two-tokenizers",
+        label="Another tokenizer",
+        question="How do two tokenizers split the same text?",
+        intro="Coloured rows are split differently. A model works only with the tokenizer it was trained with.",
+        draw="dashboard.views.tokens.views:two_tokenizers",
+        settings=(
+            *OF_SENTENCES,
+            "model2",
+            "sentence",
+            "other_tokenizer",
+        ),
+        examples=({"sentences": RIVER, "other_tokenizer": "model", "model2": SMALL_MODEL, "sentence": 1},),
+        figure="table",
+        needs="tokens",
+        needs_sentences=True,
+    ),
+)
+DECLARED = Declared(VIEWS, SETTINGS)

@@ -100,6 +100,3 @@ def decoding(backend: Backend) -> None:
 def _both(pair: Pair) -> str:
     """The numbers of both sentences, before a row of the pair."""
     return " + ".join(str(row + 1) for row in pair.rows)
-
-
-DRAW = {"pieces": pieces, "tensors": tensors, "decoding": decoding}

@@ -98,7 +98,7 @@ def after(_: Backend) -> None:
             "what it changed.",
             icon=":material/compare_arrows:",
         )
-        st.button("Go to Data", key="go_to_data", type="primary", on_click=state.put, args=("training_view", "data"))
+        st.button("Go to Data", key="go_to_data", type="primary", on_click=state.open_view, args=("training-data",))
         return
     with controls.row():
         # The newest one with a result, unless a person chose another.
@@ -128,7 +128,7 @@ def _no_model(run: RunFolder) -> None:
         else "**This run ended before it had a model.** “Run” can continue it.",
         icon=":material/hourglass_empty:" if is_under_way else ":material/info:",
     )
-    st.button("Show the run", key="go_to_run", on_click=state.put, args=("training_view", "run"))
+    st.button("Show the run", key="go_to_run", on_click=state.open_view, args=("training-run",))
 
 
 def _which_step(run: RunFolder) -> None:
@@ -526,19 +526,17 @@ def _queries(run: RunFolder, pairs: Pairs, moved: before_after.QueryChanges, sou
 def _open_in_search(run: RunFolder, query: str) -> None:
     """Show a query's hits by the trained model, compared with those of the one before."""
     current.choose(None)
-    for name, value in (
-        ("search_view", "results"),
-        ("query", query),
-        ("model", RUN_PREFIX + run.name),
-        ("model2", training.base_of(run)),
-        ("compare_with", "model"),
-        ("layer", None),
-        ("layer2", None),
-        ("pooling", None),
-        ("pooling2", None),
-    ):
-        state.put(name, value)
-    st.switch_page(navigation.page_of("search"))
+    navigation.go_to(
+        "hits",
+        query=query,
+        model=RUN_PREFIX + run.name,
+        model2=training.base_of(run),
+        compare_with="model",
+        layer=None,
+        layer2=None,
+        pooling=None,
+        pooling2=None,
+    )
 
 
 def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:

@@ -2,42 +2,169 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from dashboard import navigation
-from dashboard.views.training import before_after, data, objective, plan, run
+from components.training.data import DEMO
+from components.training.objectives import OBJECTIVES
+from components.training.settings import NEGATIVES, POOLINGS, PRESETS
+from dashboard.declared.view import (
+    A_RUN,
+    OF_MODELS,
+    Declared,
+    View,
+)
+from dashboard.settings import LEARNING_RATES, LEAST_LENGTH, choice, number, preset_choice, text
 
-if TYPE_CHECKING:
-    from components.model.backend import Backend
+PRESET = {"training_preset": "collapse", "training_data": "demo:nli", "most_rows": 100}
 
-VIEWS = {
-    "data": navigation.View(
-        "Data",
-        "What does the model learn from?",
-        "Rows to train on, and rows that are held out to measure what the model learned.",
+SETTINGS = (
+    choice("training_preset", "preset", tuple(PRESETS), words="preset"),
+    preset_choice("training_data", "src", (*DEMO, "file", "corpus"), words="data"),
+    preset_choice("objective", "obj", tuple(OBJECTIVES)),
+    preset_choice("second_objective", "obj2", ("none", *OBJECTIVES)),
+    preset_choice("negatives", "neg", NEGATIVES, words="wrong answers"),
+    preset_choice("trained_weights", "weights", ("adapter", "all")),
+    preset_choice("training_pooling", "tpool", POOLINGS, words="pooling"),
+    preset_choice("learning_rate", "lr", LEARNING_RATES),
+    number("epochs", "ep", None, 200, least=1),
+    number("batch_size", "bs", None, 256, least=2),
+    number("warm_up", "wu", None, 100, words="warm up"),  # per cent of all steps
+    number("training_length", "tl", None, 512, least=LEAST_LENGTH, words="maximum length"),
+    number("margin", "mg", None, 200),  # hundredths
+    number("most_rows", "rows", None, 1_000_000, least=4, words="number of rows"),
+    number("damage", "dmg", None, 200, words="noise added before training"),  # per cent
+    number("held_out", "ho", None, 50, least=5, words="held out rows"),  # per cent
+    number("training_seed", "seed", None, 9_999, words="seed"),
+    text("training_run", "run", words="run"),  # "": the newest
+    choice("training_figure", "fig", ("measures", "rate", "speed"), words="figure"),
+    number("smoothing", "sm", 10, 200, least=1),
+    number("training_step", "step", None, 10_000_000, words="step"),
+    number("training_layer", "lt", None, 1_000, words="layer"),
+    text("watch_word", "w", words="word"),
+    choice("after_part", "part", ("measures", "sentences", "words", "layers", "heads"), words="comparison"),
+    replace(choice("after_data", "on", ("news", "held-out", "scored"), words="measured on"), default=None),
+)
+
+VIEWS = (
+    View(
+        key="training-data",
+        label="Data",
+        question="What does the model learn from?",
+        intro="Rows to train on, and rows that are held out to measure what the model learned.",
+        draw="dashboard.views.training.data:data",
+        settings=(
+            *OF_MODELS,
+            "training_preset",
+            "training_data",
+            "objective",
+            "second_objective",
+            "negatives",
+            "trained_weights",
+            "training_pooling",
+            "learning_rate",
+            "epochs",
+            "batch_size",
+            "warm_up",
+            "training_length",
+            "margin",
+            "most_rows",
+            "damage",
+            "held_out",
+            "training_seed",
+        ),
+        examples=({**PRESET, "training_length": 16, "held_out": 30, "training_seed": 7},),
+        needs="blocks",
+        inside="dashboard.views.training.plan:with_problem",
     ),
-    "objective": navigation.View(
-        "Objective",
-        "What is the model asked to learn?",
-        "Which vectors are pulled together and which are pushed apart, and how large the steps are.",
+    View(
+        key="training-objective",
+        label="Objective",
+        question="What is the model asked to learn?",
+        intro="Which vectors are pulled together and which are pushed apart, and how large the steps are.",
+        draw="dashboard.views.training.objective:objective",
+        settings=(
+            *OF_MODELS,
+            "training_preset",
+            "training_data",
+            "objective",
+            "second_objective",
+            "negatives",
+            "trained_weights",
+            "training_pooling",
+            "learning_rate",
+            "epochs",
+            "batch_size",
+            "warm_up",
+            "training_length",
+            "margin",
+            "most_rows",
+            "damage",
+            "held_out",
+            "training_seed",
+        ),
+        examples=(
+            {
+                **PRESET,
+                "objective": "softmax",
+                "second_objective": "triplet",
+                "training_pooling": "cls",
+                "learning_rate": "2e-05",
+                "epochs": 3,
+                "batch_size": 8,
+                "warm_up": 0,
+                "margin": 30,
+                "damage": 40,
+                "trained_weights": "all",
+                "negatives": "bm25",
+            },
+        ),
+        needs="blocks",
+        inside="dashboard.views.training.plan:with_problem",
     ),
-    "run": navigation.View(
-        "Run",
-        "How does the model learn?",
-        "The loss of each step, measures on held-out rows, and what the model makes of a few sentences.",
+    View(
+        key="training-run",
+        label="Run",
+        question="How does the model learn?",
+        intro="The loss of each step, measures on held-out rows, and what the model makes of a few sentences.",
+        draw="dashboard.views.training.run:run",
+        settings=(
+            *OF_MODELS,
+            "training_run",
+            "training_figure",
+            "smoothing",
+            "training_step",
+            "training_layer",
+            "watch_word",
+        ),
+        examples=({"training_run": A_RUN, "training_figure": "rate", "smoothing": 25, "training_step": 10},),
+        needs="blocks",
+        inside="dashboard.views.training.plan:with_problem",
     ),
-    "after": navigation.View(
-        "Before and after",
-        "What did training change?",
-        "The model before and after training, on the same texts and on the same scale.",
+    View(
+        key="before-after",
+        label="Before and after",
+        question="What did training change?",
+        intro="The model before and after training, on the same texts and on the same scale.",
+        draw="dashboard.views.training.before_after:after",
+        settings=(
+            *OF_MODELS,
+            "training_run",
+            "training_layer",
+            "watch_word",
+            "after_part",
+            "after_data",
+        ),
+        examples=(
+            {
+                "training_run": A_RUN,
+                "after_part": "words",
+                "training_layer": 2,
+                "watch_word": "bank",
+                "after_data": "held-out",
+            },
+        ),
+        needs="blocks",
+        inside="dashboard.views.training.plan:with_problem",
     ),
-}
-DRAW = {"data": data.data, "objective": objective.objective, "run": run.run, "after": before_after.after}
-
-
-def _view(backend: Backend, view: str) -> None:
-    plan.problem()
-    DRAW[view](backend)
-
-
-navigation.show("training", VIEWS, _view, "drawing the training")
+)
+DECLARED = Declared(VIEWS, SETTINGS)

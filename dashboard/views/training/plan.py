@@ -28,6 +28,8 @@ from dashboard.ui.wording import POOLING_NAMES, counted, duration
 from dashboard.views.training import row_source
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from components.model.backend import Backend
     from components.training.data import Split, TrainingData
     from components.training.run_folder import RunFolder
@@ -319,7 +321,7 @@ def open_run(run: RunFolder) -> None:
     """Show a run in the view of runs."""
     state.put("training_run", run.name)
     state.put("training_step", None)
-    state.put("training_view", "run")
+    state.open_view("training-run")
 
 
 def problem() -> None:
@@ -333,3 +335,9 @@ def problem() -> None:
             f"start the dashboard on your own machine, or ask the operator to set {access.TRAINING.variable}=1.",
             icon=":material/lock:",
         )
+
+
+def with_problem(draw: Callable[[Backend], None], backend: Backend) -> None:
+    """Draw a view below what prevents training, if anything does."""
+    problem()
+    draw(backend)

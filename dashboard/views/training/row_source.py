@@ -15,7 +15,7 @@ from components.retrieval.corpora.readers.limits import never
 from components.snippets import training as snippets
 from components.training import data as training_data
 from components.training.data import UnclearColumns
-from dashboard import caching, navigation, state
+from dashboard import caching, navigation
 from dashboard.corpora import current as current_corpus
 from dashboard.corpora import uploads
 from dashboard.ui import controls, figures, messages, page_header
@@ -118,8 +118,7 @@ def _of_corpus() -> TrainingData | None:
             icon=":material/database:",
         )
         if st.button("Choose a corpus", key="choose_corpus", icon=":material/search:"):
-            state.put("search_view", "corpus")
-            st.switch_page(navigation.page_of("search"))
+            navigation.go_to("corpus")
         return None
     columns = {corpus.report.text_column: corpus.texts, **corpus.columns}
     key = f"corpus {current_corpus.key_of(corpus)}"

@@ -15,19 +15,31 @@ from components.charts import histogram, theme
 from components.snippets.search import Embedded
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.jobs import embedding
+from dashboard.jobs import embedding, progress
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import POOLING_NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from components.analysis.similarity.calibration import Calibration
     from components.model.backend import Backend
     from components.model.trace import Pooling, Trace
     from components.snippets.code import Snippet
     from components.snippets.why import Split
 
+_SHOWN = "_why_shown"  # session key: the view that was drawn last
 SOURCES = {"sample": "unrelated English sentences", "corpus": "sentences of the corpus"}
+
+
+def one_at_a_time(draw: Callable[[Backend], None], backend: Backend) -> None:
+    """Draw a view, and stop what the view before it waited for: the new one would wait behind it."""
+    view = state.view_of("why")
+    if st.session_state.get(_SHOWN, view) != view:
+        progress.stop_requested()
+    st.session_state[_SHOWN] = view
+    draw(backend)
 
 
 def choose_source() -> None:

@@ -2,61 +2,190 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dashboard.declared.view import (
+    OF_MODELS,
+    OF_PAIRS,
+    PAIR,
+    SMALL_CORPUS,
+    SMALL_MODEL,
+    Declared,
+    View,
+)
+from dashboard.settings import FAILURE_CAUSES, MOST_EXPERIMENT_SEED, Setting, choice, flag, number, parse_patches, text
 
-import streamlit as st
+SETTINGS = (
+    choice("context_source", "cx", ("sample", "corpus"), words="pairs that the score is compared with"),
+    choice("score_split", "by", ("tokens", "words", "blocks"), words="split of the score"),
+    choice("split_reference", "ref", ("smallest", "unknown", "mask", "padding", "mean"), words="reference"),
+    number("split_steps", "steps", 20, 100, least=4, words="number of steps"),
+    # "ready": a ready-made pair in place of the sentences that a session starts with; a person's own are always shown
+    choice("experiment_texts", "xt", ("ready", "own"), words="sentences of the experiment"),
+    text("third_text", "xc", most=1_000, words="text C"),
+    choice("experiment_map", "xm", ("tokens", "heads", "parts"), words="map of experiments"),
+    choice("experiment_values", "xa", ("patch", "zero", "mean", "resample"), words="values put into B"),
+    choice("experiment_outcome", "xo", ("cosine", "score", "rank"), words="outcome"),
+    choice("experiment_numbers", "xv", ("share", "change"), words="numbers of the map"),
+    number("experiment_seed", "xs", 0, MOST_EXPERIMENT_SEED, words="seed"),
+    Setting("patches", "xp", (), parse_patches, lambda value: list(value)),
+    choice("deletion_order", "del", ("first", "last"), words="order of removal"),
+    choice("deletion_from", "from", ("one", "both"), words="texts that lose words"),
+    flag("all_words", "aw", False, words="words of long texts"),
+    choice("clinic_figure", "cf", ("cosines", "layers", "probe"), words="figure"),
+    text("clinic_kind", "ck", "negation", words="kind of difference"),
+    choice("clinic_source", "cs", ("demo", "file"), words="pairs"),
+    number("clinic_pair", "cp", None, 10_000, words="opened pair"),  # by its place in the file, from 0
+    number("failed_query", "fq", None, 100_000_000),  # the row of its own text; None: the first of the list
+    choice("failed_order", "fo", ("nearest", "worst"), words="order of the failed queries"),
+    text("typed_query", "dq", "", 1_000),
+    number("right_row", "dr", None, 100_000_000, words="right text"),  # of the typed query
+    choice("failure_cause", "fc", ("all", *FAILURE_CAUSES), words="trait"),
+)
 
-from dashboard import navigation
-from dashboard.jobs import progress
-from dashboard.views.why import clinic, debugger, experiments, methods, split
-
-if TYPE_CHECKING:
-    from components.model.backend import Backend
-
-VIEWS = {
-    "split": navigation.View(
-        "The score, split",
-        "What makes these two texts similar?",
-        "The score is a sum: each part of the two texts, or of the model, adds its share.",
+VIEWS = (
+    View(
+        key="score-split",
+        label="The score, split",
+        question="What makes these two texts similar?",
+        intro="The score is a sum: each part of the two texts, or of the model, adds its share.",
+        draw="dashboard.views.why.split:draw",
+        settings=(
+            *OF_PAIRS,
+            "corpus",
+            "layer",
+            "pooling",
+            "context_source",
+            "score_split",
+            "split_reference",
+            "split_steps",
+        ),
+        examples=(
+            {
+                **PAIR,
+                "score_split": "words",
+                "split_reference": "mask",
+                "split_steps": 4,
+                "model": SMALL_MODEL,
+                "context_source": "corpus",
+                "corpus": SMALL_CORPUS,
+                "layer": 2,
+                "pooling": "max",
+            },
+        ),
+        needs="blocks",
+        inside="dashboard.views.why.context:one_at_a_time",
     ),
-    "methods": navigation.View(
-        "Which words matter",
-        "Which words does the similarity depend on?",
-        "Methods name the important words; removing words in their order tests them.",
+    View(
+        key="important-words",
+        label="Which words matter",
+        question="Which words does the similarity depend on?",
+        intro="Methods name the important words; removing words in their order tests them.",
+        draw="dashboard.views.why.methods:draw",
+        settings=(
+            *OF_PAIRS,
+            "corpus",
+            "layer",
+            "pooling",
+            "context_source",
+            "deletion_order",
+            "deletion_from",
+            "all_words",
+        ),
+        examples=({**PAIR, "deletion_order": "last", "deletion_from": "both", "all_words": True},),
+        needs="blocks",
+        inside="dashboard.views.why.context:one_at_a_time",
     ),
-    "experiments": navigation.View(
-        "Experiments",
-        "Where does the difference between two sentences lie?",
-        "An activation of A is put into B: how far does the similarity move?",
+    View(
+        key="experiments",
+        label="Experiments",
+        question="Where does the difference between two sentences lie?",
+        intro="An activation of A is put into B: how far does the similarity move?",
+        draw="dashboard.views.why.experiments:draw",
+        settings=(
+            *OF_PAIRS,
+            "corpus",
+            "cross_encoder",
+            "layer",
+            "pooling",
+            "query_column",
+            "experiment_texts",
+            "third_text",
+            "experiment_map",
+            "experiment_values",
+            "experiment_outcome",
+            "experiment_numbers",
+            "experiment_seed",
+            "patches",
+        ),
+        examples=(
+            {
+                **PAIR,
+                "experiment_texts": "own",
+                "experiment_map": "heads",
+                "experiment_values": "resample",
+                "experiment_numbers": "change",
+                "experiment_seed": 7,
+                "patches": ("h3.5",),
+                "third_text": "a & b",
+                "experiment_outcome": "rank",
+                "corpus": SMALL_CORPUS,
+            },
+        ),
+        needs="blocks",
+        inside="dashboard.views.why.context:one_at_a_time",
     ),
-    "debugger": navigation.View(
-        "A failed search",
-        "Why is this text not first?",
-        "The words of the query that put another text before it.",
+    View(
+        key="failed-search",
+        label="A failed search",
+        question="Why is this text not first?",
+        intro="The words of the query that put another text before it.",
+        draw="dashboard.views.why.debugger:draw",
+        settings=(
+            *OF_MODELS,
+            "corpus",
+            "cross_encoder",
+            "layer",
+            "pooling",
+            "query_column",
+            "failed_query",
+            "failed_order",
+            "typed_query",
+            "right_row",
+            "failure_cause",
+        ),
+        examples=(
+            {
+                "corpus": SMALL_CORPUS,
+                "failed_order": "worst",
+                "typed_query": "storm at sea",
+                "right_row": 17,
+                "failure_cause": "no-shared-word",
+                "query_column": "topic",
+                "failed_query": 5,
+            },
+        ),
+        needs="blocks",
+        inside="dashboard.views.why.context:one_at_a_time",
     ),
-    "clinic": navigation.View(
-        "Known failures",
-        "Which differences in meaning does the model not see?",
-        "Sentences that differ in a word or two, and do not mean the same.",
+    View(
+        key="known-failures",
+        label="Known failures",
+        question="Which differences in meaning does the model not see?",
+        intro="Sentences that differ in a word or two, and do not mean the same.",
+        draw="dashboard.views.why.clinic:draw",
+        settings=(
+            *OF_MODELS,
+            "layer",
+            "pooling",
+            "clinic_figure",
+            "clinic_kind",
+            "clinic_source",
+            "clinic_pair",
+        ),
+        examples=(
+            {"model": SMALL_MODEL, "clinic_figure": "layers", "clinic_kind": "swapped roles", "clinic_pair": 17},
+        ),
+        needs="blocks",
+        inside="dashboard.views.why.context:one_at_a_time",
     ),
-}
-DRAW = {
-    "split": split.draw,
-    "methods": methods.draw,
-    "experiments": experiments.draw,
-    "debugger": debugger.draw,
-    "clinic": clinic.draw,
-}
-
-
-_SHOWN = "_why_shown"  # session key: the view that was drawn last
-
-
-def _view(backend: Backend, view: str) -> None:
-    if st.session_state.get(_SHOWN, view) != view:
-        progress.stop_requested()  # what the other view waited for: this one would wait behind it
-    st.session_state[_SHOWN] = view
-    DRAW[view](backend)
-
-
-navigation.show("why", VIEWS, _view, "explaining the similarity")
+)
+DECLARED = Declared(VIEWS, SETTINGS)

@@ -17,7 +17,7 @@ LESSON = Lesson(
 
 
 def test_the_page_has_text_question_and_answers_apart() -> None:
-    page = handout(LESSON, {(1, 0): "http://x/layers?s=A&t=1"}, {(1, 1): b"picture"})
+    page = handout(LESSON, {(1, 0): "http://x/layers?v=one-word&s=A&t=1"}, {(1, 1): b"picture"})
     before, answers = page.split('<section class="answers">')
     assert "<h1>Cats &amp; dogs</h1>" in before
     assert "<p>Look <strong>here</strong>:</p><ul><li>a</li><li>b</li></ul>" in before

@@ -180,7 +180,7 @@ def test_a_folder_is_named_by_its_place(tmp_path, monkeypatch):
         "file:///etc",
         "https://huggingface.co/bert-base-uncased",
         "owner/model@main",
-        "owner/model?x=1",
+        "owner/model?v=model-facts&x=1",
         "owner/<script>",
         "/\u0000",
         "./\ud800",

@@ -21,7 +21,7 @@ def address(tiny_folder: Callable[[str], Path]) -> dict[str, str]:
 
 
 def opened(open_page: Open, address: dict[str, str], **more: str) -> AppTest:
-    return at_rest(open_page("model", view="compare", s=SENTENCES, **address, **more))
+    return at_rest(open_page("model", v="compare-models", s=SENTENCES, **address, **more))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_every_layer_and_pooling(open_page: Open, run: Run, corpus: str) -> None
 
 @pytest.mark.parametrize("kind", ["curves", "precision", "similarities"])
 def test_runs_compared(open_page: Open, run: Run, corpus: str, kind: str) -> None:
-    app = at_rest(open_page("evaluate", corpus=corpus, view="compare", r=RUNS, fig=kind, m2="embedded-cross-encoder"))
+    app = at_rest(open_page("evaluate", corpus=corpus, v="compare-runs", r=RUNS, fig=kind, m2="embedded-cross-encoder"))
     values = run(codes(app)[f"compare_{kind}"].snippet)["values"]
     traces = figure(app, f"compare_{kind}")["data"]
     if kind == "similarities":  # three panels, each with the bars of one similarity after the other
@@ -63,7 +63,7 @@ def test_runs_compared(open_page: Open, run: Run, corpus: str, kind: str) -> Non
 
 
 def test_graded_relevance(open_page: Open, run: Run) -> None:
-    app = at_rest(open_page("evaluate", view="graded", r=["bm25", "jm"]))
+    app = at_rest(open_page("evaluate", v="graded-relevance", r=["bm25", "jm"]))
     values = run(codes(app)["graded_curve"].snippet)["values"]
     for trace in figure(app, "graded_curve")["data"]:
         same(values[trace["name"]], trace["y"], 1e-4)
@@ -90,14 +90,14 @@ def few_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_kinds_of_search(open_page: Open, run: Run, few_texts: None) -> None:
-    app = at_rest(open_page("evaluate", view="kinds", sim="dot"))
+    app = at_rest(open_page("evaluate", v="search-kinds", sim="dot"))
     values = run(codes(app)["kinds_figure"].snippet)["values"]
     shown = np.concatenate(y(app, "kinds_figure"))
     same(np.sort(np.ravel(list(values.values()))), np.sort(shown), 1e-4)
 
 
 def test_agreement_with_people(open_page: Open, run: Run, few_texts: None) -> None:
-    app = at_rest(open_page("evaluate", view="similarity", cor="pearson"))
+    app = at_rest(open_page("evaluate", v="sentence-similarity", cor="pearson"))
     names = run(codes(app)["sts_curves"].snippet)
     by_pooling = dict(zip(("Mean", "[CLS]", "Max"), names["grid"].pearson.values.T, strict=True))
     for trace in figure(app, "sts_curves")["data"][:3]:
@@ -108,7 +108,7 @@ def test_agreement_with_people(open_page: Open, run: Run, few_texts: None) -> No
 
 
 def test_the_lab(open_page: Open, run: Run, corpus: str, few_texts: None) -> None:
-    app = at_rest(open_page("evaluate", corpus=corpus, view="lab", l="5"))
+    app = at_rest(open_page("evaluate", corpus=corpus, v="pooling-lab", l="5"))
     values = run(codes(app)["lab_recall"].snippet)["values"]
     same(np.sort([row[3] for row in values]), np.sort(z(app, "lab_recall").ravel()), 1e-3)
     same(np.sort([row[4] for row in values]), np.sort(z(app, "lab_spearman").ravel()), 1e-5)
@@ -116,7 +116,7 @@ def test_the_lab(open_page: Open, run: Run, corpus: str, few_texts: None) -> Non
 
 
 def test_approximation(open_page: Open, run: Run, sixty_pairs: str) -> None:
-    app = at_rest(open_page("evaluate", corpus=sixty_pairs, view="approximation"))
+    app = at_rest(open_page("evaluate", corpus=sixty_pairs, v="approximation"))
     values = run(codes(app)["approximation"].snippet)["values"]
     drawn = [
         (float(size), float(recall))

@@ -28,7 +28,7 @@ def test_maps(open_page: Open, run: Run, address: dict[str, str], key: str) -> N
 
 
 def test_the_senses_of_a_word(open_page: Open, run: Run) -> None:
-    app = at_rest(open_page("map", view="senses", w="spring"))
+    app = at_rest(open_page("map", v="word-senses", w="spring"))
     curve = run(codes(app)["senses_curve"].snippet)["curve"]
     accuracy, majority, silhouette = y(app, "senses_curve")
     same(curve.accuracy, accuracy)
@@ -37,7 +37,7 @@ def test_the_senses_of_a_word(open_page: Open, run: Run) -> None:
 
 
 def test_a_sample_of_a_corpus(open_page: Open, run: Run) -> None:
-    app = at_rest(open_page("map", src="corpus", n="500", by="pca"))
+    app = at_rest(open_page("map", v="two-layers", src="corpus", nt="500", by="pca"))
     found = numbers(run(codes(app)["map_1"].snippet)["values"])
     assert found.shape == (500, 2)
     same_points(found, points(app, "map_1"), 2e-4)

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.dashboard.code.shown import SENTENCES, codes
-from tests.support.pages import Open, at_rest
+from tests.support.pages import Open, at_rest, go_to
 
 LABEL = "Open as a notebook"
 
@@ -28,9 +28,9 @@ def test_a_page_without_figures_has_none(open_page: Open, page: str, address: di
 def test_only_the_figures_of_the_open_view_are_in_it(open_page: Open) -> None:
     app = open_page("layers", s=SENTENCES)
     assert set(codes(app)) == {"words_0"}
-    app.session_state["layers_view"] = "sentences"
+    app.session_state["layers_view"] = "sentence-curves"
     assert set(codes(app.run())) == {"sentences_0"}
-    app = at_rest(app.switch_page("views/heatmaps/page.py").run())
+    app = at_rest(go_to(app, "heatmaps"))
     assert set(codes(app)) == {"block_left", "block_right", "diagonal"}
 
 

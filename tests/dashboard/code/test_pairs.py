@@ -14,7 +14,7 @@ QUERY = "volcano erupts"
 
 @pytest.mark.parametrize("address", [{"rel": "topic"}, {"rel": "own", "sc": "sigmoid"}])
 def test_scores_and_a_threshold(open_page: Open, run: Run, corpus: str, address: dict[str, str]) -> None:
-    app = at_rest(open_page("pairs", corpus=corpus, view="scores", q=QUERY, **address))
+    app = at_rest(open_page("pairs", corpus=corpus, v="pair-scores", q=QUERY, **address))
     names = run(codes(app)["pair_histogram"].snippet)
     assert names["relevant"].sum() == (3 if address["rel"] == "topic" else 1)
     analysis = run(codes(app)["pair_curve"].snippet)["analysis"]
@@ -28,7 +28,7 @@ def test_scores_and_a_threshold(open_page: Open, run: Run, corpus: str, address:
 
 @pytest.mark.parametrize("stage", ["rerank", "maxsim"])
 def test_retrieve_and_rerank(open_page: Open, run: Run, corpus: str, stage: str) -> None:
-    app = at_rest(open_page("pairs", corpus=corpus, view="rerank", q=QUERY, k="5", by=stage))
+    app = at_rest(open_page("pairs", corpus=corpus, v="retrieve-rerank", q=QUERY, k="5", by=stage))
     names = run(codes(app)["rank_changes"].snippet)
     shown = {tuple(numbers(trace["y"])[:2]) for trace in figure(app, "rank_changes")["data"] if len(trace["y"]) >= 2}
     expected = {(float(before), float(now)) for now, before in enumerate(names["reranked"].before, start=1)}
@@ -36,7 +36,7 @@ def test_retrieve_and_rerank(open_page: Open, run: Run, corpus: str, stage: str)
 
 
 def test_two_models_disagree(open_page: Open, run: Run, corpus: str) -> None:
-    app = at_rest(open_page("pairs", corpus=corpus, view="disagree"))
+    app = at_rest(open_page("pairs", corpus=corpus, v="disagreement"))
     values = run(codes(app)["disagreement_drops"].snippet)["values"]
     shown = np.concatenate([numbers(trace["x"]) for trace in figure(app, "disagreement_drops")["data"]])
     same(np.sort(values), np.sort(shown), 1e-5)

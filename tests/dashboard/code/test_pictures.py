@@ -29,7 +29,7 @@ Folder = Callable[[str], Path]
 @pytest.mark.parametrize(("family", "parts"), [("bert", 1), ("mpnet", 2), ("deberta-v2", 3), ("modernbert", 1)])
 def test_one_querys_scores_become_its_attention(open_page: Open, tiny_folder: Folder, family: str, parts: int) -> None:
     folder = str(tiny_folder(family))
-    app = open_page("attention", m=folder, s=[TEXT], view="scores", l="1", h="2", sq="4")
+    app = open_page("attention", m=folder, s=[TEXT], v="attention-scores", b="1", h="2", sq="4")
     assert [item.value for item in app.error] == []
     *stacked, attention = y(app, "score_bars")
     expected = Backend.load(folder, device_name="cpu").trace([TEXT], attentions=True).attentions[1, 0, 2, 4]
@@ -45,7 +45,7 @@ def test_one_querys_scores_become_its_attention(open_page: Open, tiny_folder: Fo
 
 
 def test_the_parts_are_matrices_that_sum(open_page: Open, tiny_folder: Folder, run: Run) -> None:
-    app = open_page("attention", m=str(tiny_folder("deberta-v2")), s=[TEXT], view="scores", l="0", h="1")
+    app = open_page("attention", m=str(tiny_folder("deberta-v2")), s=[TEXT], v="attention-scores", b="0", h="1")
     names = ("content_to_content", "content_to_position", "position_to_content")
     matrices = [z(app, f"score_part_{name}") for name in names]
     np.testing.assert_allclose(z(app, "score_part_sum"), sum(matrices), atol=1e-5)
@@ -55,7 +55,7 @@ def test_the_parts_are_matrices_that_sum(open_page: Open, tiny_folder: Folder, r
 
 def test_rotation_by_position_and_by_distance(open_page: Open, tiny_folder: Folder, run: Run) -> None:
     app = open_page(
-        "attention", m=str(tiny_folder("modernbert")), s=[TEXT], view="scores", l="1", h="2", sq="4", sk="2"
+        "attention", m=str(tiny_folder("modernbert")), s=[TEXT], v="attention-scores", b="1", h="2", sq="4", sk="2"
     )
     angles = z(app, "rotation_angles")
     assert angles.shape == (64, 4)
@@ -72,21 +72,21 @@ def test_rotation_by_position_and_by_distance(open_page: Open, tiny_folder: Fold
 
 def test_a_window_is_drawn_and_said(open_page: Open, tiny_folder: Folder) -> None:
     folder = str(tiny_folder("modernbert"))
-    local = open_page("attention", m=folder, s=[TEXT], view="matrix", l="1", h="0")
+    local = open_page("attention", m=folder, s=[TEXT], v="attention-matrix", b="1", h="0")
     assert [shape["type"] for shape in figure(local, "head_matrix")["layout"]["shapes"]] == ["path", "path"]
     assert "Block 1 is local: each token sees 2 tokens on either side. Global blocks: 0, 2." in texts(local)
-    everywhere = open_page("attention", m=folder, s=[TEXT], view="matrix", l="0", h="0")
+    everywhere = open_page("attention", m=folder, s=[TEXT], v="attention-matrix", b="0", h="0")
     assert not figure(everywhere, "head_matrix")["layout"].get("shapes")
     assert "Block 0 is global" in texts(everywhere)
-    short = open_page("attention", m=folder, s=["a"], view="matrix", l="1", h="0")
+    short = open_page("attention", m=folder, s=["a"], v="attention-matrix", b="1", h="0")
     assert "This text has only 3 tokens, so that the window hides nothing here." in texts(short)
-    assert "is local" not in texts(open_page("attention", m=str(tiny_folder("bert")), s=[TEXT], view="matrix"))
+    assert "is local" not in texts(open_page("attention", m=str(tiny_folder("bert")), s=[TEXT], v="attention-matrix"))
 
 
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
 def test_inner_dimensions(open_page: Open, tiny_folder: Folder, run: Run, family: str) -> None:
     folder = str(tiny_folder(family))
-    app = open_page("model", m=folder, s=[TEXT], view="inner", fb="1", t="2")
+    app = open_page("model", m=folder, s=[TEXT], v="feed-forward", fb="1", t="2")
     record = Backend.load(folder, device_name="cpu").feed_forward(TEXT)
     assert sum(y(app, "inner_distribution")[0]) == 64
     products = record.products(1)[2]
@@ -111,7 +111,7 @@ def test_tables_of_inner_dimensions_keep_no_more_than_they_show(
         draw(*arguments, table=table, **options)
 
     monkeypatch.setattr(figures, "figure", figure_of)
-    open_page("model", m=str(tiny_folder("modernbert")), s=[TEXT], view="inner", fb="1", t="2")
+    open_page("model", m=str(tiny_folder("modernbert")), s=[TEXT], v="feed-forward", fb="1", t="2")
     arrays = [item for item in kept if isinstance(item, np.ndarray)]
     assert len(arrays) == 6  # a token's gates and values, three numbers of the strongest, shares by block
     assert all(array.base is None and array.size <= 64 for array in arrays)
@@ -122,7 +122,7 @@ def test_inner_dimensions_of_a_long_text_are_a_job_that_can_be_stopped(
     open_page: Open, tiny_folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = str(tiny_folder("modernbert"))
-    whole = y(open_page("model", m=folder, s=[TEXT], view="inner", fb="1", t="2"), "inner_strongest")
+    whole = y(open_page("model", m=folder, s=[TEXT], v="feed-forward", fb="1", t="2"), "inner_strongest")
     assert not any(job.key[0] == "feed forward" for job in caching.long_texts().finished())
     monkeypatch.setattr(feed_forward, "MOST_BYTES", 0)  # every text is a long one
     monkeypatch.setattr(caching, "person", lambda: "Ann")
@@ -134,7 +134,7 @@ def test_inner_dimensions_of_a_long_text_are_a_job_that_can_be_stopped(
         return read(*given)
 
     monkeypatch.setattr(feed_forward, "feed_forward", held)
-    app = open_page("model", m=folder, s=[TEXT], view="inner", fb="1", t="2")
+    app = open_page("model", m=folder, s=[TEXT], v="feed-forward", fb="1", t="2")
     assert begun.is_set()
     assert not app.get("plotly_chart")
     assert app.button(key="stop_inner_dimensions").label == "Stop"
@@ -148,11 +148,11 @@ def test_inner_dimensions_of_a_long_text_are_a_job_that_can_be_stopped(
 
 
 def test_shared_blocks_are_seen_as_one(open_page: Open, tiny_folder: Folder) -> None:
-    app = open_page("model", m=str(tiny_folder("albert")), s=[TEXT], view="facts")
+    app = open_page("model", m=str(tiny_folder("albert")), s=[TEXT], v="model-facts")
     assert "**2 blocks do the work of 3**: blocks 0 to 1 are one, used 2 times" in texts(app)
     again = figure(app, "parameters")["data"][-1]
     assert (again["name"], list(again["y"])) == ("the same again (not stored)", ["Blocks 0 to 1"])
-    assert "do the work" not in texts(open_page("model", m=str(tiny_folder("bert")), s=[TEXT], view="facts"))
+    assert "do the work" not in texts(open_page("model", m=str(tiny_folder("bert")), s=[TEXT], v="model-facts"))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_layer_zero_says_what_is_missing_and_why(open_page: Open, tiny_folder: F
 
 def test_layer_zero_behind_a_projection(open_page: Open, tiny_folder: Folder) -> None:
     for family in ("albert", "electra"):
-        said = texts(open_page("model", m=str(tiny_folder(family)), s=[TEXT], view="zero"))
+        said = texts(open_page("model", m=str(tiny_folder(family)), s=[TEXT], v="layer-zero"))
         assert "LayerNorm then scales each sum, and a projection brings it to the hidden size" in said
 
 
@@ -181,12 +181,12 @@ def test_a_text_that_is_too_long_for_all_heads_shows_one(
 ) -> None:
     """With a store in which the attentions of this text do not fit; the limit is said, and no trace is computed."""
     folder = str(tiny_folder("modernbert"))
-    open_page("attention", m=folder, s=[TEXT], view="glance")
+    open_page("attention", m=folder, s=[TEXT], v="all-heads")
     backend = caching.models().find(folder)
     assert backend is not None
     expected = backend.trace([TEXT], attentions=True).attentions[1, 0, 2]
     monkeypatch.setattr(backend, "store", TraceStore(1_000))
-    app = at_rest(open_page("attention", m=folder, s=[TEXT], view="glance", l="1", h="2", sq="4"))
+    app = at_rest(open_page("attention", m=folder, s=[TEXT], v="all-heads", b="1", h="2", sq="4"))
     assert [item.value for item in app.error] == []
     assert "tokens are too many for all heads at once" in texts(app)
     assert "this server keeps at most" in texts(app)
@@ -203,5 +203,5 @@ def test_a_text_that_is_too_long_for_all_heads_shows_one(
     app.session_state["sentences"] = ["money in the river bank"]
     other = at_rest(app.run())
     assert next(item for item in other.number_input if item.key == "w_long_query").value == 1  # as for a short text
-    app = open_page("attention", m=str(tiny_folder("deberta-v2")), s=[TEXT], view="glance")
+    app = open_page("attention", m=str(tiny_folder("deberta-v2")), s=[TEXT], v="all-heads")
     assert "too many for all heads" not in texts(app)

@@ -67,19 +67,19 @@ def test_what_the_words_of_a_hit_add(open_page: Open, run: Run, corpus: str, ran
 
 
 def test_many_queries_and_the_most_similar_pairs(open_page: Open, run: Run, corpus: str) -> None:
-    app = at_rest(open_page("search", corpus=corpus, view="queries", k="3"))
+    app = at_rest(open_page("search", corpus=corpus, v="many-queries", k="3"))
     found = run(codes(app)["queries"].snippet)
     (table,) = (item.value for item in app.table)
     assert [found["corpus"].texts[row] for row in found["hits"].indices[:, 0]] == [
         text.replace("\\", "") for text in table["best hit"]
     ]
-    app = at_rest(open_page("search", corpus=corpus, view="pairs", l="3"))
+    app = at_rest(open_page("search", corpus=corpus, v="similar-pairs", l="3"))
     pairs = run(codes(app)["pairs"].snippet)["pairs"]
     assert [f"{pair.cosine:.4f}" for pair in pairs] == list(app.table[0].value["cosine"].str.replace("\\", ""))
 
 
 def test_the_lengths_of_a_corpus(open_page: Open, run: Run, corpus: str) -> None:
-    app = at_rest(open_page("search", corpus=corpus, view="corpus"))
+    app = at_rest(open_page("search", corpus=corpus, v="corpus"))
     lengths = run(codes(app)["corpus_lengths"].snippet)["values"]
     assert y(app, "corpus_lengths")[0].sum() == len(lengths)
     assert app.metric[1].value == f"{np.median(lengths):.0f}"

@@ -42,7 +42,7 @@ def test_curves(open_page: Open, run: Run, address: dict[str, str], key: str) ->
 
 @pytest.mark.parametrize("address", [{}, {"c": "1"}, {"pct": "1"}])
 def test_a_matrix_of_many_sentences(open_page: Open, run: Run, address: dict[str, str]) -> None:
-    app = open_page("layers", s=NINE, view="sentences", l="4", **address)
+    app = open_page("layers", s=NINE, v="sentence-curves", l="4", **address)
     code = codes(app)["sentences_matrix_0"]
     assert "layer 4" in code.title
     shown = z(app, "sentences_matrix_0")
@@ -157,13 +157,13 @@ def test_the_parameters(open_page: Open, run: Run) -> None:
 
 
 def test_the_layers_of_two_models(open_page: Open, run: Run) -> None:
-    app = open_page("heatmaps", s=NINE, view="layers", m2="embedded-cross-encoder")
+    app = open_page("heatmaps", s=NINE, v="layer-pairs", m2="embedded-cross-encoder")
     for number in range(2):
         same(run(codes(app)[f"cka_{number}"].snippet)["values"], z(app, f"cka_{number}"), 2e-5)
 
 
 def test_the_input_tensors_of_a_pair(open_page: Open, run: Run, embedded: Backend) -> None:
-    app = open_page("tokens", s=SENTENCES, view="tensors", rd="together", sb="3")
+    app = open_page("tokens", s=SENTENCES, v="input-tensors", rd="together", sb="3")
     names = run(codes(app)["tensors"].snippet)
     tokens = embedded.tokenize([SENTENCES[0]], [SENTENCES[2]])
     ids, mask, segments = embedded.tokenization.arrays(tokens)
@@ -173,7 +173,7 @@ def test_the_input_tensors_of_a_pair(open_page: Open, run: Run, embedded: Backen
 
 @pytest.mark.parametrize("address", [{}, {"sb": "2", "f": "ab", "p": "separators"}, {"pa": "1"}])
 def test_the_scores_of_all_heads(open_page: Open, run: Run, address: dict[str, str]) -> None:
-    app = open_page("attention", s=SENTENCES, view="patterns", **address)
+    app = open_page("attention", s=SENTENCES, v="head-patterns", **address)
     scored = run(codes(app)["patterns"].snippet)["scored"]
     (table,) = (item.value for item in app.dataframe)
     first = table.iloc[0]

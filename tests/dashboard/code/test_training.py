@@ -23,7 +23,7 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run(open_page: Open, run: Run) -> None:
     write_run(runs.runs_folder())
-    app = open_page("training", view="run", step="10")
+    app = open_page("training", v="training-run", step="10")
     names = run(codes(app)["training_loss"].snippet)
     (steps, losses), *_ = names["values"].values()
     assert len(steps) == len(losses)
@@ -41,7 +41,7 @@ def test_a_run(open_page: Open, run: Run) -> None:
 
 
 def test_the_plan_of_a_run_and_the_measured_grid(open_page: Open, run: Run) -> None:
-    app = at_rest(open_page("training", view="objective", src="demo:nli", obj="softmax"))
+    app = at_rest(open_page("training", v="training-objective", src="demo:nli", obj="softmax"))
     same(run(codes(app)["training_schedule"].snippet)["values"], y(app, "training_schedule")[0], 1e-9)
     values = run(codes(app)["ablation"].snippet)["values"]
     same(values, np.ravel(figure(app, "ablation")["data"][0]["z"]), 1e-4)
@@ -50,12 +50,12 @@ def test_the_plan_of_a_run_and_the_measured_grid(open_page: Open, run: Run) -> N
 def test_a_run_before_and_after(open_page: Open, run: Run, tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
     tuned = tiny.save_tiny(tmp_path / "tuned", seed=1)
     write_run(runs.runs_folder(), result=tuned, model=str(tiny_folder("bert")))
-    app = at_rest(open_page("training", view="after", part="layers"))
+    app = at_rest(open_page("training", v="before-after", part="layers"))
     change = run(codes(app)["after_layers"].snippet)["change"]
     same([1 - change.cka, 1 - change.cosine], y(app, "after_layers"))
-    app = at_rest(open_page("training", view="after", part="heads"))
+    app = at_rest(open_page("training", v="before-after", part="heads"))
     same(run(codes(app)["after_heads"].snippet)["values"], z(app, "after_heads"), 1e-3)
-    app = at_rest(open_page("training", view="after", part="sentences"))
+    app = at_rest(open_page("training", v="before-after", part="sentences"))
     shown = z(app, "after_matrix_now")
     kept = ~np.isnan(shown)
     same(run(codes(app)["after_matrix_now"].snippet)["values"][kept], shown[kept])
@@ -78,7 +78,7 @@ def test_measures_before_and_after(
     written = write_run(runs.runs_folder(), name, result=tuned, model=str(tiny_folder("bert")), damage=damage)
     if damage:
         tiny.save_tiny(written.start_folder, seed=2)
-    app = at_rest(open_page("training", view="after", part="measures", on=source))
+    app = at_rest(open_page("training", v="before-after", part="measures", on=source))
     values = run(codes(app)["after_measures"].snippet)["values"]
     assert len(values) == count
     factor = 1 if source == "scored" else 100

@@ -63,36 +63,38 @@ def upload(app: AppTest, key: str, files: dict[str, str | bytes], *, many: bool 
 
 
 def test_a_graded_collection(open_page: Open, run: Run) -> None:
-    app = upload(open_page("evaluate", view="graded", gs="file", r=["bm25"]), "graded_files", dict(TWO), many=True)
+    app = upload(
+        open_page("evaluate", v="graded-relevance", gs="file", r=["bm25"]), "graded_files", dict(TWO), many=True
+    )
     values = run(codes(app)["graded_curve"].snippet)["values"]
     for trace in figure(app, "graded_curve")["data"]:
         same(values[trace["name"]], trace["y"], 1e-4)
 
 
 def test_pairs_with_scores(open_page: Open, run: Run) -> None:
-    app = upload(open_page("evaluate", view="similarity", src="file"), "sts_file", {"Pairs of mine.csv": PEOPLE})
+    app = upload(open_page("evaluate", v="sentence-similarity", src="file"), "sts_file", {"Pairs of mine.csv": PEOPLE})
     names = run(codes(app)["sts_scatter"].snippet)
     same(names["values"], y(app, "sts_scatter")[0], 1e-5)
     assert len(names["scored"].first) == 4
 
 
 def test_senses(open_page: Open, run: Run) -> None:
-    app = upload(open_page("map", view="senses", ws="file"), "senses_file", {"senses.csv": SENSES})
+    app = upload(open_page("map", v="word-senses", ws="file"), "senses_file", {"senses.csv": SENSES})
     curve = run(codes(app)["senses_curve"].snippet)["curve"]
     same(curve.accuracy, y(app, "senses_curve")[0])
 
 
 def test_minimal_pairs(open_page: Open, run: Run) -> None:
-    app = upload(open_page("why", view="clinic", cs="file", cf="layers"), "clinic_file", {"minimal.csv": MINIMAL})
+    app = upload(open_page("why", v="known-failures", cs="file", cf="layers"), "clinic_file", {"minimal.csv": MINIMAL})
     values = run(codes(app)["clinic_layers"].snippet)["values"]
     assert any(len(item) == 7 and np.allclose(values["denial"], item, atol=1e-3) for item in y(app, "clinic_layers"))
 
 
 def test_word_vectors(open_page: Open, run: Run, corpus: str) -> None:
-    app = open_page("search", corpus=corpus, view="corpus")
+    app = open_page("search", corpus=corpus, v="corpus")
     app.session_state["kept"] = True
     app = upload(app.run(), "static_file", {"my vectors.txt": VECTORS})
-    app.session_state["search_view"] = "results"
+    app.session_state["search_view"] = "hits"
     app.session_state["query"] = "a cat and a dog"
     app.session_state["compare_with"] = "static"
     app = at_rest(app.run())
@@ -108,7 +110,7 @@ def test_saved_runs(open_page: Open, run: Run, corpus: str) -> None:
     pairs = pair_runs.pairs_of_corpus(uploaded)
     data = RunData("mine", len(pairs.documents), len(pairs.queries), pairs.content_hash)
     ours = SavedRun("Last year's", {"kind": "x"}, data, {}, {}, np.arange(1, len(pairs.queries) + 1))
-    app = at_rest(open_page("evaluate", corpus=corpus, view="compare", r=["bm25"]))
+    app = at_rest(open_page("evaluate", corpus=corpus, v="compare-runs", r=["bm25"]))
     app.session_state["load_runs"] = True
     app = upload(app.run(), "run_files_0", {"last year.json": write_runs([ours])}, many=True)
     values = run(codes(app)["compare_curves"].snippet)["values"]

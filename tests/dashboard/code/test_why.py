@@ -65,7 +65,7 @@ def test_the_place_of_a_score(open_page: Open, run: Run, corpus: str, source: st
 
 @pytest.mark.parametrize("address", [{"from": "both"}, {"del": "last"}])
 def test_deletion_curves(open_page: Open, run: Run, address: dict[str, str]) -> None:
-    app = at_rest(open_page("why", s=SENTENCES, view="methods", l="6", **address))
+    app = at_rest(open_page("why", s=SENTENCES, v="important-words", l="6", **address))
     values = run(codes(app)["deletion_curves"].snippet)["values"]
     drawn = y(app, "deletion_curves")
     assert len(values) == len(drawn) == 5
@@ -92,15 +92,15 @@ def few_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_known_failures(open_page: Open, run: Run, few_pairs: None) -> None:
-    app = at_rest(open_page("why", view="clinic", l="4"))
+    app = at_rest(open_page("why", v="known-failures", l="4"))
     names = run(codes(app)["clinic_cosines"].snippet)
     shown = np.concatenate([numbers(trace["x"]) for trace in figure(app, "clinic_cosines")["data"]])
     for value in (*names["values"], *names["unrelated"][~np.isnan(names["unrelated"])]):
         assert np.nanmin(np.abs(shown - value)) < 1e-5
-    app = at_rest(open_page("why", view="clinic", cf="layers"))
+    app = at_rest(open_page("why", v="known-failures", cf="layers"))
     values: dict[str, Any] = run(codes(app)["clinic_layers"].snippet)["values"]
     assert any(np.allclose(values["negation"], item, atol=1e-3) for item in y(app, "clinic_layers") if len(item) == 7)
-    app = at_rest(open_page("why", view="clinic", cf="probe"))
+    app = at_rest(open_page("why", v="known-failures", cf="probe"))
     result = run(codes(app)["clinic_probe"].snippet)["result"]
     drawn = [item for item in y(app, "clinic_probe") if len(item) == 7]
     assert any(np.allclose(100 * result.accuracy, item, atol=1e-3) for item in drawn)
@@ -108,7 +108,7 @@ def test_known_failures(open_page: Open, run: Run, few_pairs: None) -> None:
 
 
 def test_a_failed_search(open_page: Open, run: Run, corpus: str) -> None:
-    app = at_rest(open_page("why", view="debugger", corpus=corpus, dq="a cat and a dog", dr="3"))
+    app = at_rest(open_page("why", v="failed-search", corpus=corpus, dq="a cat and a dog", dr="3"))
     names = run(codes(app)["why_words"].snippet)
     bars = [numbers(trace["x"]) for trace in figure(app, "why_words")["data"]]
     for own in (names["by_right"], names["by_rival"]):
@@ -122,7 +122,7 @@ def test_a_failed_search(open_page: Open, run: Run, corpus: str) -> None:
 
 
 def test_the_failed_queries_of_a_corpus(open_page: Open, run: Run, corpus: str) -> None:
-    app = at_rest(open_page("why", view="debugger", corpus=corpus))
+    app = at_rest(open_page("why", v="failed-search", corpus=corpus))
     names = run(codes(app)["failed_queries_all"].snippet)
     shown = next(item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_hits")
     rows = json.loads(shown.proto.json)["rows"]
@@ -139,7 +139,7 @@ def test_the_failed_queries_of_a_corpus(open_page: Open, run: Run, corpus: str) 
 )
 def test_a_map_of_experiments(open_page: Open, run: Run, address: dict[str, str]) -> None:
     texts = ["The dog runs.", "The cat sleeps.", "A pet."]
-    app = at_rest(open_page("why", s=texts, view="experiments", xt="own", xc="A dog.", **address))
+    app = at_rest(open_page("why", s=texts, v="experiments", xt="own", xc="A dog.", **address))
     shown = z(app, "experiments_map")
     values = run(codes(app)["experiments_map"].snippet)["values"]
     same(np.sort(values), np.sort(shown[~np.isnan(shown)]), 2e-5)

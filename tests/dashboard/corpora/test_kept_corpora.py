@@ -71,7 +71,7 @@ def test_each_of_many_people_keeps_a_corpus_though_memory_has_room_for_few(
 def test_a_link_finds_a_corpus_after_a_restart(open_page: Open) -> None:
     key = with_corpus(7).session_state["corpus"]
     restart()
-    app = at_rest(open_page("search", view="corpus", corpus=key))
+    app = at_rest(open_page("search", v="corpus", corpus=key))
     assert "**of 7.txt**" in texts(app)
     found = caching.corpora().find(key)
     assert found is not None
@@ -87,7 +87,7 @@ def test_a_corpus_whose_file_is_gone_is_said_and_the_demo_is_used(
         if path.suffix != ".json":
             path.unlink()
     monkeypatch.setattr(state, "NOTICE_SECONDS", 120.0)  # the included model may have to be loaded first
-    app = at_rest(open_page("search", view="corpus", corpus=key))
+    app = at_rest(open_page("search", v="corpus", corpus=key))
     assert "is no longer kept on this server" in texts(app)
     assert app.session_state["corpus"] == state.default("corpus")
 
@@ -141,5 +141,5 @@ def test_who_comes_by_a_link_uses_the_file_of_the_corpus(open_page: Open, tmp_pa
     restart()
     (file,) = (path for path in (tmp_path / "uploads").iterdir() if path.suffix != ".json")
     os.utime(file, (1, 1))
-    at_rest(open_page("search", view="corpus", corpus=key))
+    at_rest(open_page("search", v="corpus", corpus=key))
     assert file.stat().st_mtime > 1

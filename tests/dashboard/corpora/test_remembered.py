@@ -77,7 +77,7 @@ def test_marks_and_files_of_an_earlier_session_are_offered_and_taken(open_page: 
         {"queries": f"mine_.txt {digest}", "sts": KEY},
         {current.demo().content_hash: Judgements().mark("volcano erupted", 3, True)},
     )
-    app = at_rest(open_page("search", view="queries", session=None))
+    app = at_rest(open_page("search", v="many-queries", session=None))
     app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
     app.run()
     shown = texts(app).replace("\\", "")
@@ -94,7 +94,7 @@ def test_marks_and_files_of_an_earlier_session_are_offered_and_taken(open_page: 
 
 def test_what_is_forgotten_is_not_offered_again(open_page: Open) -> None:
     memory = Memory({}, {current.demo().content_hash: Judgements().mark("volcano erupted", 3, True)})
-    app = at_rest(open_page("search", view="queries"))
+    app = at_rest(open_page("search", v="many-queries"))
     app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
     app.run()
     app.button(key="forget_remembered").click().run()

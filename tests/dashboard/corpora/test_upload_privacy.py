@@ -81,7 +81,7 @@ def test_what_one_person_uploads_is_shown_to_nobody_else(open_page: Open, kind: 
         mine.button(key="use_corpus").click().run()
         mine = settled(mine)
     if kind == "vectors of pairs":  # only once its view was left and opened again, the page names the file
-        for view in ("given", "learnt"):
+        for view in ("one-input", "learnt-ranking"):
             mine.session_state["pairs_view"] = view
             mine = settled(mine)
     shown = SHOWN.get(kind, SECRET)

@@ -12,8 +12,9 @@ from components.errors import UserError
 from components.lessons.answers import Answers
 from components.lessons.lesson import Scene
 from dashboard import caching, ready_made, settings
+from dashboard.declared import table
 from dashboard.lessons import printed, steps
-from tests.support.pages import Open, setting, texts, traces, type_sentences
+from tests.support.pages import Open, go_to, setting, texts, traces, type_sentences
 
 LESSON = ready_made.lessons()["two-banks"]
 QUESTION = LESSON.steps[0].question
@@ -218,7 +219,7 @@ def test_next_and_back_set_what_the_page_shows(open_page: Open) -> None:
 def test_who_has_wandered_off_comes_back(open_page: Open) -> None:
     app = open_page("lessons", lesson="two-banks.2")
     app.session_state["sentences"] = ("Something else.",)
-    app.switch_page("views/model/page.py").run()
+    go_to(app, "model")
     assert "You are on another page than this step." in texts(app)
     assert app.query_params["lesson"] == "two-banks.2"  # it stays on all pages
     app.button(key="lesson_again").click().run()
@@ -229,7 +230,7 @@ def test_who_has_wandered_off_comes_back(open_page: Open) -> None:
 
 def test_own_sentences_can_be_brought_back(open_page: Open) -> None:
     app = open_page("layers", s=["My own sentence.", "Another one of mine."])
-    app.switch_page("views/lessons/page.py").run()
+    go_to(app, "lessons")
     app.button(key="start_two-banks").click().run()
     assert "The lesson's sentences are now in place of your 2 sentences" in texts(app)
     app.button(key="bring_back").click().run()
@@ -274,7 +275,7 @@ def test_leaving_brings_back_own_sentences(open_page: Open, way_out: str) -> Non
     app.button(key="lesson_back").click().run()
     assert setting(app, "sentences") == LESSON.steps[-2].scene.sentences
     app.button(key="lesson_next").click().run()
-    app.switch_page("views/layers/page.py").run()
+    go_to(app, "layers")
     app.button(key=way_out).click().run()
     assert setting(app, "sentences") == own
     assert "Your 2 sentences are back." in texts(app)
@@ -298,7 +299,7 @@ def test_leaving_does_not_undo_what_a_pair_replaced(open_page: Open) -> None:
     app.session_state["_own_sentences"] = ("My own sentence.",)
     app.session_state["_own_sentences_for"] = "This pair is now in place of"
     app.session_state["_put_sentences"] = app.session_state["sentences"] = ("one", "two")
-    app.switch_page("views/lessons/page.py").run()
+    go_to(app, "lessons")
     app.button(key="start_two-banks").click().run()
     app.button(key="lesson_leave").click().run()
     assert setting(app, "sentences") == LESSON.steps[0].scene.sentences
@@ -331,7 +332,7 @@ def test_the_address_of_a_step_restores_it_in_a_new_session(open_page: Open) -> 
 
 
 def test_an_unknown_lesson_is_refused_with_a_notice(open_page: Open) -> None:
-    (lesson,) = (setting for setting in settings.SETTINGS if setting.short == "lesson")
+    (lesson,) = (setting for setting in table.SETTINGS if setting.short == "lesson")
     unknown = ("no-such-lesson", "two-banks.0", "two-banks.99", "two-banks.x", "../two-banks")
     for value in unknown:
         with pytest.raises((ValueError, UserError)):
@@ -355,12 +356,11 @@ def test_the_check_of_addresses_knows_the_pages(open_page: Open) -> None:
 
     assert wrong("layers", ("s", "A dog."), ("view", "sentences")) == []
     assert wrong("nowhere")[0].startswith("There is no page “nowhere” for a step; choose one of attention, evaluate,")
-    assert wrong("layers", ("h", "3")) == ["The page “layers” has no “h”."]
-    assert wrong("layers", ("lesson", "two-banks.1")) == ["The page “layers” has no “lesson”."]
-    assert wrong("layers", ("view", "all")) == [
-        "“view=all” is not possible: it is not one of across, within, against, sentences."
-    ]
-    assert wrong("layers", ("view", "across")) == ["“view=across” is what the page shows without it: leave it out."]
+    assert wrong("layers", ("v", "one-word"), ("h", "3")) == ["The view “One word” of the page “layers” has no “h”."]
+    assert wrong("layers", ("lesson", "two-banks.1")) == ["The view “One word” of the page “layers” has no “lesson”."]
+    for key in ("v", "view"):
+        assert wrong("layers", (key, "all")) == ["There is no view “all”."]
+    assert wrong("layers", ("v", "one-word"), ("t", "1")) == []
 
 
 def test_the_handout_links_to_every_step() -> None:
@@ -378,7 +378,7 @@ def test_home_offers_them(open_page: Open) -> None:
 
 def test_the_page_of_lessons_opens_beside_an_open_lesson(open_page: Open) -> None:
     app = open_page("lessons", lesson="two-banks")
-    app.switch_page("views/lessons/page.py").run()
+    go_to(app, "lessons")
     assert not app.exception  # the panel and the page each have a field for the class's code
     assert has(app, "lesson_next")
     app.text_input(key="w_class_code_of_page").set_value("7b").run()

@@ -67,9 +67,9 @@ def test_it_has_the_figures_that_the_page_shows(open_page: Open, page: str, addr
 
 
 def test_it_names_the_block_and_head_that_nobody_has_chosen(open_page: Open) -> None:
-    facts = collected(open_page("attention", session=PANEL, view="matrix")).facts
+    facts = collected(open_page("attention", session=PANEL, v="attention-matrix")).facts
     assert {"Block: 0", "Head: 2"} <= set(facts)
-    chosen = collected(open_page("attention", session=PANEL, view="matrix", l="3", h="1")).facts
+    chosen = collected(open_page("attention", session=PANEL, v="attention-matrix", b="3", h="1")).facts
     assert {"Block: 3", "Head: 1"} <= set(chosen)
     assert "Block: 0" not in chosen
 
@@ -77,11 +77,13 @@ def test_it_names_the_block_and_head_that_nobody_has_chosen(open_page: Open) -> 
 def test_sentences_are_named_as_on_the_page(open_page: Open) -> None:
     sentences = ["A bank.", "The river."]
     assert {"Sentence B: none: A alone"} <= set(
-        collected(open_page("attention", session=PANEL, s=sentences, view="matrix")).facts
+        collected(open_page("attention", session=PANEL, s=sentences, v="attention-matrix")).facts
     )
-    chosen = collected(open_page("attention", session=PANEL, s=sentences, view="matrix", sa="1", sb="1")).facts
+    chosen = collected(open_page("attention", session=PANEL, s=sentences, v="attention-matrix", sa="1", sb="1")).facts
     assert {"Sentence A: 2  The river.", "Sentence B: 1  A bank."} <= set(chosen)
-    assert {"Sentence: 1  A bank."} <= set(collected(open_page("model", session=PANEL, s=sentences, view="zero")).facts)
+    assert {"Sentence: 1  A bank."} <= set(
+        collected(open_page("model", session=PANEL, s=sentences, v="layer-zero")).facts
+    )
 
 
 # Views that are drawn at once, and what they read besides the settings of their case in page_states.STATES.
@@ -122,7 +124,7 @@ def test_it_states_the_settings_that_its_view_uses_in_words_and_no_others(
 
 
 def test_numbers_stand_in_their_units(open_page: Open) -> None:
-    margin = {"training_view": "objective", "margin": 30, "warm_up": 10, "objective": "triplet", **PANEL}
+    margin = {"training_view": "training-objective", "margin": 30, "warm_up": 10, "objective": "triplet", **PANEL}
     facts = collected(open_page("training", session=margin)).facts
     assert {"Margin: 0.3", "Warm up: 10 %"} <= set(facts)
 
@@ -144,7 +146,7 @@ def test_a_page_that_cannot_show_the_model_says_so_in_it(open_page: Open, tmp_pa
 
 
 def test_it_names_the_model_the_sentences_and_the_settings(open_page: Open) -> None:
-    app = open_page("layers", session=PANEL, view="sentences", pool="max", s=["A <b>bank</b>.", "The river."])
+    app = open_page("layers", session=PANEL, v="sentence-curves", pool="max", s=["A <b>bank</b>.", "The river."])
     found = collected(app)
     assert found.title == app.title[0].value
     assert {"Model: all-MiniLM-L6-v2", "Sentence 1: A <b>bank</b>.", "Pooling: Maximum in each dimension"} <= set(
@@ -215,7 +217,7 @@ def test_the_views_of_bertviz_are_in_it_on_white(open_page: Open, view: str) -> 
 
 def test_a_view_of_bertviz_that_is_too_large_is_a_matrix(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(single_heads, "MOST_IN_REPORT", 1_000)
-    app = open_page("attention", session=PANEL, view="head", l="1", h="2", s=["A dog ran."])
+    app = open_page("attention", session=PANEL, v="head-view", b="1", h="2", s=["A dog ran."])
     found = collected(app).parts["bertviz"][0]
     assert found.frame is None
     assert "left out of the report" in found.message
@@ -224,7 +226,7 @@ def test_a_view_of_bertviz_that_is_too_large_is_a_matrix(open_page: Open, monkey
 
 
 def test_texts_that_a_failed_search_marks_are_in_it(open_page: Open) -> None:
-    app = open_page("why", session=PANEL, view="debugger", corpus=small_corpus(), dq="storm at sea", dr="17")
+    app = open_page("why", session=PANEL, v="failed-search", corpus=small_corpus(), dq="storm at sea", dr="17")
     body = report.to_bytes(collected(app)).decode().split("<body>")[1]
     assert body.count('<div class="bi-case">') == 1
     assert body.count("<h6>") == 3  # the query, the right text and its rival

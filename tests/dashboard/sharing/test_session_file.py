@@ -13,7 +13,7 @@ from components import VERSION
 from components.errors import InputError
 from dashboard.sharing import session_file
 from tests.dashboard.page_states import STATES, settings_of, shown
-from tests.support.pages import BANK, Open, at_rest, backend, setting, texts
+from tests.support.pages import BANK, Open, at_rest, backend, go_to, setting, texts
 
 PANEL = {"session_panel_0": True}  # it is open
 FIRST_VIEWS = list({case.partition(" ")[0]: case for case in reversed(STATES)}.values())  # one case of each page
@@ -44,14 +44,14 @@ def opened(app: AppTest, file: bytes, page: str | None = "tokens", name: str = "
         app.run()
     app.file_uploader(key="session_file_0").upload(name, file, "application/json").run()
     # AppTest does not follow to the page of the file: its next run would be one of the page before.
-    return app if page is None else app.switch_page(f"views/{page}/page.py").run()
+    return app if page is None else go_to(app, page)
 
 
 @pytest.mark.parametrize("case", FIRST_VIEWS)
 def test_a_session_comes_back_on_every_page(open_page: Open, case: str, tiny_folder: Callable[[str], Any]) -> None:
     page, values = case.partition(" ")[0], settings_of(case, str(tiny_folder("bert").resolve()))
     if page == "training":
-        values["training_view"] = "data"  # the others show a run
+        values["training_view"] = "training-data"  # the others show a run
     before = at_rest(open_page(page, session=values))
     after = at_rest(opened(open_page("about", session=PANEL), saved(before, page), page))
     assert not after.exception
@@ -108,7 +108,7 @@ def test_what_is_no_session_is_refused(file: bytes, said: str) -> None:
 
 def test_a_bad_file_leaves_the_session_as_it_is(open_page: Open) -> None:
     app = opened(
-        open_page("tokens", session=PANEL, s=["Mine."], view="tensors"),
+        open_page("tokens", session=PANEL, s=["Mine."], v="input-tensors"),
         b"<script>alert(1)</script>",
         None,
         "<img src=x>.json",
@@ -126,14 +126,14 @@ def test_bad_values_are_replaced_by_defaults_and_said(open_page: Open) -> None:
         "sentences": ["<script>alert(1)</script>", "**bold**"],
         "model": ["../../etc/passwd"],
         "layer": ["__import__('os').system('true')"],
-        "tokens_view": ["tensors"],
+        "tokens_view": ["input-tensors"],
         "max_length": ["12", "13"],
         "no <b>such</b>": ["x"],
     }
     app = opened(open_page("about", session=PANEL), content(settings=values))
     assert not app.exception
     assert setting(app, "sentences") == tuple(values["sentences"])
-    assert setting(app, "tokens_view") == "tensors"
+    assert setting(app, "tokens_view") == "input-tensors"
     assert setting(app, "model") is None
     assert setting(app, "max_length") is None
     (warning,) = app.warning
@@ -182,7 +182,7 @@ def test_another_revision_and_other_versions_are_told_of(open_page: Open) -> Non
     assert "**all-MiniLM-L6-v2** is not the same here" in said
     assert "numbers can differ in their last digits" in said
     assert "<b>" not in said
-    app.switch_page("views/layers/page.py").run()
+    go_to(app, "layers")
     assert "is not the same here" in texts(app)  # as long as the session uses the model
     app.session_state["more_settings"] = True
     app.run()
@@ -244,5 +244,5 @@ def test_half_characters_in_a_session_file_become_whole_ones_on_every_page(open_
         "d800" not in f"{read.settings} {read.revisions} {read.versions} {read.corpus!r}"
     )  # as Python writes a half one
     assert setting(app, "query") == "\ufffd"
-    app.switch_page("views/layers/page.py").run()
+    go_to(app, "layers")
     assert not app.exception

@@ -8,10 +8,11 @@ import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
-from dashboard import access, settings, state
+from dashboard import access, state
+from dashboard.declared import table
 from dashboard.ui import controls
 from tests.dashboard.page_states import small_corpus
-from tests.support.pages import Open, texts
+from tests.support.pages import Open, go_to, texts
 
 
 def forge(widget: Any, *values: str, text: str | None = None) -> None:
@@ -31,12 +32,12 @@ def test_an_empty_segmented_control_changes_nothing(open_page: Open) -> None:
     assert not app.exception
     assert not app.error
     assert "layers_view" not in app.session_state
-    app.segmented_control(key="w_layers_view").set_value("sentences").run()
-    assert app.query_params["view"] == "sentences"
+    app.segmented_control(key="w_layers_view").set_value("sentence-curves").run()
+    assert app.query_params["v"] == "sentence-curves"
 
 
 def test_a_choice_that_no_list_offers_changes_nothing(open_page: Open) -> None:
-    app = open_page("model", view="vectors")
+    app = open_page("model", v="output-vectors")
     forge(app.selectbox(key="w_sentence"), text="evil")
     app.run()
     assert not app.exception
@@ -48,7 +49,7 @@ def test_a_choice_that_no_list_offers_changes_nothing(open_page: Open) -> None:
 
 
 def test_numbers_that_a_multiselect_does_not_offer_change_nothing(open_page: Open) -> None:
-    app = open_page("attention", view="matrix", agg="mean", bs=["1", "4"])
+    app = open_page("attention", v="attention-matrix", agg="mean", bs=["1", "4"])
     forge(app.multiselect(key="w_chosen_blocks"), "evil", "1")
     app.run()
     assert not app.exception
@@ -60,7 +61,7 @@ def test_numbers_that_a_multiselect_does_not_offer_change_nothing(open_page: Ope
 
 def test_an_empty_choice_of_corpus_offers_no_path(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(access.FREE_MODELS.variable, "0")
-    app = open_page("search", view="corpus", corpus=small_corpus())
+    app = open_page("search", v="corpus", corpus=small_corpus())
     forge(app.segmented_control(key="corpus_way"))
     app.run()
     assert not app.exception
@@ -68,7 +69,7 @@ def test_an_empty_choice_of_corpus_offers_no_path(open_page: Open, monkeypatch: 
 
 
 def test_a_choice_that_is_not_there_is_said_and_forgotten(open_page: Open) -> None:
-    app = open_page("layers", view="sentences", l="99", s=[f"sentence {number}" for number in range(9)])
+    app = open_page("layers", v="sentence-curves", l="99", s=[f"sentence {number}" for number in range(9)])
     assert "Layer 99 is not available here. Choose from 0 to 6." in texts(app)
     assert app.session_state["layer"] is None
     app = open_page("heatmaps", sa="7")
@@ -87,9 +88,9 @@ def test_a_refused_value_is_said_for_some_seconds(open_page: Open, monkeypatch: 
 
 
 def test_a_notice_about_a_setting_stays_on_the_pages_that_use_it(open_page: Open) -> None:
-    app = open_page("attention", h="99", view="matrix")
+    app = open_page("attention", h="99", v="attention-matrix")
     assert "Head 99 is not available" in texts(app)
-    assert "Head 99" not in texts(app.switch_page("views/heatmaps/page.py").run())
+    assert "Head 99" not in texts(go_to(app, "heatmaps"))
 
 
 def bound() -> None:
@@ -192,10 +193,10 @@ def test_numbers_and_texts_are_bound_too() -> None:
     assert app.run().text_input[0].value == "snow"
 
 
-@pytest.mark.parametrize("page", settings.PAGES)
+@pytest.mark.parametrize("page", list(table.PAGE_BY_KEY))
 def test_a_value_that_cannot_be_written_stays_out_of_the_address(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for bad in (None, "evil", 3.5, object(), ("evil", None)):
-        session = {setting.name: bad for setting in settings.SETTINGS}
+        session = {setting.name: bad for setting in table.SETTINGS}
         monkeypatch.setattr("streamlit.session_state", session)
         written, _ = state.address_of(page)
         assert all(isinstance(text, str) for values in written.values() for text in values)
@@ -233,5 +234,5 @@ def test_playing_counts_what_was_drawn_and_ends_at_the_last_number(monkeypatch: 
 
 
 def test_a_sentence_that_is_not_there_says_how_many_there_are(open_page: Open) -> None:
-    app = open_page("attention", sa="63", view="matrix")
+    app = open_page("attention", sa="63", v="attention-matrix")
     assert "Sentence A 64 is not available here. There are 3 sentences." in texts(app)

@@ -8,7 +8,7 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from dashboard import ready_made
-from tests.support.pages import Open, setting, type_sentences
+from tests.support.pages import Open, go_to, setting, type_sentences
 
 
 def editor(app: AppTest) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_a_choice_replaces_the_text_of_the_editor(open_page: Open) -> None:
 def test_text_that_arrives_with_a_page_change_is_applied(open_page: Open) -> None:
     app = open_page("tokens")
     app.session_state["sentence_editor"] = {"edit": {"version": 1, "text": "typed just before"}}
-    app.switch_page("views/layers/page.py").run()
+    go_to(app, "layers")
     assert app.session_state["sentences"] == ("typed just before",)
     assert app.query_params["s"] == "typed just before"
 

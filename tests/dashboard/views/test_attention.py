@@ -77,7 +77,7 @@ def test_bertviz_views_are_drawn_without_an_address_of_another_host_and_markup_c
 
 
 def test_a_pair_starts_with_both_texts(open_page: Open) -> None:
-    app = open_page("attention", s=list(PAIR), view="matrix", l="0", h="0")
+    app = open_page("attention", s=list(PAIR), v="attention-matrix", b="0", h="0")
     tokens = backend().tokenize([PAIR[0]], [PAIR[1]])[0].tokens
     heat = figures(app)[0]["data"][0]
     assert len(heat["y"]) == len(tokens)
@@ -88,7 +88,7 @@ def test_a_pair_starts_with_both_texts(open_page: Open) -> None:
 
 
 def test_the_matrix_is_transformers_attention(open_page: Open) -> None:
-    app = open_page("attention", view="matrix", l="3", h="7")
+    app = open_page("attention", v="attention-matrix", b="3", h="7")
     figure = figures(app)[0]
     np.testing.assert_array_equal(figure["data"][0]["z"], attentions()[3, 7].astype(np.float32))
     np.testing.assert_allclose(figure["data"][0]["z"].sum(axis=1), 1, atol=1e-5)
@@ -98,7 +98,7 @@ def test_the_matrix_is_transformers_attention(open_page: Open) -> None:
 
 def test_heads_combined_words_merged_special_tokens_hidden(open_page: Open) -> None:
     text = "An unputdownable book"
-    app = open_page("attention", view="matrix", s=[text], agg="mean", bs=["1", "2"], hs=["0", "5"], l="0", h="0")
+    app = open_page("attention", v="attention-matrix", s=[text], agg="mean", bs=["1", "2"], hs=["0", "5"], b="0", h="0")
     expected = attentions(text)[1:3][:, [0, 5]].mean(axis=(0, 1))
     assert_close(figures(app)[0]["data"][0]["z"], expected)
     app.segmented_control(key="w_combination").set_value("max").run()
@@ -118,12 +118,12 @@ def test_heads_combined_words_merged_special_tokens_hidden(open_page: Open) -> N
 
 
 def test_chosen_queries_are_summed(open_page: Open) -> None:
-    app = open_page("attention", view="matrix", qt=["5", "7"], l="0", h="0")
+    app = open_page("attention", v="attention-matrix", qt=["5", "7"], b="0", h="0")
     assert_close(figures(app)[1]["data"][0]["y"], attentions()[0, 0, [5, 7]].sum(axis=0))
 
 
 def test_all_heads_travel_as_bytes(open_page: Open) -> None:
-    layout, cells = tiles(open_page("attention", view="glance"))
+    layout, cells = tiles(open_page("attention", v="all-heads"))
     assert (layout["blocks"], layout["heads"], layout["size"]) == (6, 12, 10)
     np.testing.assert_allclose((cells / 255) ** 2, attentions(), atol=0.005)
     assert len(layout["hints"]) == 72
@@ -138,7 +138,7 @@ def test_all_heads_travel_as_bytes(open_page: Open) -> None:
 
 
 def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None:
-    app = open_page("attention", view="patterns", p="previous")
+    app = open_page("attention", v="head-patterns", p="previous")
     before = np.diagonal(attentions()[:, :, 1:-1], offset=0, axis1=2, axis2=3)  # query i+1 at key i
     block, head = np.unravel_index(before.mean(axis=2).argmax(), (6, 12))
     table = app.dataframe[0].value
@@ -147,7 +147,7 @@ def test_a_head_that_looks_at_the_token_before_is_found(open_page: Open) -> None
 
 
 def test_rollout_and_norms(open_page: Open) -> None:
-    app = open_page("attention", view="flow", fb="2", fs="1", ff="all")
+    app = open_page("attention", v="attention-flow", fb="2", fs="1", ff="all")
     np.testing.assert_allclose(
         figures(app)[0]["data"][0]["z"], 100 * attention_flow.rollout(attentions())[2], rtol=1e-5
     )
@@ -158,7 +158,7 @@ def test_rollout_and_norms(open_page: Open) -> None:
 
 
 def test_flow_opens_with_the_shares_of_one_token_as_bars(open_page: Open) -> None:
-    app = open_page("attention", view="flow")
+    app = open_page("attention", v="attention-flow")
     shares = 100 * attention_flow.rollout(attentions())
     tokens = backend().tokenize([BANK[0]])[0].tokens
     bank = next(token.position for token in tokens if token.piece == "bank")
@@ -184,7 +184,7 @@ def test_flow_opens_with_the_shares_of_one_token_as_bars(open_page: Open) -> Non
 
 
 def test_the_token_of_the_flow_is_a_choice_in_the_address(open_page: Open) -> None:
-    app = open_page("attention", view="flow", ft="3")
+    app = open_page("attention", v="attention-flow", ft="3")
     shares = 100 * attention_flow.rollout(attentions())[0, 3]
     np.testing.assert_allclose(figures(app)[0]["data"][1]["y"], shares[[3]], rtol=1e-5)
     app.toggle(key="w_flow_special").set_value(True).run()
@@ -192,7 +192,7 @@ def test_the_token_of_the_flow_is_a_choice_in_the_address(open_page: Open) -> No
     np.testing.assert_allclose(others["y"], np.delete(shares, 3), rtol=1e-5)
     assert "left out here" not in texts(app)
     # Of a special token there is a figure only with special tokens; else the first token of the text takes its place.
-    app = open_page("attention", view="flow", ft="0")
+    app = open_page("attention", v="attention-flow", ft="0")
     assert figures(app)[0]["data"][1]["x"][0] == "1 we"
     # A token that is not in the text any more is not kept.
     app.selectbox(key="w_sentence_a").set_value(1).run()
@@ -201,7 +201,7 @@ def test_the_token_of_the_flow_is_a_choice_in_the_address(open_page: Open) -> No
 
 
 def test_flow_of_all_tokens_has_the_colours_of_what_it_draws(open_page: Open) -> None:
-    app = open_page("attention", view="flow", ff="all", fb="5")
+    app = open_page("attention", v="attention-flow", ff="all", fb="5")
     drawn, whole = figures(app)[0]["data"][0], 100 * attention_flow.rollout(attentions())[5]
     expected = whole[1:-1, 1:-1]  # without [CLS] and [SEP]
     np.testing.assert_allclose(drawn["z"], expected, rtol=1e-5)
@@ -219,7 +219,7 @@ def test_flow_of_all_tokens_has_the_colours_of_what_it_draws(open_page: Open) ->
 
 
 def test_a_head_opened_is_shown_alone(open_page: Open) -> None:
-    app = open_page("attention", agg="mean", view="patterns")
+    app = open_page("attention", agg="mean", v="head-patterns")
     app.dataframe[0]  # the ranking is there
     from dashboard.views.attention import single_heads
 
@@ -230,11 +230,11 @@ def test_a_head_opened_is_shown_alone(open_page: Open) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("streamlit.session_state", session)
         single_heads.open_head(1, 8)
-    assert session == {"block": 1, "head": 8, "combination": "one", "attention_view": "matrix"}
+    assert session == {"block": 1, "head": 8, "combination": "one", "attention_view": "attention-matrix"}
 
 
 def test_chosen_queries_hold_when_rows_are_hidden_and_not_for_another_text(open_page: Open) -> None:
-    app = open_page("attention", view="matrix", qt="5", l="0", h="0")
+    app = open_page("attention", v="attention-matrix", qt="5", b="0", h="0")
     assert app.multiselect(key="w_queries").value == [5]
     app.segmented_control(key="w_special_tokens").set_value("hidden").run()
     assert_close(figures(app)[1]["data"][0]["y"], attentions()[0, 0, 5, 1:-1])
@@ -243,25 +243,25 @@ def test_chosen_queries_hold_when_rows_are_hidden_and_not_for_another_text(open_
 
 
 def test_rows_sum_to_one_after_the_filter(open_page: Open) -> None:
-    app = open_page("attention", s=list(PAIR), view="matrix", f="ab", sp="renormalised")
+    app = open_page("attention", s=list(PAIR), v="attention-matrix", f="ab", spt="renormalised")
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"].sum(axis=1), 1, atol=1e-5)
     assert "Rows sum to 1" in texts(app)
 
 
 @pytest.mark.parametrize("special", ["shown", "hidden", "renormalised"])
 def test_a_text_without_tokens_is_no_fault(open_page: Open, special: str) -> None:
-    app = open_page("attention", s=["\u200b"], view="matrix", sp=special)
+    app = open_page("attention", s=["\u200b"], v="attention-matrix", spt=special)
     assert not app.error
 
 
 def test_spread_out_heads_are_said_to_have_entropy_not_shares(open_page: Open) -> None:
-    app = open_page("attention", view="patterns", p="broad")
+    app = open_page("attention", v="head-patterns", p="broad")
     assert "its entropy is" in texts(app)
     assert "of the highest entropy" in app.dataframe[0].value.columns
 
 
 def test_what_a_link_asks_for_in_vain_is_said_and_forgotten(open_page: Open) -> None:
-    app = open_page("attention", view="matrix", l="99", h="99")
+    app = open_page("attention", v="attention-matrix", b="99", h="99")
     assert "Block 99 is not available here" in texts(app)
     assert "Head 99 is not available here" in texts(app)
     assert "l" not in app.query_params
@@ -270,7 +270,7 @@ def test_what_a_link_asks_for_in_vain_is_said_and_forgotten(open_page: Open) -> 
 
 def test_every_head_of_a_large_model_fits_at_512_tokens(open_page: Open, tmp_path: Path) -> None:
     folder = str(twelve_by_twelve(tmp_path / "wide"))
-    app = open_page("attention", m=folder, s=["cat dog " * 300], view="glance")
+    app = open_page("attention", m=folder, s=["cat dog " * 300], v="all-heads")
     assert not app.error
     layout, cells = tiles(app)
     assert (layout["blocks"], layout["heads"]) == (12, 12)
@@ -278,13 +278,13 @@ def test_every_head_of_a_large_model_fits_at_512_tokens(open_page: Open, tmp_pat
 
 
 def test_switching_head_or_block_costs_no_forward_pass(open_page: Open) -> None:
-    app = open_page("attention", view="matrix")
+    app = open_page("attention", v="attention-matrix")
     model = backend()
     model.inside(BANK[0], attentions=False)
     before = model.forward_passes
     app.number_input(key="w_head").set_value(4).run()
     app.number_input(key="w_block").set_value(2).run()
-    for view in ("head", "model", "neuron", "glance", "patterns", "flow"):
+    for view in ("head-view", "model-view", "neuron-view", "all-heads", "head-patterns", "attention-flow"):
         app.segmented_control(key="w_attention_view").set_value(view).run()
         assert not app.error, view
     assert model.forward_passes == before
@@ -299,7 +299,7 @@ def test_other_pages_ask_for_no_attentions(open_page: Open) -> None:
 
 
 def test_a_model_without_the_head_shows_what_depends_on_a_token_and_names_other_models(open_page: Open) -> None:
-    app = open_page("attention", view="mask", mp="5")
+    app = open_page("attention", v="mask-token", mp="5")
     model = backend()
     before, after = (model.trace([text]).hidden_states[-1, 0] for text in (BANK[0], BANK[0].replace("bank", "[MASK]")))
     angles = np.degrees(np.arccos(cosine(before, after)))
@@ -324,7 +324,7 @@ def test_a_masked_token_is_predicted(open_page: Open, tmp_path: Path) -> None:
     import torch
 
     folder = str(save_tiny_masked_lm(tmp_path / "mlm"))
-    app = open_page("attention", m=folder, s=["the cat sat"], view="mask", mp="2", l="0", h="0")
+    app = open_page("attention", m=folder, s=["the cat sat"], v="mask-token", mp="2", b="0", h="0")
     assert not app.error
     table = app.dataframe[0].value
     model = caching.models().find(folder)
@@ -354,16 +354,18 @@ def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open
     tokens = backend().tokenize([PAIR[0]], [PAIR[1]])[0].tokens
     second = next(token.position for token in tokens if token.in_pair)
     values = attentions(*PAIR)
-    _, cells = tiles(open_page("attention", s=list(PAIR), view="glance", f="ba"))
+    _, cells = tiles(open_page("attention", s=list(PAIR), v="all-heads", f="ba"))
     expected = np.zeros_like(values)
     expected[:, :, second:, :second] = values[:, :, second:, :second]
     np.testing.assert_allclose((cells / 255) ** 2, expected, atol=0.005)
-    flow = figures(open_page("attention", s=list(PAIR), view="flow", fb="1", f="ab", fs="1", ff="all"))[0]["data"][0]
+    flow = figures(open_page("attention", s=list(PAIR), v="attention-flow", fb="1", f="ab", fs="1", ff="all"))[0][
+        "data"
+    ][0]
     np.testing.assert_allclose(flow["z"], 100 * attention_flow.rollout(values)[1, :second, second:], rtol=1e-5)
-    bars = figures(open_page("attention", s=list(PAIR), view="flow", fb="1", f="ab", fs="1"))[0]["data"]
+    bars = figures(open_page("attention", s=list(PAIR), v="attention-flow", fb="1", f="ab", fs="1"))[0]["data"]
     assert [bar["name"] for bar in bars] == ["other tokens"]  # a token of A is not among those of B
     assert len(bars[0]["y"]) == len(tokens) - second
-    app = open_page("attention", s=list(PAIR), view="patterns", p="separators", f="ab")
+    app = open_page("attention", s=list(PAIR), v="head-patterns", p="separators", f="ab")
     # The last [SEP] is the only separator of text B; special tokens do not count as queries.
     shares = values[:, :, 1 : second - 1, -1].mean(axis=2)
     block, head = np.unravel_index(shares.argmax(), shares.shape)
@@ -373,7 +375,7 @@ def test_the_filter_of_texts_acts_on_all_heads_patterns_and_flow(open_page: Open
 
 
 def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
-    app = open_page("attention", view="patterns", p="previous", pa="1")
+    app = open_page("attention", v="head-patterns", p="previous", pa="1")
     trace = backend().trace(BANK, attentions=True)
     sums, count = np.zeros((6, 12)), 0
     for row, sentence in enumerate(trace.sentences):
@@ -387,7 +389,7 @@ def test_patterns_can_be_judged_by_all_sentences(open_page: Open) -> None:
 
 
 def test_norms_of_one_head(open_page: Open) -> None:
-    app = open_page("attention", view="flow", fl="norms", fb="2", fh="one", h="4", fs="1", ff="all")
+    app = open_page("attention", v="attention-flow", fl="norms", fb="2", fh="one", h="4", fs="1", ff="all")
     record = backend().inside(BANK[0])
     expected = record.attentions[2, 4] * np.linalg.norm(record.value_contributions(2)[4], axis=-1)
     np.testing.assert_allclose(figures(app)[0]["data"][0]["z"], expected, rtol=1e-4, atol=1e-5)
@@ -399,16 +401,16 @@ def test_block_and_head_are_one_choice_of_all_views(open_page: Open) -> None:
     app.number_input(key="w_head").set_value(7).run()
     assert (app.query_params["l"], app.query_params["h"]) == ("3", "7")
     assert (sent(app)["block"], sent(app)["head"], sent(app)["blocks"]) == (3, 7, [3])
-    app.segmented_control(key="w_attention_view").set_value("matrix").run()
+    app.segmented_control(key="w_attention_view").set_value("attention-matrix").run()
     assert figures(app)[0]["layout"]["title"]["text"] == "Block 3, head 7"
-    app.segmented_control(key="w_attention_view").set_value("glance").run()
+    app.segmented_control(key="w_attention_view").set_value("all-heads").run()
     assert tiles(app)[0]["selected"] == [3, 7]
-    app.segmented_control(key="w_attention_view").set_value("neuron").run()
+    app.segmented_control(key="w_attention_view").set_value("neuron-view").run()
     assert (sent(app)["block"], sent(app)["head"]) == (3, 7)
 
 
 def test_show_me_opens_the_best_head_of_a_pattern(open_page: Open) -> None:
-    app = open_page("attention", view="matrix")
+    app = open_page("attention", v="attention-matrix")
     pills = app.get("button_group")
     assert app.session_state["w_show_me"] == "previous"
     next_token = np.diagonal(attentions(), offset=1, axis1=2, axis2=3)[:, :, 1:].mean(axis=2)
@@ -423,7 +425,7 @@ def test_show_me_opens_the_best_head_of_a_pattern(open_page: Open) -> None:
 
 
 def test_flow_without_special_tokens(open_page: Open) -> None:
-    app = open_page("attention", view="flow", fb="2", fs="1", ff="all")
+    app = open_page("attention", v="attention-flow", fb="2", fs="1", ff="all")
     assert app.query_params["fs"] == "1"
     app.toggle(key="w_flow_special").set_value(False).run()
     expected = 100 * attention_flow.rollout(attentions())[2, 1:-1, 1:-1]
@@ -434,13 +436,13 @@ def test_flow_without_special_tokens(open_page: Open) -> None:
 
 def test_long_words_are_truncated_in_messages_and_on_axes(open_page: Open) -> None:
     word = "Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft"
-    app = open_page("attention", view="matrix", s=[f"the {word} met"], word="1")
+    app = open_page("attention", v="attention-matrix", s=[f"the {word} met"], word="1")
     assert word.lower() not in texts(app).lower()
     assert max(map(len, figures(app)[0]["layout"]["xaxis"]["ticktext"])) <= 14
 
 
 def test_the_neuron_view_says_what_the_opened_pair_means(open_page: Open) -> None:
-    app = open_page("attention", view="neuron", l="2", h="3")
+    app = open_page("attention", v="neuron-view", b="2", h="3")
     model = backend()
     weights = model.trace([BANK[0]], attentions=True).attentions[2, 0, 3, 1]  # of "we"
     inside = model.inside(BANK[0], None)

@@ -69,7 +69,7 @@ def models(folders: list[str]) -> list[Backend]:
 
 def compared(open_page: Open, folders: list[str], **address: Any) -> AppTest:
     """The view with these models, the first being the session's own, once nothing is under way."""
-    return at_rest(open_page("model", view="compare", m=folders[0], **{"with": folders[1:], "s": TEXTS, **address}))
+    return at_rest(open_page("model", v="compare-models", m=folders[0], **{"with": folders[1:], "s": TEXTS, **address}))
 
 
 def lines(app: AppTest, key: str) -> list[np.ndarray]:
@@ -259,10 +259,10 @@ def test_it_begins_with_the_second_model_or_an_included_one(
 ) -> None:
     requested: list[tuple[str, ...]] = []
     monkeypatch.setattr(model_gate, "further_models", lambda keys, leave_out: requested.append(tuple(keys)) or {})
-    at_rest(open_page("model", view="compare", m=folders[0], s=TEXTS))
+    at_rest(open_page("model", v="compare-models", m=folders[0], s=TEXTS))
     assert set(requested) == {("embedded",)}
     requested.clear()
-    at_rest(open_page("model", view="compare", m=folders[0], m2=folders[1], s=TEXTS))
+    at_rest(open_page("model", v="compare-models", m=folders[0], m2=folders[1], s=TEXTS))
     assert set(requested) == {(folders[1],)}
 
 

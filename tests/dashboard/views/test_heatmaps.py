@@ -64,7 +64,7 @@ def test_a_text_without_tokens_is_no_fault(open_page: Open, view: str) -> None:
 
 
 def test_inside_a_block_needs_no_attentions(open_page: Open) -> None:
-    open_page("heatmaps", view="inside", s=["A text of this test alone."])
+    open_page("heatmaps", v="inside-block", s=["A text of this test alone."])
     kept = [value for key, value in backend().store._kept.items() if "A text of this test alone." in key]
     assert kept
     assert all(record.attentions is None for record in kept)
@@ -87,18 +87,18 @@ def test_moving_blocks_and_layers_costs_no_forward_pass(open_page: Open) -> None
     model.inside(BANK[0], attentions=False)
     before = model.forward_passes
     app.number_input(key="w_first_block").set_value(3).run()
-    app.segmented_control(key="w_heatmaps_view").set_value("tokens").run()
+    app.segmented_control(key="w_heatmaps_view").set_value("token-pairs").run()
     app.number_input(key="w_layer").set_value(2).run()
-    app.segmented_control(key="w_heatmaps_view").set_value("inside").run()
+    app.segmented_control(key="w_heatmaps_view").set_value("inside-block").run()
     app.number_input(key="w_first_block").set_value(1).run()
-    app.segmented_control(key="w_heatmaps_view").set_value("layers").run()
-    app.segmented_control(key="w_heatmaps_view").set_value("sentences").run()
+    app.segmented_control(key="w_heatmaps_view").set_value("layer-pairs").run()
+    app.segmented_control(key="w_heatmaps_view").set_value("sentence-pairs").run()
     assert not app.error
     assert model.forward_passes == before
 
 
 def test_inside_a_block_the_first_figure_answers_the_title(open_page: Open) -> None:
-    app = open_page("heatmaps", view="inside", b1="2")
+    app = open_page("heatmaps", v="inside-block", b1="2")
     record = backend().inside(BANK[0])
     turns, lengths = ({trace["name"]: trace["y"] for trace in figure["data"]} for figure in figures(app))
     attention = np.degrees(np.arccos(cosine(record.hidden_states[2], record.after_attention[2])))
@@ -118,7 +118,7 @@ def test_inside_a_block_the_first_figure_answers_the_title(open_page: Open) -> N
 
 
 def test_a_query_beside_two_documents(open_page: Open) -> None:
-    app = open_page("heatmaps", view="tokens", l="4")
+    app = open_page("heatmaps", v="token-pairs", l="4")
     first, second = figures(app)
     hidden = backend().trace(BANK).hidden_states[4]
     np.testing.assert_allclose(first["data"][0]["z"], cosine(hidden[0, :10, None], hidden[1, None, :13]), atol=1e-5)
@@ -130,7 +130,7 @@ FIVE = (*BANK, "A river bank floods.", "The bank lends money.", "Robbers ran to 
 
 
 def test_pairs_read_together_equal_plain_transformers_on_one_scale(open_page: Open, embedded_folder: Path) -> None:
-    app = open_page("heatmaps", view="pairs", s=list(FIVE), l="4", sp="1")
+    app = open_page("heatmaps", v="read-together", s=list(FIVE), l="4", sp="1")
     assert not app.error
     drawn = figures(app)
     assert [item["layout"]["title"]["text"] for item in drawn] == [f"1 + {number}, layer 4" for number in (2, 3, 4, 5)]
@@ -155,7 +155,7 @@ def test_pairs_read_together_equal_plain_transformers_on_one_scale(open_page: Op
 
 def test_pairs_read_together_cost_one_pass_and_no_more_for_layers(open_page: Open) -> None:
     before = backend().forward_passes
-    app = open_page("heatmaps", view="pairs", s=["One pass for", "all of", "these four", "pairs of this", "test."])
+    app = open_page("heatmaps", v="read-together", s=["One pass for", "all of", "these four", "pairs of this", "test."])
     assert backend().forward_passes == before + 1
     limits = figures(app)[0]["data"][0]["zmin"]
     app.number_input(key="w_layer").set_value(2).run()
@@ -166,23 +166,23 @@ def test_pairs_read_together_cost_one_pass_and_no_more_for_layers(open_page: Ope
 
 
 def test_the_sentences_that_a_is_read_with_can_be_chosen(open_page: Open) -> None:
-    app = open_page("heatmaps", view="pairs", s=list(FIVE), sa="1", sb="1", pb=["5", "2"])
+    app = open_page("heatmaps", v="read-together", s=list(FIVE), sa="1", sb="1", pb=["5", "2"])
     titles = [item["layout"]["title"]["text"] for item in figures(app)]
     assert titles == ["2 + 6, layer 6", "2 + 3, layer 6"]
     app.multiselect(key="w_partners").set_value([]).run()  # the sentence chosen as B is among the next four already
     titles = [item["layout"]["title"]["text"] for item in figures(app)]
     assert titles == ["2 + 1, layer 6", "2 + 3, layer 6", "2 + 4, layer 6", "2 + 5, layer 6"]
-    app = open_page("heatmaps", view="pairs", s=["a bank"])
+    app = open_page("heatmaps", v="read-together", s=["a bank"])
     assert [item["layout"]["title"]["text"] for item in figures(app)] == ["1 + 1, layer 6"]
 
 
 def test_as_many_pairs_are_drawn_as_the_page_has_room_for(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(together, "MOST_CELLS", 10_000)  # in place of 360,000
-    app = open_page("heatmaps", view="pairs", s=[f"bank {'river ' * 24}{number}" for number in range(5)])
+    app = open_page("heatmaps", v="read-together", s=[f"bank {'river ' * 24}{number}" for number in range(5)])
     sizes = [len(item["data"][0]["y"]) for item in figures(app)]
     assert sum(size**2 for size in sizes) <= together.MOST_CELLS < (len(sizes) + 1) * sizes[0] ** 2
     assert f"Only {len(sizes)} pairs of 4" in texts(app)
-    app = open_page("heatmaps", view="pairs", s=["bank " * 200, "river " * 200, "money"], len="80")
+    app = open_page("heatmaps", v="read-together", s=["bank " * 200, "river " * 200, "money"], len="80")
     assert not app.error
     assert "of sentence 1: it is longer" in texts(app)
     assert "1 + 2" in figures(app)[0]["layout"]["title"]["text"]
@@ -195,7 +195,7 @@ def test_a_block_of_a_pair_has_the_lines_between_its_texts(open_page: Open) -> N
 
 
 def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
-    app = open_page("heatmaps", view="layers", m2=str(tiny_folder("roberta")), s=list(THREE_GROUPS))
+    app = open_page("heatmaps", v="layer-pairs", m2=str(tiny_folder("roberta")), s=list(THREE_GROUPS))
     own, both = figures(app)
     matrix = own["data"][0]["z"]
     assert_close(np.diag(matrix), 1)
@@ -209,14 +209,14 @@ def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tiny_f
 
 
 def test_two_tokens_are_too_few_for_cka(open_page: Open) -> None:
-    app = open_page("heatmaps", view="layers", s=["a bank"])
+    app = open_page("heatmaps", v="layer-pairs", s=["a bank"])
     assert app.error
     assert "Something went wrong" not in texts(app)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
 def test_the_three_groups_show(open_page: Open, clustered: bool) -> None:
-    app = open_page("heatmaps", view="sentences", s=list(THREE_GROUPS), clu=str(int(clustered)))
+    app = open_page("heatmaps", v="sentence-pairs", s=list(THREE_GROUPS), clu=str(int(clustered)))
     heat = figures(app)[0]["data"][0]
     order = [int(number) - 1 for number in heat["x"]]
     vectors = pool(backend().trace(THREE_GROUPS), "mean")[6]
@@ -249,13 +249,13 @@ def test_a_pair_is_read_as_one_input(open_page: Open) -> None:
 
 
 def test_one_sentence_has_no_sentence_matrix(open_page: Open) -> None:
-    app = open_page("heatmaps", view="sentences", s=["one bank"])
+    app = open_page("heatmaps", v="sentence-pairs", s=["one bank"])
     assert "Add a second one" in texts(app)
     assert not app.error
 
 
 def test_five_hundred_tokens_stay_small_on_the_wire(open_page: Open) -> None:
-    app = open_page("heatmaps", view="tokens", s=["bank river money " * 200], ag="0")
+    app = open_page("heatmaps", v="token-pairs", s=["bank river money " * 200], ag="0")
     chart = app.get("plotly_chart")[0].proto.spec
     assert len(chart) < 3 * 2**20
     assert figures(app)[0]["data"][0]["z"].shape == (512, 512)
@@ -277,7 +277,7 @@ def test_the_sentence_matrix_has_the_same_colours_at_every_layer_and_its_pairs_i
         heat = next(item["data"][0] for item in figures(app) if item["data"][0]["type"] == "heatmap")
         return heat["zmin"], heat["zmax"]
 
-    app = open_page("heatmaps", view="sentences")
+    app = open_page("heatmaps", v="sentence-pairs")
     assert [list(table.value.columns) for table in app.table] == [["cosine", "pair", "first", "second"]]
     assert len(app.table[0].value) == 3
     vectors = pool(backend().trace(BANK), "mean")
@@ -297,7 +297,7 @@ def test_play_begins_with_the_next_block_and_from_the_last_with_the_first(open_p
 
 
 def test_many_pairs_are_a_list(open_page: Open) -> None:
-    app = open_page("heatmaps", view="sentences", s=[f"sentence {number}" for number in range(7)])
+    app = open_page("heatmaps", v="sentence-pairs", s=[f"sentence {number}" for number in range(7)])
     assert not app.table
     assert [len(frame.value) for frame in app.dataframe] == [21]
 
@@ -319,7 +319,7 @@ def test_percentiles_are_shares_of_the_unrelated_pairs(open_page: Open, view: st
 
 @pytest.mark.parametrize("sentences", [BANK, THREE_GROUPS])  # a table, and a list
 def test_the_pairs_have_the_percentiles_of_the_matrix(open_page: Open, sentences: tuple[str, ...]) -> None:
-    app = open_page("heatmaps", view="sentences", s=list(sentences), pool="cls", l="1", pct="1")
+    app = open_page("heatmaps", v="sentence-pairs", s=list(sentences), pool="cls", l="1", pct="1")
     matrix = np.asarray(figures(app)[0]["data"][0]["z"], float)
     pairs = (app.table or app.dataframe)[0].value
     expected = [matrix[int(first) - 1, int(second) - 1] for first, second in pairs["pair"].str.split(" – ")]
@@ -331,7 +331,7 @@ def test_the_pairs_have_the_percentiles_of_the_matrix(open_page: Open, sentences
 
 
 def test_only_a_chosen_pair_has_a_frame(open_page: Open) -> None:
-    app = open_page("heatmaps", view="sentences")
+    app = open_page("heatmaps", v="sentence-pairs")
     assert "shapes" not in figures(app)[0]["layout"]
     app.run()
     assert "shapes" not in figures(app)[0]["layout"]
@@ -343,8 +343,8 @@ def test_only_a_chosen_pair_has_a_frame(open_page: Open) -> None:
         ((item["x0"] + item["x1"]) / 2, (item["y0"] + item["y1"]) / 2) for item in figures(app)[0]["layout"]["shapes"]
     }
     assert centres == {(first, second), (second, first)}
-    app.segmented_control(key="w_heatmaps_view").set_value("layers").run()
-    app.segmented_control(key="w_heatmaps_view").set_value("sentences").run()
+    app.segmented_control(key="w_heatmaps_view").set_value("layer-pairs").run()
+    app.segmented_control(key="w_heatmaps_view").set_value("sentence-pairs").run()
     assert app.selectbox(key="why_pair").value == chosen  # the box and the frame agree
     assert len(figures(app)[0]["layout"]["shapes"]) == 4
 

@@ -93,8 +93,8 @@ def test_umap_is_the_default_and_pca_stands_in_until_it_is_there(open_page: Open
 
 
 def test_moving_a_layer_on_a_computed_map_costs_no_pass_and_no_fit(open_page: Open, monkeypatch: Any) -> None:
-    app = open_page("map", by="pca", view="through")  # all layers
-    app.segmented_control(key="w_map_view").set_value("ends").run()
+    app = open_page("map", by="pca", v="layer-by-layer")  # all layers
+    app.segmented_control(key="w_map_view").set_value("two-layers").run()
     from components.analysis.maps import drawing
 
     def never(*_: Any) -> None:
@@ -120,7 +120,7 @@ def test_one_map_of_both_layers_has_every_token_twice(open_page: Open, bank_toke
 
 
 def test_through_the_layers_has_a_frame_for_each(open_page: Open, bank_tokens: Any) -> None:
-    app = open_page("map", by="pca", view="through", sp="0")
+    app = open_page("map", by="pca", v="layer-by-layer", sp="0")
     (figure,) = figures(app)
     shown = token_set.of_trace(backend().trace(BANK), special=False)
     start = start_map(shown.vectors, MapOptions("pca"))
@@ -170,7 +170,7 @@ def test_up_to_twenty_tokens_get_pca_unless_somebody_chose(open_page: Open) -> N
 
 
 def test_a_word_is_marked_listed_and_its_neighbours_are_the_true_ones(open_page: Open, bank_tokens: Any) -> None:
-    app = open_page("map", by="pca", q="river")
+    app = open_page("map", v="two-layers", by="pca", find="river")
     row = next(row for row, token in enumerate(bank_tokens.tokens) if token.text == "river")
     assert [selected(figure) for figure in figures(app)] == [[row], [row]]
     tables = [frame.value for frame in app.dataframe]
@@ -201,7 +201,7 @@ def test_a_selection_holds_while_layer_method_and_colour_change(open_page: Open,
 
 @pytest.mark.parametrize("by", ["sentence", "token", "word", "position", "special", "frequency"])
 def test_every_colour(open_page: Open, bank_tokens: Any, by: str) -> None:
-    app = open_page("map", by="pca", col=by)
+    app = open_page("map", v="two-layers", by="pca", colour=by)
     figure = figures(app)[0]
     if by in token_set.NUMBERS:
         np.testing.assert_allclose(figure["data"][0]["marker"]["color"], bank_tokens.number(by))
@@ -219,7 +219,7 @@ def test_a_corpus_by_a_sample_of_its_tokens(open_page: Open) -> None:
     assert job.finished.wait(60)
     shown = choices.corpus_tokens(job, corpus.texts, choices.label_columns(corpus))
     assert caching.maps().request(shown, MapOptions("pca"), [0, 6]).wait(60)  # a page waits three seconds only
-    app = open_page("map", src="corpus", corpus=key, n="500", by="pca", col="topic")
+    app = open_page("map", v="two-layers", src="corpus", corpus=key, nt="500", by="pca", colour="topic")
     assert not app.error
     expected = layer_map(shown.at(6), MapOptions("pca"), start_map(shown.vectors, MapOptions("pca")))
     np.testing.assert_allclose(places(figures(app)[1]), expected, atol=1e-4)
@@ -267,7 +267,7 @@ def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any)
     monkeypatch.setattr(backend(), "token_vectors", until_stopped)
     key = small_corpus(20)
     corpus = caching.corpora().find(key)
-    app = open_page("map", src="corpus", corpus=key, n="2000", by="pca")
+    app = open_page("map", v="two-layers", src="corpus", corpus=key, nt="2000", by="pca")
     app.button(key="tokens_stop").click().run()
     assert [info.value.replace("\\", "") for info in app.info] == ["Stopped: Reading the tokens of first_20.jsonl."]
     monkeypatch.setattr(backend(), "token_vectors", real)
@@ -281,7 +281,7 @@ def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any)
 def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     rows = senses.demo_senses().of("seal")
     vectors = backend().token_vectors([row.sentence for row in rows], word="seal")
-    app = open_page("map", view="senses", w="seal", by="pca")
+    app = open_page("map", v="word-senses", w="seal", by="pca")
     assert not app.error
     curve = sense_curve(vectors.vectors, [rows[token.sentence].sense for token in vectors.tokens])
     senses_map, curves = figures(app)[:2]  # the map, which the title is about, comes first
@@ -308,14 +308,14 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
 
 
 def test_another_word_and_an_unknown_one(open_page: Open) -> None:
-    app = open_page("map", view="senses", w="nosuchword", by="pca")
+    app = open_page("map", v="word-senses", w="nosuchword", by="pca")
     assert "no sentences for" in texts(app)
-    app = open_page("map", view="senses", w="Jam", by="pca")
+    app = open_page("map", v="word-senses", w="Jam", by="pca")
     assert "“jam”" in texts(app)
 
 
 def test_all_ready_made_words_are_measured_in_a_job(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = open_page("map", view="senses", w="seal", by="pca")  # keeps the curve of this word
+    app = open_page("map", v="word-senses", w="seal", by="pca")  # keeps the curve of this word
     caching.sense_jobs.clear()
     go_on, measure = threading.Event(), word_senses.sense_curve
 
@@ -349,7 +349,7 @@ def test_the_map_of_a_corpus_word_is_drawn_before_its_groups(open_page: Open, mo
         return group(vectors, **named)
 
     monkeypatch.setattr(word_senses, "clusters", paused)
-    app = open_page("map", view="senses", ws="corpus", w="fire", by="pca")
+    app = open_page("map", v="word-senses", ws="corpus", w="fire", by="pca")
     assert {trace["name"] for trace in figures(app)[0]["data"]} == {"no group yet"}
     assert app.main.get("progress")[0].proto.text.startswith("Grouping the occurrences of “fire”")
     job = next(job for job in caching.queue().under_way() if "Grouping" in job.title)
@@ -365,18 +365,18 @@ def test_a_word_without_labels_is_grouped(open_page: Open) -> None:
         backend(), corpus.content_hash, corpus.texts, corpus.name, "court", senses.MOST_OCCURRENCES
     )
     assert job.finished.wait(60)
-    app = open_page("map", view="senses", ws="corpus", w="court", by="pca")
+    app = open_page("map", v="word-senses", ws="corpus", w="court", by="pca")
     assert not app.error
     assert "occurrences in" in texts(app)
     assert "Group 1" in texts(app)
     assert "its colour is a group that the computer found" in texts(app)
     assert "A group holds sentences" in texts(app)
     assert figures(app)[0]["layout"]["legend"]["title"]["text"].strip() == "group"
-    app = open_page("map", view="senses", ws="corpus", by="pca")  # opens with a word that the corpus has
+    app = open_page("map", v="word-senses", ws="corpus", by="pca")  # opens with a word that the corpus has
     assert app.text_input(key="w_sense_text").value == "spring"
     assert "Group 1" in texts(app)
     assert senses._example_word(read_corpus(b"no such word\n" * 9, "a.txt")) == ""
-    app = open_page("map", view="senses", ws="corpus", w="qqqq")
+    app = open_page("map", v="word-senses", ws="corpus", w="qqqq")
     assert any("“qqqq” does not occur in the" in error.value for error in app.error)
     assert any("Type another word" in error.value for error in app.error)
 
@@ -417,7 +417,7 @@ def test_reading_a_pair_together_is_one_click_and_layers_cost_no_pass(open_page:
     before = backend().forward_passes
     app.slider(key="w_map_first").set_value(2).run()
     app.toggle(key="w_include_special").set_value(False).run()
-    app.segmented_control(key="w_map_view").set_value("through").run()
+    app.segmented_control(key="w_map_view").set_value("layer-by-layer").run()
     assert backend().forward_passes == before
     assert not app.error
     app.segmented_control(key="w_map_source").set_value("sentences").run()
@@ -425,7 +425,7 @@ def test_reading_a_pair_together_is_one_click_and_layers_cost_no_pass(open_page:
 
 
 def test_a_colour_chosen_for_a_pair_does_not_stay_for_all_sentences(open_page: Open) -> None:
-    app = open_page("map", by="pca", rd="together", col=token_set.PAIR_LABEL)
+    app = open_page("map", v="two-layers", by="pca", rd="together", colour=token_set.PAIR_LABEL)
     assert [item["name"] for item in figures(app)[0]["data"]] == ["A", "B", "special tokens"]
     app.segmented_control(key="w_map_source").set_value("sentences").run()
     assert [item["name"] for item in figures(app)[0]["data"]] == ["1", "2", "3"]

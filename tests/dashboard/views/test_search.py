@@ -58,7 +58,7 @@ def rows_of(app: Any, number: int = 0) -> list[int]:
 def test_counting_tokens_and_words_is_a_job_with_progress_and_stop(
     open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_rest(open_page("search", view="corpus"))
+    at_rest(open_page("search", v="corpus"))
     caching.preparations.clear()
     gate, make = threading.Event(), lexical.make_ranker
     monkeypatch.setattr(lexical, "make_ranker", lambda kind, texts: gate.wait(60) and make(kind, texts))
@@ -71,7 +71,7 @@ def test_counting_tokens_and_words_is_a_job_with_progress_and_stop(
     finally:
         gate.set()
     assert hits(at_rest(app), 1)
-    open_page("search", view="corpus")
+    open_page("search", v="corpus")
     assert any(job.key[0] == "token counts" for job in caching.preparations().finished())
 
 
@@ -356,7 +356,7 @@ def test_markup_in_a_query_is_text(open_page: Open, demo_vectors: np.ndarray) ->
 
 
 def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None:
-    app = open_page("search", view="queries")
+    app = open_page("search", v="many-queries")
     app.text_area(key="w_typed_queries").set_value("volcano erupted\n\nactor wins award\nflurbish quontle\n").run()
     at_rest(app)
     assert not app.dataframe  # which would clip long sentences
@@ -368,7 +368,7 @@ def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None
 
 
 def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: np.ndarray) -> None:
-    app = open_page("search", view="pairs")
+    app = open_page("search", v="similar-pairs")
     assert "place in the corpus, counted from 0" in texts(app)
     table = app.table[0].value
     unit = demo_vectors[6, 0] / np.linalg.norm(demo_vectors[6, 0], axis=1, keepdims=True)
@@ -416,7 +416,7 @@ def test_two_people_wait_for_one_comparison_of_all_pairs(
 ) -> None:
     for person in ("Ann", "Ben"):
         monkeypatch.setattr(caching, "person", lambda person=person: person)
-        app = open_page("search", view="pairs")
+        app = open_page("search", v="similar-pairs")
     (job,) = caching.evaluations().under_way()
     assert job.people == {"Ann", "Ben"}
     assert app.main.get("progress")[0].proto.text.startswith(
@@ -437,7 +437,7 @@ def test_stop_reaches_the_comparison_of_all_pairs(
     open_page: Open, demo_vectors: np.ndarray, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(caching, "person", lambda: "Ann")
-    app = open_page("search", view="pairs")
+    app = open_page("search", v="similar-pairs")
     (job,) = caching.evaluations().under_way()
     app.button(key="stop_pairs").click().run()
     assert job.finished.wait(10)
@@ -456,11 +456,11 @@ def test_a_large_corpus_is_compared_on_a_click_only(
 ) -> None:
     monkeypatch.setattr(batches, "PAIRS_AT_ONCE", 100)
     monkeypatch.setattr(caching, "person", lambda: "Ann")
-    app = open_page("search", view="pairs")
+    app = open_page("search", v="similar-pairs")
     assert comparison.runs == 0
     app.button(key="find_pairs").click().run()
     (job,) = caching.evaluations().under_way()
-    other = open_page("search", view="pairs")  # whoever did not ask does not join
+    other = open_page("search", v="similar-pairs")  # whoever did not ask does not join
     assert other.button(key="find_pairs").label == "Compare all 198,135 pairs"
     app.button(key="stop_pairs").click().run()
     assert job.finished.wait(10)
@@ -483,7 +483,7 @@ def test_queries_of_a_file_are_read_once_and_a_bad_file_leaves_them(
     )
     caching.parsed().clear()
     for _ in range(2):
-        app = open_page("search", view="queries")
+        app = open_page("search", v="many-queries")
         app.file_uploader(key="queries_file").upload("mine.txt", b"actor wins award\n\nvolcano erupted\n").run().run()
         assert list(app.table[0].value["query"]) == ["actor wins award", "volcano erupted"]
     assert len(reads) == 1
@@ -521,7 +521,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     lines = [f"Sentence number {at} is about {('cats', 'ships', 'rain')[at % 3]}." for at in range(300)]
     path = tmp_path / "mine.csv"
     path.write_text("id,text\n" + "".join(f"{at},{line}\n" for at, line in enumerate(lines)) + "broken\n")
-    app = open_page("search", view="corpus")
+    app = open_page("search", v="corpus")
     app.segmented_control(key="corpus_way").set_value("path").run()
     at_rest(app.text_input(key="corpus_path").set_value(str(path)).run())
     at_rest(app.button(key="use_corpus").click().run())
@@ -531,7 +531,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     assert "on disk" in texts(app)  # the costs stand there before anything runs
     app.multiselect(key="layers_corpus").set_value([0, 6]).run()
     at_rest(app.button(key="embed_corpus").click().run())
-    app.segmented_control(key="w_search_view").set_value("results").run()
+    app.segmented_control(key="w_search_view").set_value("hits").run()
     app.text_input(key="w_query").set_value("a story about ships").run()
     assert not app.error, [error.value for error in app.error]
     assert len(hits(app)) == 10
@@ -544,7 +544,7 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
 
 
 def test_a_corpus_that_cannot_be_read_is_said(open_page: Open, tmp_path: Path) -> None:
-    app = open_page("search", view="corpus")
+    app = open_page("search", v="corpus")
     app.segmented_control(key="corpus_way").set_value("path").run()
     app.text_input(key="corpus_path").set_value(str(tmp_path / "none.txt")).run()
     assert app.error
@@ -558,7 +558,7 @@ def test_a_corpus_that_cannot_be_read_is_said(open_page: Open, tmp_path: Path) -
 
 def test_a_server_that_allows_no_free_models_offers_no_paths(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BERT_INTERNALS_FREE_MODELS", "0")
-    app = open_page("search", view="corpus")
+    app = open_page("search", v="corpus")
     assert "File on this machine" not in app.segmented_control(key="corpus_way").options
 
 
@@ -590,7 +590,7 @@ def test_nearly_equal_scores_of_low_layers_are_in_the_order_of_float64(
     app = open_page("search", l="3", pool="cls")
     assert rows_of(app) == best.tolist()
     assert "have the same score" not in texts(app)
-    many = open_page("search", view="queries", l="3", pool="cls")
+    many = open_page("search", v="many-queries", l="3", pool="cls")
     assert many.table[0].value["best hit"].iloc[0].replace("\\", "") == current.demo().texts[int(best[0])]
     assert "the same score" not in texts(many)
 
@@ -600,9 +600,9 @@ def test_ties_are_said(open_page: Open, demo_vectors: np.ndarray, read_page: Ope
     assert "630 sentences have the same score" in texts(app)
     assert "have the same score" not in texts(read_page("search"))
     assert "For 6 of 6 queries, more sentences have the same score" in texts(
-        open_page("search", view="queries", l="0", pool="cls")
+        open_page("search", v="many-queries", l="0", pool="cls")
     )
-    app = open_page("search", view="pairs", l="0", pool="cls")
+    app = open_page("search", v="similar-pairs", l="0", pool="cls")
     assert "All of these pairs have the same cosine" in texts(app)
 
 

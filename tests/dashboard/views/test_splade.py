@@ -223,7 +223,7 @@ def test_evaluate_runs_of_a_splade_model(open_page: Open, small: Corpus, sparse:
     rank = 1 + int((scores[2] > scores[2, 2] + 1e-6).sum())
     assert f"**SPLADE**: rank {rank}" in texts(app)
     assert "SPLADE" in app.multiselect(key="w_runs").options
-    app = at_rest(open_page("evaluate", r=runs, view="compare", corpus=current.key_of(small)))
+    app = at_rest(open_page("evaluate", r=runs, v="compare-runs", corpus=current.key_of(small)))
     assert "not available for these models" in texts(app)
 
 
@@ -241,13 +241,15 @@ def test_evaluate_runs_by_trained_token_vectors(open_page: Open, small: Corpus, 
 
 
 def test_graded_relevance_by_splade(open_page: Open, sparse: Path) -> None:
-    app = at_rest(open_page("evaluate", view="graded", r=["sp.m"], m=str(sparse)))
+    app = at_rest(open_page("evaluate", v="graded-relevance", r=["sp.m"], m=str(sparse)))
     assert not app.error, texts(app)
     assert "**SPLADE** has the best" in texts(app)
 
 
 def test_pairs_rerank_says_which_vectors_it_uses(open_page: Open, small: Corpus, multi: Path) -> None:
-    app = at_rest(open_page("pairs", view="rerank", by="maxsim", q=QUERY, corpus=current.key_of(small), m=str(multi)))
+    app = at_rest(
+        open_page("pairs", v="retrieve-rerank", by="maxsim", q=QUERY, corpus=current.key_of(small), m=str(multi))
+    )
     assert not app.error, texts(app)
     assert "trained for late interaction" in texts(app)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from transformers import AutoTokenizer
 
-from tests.support.pages import BANK, Open, backend, chips, plain_table, texts
+from tests.support.pages import BANK, Open, backend, chips, go_to, plain_table, texts
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_the_first_token_of_b_is_chosen_and_its_facts_are_those_of_the_pair(open
 
 
 def test_the_tensors_are_one_row_for_both(open_page: Open, tokenizer) -> None:
-    app = open_page("tokens", rd="together", view="tensors", sb="2")
+    app = open_page("tokens", rd="together", v="input-tensors", sb="2")
     expected = tokenizer(BANK[0], BANK[1])
     html = next(item for item in app.get("html") if "bi-grids" in item.proto.body).proto.body
     for name in ("input_ids", "token_type_ids", "attention_mask"):
@@ -62,7 +62,7 @@ def test_a_truncated_pair_says_which_sentence_lost_its_end(open_page: Open, toke
 
 
 def test_decoding_gives_both_texts(open_page: Open, tokenizer) -> None:
-    app = open_page("tokens", rd="together", view="decoding", sb="3")
+    app = open_page("tokens", rd="together", v="decoding", sb="3")
     row = plain_table(app).iloc[0]
     assert row["sentence"] == "1 + 3"
     assert row["typed"] == f"{BANK[0]} {BANK[2]}"
@@ -75,13 +75,13 @@ def test_the_pair_goes_from_page_to_page(open_page: Open) -> None:
     app.selectbox(key="w_sentence_a").set_value(1).run()
     app.selectbox(key="w_sentence_b").set_value(3).run()
     for page in ("attention", "heatmaps"):
-        app.switch_page(f"views/{page}/page.py").run()
+        go_to(app, page)
         assert (app.selectbox(key="w_sentence_a").value, app.selectbox(key="w_sentence_b").value) == (1, 3)
-    app.switch_page("views/map/page.py").run()
+    go_to(app, "map")
     assert app.segmented_control(key="w_map_source").value == "pair"
     assert not app.exception
-    app.switch_page("views/layers/page.py").run()
-    app.switch_page("views/tokens/page.py").run()
+    go_to(app, "layers")
+    go_to(app, "tokens")
     assert (app.query_params["sa"], app.query_params["sb"], app.query_params["rd"]) == ("1", "3", "together")
 
 
@@ -89,7 +89,7 @@ def test_it_costs_no_forward_pass(open_page: Open) -> None:
     open_page("tokens", rd="together")
     before = backend().forward_passes
     app = open_page("tokens", rd="together", sa="2", sb="1")
-    app.segmented_control(key="w_tokens_view").set_value("tensors").run()
+    app.segmented_control(key="w_tokens_view").set_value("input-tensors").run()
     assert backend().forward_passes == before
 
 
@@ -109,5 +109,5 @@ def test_sentences_that_a_pair_no_longer_has_are_refused(open_page: Open) -> Non
 
 
 def test_other_views_have_no_pair(open_page: Open) -> None:
-    app = open_page("tokens", rd="together", view="compare")
+    app = open_page("tokens", rd="together", v="two-tokenizers")
     assert "w_reading" not in [item.key for item in app.segmented_control]

@@ -210,7 +210,7 @@ def test_a_learning_rate_is_told_as_it_is(rates: list[float], said: str) -> None
     ("objective", "data"), [("mnrl", "demo:pairs"), ("softmax", "demo:nli"), ("regression", "demo:scored")]
 )
 def test_an_objective_has_its_picture_formula_and_schedule(open_page: Open, objective: str, data: str) -> None:
-    app = at_rest(open_page("training", view="objective", src=data, obj=objective))
+    app = at_rest(open_page("training", v="training-objective", src=data, obj=objective))
     assert not app.error
     assert len(app.latex) == 1
     (explained,) = [item.value for item in app.caption if "Source: " in item.value]
@@ -234,7 +234,7 @@ def test_the_measured_grid_of_softmax_is_drawn_as_it_was_measured(open_page: Ope
         assert len(values) == len(measured["seeds"])
         assert row["spearman"] == pytest.approx(np.mean(values), abs=2e-4)
         assert row["spread"] == pytest.approx(np.std(values, ddof=1), abs=2e-4)
-    app = at_rest(open_page("training", view="objective", src="demo:nli", obj="softmax"))
+    app = at_rest(open_page("training", v="training-objective", src="demo:nli", obj="softmax"))
     drawn = figures(app)[2]
     cells = np.asarray(drawn["data"][0]["z"], float)
     np.testing.assert_allclose(cells.ravel(), [100 * row["spearman"] for row in grid], rtol=1e-6)
@@ -245,14 +245,14 @@ def test_the_measured_grid_of_softmax_is_drawn_as_it_was_measured(open_page: Ope
 
 
 def test_without_a_run_the_view_says_what_to_do(open_page: Open) -> None:
-    app = at_rest(open_page("training", view="run"))
+    app = at_rest(open_page("training", v="training-run"))
     assert "No model has been trained here yet" in texts(app)
     assert not app.button(key="start_training").disabled
 
 
 def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
     write_run(runs.runs_folder())
-    app = open_page("training", view="run")
+    app = open_page("training", v="training-run")
     assert not app.error
     curves = traces(app, 0)
     np.testing.assert_allclose(curves["training loss, each step"], LOSSES, rtol=1e-6)
@@ -272,7 +272,7 @@ def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
 def test_the_microscope_goes_back_through_the_steps_on_one_scale(open_page: Open) -> None:
     run = write_run(runs.runs_folder())
     count = len(run.settings().watch)
-    app = open_page("training", view="run", step="10")
+    app = open_page("training", v="training-run", step="10")
     before, now = (item["data"][0] for item in figures(app)[2:4])
     assert (before["zmin"], before["zmax"]) == (now["zmin"], now["zmax"])
     for drawn, step in ((before, 0), (now, 10)):
@@ -299,12 +299,12 @@ def _refuse(*_: object) -> Any:
 def test_a_rerun_reads_no_row_and_no_event_again(
     open_page: Open, compared: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = at_rest(open_page("training", view="after", on="held-out"))
+    app = at_rest(open_page("training", v="before-after", on="held-out"))
     assert not app.error
     monkeypatch.setattr(RunFolder, "data", _refuse)
     assert not app.run().error
     assert not app.exception
-    app = open_page("training", view="run")
+    app = open_page("training", v="training-run")
     monkeypatch.setattr(run_folder, "_events", lambda content: _refuse(content) if content else ())
     app.run()
     assert not app.exception
@@ -328,7 +328,7 @@ def test_what_goes_wrong_is_said_with_what_to_do(open_page: Open, code: str, wor
         runs.runs_folder(),
         notices=({"step": 10, "code": code, "value": 0.97}, {"step": 20, "code": code, "value": None}),
     )
-    app = open_page("training", view="run")
+    app = open_page("training", v="training-run")
     (warning,) = app.warning
     assert words in warning.value
     assert "step 10" in warning.value
@@ -338,7 +338,7 @@ def test_runs_are_listed_and_one_can_be_shown_and_deleted(open_page: Open) -> No
     folder = runs.runs_folder()
     write_run(folder)
     other = write_run(folder, "cosine-20261122-150000-cd34", status="stopped", objectives=("cosine",), steps=10)
-    app = open_page("training", view="run", run=NAME)
+    app = open_page("training", v="training-run", run=NAME)
     said = texts(app)
     assert "Cosine regression, 22 Nov 15" in said
     assert "stopped · 10 of 20 steps" in said
@@ -354,7 +354,7 @@ def test_runs_are_listed_and_one_can_be_shown_and_deleted(open_page: Open) -> No
 def test_a_run_whose_process_died_can_continue(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     run = write_run(runs.runs_folder(), status="running", steps=10)
     monkeypatch.setattr(runs, "follow", _fake_follow)
-    app = open_page("training", view="run")
+    app = open_page("training", v="training-run")
     assert "The process of this run was ended from outside" in texts(app)
     app.button(key=f"resume_{run.name}").click().run()
     app = at_rest(app)
@@ -383,12 +383,12 @@ def test_one_click_starts_a_run_which_another_session_joins_and_stops(
     monkeypatch.setattr(runs, "follow", _follow_until_stopped)
     app = at_rest(open_page("training"))
     app.button(key="start_training").click().run()
-    assert setting(app, "training_view") == "run"
+    assert setting(app, "training_view") == "training-run"
     (run,) = runs.list_runs()
     assert run.settings().objectives == ("mnrl",)
     job = caching.training_runs().find(run.name)
     assert job is not None
-    other = open_page("training", view="run")  # a reload: another session
+    other = open_page("training", v="training-run")  # a reload: another session
     monkeypatch.setenv(access.TRAINING.variable, "0")
     caching.training_runs().stop(job)  # as a browser can, where training is off
     assert not job.cancel.is_set()
@@ -444,7 +444,7 @@ def test_where_training_is_off_nothing_can_be_started_resumed_or_deleted(
     assert "Training is switched off on this server" in texts(app)
     assert access.TRAINING.variable in texts(app)
     assert app.button(key="start_training").disabled
-    app = open_page("training", view="run")
+    app = open_page("training", v="training-run")
     assert app.button(key=f"resume_{run.name}").disabled
     app.button(key=f"delete_{run.name}").click().run()
     assert run.exists
@@ -480,7 +480,7 @@ def test_training_is_on_where_the_server_is_private(
 def test_a_damaged_run_is_listed_and_can_be_deleted(open_page: Open) -> None:
     run = write_run(runs.runs_folder())
     (run.path / "state.json").write_text("{")
-    app = open_page("training", view="run")
+    app = open_page("training", v="training-run")
     assert "state.json" in app.error[0].value
     app.button(key=f"delete_{run.name}").click().run()
     assert not run.path.exists()
@@ -490,10 +490,10 @@ def test_a_damaged_run_is_listed_and_can_be_deleted(open_page: Open) -> None:
 
 
 def test_before_and_after_without_a_model_leads_to_the_data(open_page: Open) -> None:
-    app = open_page("training", view="after")
+    app = open_page("training", v="before-after")
     assert "no trained model yet" in texts(app)
     app.button(key="go_to_data").click().run()
-    assert setting(app, "training_view") == "data"
+    assert setting(app, "training_view") == "training-data"
 
 
 @pytest.fixture(scope="module")
@@ -508,7 +508,7 @@ def compared(tiny_folder: Callable[[str], Path], tuned: Path) -> RunFolder:
 
 
 def test_measures_before_and_after_are_compared_with_intervals(open_page: Open, compared: RunFolder) -> None:
-    app = at_rest(open_page("training", view="after", on="held-out"))
+    app = at_rest(open_page("training", v="before-after", on="held-out"))
     assert not app.error
     drawn = traces(app, 0)
     table = plain_table(app, 0)
@@ -518,18 +518,18 @@ def test_measures_before_and_after_are_compared_with_intervals(open_page: Open, 
         np.testing.assert_allclose(drawn[name], shown, atol=0.06)
     assert len(drawn) == 2  # before training it was the untouched model
     assert "Before training, it is the model as published." in texts(app)
-    held_out, other = texts(app), texts(at_rest(open_page("training", view="after", on="news")))
+    held_out, other = texts(app), texts(at_rest(open_page("training", v="before-after", on="news")))
     assert "is the best one on these very rows" in held_out
     assert "This run collapsed" not in held_out
     assert "is the best one on these very rows" not in other
 
 
 def test_sentences_layers_and_heads_are_compared(open_page: Open, compared: RunFolder) -> None:
-    app = at_rest(open_page("training", view="after", part="sentences"))
+    app = at_rest(open_page("training", v="before-after", part="sentences"))
     before, after = (item["data"][0] for item in figures(app))
     assert (before["zmin"], before["zmax"]) == (after["zmin"], after["zmax"])
     assert list(plain_table(app, 0)["mean cosine"]) == ["within a topic", "between topics", "gap"]
-    app = at_rest(open_page("training", view="after", part="heads"))
+    app = at_rest(open_page("training", v="before-after", part="heads"))
     assert not app.error
     moved = np.asarray(figures(app)[0]["data"][0]["z"], float)
     assert moved.shape == (3, 4)  # blocks and heads of the tiny model
@@ -538,7 +538,7 @@ def test_sentences_layers_and_heads_are_compared(open_page: Open, compared: RunF
 
 
 def test_words_are_compared_in_maps_on_one_scale_and_curves(open_page: Open, compared: RunFolder) -> None:
-    app = at_rest(open_page("training", view="after", part="words"))
+    app = at_rest(open_page("training", v="before-after", part="words"))
     assert not app.error
     maps, curves = figures(app)[:2], figures(app)[2:]
     assert len(curves) == 2
@@ -558,20 +558,20 @@ def test_words_are_compared_in_maps_on_one_scale_and_curves(open_page: Open, com
 
 def test_a_run_without_a_model_is_named_as_what_it_is(open_page: Open, compared: RunFolder) -> None:
     unfinished = write_run(runs.runs_folder(), "mnrl-20261122-150233-ab13", status="stopped", steps=0)
-    app = at_rest(open_page("training", view="after", run=unfinished.name))
+    app = at_rest(open_page("training", v="before-after", run=unfinished.name))
     assert "This run ended before it had a model" in texts(app)
     assert "It was deleted" not in texts(app)
     app.button(key="go_to_run").click().run()
-    assert setting(app, "training_view") == "run"
+    assert setting(app, "training_view") == "training-run"
     assert app.button(key="continue_shown")
-    newest_with_a_model = at_rest(open_page("training", view="after", on="held-out"))
+    newest_with_a_model = at_rest(open_page("training", v="before-after", on="held-out"))
     assert newest_with_a_model.selectbox(key="w_training_run").value == compared.name
 
 
 def test_a_run_that_made_the_model_worse_says_so(open_page: Open, compared: RunFolder) -> None:
     record = compared.record() or {}
     compared.write_record({**record, "after": {**record["after"], "recall@1": 0.1}})
-    assert "worse than before training" in texts(open_page("training", view="run"))
+    assert "worse than before training" in texts(open_page("training", v="training-run"))
 
 
 def test_scored_rows_begin_with_an_objective_that_uses_their_scores(open_page: Open) -> None:
@@ -582,7 +582,7 @@ def test_scored_rows_begin_with_an_objective_that_uses_their_scores(open_page: O
 def test_what_is_compared_after_a_collapse_is_said(open_page: Open, compared: RunFolder) -> None:
     compared.append({"event": "notice", "step": 19, "code": "collapse", "value": 0.99})
     compared.write_record({**(compared.record() or {}), "best_step": 10})
-    app = at_rest(open_page("training", view="after", on="held-out"))
+    app = at_rest(open_page("training", v="before-after", on="held-out"))
     assert "This run collapsed at step 19, and what is compared here is step 10" in texts(app)
 
 
@@ -591,11 +591,11 @@ def test_a_damaged_model_is_compared_as_it_was_when_training_began(open_page: Op
     shutil.copytree(compared.model_folder, compared.start_folder)
     compared.write_record({**(compared.record() or {}), "undamaged": {"recall@1": 0.875}})
     assert training.base_of(compared) == f"run:{compared.name}:start"
-    app = open_page("training", view="run")
+    app = open_page("training", v="training-run")
     assert "(undamaged: 0.875)" in texts(app)
     app.button(key="compare_trained").click().run()
     assert setting(app, "model2") == f"run:{compared.name}:start"
-    app = at_rest(open_page("training", view="after", on="held-out"))
+    app = at_rest(open_page("training", v="before-after", on="held-out"))
     assert not app.error
     assert {"before (damaged)", "after", "undamaged"} == set(traces(app, 0))
     assert {row for row in plain_table(app, 0)["difference (95 % interval)"]} == {"0.0 (0.0 to 0.0)"}  # a copy
@@ -609,7 +609,7 @@ def test_a_repaired_model_is_always_shown_beside_the_undamaged_one(
     whole = tiny_folder("bert")
     repaired = write_run(runs.runs_folder(), "mnrl-20261124-140233-ab12", result=whole, model=str(whole), damage=0.4)
     shutil.copytree(tuned, repaired.start_folder)
-    app = at_rest(open_page("training", view="after", on=source))
+    app = at_rest(open_page("training", v="before-after", on=source))
     assert not app.error
     drawn = traces(app, 0)
     assert set(drawn) == {"before (damaged)", "after", "undamaged"}
@@ -638,7 +638,7 @@ def test_the_measures_that_a_run_took_of_itself_show_the_undamaged_model_too(
     undamaged = {"recall@1": 0.875, "recall@10": 1.0}
     compared.write_record({**(compared.record() or {}), "undamaged": undamaged})
     monkeypatch.setattr("dashboard.views.training.before_after._retrieval", not_yet)
-    drawn = traces(at_rest(open_page("training", view="after", on="held-out")), 0)
+    drawn = traces(at_rest(open_page("training", v="before-after", on="held-out")), 0)
     assert {name: values.tolist() for name, values in drawn.items()} == {
         "before (damaged)": [0.4, 0.8],
         "after": [0.7, 0.95],
@@ -652,7 +652,7 @@ def test_a_run_that_began_with_another_run_is_shown_beside_the_model_as_publishe
     name, base = "mnrl-20261123-140233-ab12", f"run:{compared.name}"
     second = write_run(runs.runs_folder(), name, result=tiny_folder("bert"), model=base)
     assert training.untouched_of(second) == str(tiny_folder("bert"))
-    app = at_rest(open_page("training", view="after", on="held-out", run=second.name))
+    app = at_rest(open_page("training", v="before-after", on="held-out", run=second.name))
     assert not app.error
     drawn = traces(app, 0)
     assert set(drawn) == {"before", "after", "as published"}
@@ -685,7 +685,7 @@ def test_an_undamaged_model_that_cannot_be_had_is_said(
     compared.write_settings(replace(compared.settings(), damage=0.4))
     shutil.copytree(compared.model_folder, compared.start_folder)
     monkeypatch.setenv(access.SERVER_FILES.variable, "0")
-    app = at_rest(open_page("training", view="after", on="held-out"))
+    app = at_rest(open_page("training", v="before-after", on="held-out"))
     assert set(traces(app, 0)) == {"before (damaged)", "after"}
     assert "**The model as published is not shown here.**" in texts(app)
 
@@ -705,7 +705,7 @@ def test_a_folder_of_runs_that_cannot_be_used_leaves_the_pages_as_they_are(
     app = open_page("tokens")
     assert not app.error
     assert not app.exception
-    app = open_page("training", view="run")
+    app = open_page("training", v="training-run")
     assert "no folder can have this path" in app.error[0].value
 
 
@@ -725,15 +725,15 @@ def test_a_base_that_the_server_does_not_offer_is_not_loaded(
     monkeypatch.setenv(access.SERVER_FILES.variable, "0")
     with pytest.raises(InputError, match="does not open files"):
         training.base_of(compared)
-    app = open_page("training", view="after", on="held-out")
+    app = open_page("training", v="before-after", on="held-out")
     assert any("does not open files of its own machine" in error.value for error in app.error)
-    app = open_page("training", view="run")
+    app = open_page("training", v="training-run")
     app.button(key="compare_trained").click().run()
     assert setting(app, "model2") != str(compared.settings().model)
 
 
 def test_the_result_is_used_on_all_pages_and_compared_with_its_base(open_page: Open, compared: RunFolder) -> None:
-    app = open_page("training", view="run")
+    app = open_page("training", v="training-run")
     app.button(key="compare_trained").click().run()
     assert setting(app, "model") == f"run:{compared.name}"
     assert setting(app, "model2") == compared.settings().model

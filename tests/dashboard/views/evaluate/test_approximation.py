@@ -49,7 +49,7 @@ def recall_of_first(documents: np.ndarray, queries: np.ndarray, dims: int) -> fl
 
 
 def test_the_figure_and_the_table_are_those_of_plain_vectors(open_page: Open) -> None:
-    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT), way="first-8"))
+    app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(COUNT), way="first-8"))
     assert not app.error
     demo = current.demo()
     documents, queries = vectors_of(list(demo.texts[:COUNT])), vectors_of(list(demo.columns["compressed"][:COUNT]))
@@ -69,7 +69,7 @@ def test_the_figure_and_the_table_are_those_of_plain_vectors(open_page: Open) ->
 
 
 def test_another_way_shows_its_own_losses(open_page: Open) -> None:
-    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT)))
+    app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(COUNT)))
     assert app.selectbox(key="w_approximation").value == "bits-4"
     app.selectbox(key="w_approximation").select("first-8").run()
     assert "**first 48** loses" in texts(app)
@@ -85,7 +85,7 @@ def test_another_way_shows_its_own_losses(open_page: Open) -> None:
 
 
 def test_a_link_to_a_way_that_reads_all_texts_shows_another(open_page: Open) -> None:
-    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(29), way="bits-4"))
+    app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(29), way="bits-4"))
     assert not app.exception
     assert app.selectbox(key="w_approximation").value == "int8"
     assert "if 40 are rescored" not in texts(app)
@@ -106,7 +106,7 @@ def test_only_small_collections_are_said_to_teach_nothing_and_to_have_ways_left_
 
 
 def test_times_are_measured_only_on_request(open_page: Open) -> None:
-    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT)))
+    app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(COUNT)))
     assert "ms per query (median)" not in app.table[0].value.columns
     at_rest(app.button(key="measure_approximation").click().run())
     times = app.table[0].value["ms per query (median)"].astype(float)
@@ -119,7 +119,7 @@ def test_sentences_alone_are_their_own_queries(open_page: Open) -> None:
     lines = "\n".join(current.demo().texts[:40]).encode()
     corpus = read_corpus(lines, "lines.txt")
     caching.corpora().put(current.key_of(corpus), corpus)
-    app = at_rest(open_page("evaluate", view="approximation", corpus=current.key_of(corpus), way="first-8"))
+    app = at_rest(open_page("evaluate", v="approximation", corpus=current.key_of(corpus), way="first-8"))
     assert not app.error
     assert "For 40 sentences of the corpus as queries" in texts(app)
     assert "A sentence is no hit of itself." in texts(app)
@@ -135,7 +135,7 @@ def test_sentences_alone_are_their_own_queries(open_page: Open) -> None:
 
 def test_without_usearch_a_line_says_so(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph, "is_installed", lambda: False)
-    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(COUNT), way="hnsw-16"))
+    app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(COUNT), way="hnsw-16"))
     assert not app.exception
     assert "the package usearch is not installed" in texts(app)
     assert app.selectbox(key="w_approximation").value == "bits-4"
@@ -143,6 +143,6 @@ def test_without_usearch_a_line_says_so(open_page: Open, monkeypatch: pytest.Mon
 
 
 def test_few_sentences_are_too_few(open_page: Open) -> None:
-    app = at_rest(open_page("evaluate", view="approximation", corpus=corpus_of(12)))
+    app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(12)))
     assert "12 sentences are too few" in app.info[0].value
     assert not app.get("plotly_chart")

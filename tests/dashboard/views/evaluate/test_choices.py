@@ -6,11 +6,12 @@ from components.retrieval.evaluation import pooling_lab
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.metrics import MEASURES
 from dashboard import settings
+from dashboard.declared import table
 from dashboard.views.evaluate import choices, graded, lab
 
 
 def test_every_measure_has_a_code_that_the_address_takes() -> None:
-    named = {setting.name: setting for setting in settings.SETTINGS}
+    named = {setting.name: setting for setting in table.SETTINGS}
     assert list(choices.CODES) == ["r1", "r5", "r10", "r20", "r50", "mrr", "ndcg"]
     assert list(graded.CODES) == ["ndcg", "mrr", "p10", "r10", "r100", "map"]
     assert list(choices.CODES.values()) == list(MEASURES)

@@ -74,13 +74,13 @@ def check_bars(app: AppTest, scores: dict[tuple[str, str], np.ndarray], similari
 def test_both_kinds_are_measured_with_the_same_runs_by_dot_product(
     open_page: Open, scores: dict[tuple[str, str], np.ndarray]
 ) -> None:
-    check_bars(ready(open_page("evaluate", view="kinds", sim="dot")), scores, "dot")
+    check_bars(ready(open_page("evaluate", v="search-kinds", sim="dot")), scores, "dot")
 
 
 def test_both_kinds_by_cosine_and_the_queries_that_the_model_misses(
     open_page: Open, scores: dict[tuple[str, str], np.ndarray]
 ) -> None:
-    app = ready(open_page("evaluate", view="kinds"))
+    app = ready(open_page("evaluate", v="search-kinds"))
     check_bars(app, scores, "cosine")
     app.segmented_control(key="w_searched_kind").set_value("paraphrases")
     ready(app.run())
@@ -95,7 +95,7 @@ def test_both_kinds_by_cosine_and_the_queries_that_the_model_misses(
 
 def test_a_second_model_has_bars_of_its_own(open_page: Open, tmp_path: Path) -> None:
     save_tiny(tmp_path / "tiny")
-    app = ready(open_page("evaluate", view="kinds", m2=str(tmp_path / "tiny")))
+    app = ready(open_page("evaluate", v="search-kinds", m2=str(tmp_path / "tiny")))
     assert not app.error
     assert [trace["name"] for trace in figures(app)[0]["data"]][:3] == ["all-MiniLM-L6-v2", "tiny", "BM25"]
     assert "**tiny** for" in texts(app)
@@ -103,7 +103,7 @@ def test_a_second_model_has_bars_of_its_own(open_page: Open, tmp_path: Path) -> 
 
 def test_cosine_and_dot_product_with_the_lengths_of_the_first_hits(open_page: Open, embedded_folder: Path) -> None:
     runs = ["m.6.mean", "m.3.max", "ms.5.m.6.mean", "bm25"]
-    app = ready(open_page("evaluate", view="compare", fig="similarities", r=runs, corpus=corpus_of(COUNT)))
+    app = ready(open_page("evaluate", v="compare-runs", fig="similarities", r=runs, corpus=corpus_of(COUNT)))
     assert not app.error
     (drawn,) = figures(app)
     demo = current.demo()
@@ -132,13 +132,13 @@ def test_cosine_and_dot_product_with_the_lengths_of_the_first_hits(open_page: Op
 
 
 def test_without_vectors_the_figure_says_what_to_add(open_page: Open) -> None:
-    app = ready(open_page("evaluate", view="compare", fig="similarities", r=["bm25"], corpus=corpus_of(COUNT)))
+    app = ready(open_page("evaluate", v="compare-runs", fig="similarities", r=["bm25"], corpus=corpus_of(COUNT)))
     assert "No run with vectors" in texts(app)
     assert not figures(app)
 
 
 def test_a_collections_fields_are_chosen_from_those_it_has(open_page: Open) -> None:
-    app = open_page("evaluate", view="graded", gs="file", r=["bm25"], gm="mrr")
+    app = open_page("evaluate", v="graded-relevance", gs="file", r=["bm25"], gm="mrr")
     assert "w_graded_query_field" not in app.session_state
     files = [(name, content, "text/plain") for name, content in FIELDED.items()]
     app.file_uploader(key="graded_files").set_value(files)
@@ -164,7 +164,7 @@ def test_a_field_of_a_link_that_the_files_lack_is_said(open_page: Open, tmp_path
     corpus = b'{"_id": "d1", "text": "A volcano erupted."}\n{"_id": "d2", "text": "Rates rise."}\n'
     for name, content in (("corpus.jsonl", corpus), ("topics.1", topics), ("qrels", b"1 0 d1 1\n")):
         (tmp_path / name).write_bytes(content)
-    app = open_page("evaluate", view="graded", gs="path", gq="narrative", gd="title", r=["bm25"])
+    app = open_page("evaluate", v="graded-relevance", gs="path", gq="narrative", gd="title", r=["bm25"])
     app.text_input(key="graded_path").set_value(str(tmp_path)).run()
     app.button(key="read_graded").click()
     ready(app.run())

@@ -69,7 +69,7 @@ def _nothing_left_running() -> Iterator[None]:
 
 @pytest.fixture
 def lab(open_page: Open) -> AppTest:
-    return at_rest(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
+    return at_rest(open_page("evaluate", v="pooling-lab", corpus=corpus_of(COUNT)))
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_a_click_on_a_row_works_out_its_curves_and_no_cell(
 
 
 def test_what_pca_and_whitening_really_kept_is_said(open_page: Open) -> None:
-    app = at_rest(open_page("evaluate", view="lab", corpus=corpus_of(COUNT), l="0", d="12"))
+    app = at_rest(open_page("evaluate", v="pooling-lab", corpus=corpus_of(COUNT), l="0", d="12"))
     assert "The two PCA rows kept fewer than 12 dimensions: [CLS] 0. " in texts(app)
     assert "keep 0–12 of 384 numbers" in texts(app)
     assert not app.warning
@@ -198,7 +198,7 @@ def test_the_first_correlations_are_drawn_while_the_rest_is_embedded(
         return embedding(*values, **options)
 
     monkeypatch.setattr(pooling_lab, "lab_layers", held)
-    app = open_page("evaluate", view="lab", corpus=corpus_of(COUNT))
+    app = open_page("evaluate", v="pooling-lab", corpus=corpus_of(COUNT))
     first = next(job for job in (*caching.evaluations().finished(), *caching.evaluations().under_way()))
     assert first.finished.wait(60)
     app.run()
@@ -217,7 +217,7 @@ def test_the_first_correlations_are_drawn_while_the_rest_is_embedded(
 
 def test_two_pairs_are_too_few(open_page: Open) -> None:
     before = backend().forward_passes
-    app = open_page("evaluate", view="lab", corpus=corpus_of(2))
+    app = open_page("evaluate", v="pooling-lab", corpus=corpus_of(2))
     assert "2 pairs are too few" in texts(app)
     assert not figures(app)
     assert not [*app.exception, *app.error, *app.warning]
@@ -225,7 +225,7 @@ def test_two_pairs_are_too_few(open_page: Open) -> None:
 
 
 def test_one_pair_is_refused_as_on_the_whole_page(open_page: Open) -> None:
-    app = open_page("evaluate", view="lab", corpus=corpus_of(1))
+    app = open_page("evaluate", v="pooling-lab", corpus=corpus_of(1))
     (message,) = app.error
     assert "At least two are needed" in message.value
     assert "Something went wrong" not in texts(app)
@@ -234,7 +234,7 @@ def test_one_pair_is_refused_as_on_the_whole_page(open_page: Open) -> None:
 
 @pytest.mark.parametrize(("count", "drawn"), [(3, 2), (8, 2), (9, 4)])
 def test_small_corpora_are_drawn_without_a_notice(open_page: Open, count: int, drawn: int) -> None:
-    app = at_rest(open_page("evaluate", view="lab", corpus=corpus_of(count)))
+    app = at_rest(open_page("evaluate", v="pooling-lab", corpus=corpus_of(count)))
     assert not [*app.exception, *app.error, *app.warning]
     assert len(figures(app)) == drawn
     np.testing.assert_allclose(heatmap(app), expected(6, count - 1, count=count), atol=1e-4)
@@ -249,7 +249,7 @@ def test_the_default_number_of_dimensions_fits_what_there_is(
     assert lab.slider(key="w_lab_dims").value == lab.slider(key="w_lab_dims").max == COUNT - 1
     assert "d" not in lab.query_params
     monkeypatch.setattr(lab_sections, "DIMENSIONS", 11)  # fewer than there are
-    app = at_rest(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
+    app = at_rest(open_page("evaluate", v="pooling-lab", corpus=corpus_of(COUNT)))
     assert app.slider(key="w_lab_dims").value == 11
     assert app.slider(key="w_lab_dims").max == COUNT - 1
     assert "d" not in app.query_params
@@ -258,7 +258,7 @@ def test_the_default_number_of_dimensions_fits_what_there_is(
 def test_of_large_corpora_as_many_pairs_are_taken_as_fit(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     scored = 2 * len(sts.demo_pairs().first)
     monkeypatch.setattr(pooling_lab, "MOST_BYTES", (scored + 2 * 12) * 4 * 4 * 7 * 384)
-    app = at_rest(open_page("evaluate", view="lab", corpus=corpus_of(COUNT)))
+    app = at_rest(open_page("evaluate", v="pooling-lab", corpus=corpus_of(COUNT)))
     assert f"The lab uses only the first 12 of the {COUNT} pairs" in texts(app)
     np.testing.assert_allclose(heatmap(app), expected(6, 11, count=12), atol=1e-4)
 

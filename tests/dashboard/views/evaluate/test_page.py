@@ -274,7 +274,7 @@ def test_the_comparison_is_what_the_ranks_say(evaluate: Open, scores_of: Callabl
 
 def test_p_values_are_those_of_the_exact_test(open_page: Open) -> None:
     """For right and wrong the randomisation test is the sign test on queries that only one run answers; of the whole demo."""
-    app = ready(open_page("evaluate", view="compare", r=["tfidf", "bow", "bm25"]))
+    app = ready(open_page("evaluate", v="compare-runs", r=["tfidf", "bow", "bm25"]))
     app.selectbox(key="w_reference").set_value("tfidf")
     ready(app.run())
     assert app.query_params["ref"] == "tfidf"
@@ -372,11 +372,11 @@ def test_a_word_ranking_does_not_find_what_has_no_word_of_the_query(open_page: O
     corpus = kept_corpus(
         "boats.jsonl", ["Ships sailed home.", "A cat slept.", "A dog ran."], ["boats", "the cat", "a dog"]
     )
-    said = read_texts(ready(open_page("evaluate", view="compare", corpus=corpus, r="bm25", n="0")))
+    said = read_texts(ready(open_page("evaluate", v="compare-runs", corpus=corpus, r="bm25", oq="0")))
     assert "**BM25**: not found" in said
     assert "No sentence has anything in common with the query." in said
     assert "1. Ships sailed home." not in said
-    said = read_texts(ready(open_page("evaluate", view="compare", corpus=corpus, r="bm25", n="1")))
+    said = read_texts(ready(open_page("evaluate", v="compare-runs", corpus=corpus, r="bm25", oq="1")))
     assert "**BM25**: rank 1" in said
     assert "2. Ships" not in said
 
@@ -388,7 +388,7 @@ def test_why_leads_to_the_failed_query_also_after_rows_without_a_query(open_page
     key = kept_corpus(
         "gaps.jsonl", demo.texts[:8], ["", asked[1], asked[2], "", asked[5], asked[5], asked[6], asked[7]]
     )
-    app = ready(open_page("evaluate", corpus=key, view="compare", r=["m.6.mean"], n="2"))
+    app = ready(open_page("evaluate", corpus=key, v="compare-runs", r=["m.6.mean"], oq="2"))
     assert f"Correct answer:** {demo.texts[4]}" in texts(app).replace("\\", "")
     app.button(key="why_m.6.mean").click().run()
     assert setting(app, "failed_query") == 4
@@ -426,7 +426,7 @@ def test_times_are_measured_only_while_nothing_else_runs(open_page: Open, monkey
     gate, other = threading.Event(), Job("Another person's job")
     caching.queue().put(other, lambda report_progress, is_cancelled: gate.wait(60), "tokens")
     try:
-        app = ready(open_page("evaluate", view="compare", corpus=corpus, r=["bm25", "tfidf"]))
+        app = ready(open_page("evaluate", v="compare-runs", corpus=corpus, r=["bm25", "tfidf"]))
         app.run()
         assert not measured
         assert frame(app, "ms per query")["ms per query"].isna().all()
@@ -577,7 +577,7 @@ def test_a_second_model_is_compared(open_page: Open, tmp_path: Path) -> None:
     content = "\n".join(json.dumps({"sentence": f"{line} .", "compressed": f"{line} !"}) for line in lines)
     corpus = read_corpus(content.encode(), "tiny news.jsonl", "sentence")
     caching.corpora().put(current.key_of(corpus), corpus)
-    app = open_page("evaluate", view="compare", corpus=current.key_of(corpus), m2=str(folder), r=["m2.1.mean", "bow"])
+    app = open_page("evaluate", v="compare-runs", corpus=current.key_of(corpus), m2=str(folder), r=["m2.1.mean", "bow"])
     ready(app)
     assert not app.error
     both = plain_vectors(folder, [*corpus.texts, *corpus.columns["compressed"]], 64)
@@ -602,7 +602,7 @@ def test_a_second_model_is_compared(open_page: Open, tmp_path: Path) -> None:
 def test_graded_relevance_equals_ir_measures(
     open_page: Open, small: Corpus, scores_of: Callable[[str], np.ndarray]
 ) -> None:
-    app = ready(open_page("evaluate", view="graded", r=["m.6.mean", "bm25"], gm="ndcg"))
+    app = ready(open_page("evaluate", v="graded-relevance", r=["m.6.mean", "bm25"], gm="ndcg"))
     assert not app.error
     assert "A grade says how relevant each is" in app.caption[0].value  # above the table, where grades count first
     topics = small.columns["topic"]
@@ -649,7 +649,7 @@ BEIR = {
 def test_a_collection_of_ones_own_by_upload_and_by_folder(
     open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = open_page("evaluate", view="graded", gs="file", r=["m.6.mean"])
+    app = open_page("evaluate", v="graded-relevance", gs="file", r=["m.6.mean"])
     assert not figures(app)
     files = [(name, content.encode(), "text/plain") for name, content in BEIR.items()]
     app.file_uploader(key="graded_files").set_value(files)
@@ -659,7 +659,7 @@ def test_a_collection_of_ones_own_by_upload_and_by_folder(
     assert "1 judgements of unknown queries" in texts(app)
     for name, content in BEIR.items():
         (tmp_path / name).write_text(content)
-    app = open_page("evaluate", view="graded", gs="path", r=["m.6.mean"])
+    app = open_page("evaluate", v="graded-relevance", gs="path", r=["m.6.mean"])
     app.text_input(key="graded_path").set_value(str(tmp_path)).run()
     readers: list[str] = []
     read = collection.read_folder_fields
@@ -676,7 +676,7 @@ def test_a_collection_of_ones_own_by_upload_and_by_folder(
 
 
 def test_a_folder_that_cannot_be_read_is_said(open_page: Open) -> None:
-    app = open_page("evaluate", view="graded", gs="path")
+    app = open_page("evaluate", v="graded-relevance", gs="path")
     said: set[str] = set()
     for path in ("/no/such/folder", "~nobody-of-this-name/x", "a\0b"):
         app.text_input(key="graded_path").set_value(path).run()
@@ -690,7 +690,7 @@ def test_a_folder_that_cannot_be_read_is_said(open_page: Open) -> None:
 
 def test_a_server_that_allows_no_free_models_reads_no_folder(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BERT_INTERNALS_FREE_MODELS", "0")
-    app = open_page("evaluate", view="graded", gs="path", r=["bm25"])
+    app = open_page("evaluate", v="graded-relevance", gs="path", r=["bm25"])
     assert app.segmented_control(key="w_graded_source").options == ["Demo news by topic", "Your files"]
     assert not any(item.key == "graded_path" for item in app.text_input)
 
@@ -708,7 +708,7 @@ def pair_cosines(embedded_folder: Path) -> np.ndarray:
 
 
 def test_correlations_are_scipys_on_plain_cosines(open_page: Open, pair_cosines: np.ndarray) -> None:
-    app = ready(open_page("evaluate", view="similarity", run="m.4.max"))
+    app = ready(open_page("evaluate", v="sentence-similarity", run="m.4.max"))
     assert not app.error
     gold = sts.demo_pairs().scores
     curves = traces(app)
@@ -734,7 +734,7 @@ def test_correlations_are_scipys_on_plain_cosines(open_page: Open, pair_cosines:
 
 def test_the_largest_errors_are_those_of_the_ranks(read_page: Open, pair_cosines: np.ndarray) -> None:
     pairs = sts.demo_pairs()
-    app = read_page("evaluate", view="similarity")
+    app = read_page("evaluate", v="sentence-similarity")
     off = stats.rankdata(pair_cosines[6, 0]) - stats.rankdata(pairs.scores)
     worst = int(np.abs(off).argmax())
     row = app.table[0].value.iloc[0]
@@ -746,7 +746,7 @@ def test_the_largest_errors_are_those_of_the_ranks(read_page: Open, pair_cosines
 
 
 def test_one_score_for_all_pairs_is_a_message(open_page: Open) -> None:
-    app = ready(open_page("evaluate", view="similarity", run="m.0.cls"))
+    app = ready(open_page("evaluate", v="sentence-similarity", run="m.0.cls"))
     assert "Layer 0, [CLS] gives every pair the same score" in texts(app)
     assert len(figures(app)) == 1
     app.selectbox(key="w_sts_run").set_value("bm25").run()
@@ -754,7 +754,7 @@ def test_one_score_for_all_pairs_is_a_message(open_page: Open) -> None:
 
 
 def test_pairs_of_ones_own(open_page: Open) -> None:
-    app = open_page("evaluate", view="similarity", src="file")
+    app = open_page("evaluate", v="sentence-similarity", src="file")
     assert "Files of the STS benchmark work" in captions(app)
     content = "sentence1,sentence2,score\nA cat slept.,A cat was asleep.,5\nA cat slept.,Ships sailed.,0\nRain,Snow,x\n"
     app.file_uploader(key="sts_file").set_value(("mine.csv", content.encode(), "text/csv"))
@@ -762,7 +762,7 @@ def test_pairs_of_ones_own(open_page: Open) -> None:
     assert not app.error
     assert "2 pairs. 1 row without two sentences and a number was left out." in captions(app)
     np.testing.assert_allclose(traces(app)["Mean pooling"], 1)
-    app = open_page("evaluate", view="similarity", src="file")
+    app = open_page("evaluate", v="sentence-similarity", src="file")
     app.file_uploader(key="sts_file").set_value(("mine.csv", b"sentence1,score\na,1\nb,2\n", "text/csv"))
     ready(app.run())
     assert any("has no column sentence2" in error.value.replace("\\", "") for error in app.error)
@@ -781,7 +781,7 @@ def of_lab(ten_topics: Corpus) -> str:
 
 
 def test_the_lab_is_what_numpy_gives(open_page: Open, of_lab: str, vectors: tuple[np.ndarray, np.ndarray]) -> None:
-    app = ready(open_page("evaluate", view="lab", corpus=of_lab, l="5", d="16", lp="max"))
+    app = ready(open_page("evaluate", v="pooling-lab", corpus=of_lab, l="5", d="16", lp="max"))
     assert not app.error
     assert not app.warning
     recall, spearman, sweep, _ = figures(app)
@@ -813,7 +813,7 @@ def test_the_lab_is_what_numpy_gives(open_page: Open, of_lab: str, vectors: tupl
 
 
 def test_dimensions_seed_and_pooling_of_the_lab(open_page: Open, of_lab: str) -> None:
-    app = ready(open_page("evaluate", view="lab", corpus=of_lab, l="5"))
+    app = ready(open_page("evaluate", v="pooling-lab", corpus=of_lab, l="5"))
     assert not app.warning  # 40 sentences have no 128 dimensions, but nobody asked for them
     assert app.slider(key="w_lab_dims").max == app.slider(key="w_lab_dims").value == IN_LAB - 1
 
@@ -847,7 +847,7 @@ def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
     rows = [json.dumps(dict(zip(keys, row, strict=True))) for row in zip(*columns, strict=True)]
     own = read_corpus("\n".join(rows).encode(), "titles.jsonl", "sentence")
     caching.corpora().put(current.key_of(own), own)
-    app = open_page("evaluate", view="pairs", corpus=current.key_of(own))
+    app = open_page("evaluate", v="evaluated-data", corpus=current.key_of(own))
     assert not app.error
     assert app.selectbox(key="w_query_column").value == "compressed"
     assert "100 queries" in captions(app)
@@ -857,7 +857,7 @@ def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
     app.selectbox(key="w_query_column").set_value("title").run()  # it can still be chosen
     assert app.query_params["col"] == "title"
     assert app.table[0].value["query"][0].replace("\\", "") == titles[0]
-    app.segmented_control(key="w_evaluate_view").set_value("compare").run()
+    app.segmented_control(key="w_evaluate_view").set_value("compare-runs").run()
     app.multiselect(key="w_runs").set_value(["bm25"])
     ready(app.run())
     ranker = make_ranker("bm25", small.texts)
@@ -868,10 +868,10 @@ def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
 def test_a_corpus_without_columns_says_what_is_missing(open_page: Open) -> None:
     own = read_corpus(b"A cat slept.\nShips sailed home.\n", "two.txt")
     caching.corpora().put(current.key_of(own), own)
-    app = open_page("evaluate", view="pairs", corpus=current.key_of(own))
+    app = open_page("evaluate", v="evaluated-data", corpus=current.key_of(own))
     assert "two.txt has only sentences" in texts(app).replace("\\", "")
     assert not app.error
-    for view in ("grid", "compare", "lab"):
+    for view in ("layer-grid", "compare-runs", "pooling-lab"):
         app.segmented_control(key="w_evaluate_view").set_value(view).run()
         assert "two.txt has only sentences" in texts(app).replace("\\", "")
         assert not app.error
@@ -884,7 +884,7 @@ def test_an_unclear_column_is_asked_for_where_it_is_needed(open_page: Open) -> N
     )
     own = read_corpus(table.encode(), "three columns.csv", "text")
     caching.corpora().put(current.key_of(own), own)
-    app = open_page("evaluate", view="grid", corpus=current.key_of(own))
+    app = open_page("evaluate", v="layer-grid", corpus=current.key_of(own))
     assert not app.error
     assert "three columns.csv" in texts(app).replace("\\", "")  # the page's first line
     app.selectbox(key="w_query_column").set_value("headline").run()
@@ -899,7 +899,7 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
     rows.append({"sentence": "Without a query.", "compressed": " "})
     own = read_corpus("\n".join(map(json.dumps, rows)).encode(), "again.jsonl", "sentence")
     caching.corpora().put(current.key_of(own), own)
-    app = ready(open_page("evaluate", view="compare", r="bow", corpus=current.key_of(own)))
+    app = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own)))
     assert "2 rows have a sentence that another row has too" in texts(app)
     assert "1 row has no query and is left out" in captions(app)
     assert frame(app, "p (Holm)")["Recall@1"].tolist() == [pytest.approx(100 / 3)]
@@ -916,7 +916,7 @@ def test_a_category_is_not_measured_as_queries_and_a_repeated_query_is_one(open_
     assert "each with one correct answer" not in said
     assert not figures(app)
     twice = kept_corpus("twice.jsonl", sentences[:4], ["login", "billing", "login", "returns"])
-    said = read_texts(ready(open_page("evaluate", view="pairs", corpus=twice)))
+    said = read_texts(ready(open_page("evaluate", v="evaluated-data", corpus=twice)))
     assert "3 queries, each with one correct answer among as many sentences." in said
     assert "1 row has the query of an earlier row and is left out." in said
 
@@ -1003,7 +1003,7 @@ def test_who_waits_for_another_ones_evaluation_is_told(open_page: Open) -> None:
         rows = [{"sentence": f"Sentence {at} of cats.", "compressed": f"cat {at}"} for at in range(5)]
         own = read_corpus("\n".join(map(json.dumps, rows)).encode(), "five.jsonl", "sentence")
         caching.corpora().put(current.key_of(own), own)
-        app = open_page("evaluate", view="compare", r="bow", corpus=current.key_of(own))
+        app = open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own))
         assert app.main.get("progress")[0].proto.text.endswith("waiting: next, after another person's job")
         assert not app.sidebar.get(
             "progress"
@@ -1024,7 +1024,7 @@ def test_a_job_that_fails_is_a_message(open_page: Open, monkeypatch: pytest.Monk
     corpus = kept_corpus(
         "failing.jsonl", demo.texts[70:80], demo.columns["compressed"][70:80]
     )  # nobody ranked it before
-    app = ready(open_page("evaluate", view="compare", corpus=corpus, r=["bow"]))
+    app = ready(open_page("evaluate", v="compare-runs", corpus=corpus, r=["bow"]))
     assert any("Something went wrong" in error.value for error in app.error)
     assert "out of luck" not in texts(app)
     assert app.button(key="again_words_bow")

@@ -83,7 +83,7 @@ def ranks_of(corpus: Corpus, kind: str) -> np.ndarray:
 def test_two_stages_are_compared_with_one(
     open_page: Open, small: Corpus, expected_ranks: dict[str, np.ndarray]
 ) -> None:
-    app = timed(open_page("evaluate", view="compare", corpus=current.key_of(small), r=list(CODES), by="mrr", am="1"))
+    app = timed(open_page("evaluate", v="compare-runs", corpus=current.key_of(small), r=list(CODES), by="mrr", am="1"))
     assert not app.error
     table = frame(app, "p (Holm)")
     names = [
@@ -179,7 +179,7 @@ def test_graded_relevance_after_two_stages_equals_ir_measures(open_page: Open, t
         (tmp_path / name).write_text("\n".join(lines))
     lines = [f"{query}\t{document}\t{grade}" for query, own in qrels.items() for document, grade in own.items()]
     (tmp_path / "test.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *lines]))
-    app = open_page("evaluate", view="graded", gs="path", r=["m.6.mean", "rr.10.m.6.mean", "ms.10.m.6.mean"])
+    app = open_page("evaluate", v="graded-relevance", gs="path", r=["m.6.mean", "rr.10.m.6.mean", "ms.10.m.6.mean"])
     app.text_input(key="graded_path").set_value(str(tmp_path)).run()
     app.button(key="read_graded").click().run()
     ready(app)

@@ -87,7 +87,7 @@ def test_the_sample_of_queries_is_seeded_and_grows() -> None:
 
 
 def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend, demo_vectors: np.ndarray) -> None:
-    app = at_rest(open_page("pairs", view="disagree", nq="6", k="8"))
+    app = at_rest(open_page("pairs", v="disagreement", nq="6", k="8"))
     assert not app.exception
     corpus, model = current.demo(), backend()
     queries, _ = view.sample_of_queries(corpus, 6)
@@ -137,7 +137,7 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend, demo_
 def test_work_is_shared_within_a_step_of_the_slider_and_older_work_is_stopped(
     open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = at_rest(open_page("pairs", view="disagree", nq="6", k="8"))
+    app = at_rest(open_page("pairs", v="disagreement", nq="6", k="8"))
     gate, score = threading.Event(), reranking.SecondStage.pair_scores
 
     def slow(self: Any, first: Any, second: Any, *arguments: Any) -> Any:
@@ -164,12 +164,12 @@ def test_work_is_shared_within_a_step_of_the_slider_and_older_work_is_stopped(
 
 
 def test_another_pair_is_chosen_and_the_caveat_stays(open_page: Open, scorer: Backend) -> None:
-    app = at_rest(open_page("pairs", view="disagree", nq="6", k="8", dis="2"))
+    app = at_rest(open_page("pairs", v="disagreement", nq="6", k="8", dis="2"))
     chosen = app.selectbox(key="w_disagreement").options[2]
     before, after = chosen.split(" ")[0].split("→")
     assert f"from rank {before} to {after} does not say who is right" in texts(app)
     assert "the drops do not sum to the score" in texts(app)
-    app = at_rest(open_page("pairs", view="disagree", nq="6", k="8", dis="900"))
+    app = at_rest(open_page("pairs", v="disagreement", nq="6", k="8", dis="900"))
     assert app.selectbox(key="w_disagreement").index == 0
 
 
@@ -186,7 +186,7 @@ def test_a_late_interaction_model_is_explained_by_its_trained_vectors(
     corpus = read_corpus(lines.encode(), "few.jsonl", "sentence")
     caching.corpora().put(current.key_of(corpus), corpus)
     folder = save_pylate(tmp_path / "pylate", document_length=12)
-    app = at_rest(open_page("pairs", view="disagree", corpus=current.key_of(corpus), m=str(folder)))
+    app = at_rest(open_page("pairs", v="disagreement", corpus=current.key_of(corpus), m=str(folder)))
     assert not app.error, texts(app)
     (pair,) = plain_table(app).head(1).to_dict("records")
     model = Backend.load(str(folder), device_name="cpu")

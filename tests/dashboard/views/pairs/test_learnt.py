@@ -52,13 +52,13 @@ def _few_texts(few: GradedSet) -> Iterator[None]:
 @pytest.fixture
 def page(scorer: Backend, read_page: Open) -> AppTest:
     """The view, to be read; the cross-encoder is loaded first, since the page does not wait for it in the queue of jobs."""
-    return read_page("pairs", view="learnt")
+    return read_page("pairs", v="learnt-ranking")
 
 
 @pytest.fixture
 def own_page(scorer: Backend, open_page: Open) -> AppTest:
     """The view, for a test that changes it."""
-    return at_rest(open_page("pairs", view="learnt"))
+    return at_rest(open_page("pairs", v="learnt-ranking"))
 
 
 def bars(app: AppTest) -> dict[str, float]:
@@ -182,14 +182,14 @@ def test_layers_are_trained_on_request(own_page: AppTest) -> None:
 
 
 def test_texts_side_by_side_are_explained(open_page: Open, page: AppTest) -> None:
-    app = at_rest(open_page("pairs", view="learnt", lf="concatenation"))
+    app = at_rest(open_page("pairs", v="learnt-ranking", lf="concatenation"))
     assert "every query gets the same order of documents" in texts(app)
     assert "every query gets the same order" not in texts(page)
 
 
 def test_pairs_are_read_together(open_page: Open) -> None:
     before = backend().forward_passes
-    app = at_rest(open_page("pairs", view="learnt", lr="together", lq="20", lk="3", lo="2"))
+    app = at_rest(open_page("pairs", v="learnt-ranking", lr="together", lq="20", lk="3", lo="2"))
     assert backend().forward_passes > before
     assert "Cosine: [CLS] layer 6" not in bars(app)
     assert "Learnt: [CLS] layer 6" in bars(app)
@@ -200,7 +200,7 @@ def test_what_takes_too_much_memory_is_refused_before_any_pass(
 ) -> None:
     before = backend().forward_passes
     monkeypatch.setattr(learnt_rankers, "MOST_LEARNING_BYTES", 1 << 20)
-    app = at_rest(open_page("pairs", view="learnt", lr="together", lk="4", lo="2"))
+    app = at_rest(open_page("pairs", v="learnt-ranking", lr="together", lk="4", lo="2"))
     assert "This view uses at most" in texts(app)
     assert backend().forward_passes == before
 
@@ -215,7 +215,7 @@ def test_scores_that_take_too_much_memory_are_refused_before_they_are_put_togeth
     monkeypatch.setattr(learnt_rankers, "MOST_LEARNING_BYTES", 1 << 10)
     made: list[int] = []
     monkeypatch.setattr(learnt_ranking, "random_means", lambda *arguments, **options: made.append(1))
-    app = at_rest(open_page("pairs", view="learnt", lk="5", lo="3"))
+    app = at_rest(open_page("pairs", v="learnt-ranking", lk="5", lo="3"))
     assert "of memory" in texts(app)
     assert "Choose fewer queries or candidates" in texts(app)
     assert not made

@@ -50,7 +50,7 @@ def shown_rows(app: AppTest) -> list[str]:
 
 def test_lines_and_table_are_the_two_models_orders(scorer: Backend, read_page: Open, first_stage: FirstStage) -> None:
     query = view.REPAIRED[0]
-    app = read_page("pairs", view="rerank", q=query)
+    app = read_page("pairs", v="retrieve-rerank", q=query)
     assert not app.exception
     rows, _ = first_stage(query, 10)
     scores = scorer.score_pairs([query] * 10, [current.demo().texts[row] for row in rows])
@@ -65,13 +65,13 @@ def test_lines_and_table_are_the_two_models_orders(scorer: Backend, read_page: O
 def test_the_cross_encoder_repairs_these_queries(
     scorer: Backend, read_page: Open, query: str, of: dict[str, str]
 ) -> None:
-    said = texts(read_page("pairs", view="rerank", q=query, **of))
+    said = texts(read_page("pairs", v="retrieve-rerank", q=query, **of))
     assert re.search(r"Correct answer: from rank [2-9] up to 1\.", said)
 
 
 @pytest.mark.parametrize(("query", "k"), [(view.HARMED[0], "20"), (view.HARMED[1], "10")])
 def test_the_cross_encoder_harms_these_queries(open_page: Open, scorer: Backend, query: str, k: str) -> None:
-    app = at_rest(open_page("pairs", view="rerank", q=query, k=k))
+    app = at_rest(open_page("pairs", v="retrieve-rerank", q=query, k=k))
     assert re.search(r"Correct answer: from rank 1 down to ([5-9]|10)\.", texts(app))
     assert "does not rank better than the included model" in texts(app)
 
@@ -80,7 +80,7 @@ def test_the_cross_encoder_harms_these_queries(open_page: Open, scorer: Backend,
 def test_the_ready_made_queries_say_what_happens_to_them(
     open_page: Open, scorer: Backend, first_stage: FirstStage, kind: str
 ) -> None:
-    app = open_page("pairs", view="rerank", by=kind, q="")
+    app = open_page("pairs", v="retrieve-rerank", by=kind, q="")
     row = app.button_group(key="w_ready_pair_query")
     shown = dict(zip(view.READY_QUERIES, row.options, strict=True))
     stage = reranking.SecondStage(kind, scorer if kind == "rerank" else backend(), None, layer=6)  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ def test_the_ready_made_queries_say_what_happens_to_them(
 
 
 def test_without_the_included_models_no_effect_is_promised(open_page: Open, scorer: Backend) -> None:
-    app = open_page("pairs", view="rerank", ce="cross-encoder/ms-marco-MiniLM-L6-v2", q="")
+    app = open_page("pairs", v="retrieve-rerank", ce="cross-encoder/ms-marco-MiniLM-L6-v2", q="")
     assert tuple(app.button_group(key="w_ready_pair_query").options) == view.READY_QUERIES
 
 
@@ -107,7 +107,7 @@ def test_max_sim_is_a_choice_and_repairs_the_last_query(
     open_page: Open, scorer: Backend, first_stage: FirstStage
 ) -> None:
     query = view.READY_QUERIES[-1]
-    app = at_rest(open_page("pairs", view="rerank", q=query, by="maxsim"))
+    app = at_rest(open_page("pairs", v="retrieve-rerank", q=query, by="maxsim"))
     assert "Correct answer: from rank 5 up to 1." in texts(app)
     rows, _ = first_stage(query, 10)
     scores = late_interaction_scores(backend(), query, [current.demo().texts[row] for row in rows], 6)
@@ -117,7 +117,7 @@ def test_max_sim_is_a_choice_and_repairs_the_last_query(
 
 
 def test_it_opens_with_a_query_whose_answer_is_known_and_takes_another(open_page: Open, scorer: Backend) -> None:
-    app = at_rest(open_page("pairs", view="rerank"))
+    app = at_rest(open_page("pairs", v="retrieve-rerank"))
     assert app.text_input(key="w_query").value == view.READY_QUERIES[0]
     app.text_input(key="w_query").set_value(DEFAULT_QUERY)
     said = texts(at_rest(app.run()))
@@ -127,7 +127,7 @@ def test_it_opens_with_a_query_whose_answer_is_known_and_takes_another(open_page
 
 
 def test_a_slider_of_candidates_costs_no_pass(open_page: Open, scorer: Backend) -> None:
-    app = at_rest(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+    app = at_rest(open_page("pairs", v="retrieve-rerank", q=view.REPAIRED[0]))
     before = scorer.forward_passes, backend().forward_passes
     app.slider(key="w_k").set_value(5)
     app.run()
@@ -139,12 +139,12 @@ def test_a_slider_of_candidates_costs_no_pass(open_page: Open, scorer: Backend) 
 
 
 def test_an_answer_outside_the_candidates_is_said(open_page: Open, scorer: Backend) -> None:
-    app = at_rest(open_page("pairs", view="rerank", q=view.REPAIRED[0], k="3"))
+    app = at_rest(open_page("pairs", v="retrieve-rerank", q=view.REPAIRED[0], k="3"))
     assert "not among the first 3 hits" in texts(app)
 
 
 def test_times_and_the_cost_curve(scorer: Backend, read_page: Open) -> None:
-    app = read_page("pairs", view="rerank", q=view.REPAIRED[0])
+    app = read_page("pairs", v="retrieve-rerank", q=view.REPAIRED[0])
     assert [metric.label for metric in app.metric] == [
         "Embedding the query",
         "Searching 630 vectors",
@@ -174,7 +174,7 @@ def test_work_for_an_older_query_is_stopped_and_may_start_again(
         gate.wait(60)
         return score(self, query, documents, report, is_cancelled)
 
-    app = at_rest(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+    app = at_rest(open_page("pairs", v="retrieve-rerank", q=view.REPAIRED[0]))
     monkeypatch.setattr(reranking.SecondStage, "scores", slow)
     try:
         app.text_input(key="w_query").set_value("a first query")
@@ -194,7 +194,7 @@ def test_work_for_an_older_query_is_stopped_and_may_start_again(
 def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
     open_page: Open, scorer: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = at_rest(open_page("pairs", view="rerank", q=view.REPAIRED[0]))
+    app = at_rest(open_page("pairs", v="retrieve-rerank", q=view.REPAIRED[0]))
     gate, score = threading.Event(), reranking.SecondStage.scores
 
     def slow(self: Any, query: str, documents: Any, report: Any, is_cancelled: Any) -> Any:
@@ -223,7 +223,7 @@ def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
         app.run()
         (last,) = awaited()
         assert "Re-ranking 21 candidates: 50 are scored at once" in last.title
-        app.button_group(key="w_pairs_view").set_value("disagree").run()
+        app.button_group(key="w_pairs_view").set_value("disagreement").run()
         assert last.cancel.is_set()
         assert "second stage" not in [job.key[0] for job in awaited()]
     finally:
@@ -255,7 +255,7 @@ def test_of_two_correct_answers_the_best_before_and_the_best_after_are_compared(
 def test_effects_are_promised_only_where_they_hold(
     open_page: Open, scorer: Backend, address: dict[str, str], kind: str
 ) -> None:
-    app = open_page("pairs", view="rerank", by=kind, q="", **address)
+    app = open_page("pairs", v="retrieve-rerank", by=kind, q="", **address)
     rows = [row for row in app.button_group if row.key == "w_ready_pair_query"]
     assert all(tuple(row.options) == view.READY_QUERIES for row in rows)
     assert rows or "m" in address  # without the model the page ends above

@@ -197,7 +197,7 @@ def test_no_topic_is_a_choice_too(open_page: Open) -> None:
     corpus = Corpus("some without a topic", texts_, {"topic": ("animals", "animals", "")})
     key = current.key_of(corpus)
     caching.corpora().put(key, corpus)
-    app = at_rest(open_page("pairs", view="scores", corpus=key, q="a cat"))
+    app = at_rest(open_page("pairs", v="pair-scores", corpus=key, q="a cat"))
     assert app.selectbox(key="w_relevant_topic").value == "animals"
     app.selectbox(key="w_relevant_topic").set_value("").run()
     assert setting(app, "relevant_topic") == ""
@@ -285,14 +285,14 @@ def test_at_first_few_documents_are_scored_all_that_are_relevant_among_them(
         return np.arange(len(documents), dtype=np.float32)[:, None]
 
     monkeypatch.setattr(scorer, "pair_logits", numbered)
-    app = at_rest(open_page("pairs", view="scores", q="a volcano erupted"))
+    app = at_rest(open_page("pairs", v="pair-scores", q="a volcano erupted"))
     assert len(set(scored)) == 200
     assert [trace["name"] for trace in figures(app)[0]["data"]] == ["not relevant (190)", "relevant (10)"]
     assert "n" not in app.query_params
 
 
 def test_an_empty_query_is_asked_for(open_page: Open) -> None:
-    assert "No query yet" in texts(open_page("pairs", view="scores", q=" "))
+    assert "No query yet" in texts(open_page("pairs", v="pair-scores", q=" "))
 
 
 def test_a_query_of_the_corpus_brings_its_own_sentence(
@@ -311,7 +311,7 @@ def test_a_corpus_without_topics_and_queries_offers_only_marks(open_page: Open) 
     corpus = Corpus("three lines", ("a cat sat", "the dog ran", "money in the bank"))
     key = current.key_of(corpus)
     caching.corpora().put(key, corpus)
-    app = at_rest(open_page("pairs", view="scores", corpus=key, q="a cat"))
+    app = at_rest(open_page("pairs", v="pair-scores", corpus=key, q="a cat"))
     assert app.selectbox(key="w_relevant_by").options == ["Marks on Search"]
     assert "None of the 3 scored documents is relevant" in texts(app)
     assert "Mark documents with ✓ on the Search page" in texts(app)
@@ -319,6 +319,6 @@ def test_a_corpus_without_topics_and_queries_offers_only_marks(open_page: Open) 
     app.run()
     assert not app.exception
     assert [int(np.sum(trace["y"])) for trace in figures(app)[0]["data"]] == [2, 1]
-    app.segmented_control(key="w_pairs_view").set_value("given").run()
+    app.segmented_control(key="w_pairs_view").set_value("one-input").run()
     app.button_group(key="w_triple").set_value("From the corpus").run()
     assert "has no column with a query for each sentence" in texts(app)

@@ -36,7 +36,7 @@ def share_of(cosines: np.ndarray, kind: str) -> float:
 
 
 def test_the_strips_and_the_answer_are_the_models_cosines(open_page: Open, cosines: np.ndarray) -> None:
-    app = at_rest(open_page("why", view="clinic"))
+    app = at_rest(open_page("why", v="known-failures"))
     assert not app.exception
     assert not app.error
     (drawn,) = figures(app)
@@ -54,13 +54,13 @@ def test_the_strips_and_the_answer_are_the_models_cosines(open_page: Open, cosin
 
 
 def test_a_link_opens_a_pair_and_a_button_takes_it_to_the_other_views(open_page: Open) -> None:
-    app = at_rest(open_page("why", view="clinic", ck="time", cp="5"))
+    app = at_rest(open_page("why", v="known-failures", ck="time", cp="5"))
     row = PAIRS.rows_of("time")[5]
     assert app.selectbox(key="w_clinic_kind").value == "time"
     assert app.selectbox(key="w_clinic_pair").value == 5
     assert "dentist **today**" in texts(app)
     app.button(key="pair_in_why_clinic").click().run()
-    assert setting(app, "why_view") == "split"
+    assert setting(app, "why_view") == "score-split"
     chosen = setting(app, "sentences")
     assert (chosen[setting(app, "sentence_a")], chosen[setting(app, "sentence_b") - 1]) == (
         PAIRS.first[row],
@@ -69,7 +69,7 @@ def test_a_link_opens_a_pair_and_a_button_takes_it_to_the_other_views(open_page:
 
 
 def test_the_layers_share_is_the_area_under_the_curve(open_page: Open, cosines: np.ndarray) -> None:
-    app = at_rest(open_page("why", view="clinic", cf="layers", ck="names"))
+    app = at_rest(open_page("why", v="known-failures", cf="layers", ck="names"))
     curves = {trace["name"]: trace["y"] for trace in figures(app)[0]["data"]}
     for kind in PAIRS.changed_kinds:
         assert curves[kind.capitalize()][6] == pytest.approx(100 * share_of(cosines, kind), abs=0.2)
@@ -77,7 +77,7 @@ def test_the_layers_share_is_the_area_under_the_curve(open_page: Open, cosines: 
 
 
 def test_the_probe_and_its_control_task(open_page: Open) -> None:
-    app = at_rest(open_page("why", view="clinic", cf="probe"))
+    app = at_rest(open_page("why", v="known-failures", cf="probe"))
     assert not app.error
     curves = {trace["name"]: np.array(trace["y"]) for trace in figures(app)[0]["data"]}
     assert curves["probe"].min() > 90
@@ -91,7 +91,7 @@ def test_the_probe_and_its_control_task(open_page: Open) -> None:
 
 
 def test_moving_the_layer_costs_no_pass(open_page: Open) -> None:
-    app = at_rest(open_page("why", view="clinic"))
+    app = at_rest(open_page("why", v="known-failures"))
     backend = caching.models().request(parse_model(EMBEDDED_KEY)).result
     passes = backend.forward_passes
     app.number_input(key="w_layer").set_value(2).run()
@@ -106,7 +106,7 @@ def test_ones_own_pairs_are_measured_beside_the_ready_made_paraphrases(open_page
     ]
     content = "\n".join(json.dumps(row) for row in rows).encode()
     caching.minimal_pairs().put("mine", read_minimal_pairs(content, "mine.jsonl"))
-    app = open_page("why", view="clinic", cs="file")
+    app = open_page("why", v="known-failures", cs="file")
     assert "Each row is a pair of sentences whose meanings differ." in texts(app)
     app.session_state["_minimal_pairs"] = "mine"
     app = at_rest(app.run())
@@ -119,14 +119,14 @@ def test_ones_own_pairs_are_measured_beside_the_ready_made_paraphrases(open_page
 
 
 def test_an_unknown_kind_of_a_link_is_replaced(open_page: Open) -> None:
-    app = at_rest(open_page("why", view="clinic", ck="irony"))
+    app = at_rest(open_page("why", v="known-failures", ck="irony"))
     assert app.selectbox(key="w_clinic_kind").value == "negation"
     assert any("no kind “irony”" in item.value for item in app.warning)
 
 
 def test_intervals_are_computed_once_and_not_in_the_script(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Moving the layer draws no pairs again, and kinds that are not chosen have no interval."""
-    app = at_rest(open_page("why", view="clinic", cf="layers", ck="names"))
+    app = at_rest(open_page("why", v="known-failures", cf="layers", ck="names"))
     monkeypatch.setattr(clinic, "separations", lambda *arguments, **options: pytest.fail("drawn again"))
     app.number_input(key="w_layer").set_value(2).run()
     app = at_rest(app)

@@ -66,13 +66,13 @@ def _few_edits() -> Iterator[None]:
 @pytest.fixture
 def page(open_page: Open, small: Corpus) -> AppTest:
     """The view of the small corpus, settled."""
-    return at_rest(open_page("why", view="debugger", corpus=kept(small), fo="worst"))
+    return at_rest(open_page("why", v="failed-search", corpus=kept(small), fo="worst"))
 
 
 @pytest.fixture(scope="module")
 def read(read_page: Open, small: Corpus, _few_edits: None) -> AppTest:
     """The same for tests that only read it."""
-    return read_page("why", view="debugger", corpus=kept(small), fo="worst")
+    return read_page("why", v="failed-search", corpus=kept(small), fo="worst")
 
 
 def case_html(app: AppTest) -> str:
@@ -171,7 +171,7 @@ def test_a_typed_query_takes_its_right_text_from_the_hits(page: AppTest, small: 
 
 def test_texts_of_people_are_text_and_the_query_s_words_in_them_are_marked(open_page: Open) -> None:
     key = kept(Corpus("odd", ("a <b>piano</b> & <script>x</script>", "The piano was sold.", "Rain fell.")))
-    app = at_rest(open_page("why", view="debugger", corpus=key, dq="<i>piano</i>", dr="0"))
+    app = at_rest(open_page("why", v="failed-search", corpus=key, dq="<i>piano</i>", dr="0"))
     assert not app.exception
     body = case_html(app)
     assert "&lt;i&gt;piano&lt;/i&gt;" in body
@@ -182,13 +182,13 @@ def test_texts_of_people_are_text_and_the_query_s_words_in_them_are_marked(open_
 def test_the_split_of_the_rival_opens_with_the_pair(page: AppTest, small: Corpus, expected: Failures) -> None:
     worst = expected.in_order("worst")[0]
     page.button(key="split_rival").click().run()
-    assert setting(page, "why_view") == "split"
+    assert setting(page, "why_view") == "score-split"
     assert setting(page, "sentences") == (small.columns["compressed"][worst.row], small.texts[worst.rival])
 
 
 def test_a_corpus_without_queries_takes_a_typed_one(open_page: Open, small: Corpus) -> None:
     key = kept(Corpus("only sentences", small.texts))
-    app = at_rest(open_page("why", view="debugger", corpus=key))
+    app = at_rest(open_page("why", v="failed-search", corpus=key))
     assert "has no column with queries" in texts(app)
     app.text_input(key="w_typed_query").set_value("music").run()
     app = at_rest(app)
@@ -206,7 +206,7 @@ def test_a_corpus_without_queries_takes_a_typed_one(open_page: Open, small: Corp
 
 def test_a_corpus_in_which_no_query_fails_says_so(open_page: Open, small: Corpus) -> None:
     key = kept(Corpus("easy", small.texts, {"compressed": small.texts}))
-    app = at_rest(open_page("why", view="debugger", corpus=key))
+    app = at_rest(open_page("why", v="failed-search", corpus=key))
     assert not app.exception
     assert "No failed query" in texts(app)
 
@@ -223,7 +223,7 @@ def test_the_smallest_edit_says_what_is_done_and_shows_the_result_as_that() -> N
 
 
 def test_other_poolings_have_no_ledger(open_page: Open, small: Corpus) -> None:
-    app = at_rest(open_page("why", view="debugger", corpus=kept(small), pool="cls"))
+    app = at_rest(open_page("why", v="failed-search", corpus=kept(small), pool="cls"))
     assert not app.exception
     assert "with mean or maximum pooling only" in texts(app)
 
@@ -249,7 +249,7 @@ def test_without_an_edit_that_helps_the_nearest_is_named(open_page: Open) -> Non
     corpus = Corpus(
         "twice", ("Snow fell *in* Oslo.", "Snow fell *in* Oslo.", "Rain."), {"q": ("snow in Norway", "Oslo", "wet")}
     )
-    app = at_rest(open_page("why", view="debugger", corpus=kept(corpus), fq="0"))
+    app = at_rest(open_page("why", v="failed-search", corpus=kept(corpus), fq="0"))
     assert not app.exception
     said = [item.value for item in app.markdown if ":material/edit:" in item.value]
     assert said[0].startswith(":material/edit: **No edit of the query brings the right text to rank 1.** The nearest,")
@@ -274,7 +274,7 @@ def test_a_text_has_a_word_as_typed_or_its_content(text: str, word: str, expecte
 
 
 def test_a_cell_of_the_heatmap_leads_to_the_split_of_its_score(open_page: Open) -> None:
-    app = open_page("heatmaps", view="sentences")
+    app = open_page("heatmaps", v="sentence-pairs")
     before = setting(app, "sentences")
     app.selectbox(key="why_pair").select_index(1).run()
     first, second = map(int, app.selectbox(key="why_pair").value.split("-"))

@@ -38,7 +38,7 @@ def loaded(key: str) -> Backend:
 
 
 def opened(open_page: Open, **address: Any) -> AppTest:
-    app = at_rest(open_page("why", view="experiments", **address))
+    app = at_rest(open_page("why", v="experiments", **address))
     assert not app.exception
     assert not app.error
     return app

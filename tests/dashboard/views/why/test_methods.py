@@ -33,7 +33,7 @@ def expected():
 
 
 def test_curves_scores_and_areas_of_a_pair(open_page: Open, expected) -> None:
-    app = at_rest(open_page("why", view="methods", s=[FIRST, SECOND]))
+    app = at_rest(open_page("why", v="important-words", s=[FIRST, SECOND]))
     assert not app.exception
     drawn = traces(app)
     assert list(drawn) == [METHOD_NAMES[name] for name in (*METHODS, RANDOM)]
@@ -64,7 +64,7 @@ def test_curves_scores_and_areas_of_a_pair(open_page: Open, expected) -> None:
 
 
 def test_the_other_order_costs_nothing_and_another_layer_is_another_job(open_page: Open, expected) -> None:
-    app = at_rest(open_page("why", view="methods", s=[FIRST, SECOND]))
+    app = at_rest(open_page("why", v="important-words", s=[FIRST, SECOND]))
     passes = backend().forward_passes
     app.segmented_control(key="w_deletion_order").set_value("last").run()
     assert backend().forward_passes == passes
@@ -88,7 +88,7 @@ def test_the_other_order_costs_nothing_and_another_layer_is_another_job(open_pag
 
 
 def test_words_can_be_removed_from_both_texts_as_one_list(open_page: Open) -> None:
-    app = at_rest(open_page("why", view="methods", s=[FIRST, SECOND], **{"from": "both"}))
+    app = at_rest(open_page("why", v="important-words", s=[FIRST, SECOND], **{"from": "both"}))
     assert not app.exception
     found = compare_methods(PairSimilarity.of(backend(), FIRST, SECOND, 6, "mean"), from_both=True, **QUICKLY)
     for name, curve in found.first.items():
@@ -100,7 +100,7 @@ def test_words_can_be_removed_from_both_texts_as_one_list(open_page: Open) -> No
 
 
 def test_texts_of_one_word_have_scores_but_no_curve(open_page: Open) -> None:
-    app = at_rest(open_page("why", view="methods", s=["Bank!", "River"]))
+    app = at_rest(open_page("why", v="important-words", s=["Bank!", "River"]))
     assert not app.exception
     assert "the last word of a text is never removed" in texts(app)
     assert [figure["data"][0]["type"] for figure in figures(app)] == ["heatmap"]
@@ -108,25 +108,25 @@ def test_texts_of_one_word_have_scores_but_no_curve(open_page: Open) -> None:
 
 
 def test_a_text_without_words_is_named(open_page: Open) -> None:
-    app = at_rest(open_page("why", view="methods", s=["We rob a bank.", "?!"]))
+    app = at_rest(open_page("why", v="important-words", s=["We rob a bank.", "?!"]))
     assert not app.exception
     assert "Sentence 2 has no word that could be removed." in texts(app)
     assert not figures(app)
 
 
 def test_one_sentence_alone_is_compared_with_itself(open_page: Open) -> None:
-    app = at_rest(open_page("why", view="methods", s="We <b>rob</b> a *bank*"))
+    app = at_rest(open_page("why", v="important-words", s="We <b>rob</b> a *bank*"))
     assert not app.exception
     assert "A and B are the same text" in texts(app)
     assert traces(app)["Share of score"][0] == pytest.approx(1, abs=1e-5)
     assert "<b>" not in " ".join(figures(app)[1]["data"][0]["y"])
-    alone = at_rest(open_page("why", view="methods", s="cat"))
+    alone = at_rest(open_page("why", v="important-words", s="cat"))
     assert "Each text has only one word" in texts(alone)
     assert "A and B are the same text" not in texts(alone)  # one message is enough
 
 
 def test_only_the_part_that_is_read_counts(open_page: Open) -> None:
-    app = at_rest(open_page("why", view="methods", s=["one two three four five six seven", SECOND], len="7"))
+    app = at_rest(open_page("why", v="important-words", s=["one two three four five six seven", SECOND], len="7"))
     assert "2 tokens are truncated** of sentence 1" in texts(app).replace("**2 tokens", "2 tokens")
     names = figures(app)[1]["data"][0]["y"]
     assert names[:6] == ["A1  one", "A2  two", "A3  three", "A4  four", "A5  five", "B1  I"]
@@ -136,7 +136,7 @@ def test_of_many_words_those_with_the_largest_scores_are_drawn(
     open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(view, "MOST_ROWS", 4)
-    app = at_rest(open_page("why", view="methods", s=["money and a bank", SECOND]))
+    app = at_rest(open_page("why", v="important-words", s=["money and a bank", SECOND]))
     assert not app.exception
     found = compare_methods(PairSimilarity.of(backend(), "money and a bank", SECOND, 6, "mean"), both_ways=False)
     largest = np.max([np.abs(found.scaled(name)) for name in METHODS], axis=0)
@@ -160,7 +160,7 @@ def test_of_many_words_those_with_the_largest_scores_are_drawn(
 
 
 def test_no_sentences(open_page: Open) -> None:
-    app = open_page("why", view="methods", s="")
+    app = open_page("why", v="important-words", s="")
     assert not app.exception
     assert "No sentence yet" in texts(app)
 
@@ -180,7 +180,7 @@ def test_long_texts_are_tested_by_their_beginning_unless_asked(
     monkeypatch.setattr(view, "FIRST_WORDS", 4)
     monkeypatch.setattr(view, "MOST_WORDS", 6)
     long_text = "We rob a bank, and run away."  # seven words
-    app = at_rest(open_page("why", view="methods", s=[long_text, SECOND]))
+    app = at_rest(open_page("why", v="important-words", s=[long_text, SECOND]))
     assert not app.exception
     assert "the first 4 words of each are tested**, of 7 and 6." in texts(app)
     assert "texts for the model to read, about " in texts(app)
@@ -198,7 +198,7 @@ def test_long_texts_are_tested_by_their_beginning_unless_asked(
 def test_texts_are_read_as_far_as_in_the_other_views(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not only as far as the model's own maximum for sentence vectors, 256 tokens of 512."""
     monkeypatch.setattr(view, "FIRST_WORDS", 2)
-    app = at_rest(open_page("why", view="methods", s=["so " * 505 + "long", "cat " * 600]))
+    app = at_rest(open_page("why", v="important-words", s=["so " * 505 + "long", "cat " * 600]))
     assert "**90 tokens are truncated** of sentence 2" in texts(app)
     assert "of sentence 1" not in texts(app)
     assert "of 506 and 510." in texts(app)

@@ -1,0 +1,60 @@
+"""About: what this is and its version, the licence of the included model, the glossary, and how to cite."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components import VERSION
+from components.model.catalog import CATALOG, EMBEDDED_KEY
+from dashboard import caching
+from dashboard.ui import messages
+
+BIBTEX = f"""@software{{bert_internals,
+  title   = {{BERT Internals: an interactive view of what happens inside BERT encoders}},
+  version = {{{VERSION}}}
+}}"""
+PAPERS = """
+- BERT: Devlin, Chang, Lee and Toutanova (2019), [BERT: Pre-training of Deep Bidirectional Transformers for Language
+  Understanding](https://aclanthology.org/N19-1423/)
+- Sentence vectors: Reimers and Gurevych (2019), [Sentence-BERT](https://aclanthology.org/D19-1410/)
+- The baseline of unrelated tokens: Ethayarajh (2019), [How Contextual are Contextualized Word
+  Representations?](https://aclanthology.org/D19-1006/)
+- The attention views: Vig (2019), [A Multiscale Visualization of Attention in the Transformer
+  Model](https://aclanthology.org/P19-3007/)
+"""
+
+
+def render() -> None:
+    with st.container(key="view_header"):
+        st.title("About BERT Internals", anchor=False)
+        st.caption(f"Version {VERSION}")
+    st.markdown(
+        "An interactive dashboard of what happens inside BERT-family encoders: how text becomes tokens, how each token's "
+        "vector changes layer by layer, what the attention heads do, and what this means for search. Every number comes "
+        "from a real model that runs on the machine of this server. Your sentences are not sent anywhere else."
+    )
+    included = next(spec for spec in CATALOG if spec.key == EMBEDDED_KEY)
+    st.markdown(
+        f"**The included model** is {messages.escape(included.title)}, licence {included.licence}. The included cross-encoder "
+        "is the same encoder with an adapter that was trained on the STS Benchmark (Cer et al. 2017; CC BY-SA 4.0). Other "
+        "models have their own licences: see “All available models” on the Model page."
+    )
+    st.subheader("Glossary", anchor=False)
+    _glossary()
+    st.subheader("How to cite", anchor=False)
+    st.code(BIBTEX, language=None)
+    st.markdown(f"Cite the model that you used too, and the work that a figure is based on:\n{PAPERS}")
+
+
+@st.fragment
+def _glossary() -> None:
+    query = st.text_input(
+        "Search the glossary", key="glossary_query", placeholder="layer, pooling, baseline …", max_chars=60, live=True
+    )
+    needle = query.strip().lower()
+    hits = {term: text for term, text in caching.glossary().items() if needle in term.lower() or needle in text.lower()}
+    if not hits:
+        st.caption("No term has this text.")
+    # A term that matches comes before a text that does.
+    for term in sorted(hits, key=lambda term: (needle not in term.lower(), term)):
+        st.markdown(f"**{messages.escape(term)}**  \n{messages.escape(hits[term])}")

@@ -1,0 +1,33 @@
+"""What all views of the Attention page begin with: the choice of the texts, and the model's attentions for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from components.analysis.attention.weights import of_sentence
+from dashboard.ui import controls, pair_choice
+from dashboard.views.attention import long_texts
+from dashboard.views.attention.head_choice import AttentionInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from components.model.backend import Backend
+
+
+def with_input(draw: Callable[[AttentionInput, Any], None], backend: Backend) -> None:
+    """Draw a view of the chosen texts; of texts too long for all heads at once, one head in its place.
+
+    `draw` gets the input with its attentions, and the row of controls.
+    """
+    row = controls.row()
+    with row:
+        pair = pair_choice.choose()
+    sentence = pair.tokens(backend)
+    if not backend.fits(len(sentence)) and not backend.structure.adds_to_scores:
+        pair.tell_truncation(sentence)
+        long_texts.one_head(backend, pair, sentence, row)
+        return
+    trace = pair.trace(backend, attentions=True)
+    pair.tell_truncation(trace.sentences[0])
+    draw(AttentionInput(backend, pair, trace, trace.sentences[0], of_sentence(trace, 0)), row)

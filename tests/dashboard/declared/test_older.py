@@ -1,0 +1,172 @@
+"""Addresses that the dashboard wrote before views had addresses of their own lead to the same views with the same settings.
+
+older_addresses.txt was written once by commit 9db9ccd4: its address of each example state of each view, and of what each step
+of each lesson shows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+import pytest
+
+from components import packing
+from components.lessons.lesson import Scene
+from dashboard import ready_made, state
+from dashboard.declared import addresses, older, table
+from dashboard.declared.view import SMALL_CORPUS, SMALL_MODEL
+from dashboard.lessons import steps
+from tests.support.pages import Open, setting
+
+LINES = dict(
+    line.split("\t") for line in (Path(__file__).parent / "older_addresses.txt").read_text("utf-8").splitlines()
+)
+STATES = {case: address for case, address in LINES.items() if not case.startswith("lesson ")}
+STEPS = {case: address for case, address in LINES.items() if case.startswith("lesson ")}
+NEWER = {"why_by"}  # settings that there were not when the addresses were written
+STANDS_FOR = {SMALL_CORPUS: "0123456789abcdef" * 2, SMALL_MODEL: "prajjwal1/bert-tiny"}
+
+
+def parts_of(address: str) -> tuple[str, dict[str, list[str]]]:
+    """The page and the keys of an address."""
+    parts = urlsplit(address)
+    return parts.path.strip("/") or "home", parse_qs(parts.query, keep_blank_values=True)
+
+
+def view_of(page: str, address: dict[str, list[str]]) -> str:
+    """The view that a translated address opens."""
+    return address.get(table.VIEW, [table.views_of(page)[0].key])[0]
+
+
+def texts_of(view: str, address: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The texts by name that a translated address gives to a view. Raises KeyError for a key that the view lacks."""
+    known = {item.short: item for item in table.SETTINGS if item.shared or item.name in table.VIEWS[view].settings}
+    found = {known[key].name: texts for key, texts in address.items() if key != table.VIEW}
+    return {name: texts for name, texts in found.items() if name in table.VIEWS[view].settings}
+
+
+def expected_of(case: str) -> tuple[str, dict[str, list[str]]]:
+    """The view that a case had, by today's key, and the texts of what its example state says that is not the default."""
+    page, older_view, number = (*case.split(" "), "", "")[:3]
+    view = older._pairs(older._VIEWS[page])[older_view] if older_view else page
+    example = table.VIEWS[view].examples[{"blind": 1, "graph": 2, "words": 1}.get(number, 0)]
+    return view, {
+        name: table.SETTING[name].show(STANDS_FOR.get(value, value) if isinstance(value, str) else value)
+        for name, value in example.items()
+        if value != table.SETTING[name].default and name not in NEWER
+    }
+
+
+@pytest.mark.parametrize("case", STATES)
+def test_an_older_address_gives_each_view_the_settings_that_it_had(case: str) -> None:
+    page, address = parts_of(STATES[case])
+    translated = older.translated(page, address)
+    view, expected = expected_of(case)
+    assert view_of(page, translated) == view
+    assert texts_of(view, translated) == expected
+
+
+def test_every_view_that_there_was_is_among_the_cases() -> None:
+    views = {f"{page} {name}" for page, names in older._VIEWS.items() for name in older._pairs(names)}
+    assert {" ".join(case.split(" ")[:2]) for case in STATES} == views | {"home", "lessons", "about"}
+
+
+@pytest.mark.parametrize("case", STEPS)
+def test_a_lesson_that_names_views_as_before_shows_what_it_did(case: str) -> None:
+    page, address = parts_of(STEPS[case])
+    scene = Scene(page, tuple((key, text) for key, texts in address.items() for text in texts), 1)
+    assert steps.check_address(scene) == []
+    _, lesson, number, kind = case.split(" ")
+    now = ready_made.lessons()[lesson].steps[int(number) - 1].scenes[kind == "answer"]
+    changed = {("two-banks", "5"), ("negation", "3")}  # their steps have been written anew since
+    if (lesson, number) not in changed:
+        assert steps.address_of(scene) == steps.address_of(now)
+
+
+@pytest.mark.parametrize("case", ["tokens vocabulary", "attention matrix", "map ends", "training after"])
+def test_packed_texts_of_an_older_address_are_read_by_their_older_keys(case: str) -> None:
+    page, address = parts_of(STATES[case])
+    packed = {key: texts for key, texts in address.items() if key != older.OLDER_VIEW}
+    sent = {key: texts for key, texts in address.items() if key not in packed} | {older.PACKED: ["z"]}
+    view, expected = expected_of(case)
+    assert older.translated(page, sent)[older.PACKED] == ["z"]  # as it was sent
+    assert texts_of(view, older.unpacked(view, packed)) == expected
+
+
+def test_an_older_link_with_packed_texts_opens_its_view(open_page: Open) -> None:
+    words = "a long text " * 8
+    by_key = {"q": [words.strip()], "s": ["One.", "Two."]}
+    app = open_page("tokens", view="vocabulary", z=packing.pack(by_key))
+    assert setting(app, "tokens_view") == "vocabulary"
+    assert setting(app, "vocabulary_query") == words.strip()
+    assert setting(app, "sentences") == ("One.", "Two.")
+    # The server has translated all but the packed texts before the page is opened.
+    again = open_page("tokens", v="vocabulary", z=packing.pack(by_key))
+    assert setting(again, "vocabulary_query") == words.strip()
+    assert not app.warning
+    assert not again.warning
+
+
+def test_a_view_that_never_was_is_said_and_the_first_one_opens(open_page: Open) -> None:
+    app = open_page("layers", view="nothing", pool="max", x="1")
+    assert setting(app, "layers_view") is None
+    (warning,) = app.warning
+    assert "“v=nothing”" in warning.value
+    assert "does not use the link's “x”" in warning.value
+
+
+def test_the_server_corrects_an_address_and_leaves_its_texts_as_they_are() -> None:
+    for page, query, right in (
+        ("layers", "v=hits&q=a%20b+c", ("search", "v=hits&q=a%20b+c")),
+        ("nowhere", "v=hits", ("search", "v=hits")),
+        ("layers", "view=within&t=2&t=3&s=a%26b&zip=x", ("layers", "v=two-tokens&t=2&t=3&s=a%26b&zip=x")),
+        ("tokens", "view=vocabulary&q=%C3%A4&z=eNo%2B_-", ("tokens", "v=vocabulary&vq=%C3%A4&z=eNo%2B_-")),
+        ("attention", "l=3&h=2&sp=hidden", ("attention", "v=head-view&b=3&h=2&spt=hidden")),
+        ("", "v=about", ("about", "v=about")),
+        ("layers", "v=home", ("", "v=home")),
+    ):
+        assert addresses.corrected(page, query) == right, (page, query)
+    for page, query in (
+        *(
+            ("layers", ""),
+            ("", ""),
+            ("", "s=a&m=x"),
+            ("search", "v=hits&q=x"),
+            ("nowhere", "x=1"),
+            ("layers", "v=nothing"),
+        ),
+        *(("layers", "v=hits&v=corpus"), ("layers", "v"), ("about", "class=7b")),
+    ):
+        assert addresses.corrected(page, query) is None, (page, query)
+
+
+@pytest.mark.parametrize("key", table.VIEWS)
+def test_every_address_of_today_is_right_as_it_is(key: str) -> None:
+    view = table.VIEWS[key]
+    query = urlencode(
+        [(table.VIEW, key)]
+        + [
+            (table.SETTING[name].short, text)
+            for name, value in view.examples[0].items()
+            for text in table.SETTING[name].show(value)
+        ],
+        quote_via=quote,
+    )
+    page = table.place_of(key)
+    assert addresses.corrected("" if page == "home" else page, query) is None
+
+
+def test_session_files_of_the_first_format_name_views_as_before() -> None:
+    assert older.named({"layers_view": ["within"], "why_view": ["clinic"], "k": ["5"], "map_view": ["x", "y"]}) == {
+        "layers_view": ["two-tokens"],
+        "why_view": ["known-failures"],
+        "k": ["5"],
+        "map_view": ["x", "y"],
+    }
+
+
+def test_the_frozen_table_names_settings_of_today() -> None:
+    names = {name for text in (older._SHARED, *older._NAMES.values()) for name in older._pairs(text).values()}
+    assert names <= table.SETTING.keys()
+    assert state.PACKED != older.PACKED

@@ -1,22 +1,27 @@
-"""Draws README's pictures anew: `make screenshots`; `python -m tests.browser.screenshots NAME ...` draws only those."""
+"""Draws the pictures of README and docs/pages.md anew: `make screenshots`.
+
+`python -m tests.browser.screenshots NAME ...` draws only those: names of README's pictures, or keys of views.
+"""
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
+from dashboard.declared import document, table
 from tests.browser import chromium
 from tests.support.browser import settle
 from tests.support.places import ROOT
-from tests.support.server import start_server, stop_server
+from tests.support.server import Server, start_server, stop_server
 
 # Name, address, dark, height
 SHOTS = (
     ("layers", "/layers", False, 1010),
-    ("layers-dark", "/layers?v=one-word&cmp=against", True, 1010),
+    ("layers-dark", "/layers?v=one-against-all", True, 1010),
     (
         "tokens",
         "/tokens?v=pieces&s=An+unputdownable+novella+about+antihistamines.&s=I+love+na%C3%AFve+caf%C3%A9s.",
@@ -42,7 +47,7 @@ def main() -> None:
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path_of_browser, args=list(chromium.ARGUMENTS))
-            wanted = sys.argv[1:] or [name for name, *_ in SHOTS]
+            wanted = sys.argv[1:] or [*(name for name, *_ in SHOTS), *table.VIEWS]
             for name, path, dark, height in [shot for shot in SHOTS if shot[0] in wanted]:
                 page = browser.new_page(
                     viewport={"width": 1280, "height": height}, color_scheme="dark" if dark else "light"
@@ -65,9 +70,22 @@ def main() -> None:
                 page.wait_for_timeout(1_500)  # the figure's last animation
                 page.screenshot(path=folder / f"{name}.png")
                 page.close()
+            take_views(browser, server, [key for key in table.VIEWS if key in wanted])
             browser.close()
     finally:
         stop_server(server)
+
+
+def take_views(browser: Browser, server: Server, keys: Sequence[str]) -> None:
+    """A picture of each view as it opens, for docs/pages.md."""
+    document.PICTURES.mkdir(exist_ok=True)
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    for key in keys:
+        page.goto(f"{server.url}/{table.place_of(key)}?v={key}" if key != "home" else server.url)
+        settle(page, 300_000)
+        page.wait_for_timeout(2_500)  # the figures' last animations
+        page.screenshot(path=document.PICTURES / f"{key}.jpg", type="jpeg", quality=70)
+    page.close()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from dashboard.declared import table
+from dashboard.declared.view import Figure
 from tests.browser.accessibility import serious_findings
 from tests.support.browser import fits, settle, use_file, wait_until
 from tests.support.places import ROOT
@@ -19,55 +21,41 @@ from tests.support.training_runs import write_run
 from tests.support.views import views_of_pages
 
 PLOT, TABLE = ".js-plotly-plot", "[data-testid=stTable], [data-testid=stDataFrame]"
-# What the views show first, by page and view, where it is not a plotly figure.
-FIRST = {
-    "tokens pieces": ".row",
-    "tokens tensors": ".bi-grids",
-    "tokens decoding": TABLE,
-    "tokens vocabulary": TABLE,
-    "tokens compare": TABLE,
-    "model catalog": TABLE,
-    "attention head": "iframe",
-    "attention model": "iframe",
-    "attention neuron": "iframe",
-    "attention glance": ".heads",
-    "attention patterns": f"canvas, {TABLE}",
-    "map senses": ".st-key-senses_map .js-plotly-plot",
-    "search results": ".hits",
-    "search queries": TABLE,
-    "search pairs": TABLE,
-    "evaluate compare": f"{PLOT}, {TABLE}",
-    "evaluate graded": f"{PLOT}, {TABLE}",
-    "evaluate similarity": f"{PLOT}, {TABLE}",
-    "pairs given": ".row",
+# What stands for each kind of first figure.
+SELECTORS: dict[Figure, str] = {
+    "plot": PLOT,
+    "chips": ".row",
+    "grids": ".bi-grids",
+    "table": TABLE,
+    "frame": "iframe",
+    "heads": ".heads",
+    "hits": ".hits",
+    "plot or table": f"{PLOT}, {TABLE}",
+    "canvas or table": f"canvas, {TABLE}",
+    "text": "h1",
 }
-# Views that have no figure, and what they are instead.
-WITHOUT = {
-    "lessons ": "a list of lessons",
-    "about ": "a text",
-    "search corpus": "a choice of what is searched",
-    "evaluate pairs": "a choice of what is measured",
-}
+# The first figure of a view where another one of its kind stands before it.
+FIRST = {"word-senses": ".st-key-senses_map .js-plotly-plot"}
 # What else the address of a view holds: what it needs, what takes less time, and figures of its own.
 FURTHER = {
-    "tokens pieces": ("", "rd=together"),
-    "evaluate lab": ("corpus={small}",),
-    "evaluate approximation": ("corpus={small}",),
-    "map ends": ("by=pca", "by=pca&rd=together"),
-    "map through": ("by=pca",),
-    "map senses": ("by=pca",),
-    "pairs disagree": ("nq=6",),
-    "pairs learnt": ("lq=60",),
-    "why split": ("", "by=blocks"),
-    "why debugger": ("", "fo=worst"),
-    "training run": ("run=first-screen",),
-    "training after": tuple(f"part={part}&run=first-screen" for part in ("sentences", "words", "layers")),
+    "pieces": ("", "rd=together"),
+    "pooling-lab": ("corpus={small}",),
+    "approximation": ("corpus={small}",),
+    "two-layers": ("by=pca", "by=pca&rd=together"),
+    "layer-by-layer": ("by=pca",),
+    "word-senses": ("by=pca",),
+    "disagreement": ("nq=6",),
+    "learnt-ranking": ("lq=60",),
+    "score-split": ("", "by=blocks"),
+    "failed-search": ("", "fo=worst"),
+    "training-run": ("run=first-screen",),
+    "before-after": tuple(f"part={part}&run=first-screen" for part in ("sentences", "words", "layers")),
 }
 BEGINS = {LAPTOP: 330, PHONE: 520}  # pixels: where the first figure begins at the latest
 # Views with more settings above it, where it begins lower.
-BEGINS_LOWER = {"model inner": {LAPTOP: 330, PHONE: 540}, "evaluate lab": {LAPTOP: 360, PHONE: 590}}
+BEGINS_LOWER = {"feed-forward": {LAPTOP: 330, PHONE: 540}, "pooling-lab": {LAPTOP: 360, PHONE: 590}}
 # They go on below the first screen.
-LISTS = ("search results", "search pairs", "search queries", "tokens pieces", "model catalog")
+LISTS = ("hits", "similar-pairs", "many-queries", "pieces", "available-models")
 BOX = """(selector) => {
     const main = document.querySelector('[data-testid=stMain]');
     const all = (root) => [...root.querySelectorAll('*')].flatMap(
@@ -87,14 +75,14 @@ BOX_AT_REST = f"""(selector) => {{
 
 
 def addresses() -> dict[str, tuple[str, bool]]:
-    """Each address that is opened, with the view that it shows (page and key), and whether it is the first of its page."""
+    """Each address that is opened, with the key of the view that it shows, and whether it is the first of its page."""
     found = {}
     for page, views in views_of_pages().items():
         for number, key in enumerate(views):
-            for place, further in enumerate(FURTHER.get(f"{page} {key}", ("",))):
-                values = "&".join(filter(None, (f"view={key}" if number else "", further)))
+            for place, further in enumerate(FURTHER.get(key, ("",))):
+                values = "&".join(filter(None, (f"v={key}" if number else "", further)))
                 path = f"/{'' if page == 'home' else page}" + (f"?{values}" if values else "")
-                found[path] = (f"{page} {key}", number == place == 0)
+                found[path] = (key, number == place == 0)
     return found
 
 
@@ -103,11 +91,12 @@ ADDRESSES = addresses()
 
 def first_figure(page: Page, view: str) -> dict[str, float] | None:
     """Where a view's first figure stands, once it is drawn and stays there; None for a view without."""
-    selector = "h1" if view in WITHOUT else FIRST.get(view, PLOT)
+    kind = table.VIEWS[view].figure
+    selector = FIRST.get(view, SELECTORS[kind])
     settle(page)
     # A view that draws its first results while the rest goes on replaces the figure.
     box: dict[str, float] = wait_until(page, BOX_AT_REST, selector, timeout=120_000)
-    return None if view in WITHOUT else box
+    return None if kind == "text" else box
 
 
 @pytest.fixture(scope="module")
@@ -139,13 +128,8 @@ def address(path: str, request: pytest.FixtureRequest) -> str:
     return path.format(small=request.getfixturevalue("_small")) if "{small}" in path else path
 
 
-def test_every_view_is_opened_and_the_tables_name_no_others() -> None:
-    views = {f"{page} {key}" for page, keys in views_of_pages().items() for key in keys}
-    assert {view for view, _ in ADDRESSES.values()} == views
-    assert {*FIRST, *WITHOUT, *FURTHER, *LISTS, *BEGINS_LOWER} <= views
-    assert not FIRST.keys() & WITHOUT.keys()
-    pages = {view.partition(" ")[0] for view, is_first in ADDRESSES.values() if is_first}
-    assert pages == views_of_pages().keys()
+def test_the_tables_name_views_that_there_are() -> None:
+    assert {*FIRST, *FURTHER, *LISTS, *BEGINS_LOWER} <= table.VIEWS.keys()
 
 
 @pytest.mark.parametrize("path", ADDRESSES)

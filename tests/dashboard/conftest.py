@@ -11,7 +11,9 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from dashboard import caching, garbage
+from dashboard import caching, garbage, state
+from dashboard.declared import table
+from dashboard.sharing import report
 from tests.support.pages import Open, await_jobs, backend, new_session, settled
 
 
@@ -38,6 +40,23 @@ def _no_complete_collections() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _only_declared_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No view reads a setting that its declaration does not name: its address would lose it without a word."""
+    undeclared: dict[str, set[str]] = {}
+    end_view = report.end_view
+
+    def ended(page: str, used: frozenset[str]) -> None:
+        view = table.VIEWS[state.view_of(page)]
+        if others := used - {*view.settings, table.view_setting(page)}:
+            undeclared.setdefault(view.key, set()).update(others)
+        end_view(page, used)
+
+    monkeypatch.setattr(report, "end_view", ended)
+    yield
+    assert undeclared == {}
+
+
 @pytest.fixture(scope="session")
 def _included_model() -> None:
     """The model that most pages show, with its baseline: pages that open find both, as all but a server's first do."""
@@ -61,10 +80,10 @@ def read_page(_included_model: None) -> Iterator[Open]:
     pages: dict[str, AppTest] = {}
 
     def opened(page: str = "home", **address: str | list[str]) -> AppTest:
-        state = json.dumps([page, address], sort_keys=True)
-        if state not in pages:
-            pages[state] = settled(new_session(page, **address))
-        return pages[state]
+        address_key = json.dumps([page, address], sort_keys=True)
+        if address_key not in pages:
+            pages[address_key] = settled(new_session(page, **address))
+        return pages[address_key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")

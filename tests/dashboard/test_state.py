@@ -164,7 +164,10 @@ def with_many_keys() -> None:
 
     from dashboard import state
 
-    state.apply("layers", {f"x{number}": ["1"] for number in range(12)} | {"l": ["?"], "pool": ["?"]})
+    state.apply(
+        "heatmaps",
+        {"v": ["sentence-pairs"]} | {f"x{number}": ["1"] for number in range(12)} | {"l": ["?"], "pool": ["?"]},
+    )
     st.session_state["found"] = state.apply_chosen({f"y{number}": ["1"] for number in range(4)})
 
 

@@ -88,18 +88,18 @@ def test_sentences_are_named_as_on_the_page(open_page: Open) -> None:
 
 # Views that are drawn at once, and what they read besides the settings of their case in page_states.STATES.
 ALSO = {
-    "home": set(),
+    "home home": set(),
     "tokens pieces": {"max_length"},
     "tokens vocabulary": {"max_length", "tokens", "sentence"},
-    "model vectors": set(),
-    "layers within": {"whole_word", "centred", "show_baseline"},
-    "heatmaps tokens": {"include_special"},
-    "attention matrix": {"texts_filter", "chosen_blocks", "special_tokens"},
-    "search pairs": set(),
-    "evaluate pairs": set(),
-    "pairs given": set(),
-    "training objective": {"training_length", "held_out", "training_seed"},
-    "why clinic": {"layer", "pooling"},
+    "model output-vectors": set(),
+    "layers two-tokens": {"whole_word", "centred", "show_baseline"},
+    "heatmaps token-pairs": {"include_special"},
+    "attention attention-matrix": {"texts_filter", "chosen_blocks", "special_tokens"},
+    "search similar-pairs": set(),
+    "evaluate evaluated-data": set(),
+    "pairs one-input": set(),
+    "training training-objective": {"training_length", "held_out", "training_seed"},
+    "why known-failures": {"layer", "pooling"},
 }
 
 

@@ -90,7 +90,7 @@ def test_a_file_names_models_seeds_and_versions_and_reads_like_json(open_page: O
         (b"[]", "not a session"),
         (b'{"format": "other"}', "not a session"),
         (content(format_version=True), "does not name its format"),
-        (content(format_version=2), "newer version"),
+        (content(format_version=3), "newer version"),
         (content(page="../../etc"), "names no page"),
         (content(page=["tokens"]), "names no page"),
         (content(settings=["s"]), "cannot be read"),

@@ -69,7 +69,7 @@ def test_an_empty_choice_of_corpus_offers_no_path(open_page: Open, monkeypatch: 
 
 
 def test_a_choice_that_is_not_there_is_said_and_forgotten(open_page: Open) -> None:
-    app = open_page("layers", v="sentence-curves", l="99", s=[f"sentence {number}" for number in range(9)])
+    app = open_page("heatmaps", v="sentence-pairs", l="99", s=[f"sentence {number}" for number in range(9)])
     assert "Layer 99 is not available here. Choose from 0 to 6." in texts(app)
     assert app.session_state["layer"] is None
     app = open_page("heatmaps", sa="7")

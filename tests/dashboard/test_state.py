@@ -164,10 +164,8 @@ def with_many_keys() -> None:
 
     from dashboard import state
 
-    state.apply(
-        "heatmaps",
-        {"v": ["sentence-pairs"]} | {f"x{number}": ["1"] for number in range(12)} | {"l": ["?"], "pool": ["?"]},
-    )
+    unknown = {f"x{number}": ["1"] for number in range(12)}
+    state.apply("heatmaps", {"v": ["sentence-pairs"], **unknown, "l": ["?"], "pool": ["?"]})
     st.session_state["found"] = state.apply_chosen({f"y{number}": ["1"] for number in range(4)})
 
 

@@ -127,10 +127,15 @@ from dashboard import pair_links
 from dashboard.declared import document, table
 from dashboard.views.__main__ import rows
 from tests.dashboard.page_states import STATES
-from tests.support.pages import new_session
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+from tests.support.pages import APP
 from tests.browser.test_first_screen import ADDRESSES
 
-app = new_session("layers", v="new-view", nw="1")
+app = AppTest.from_file(APP, default_timeout=600)  # it imports torch and loads the model
+app.query_params.update(v="new-view", nw="1")
+app._page_hash = calc_hash("layers")
+app.run()
 json.dump(
     {
         "places": table.place_of("new-view"),

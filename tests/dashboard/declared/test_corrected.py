@@ -1,0 +1,57 @@
+"""The server answers an address that is not right with the right one, before a page is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from dashboard import app as server
+
+HTML = {"accept": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    """The server's answer to browsers that ask for a page, in front of a page that is always the same."""
+
+    async def page(_: Any) -> HTMLResponse:
+        return HTMLResponse("<html><body>page</body></html>")
+
+    inner = Starlette(routes=[Route("/{path:path}", page)])
+    return TestClient(server.StyledPage(inner), follow_redirects=False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "right"),
+    [
+        ("/layers?v=hits&q=a%20b", "/search?v=hits&q=a%20b"),
+        ("/layers/?view=within&t=2", "/layers?v=two-tokens&t=2"),
+        ("/why?v=home", "/?v=home"),
+        ("/tokens?z=eNo%2B_-&q=%C3%A4", "/tokens?v=pieces&z=eNo%2B_-"),
+    ],
+)
+def test_a_browser_is_sent_to_the_place_of_the_view(client: TestClient, asked: str, right: str) -> None:
+    answer = client.get(asked, headers=HTML)
+    assert (answer.status_code, answer.headers["location"]) == (307, right)
+
+
+@pytest.mark.parametrize("address", ["/layers?v=two-tokens&t=2", "/layers", "/", "/?v=nothing", "/search?v=hits&q=%00"])
+def test_an_address_that_is_right_is_answered(client: TestClient, address: str) -> None:
+    answer = client.get(address, headers=HTML)
+    assert answer.status_code == 200
+    assert answer.text.endswith("page</body></html>")
+
+
+def test_no_address_leads_away_from_the_server(client: TestClient) -> None:
+    for address in ("//evil.example/x?v=hits", "/\\evil.example?v=hits", "/layers?v=//evil.example", "/https:?view=within"):
+        answer = client.get(address, headers=HTML)
+        assert not answer.headers.get("location", "/").startswith(("//", "/\\", "http")), address
+
+
+def test_what_is_no_page_is_left_alone(client: TestClient) -> None:
+    assert client.get("/layers?v=hits", headers={"accept": "application/json"}).status_code == 200

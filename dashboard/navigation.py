@@ -12,9 +12,9 @@ from components.charts.stand_alone.page import Part
 from components.model.catalog import EMBEDDED_KEY
 from dashboard import state
 from dashboard.corpora import current, remembered
-from dashboard.jobs import progress
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, model_gate, page_header
+from dashboard.ui.waiting import frame, progress
 
 if TYPE_CHECKING:
     from components.model.architecture.structure import Offer
@@ -156,7 +156,7 @@ def show(
                     line.empty()
                     report.begin_view(page, question)
                 if is_offered(main, needed, page):
-                    messages.guarded(partial(draw, loaded, view), doing)
+                    messages.guarded(partial(frame.view, partial(draw, loaded, view)), doing)
         finally:
             used = state.stop_watching()
             report.end_view(page, used)

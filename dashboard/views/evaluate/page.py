@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dashboard import navigation
-from dashboard.jobs import progress
-from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import messages
 from dashboard.views.evaluate import approximation, choices, compare, graded, grid, kinds, lab, sts
 
@@ -75,11 +73,7 @@ DRAW = {
 def _view(backend: Backend, view: str) -> None:
     if view != "pairs":
         messages.cross_encoder_note([backend])
-    try:
-        with progress.one_bar():
-            DRAW[view](backend)
-    except NoResult:
-        return  # the reason has been drawn
+    DRAW[view](backend)
 
 
 navigation.show(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import navigation
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.views.why import clinic, debugger, experiments, methods, split
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _SHOWN = "_why_shown"  # session key: the view that was drawn last
 
 def _view(backend: Backend, view: str) -> None:
     if st.session_state.get(_SHOWN, view) != view:
-        progress.stop_requested()  # what the other view waited for: this one would wait behind it
+        requests.stop_requested()  # what the other view waited for: this one would wait behind it
     st.session_state[_SHOWN] = view
     DRAW[view](backend)
 

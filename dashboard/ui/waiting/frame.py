@@ -96,6 +96,8 @@ def _remove(container: DeltaGenerator) -> None:
     An empty element takes its place. It is sent after what the container holds, which Streamlit would otherwise keep: of a
     new container of the same kind, a browser keeps what the one before it held.
     """
+    if not container._block_delta_path:  # without a session, as in a notebook, nothing is drawn
+        return
     root, *path = container._block_delta_path
     progress.leave(container)
     cursor = LockedCursor(root_container=root, parent_path=tuple(path[:-1]), index=path[-1])

@@ -12,7 +12,7 @@ from dashboard.corpora import current
 from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.failures import Searched
-from dashboard.ui import controls, messages, page_header
+from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.why import debugger_table, failed_case
@@ -57,6 +57,7 @@ def draw(backend: Backend) -> None:
     with st.container(key="failed_search"):
         failed_case.draw(case)
     if found is not None and len(found):
+        figures.subheader("All failed queries, by trait")
         with frame.figure("failed_queries"):
             debugger_table.failed_queries(searched, found, order, None if typed else case.placed.row)
     _caveats()

@@ -35,7 +35,6 @@ MOST_CHARACTERS = 300  # of a query there; it is whole at the top
 
 def failed_queries(searched: Searched, found: Failures, order: str, opened: int | None) -> None:
     """Draw the traits of all failed queries, and the queries of a chosen trait; `opened` is the row of the one above."""
-    figures.subheader("All failed queries, by trait")
     hubs = failures.occurrences(searched, "hubness_of_all")
     both = causes, of_others = failures.causes_of(searched, found, hubs)
     counts = {name: int(causes.of(name).sum()) for name in causes.names}

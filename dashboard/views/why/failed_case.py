@@ -147,6 +147,7 @@ def _both_texts(case: Case) -> None:
     rows = rivals.rows_of_words(case.searched, case.query, case.placed)
     rivals.side_by_side(sides, rows, case.name)
     by_words, jointly = None, None
+    figures.subheader("Is the rival found by many queries?")
     with frame.figure("hubs"):
         rows |= rivals.rows_of_hubs(rivals.hubs(case.searched, case.placed, case.name), case.placed)
         rivals.side_by_side(sides, rows, case.name)

@@ -227,7 +227,6 @@ def _sentence(edit: Edit) -> str:
 
 def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness:
     """How often both texts are found, beside all others. Raises NotReady until it is counted."""
-    figures.subheader("Is the rival found by many queries?")
     found = failures.occurrences(searched)
     right, rival = int(found.counts[placed.row]), int(found.counts[placed.rival])
     source = "queries" if searched.queries is not None else "texts of the corpus, each as a query"

@@ -1,4 +1,4 @@
-"""The frame of a figure: what is not ready is drawn in its place, what comes next is drawn too, and nothing half drawn stays."""
+"""The frame of a figure: what is not ready is drawn in its place, the rest of the view too, and nothing half drawn stays."""
 
 from __future__ import annotations
 
@@ -233,12 +233,15 @@ def test_other_errors_and_reruns_pass_through_a_figure() -> None:
                 st.session_state["again"] = True
                 st.rerun()
             st.markdown("drawn in the second run")
-        with frame.figure("second"):
-            raise ZeroDivisionError("a fault of ours")
+        try:
+            with frame.figure("second"):
+                raise ZeroDivisionError
+        except ZeroDivisionError:
+            st.markdown("the fault has passed")
 
     app = AppTest.from_function(rerunning, default_timeout=30).run()
     assert "drawn in the second run" in texts(app)
-    assert [problem.message for problem in app.exception] == ["a fault of ours"]
+    assert "the fault has passed" in texts(app)
 
 
 def test_what_is_removed_is_in_no_report_and_no_notebook(held: Held) -> None:
@@ -260,20 +263,20 @@ def test_what_is_removed_is_in_no_report_and_no_notebook(held: Held) -> None:
         figures.begin()
         with frame.figure("first"):
             figures.note("half drawn")
-            figures.data("removed", table, Snippet("1", ("x",), "1"), "Removed")
+            figures.data("removed", table, Snippet(("a = 1",), ("print(a)",)), "Removed")
             jobs = caching.evaluations()
             job = jobs.request("held", "Ranking queries", lambda *_: "again", person=caching.person())
             requests.result_of(jobs, job, doing="testing", stop_key="stop", again_key="again")
         with frame.figure("second"):
             figures.note("whole")
-            figures.data("kept", table, Snippet("1", ("x",), "1"), "Kept")
+            figures.data("kept", table, Snippet(("a = 1",), ("print(a)",)), "Kept")
         st.caption(f"{list(collected.parts)} {list(figures.drawn())}")
 
     app = AppTest.from_function(reported, default_timeout=30).run()
     assert "['note whole', 'kept'] ['kept']" in [item.value for item in app.caption]
 
 
-def test_a_figure_that_is_not_ready_keeps_nothing_alive(held: Held) -> None:
+def test_a_figure_that_is_not_ready_keeps_nothing_alive(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception holds the frames that it passed, and these the models that they used: garbage that is seldom collected."""
 
     class Model:
@@ -292,10 +295,10 @@ def test_a_figure_that_is_not_ready_keeps_nothing_alive(held: Held) -> None:
             requests.result_of(jobs, held.job, doing="testing", stop_key="stop", again_key="again")
         assert figure.not_ready is not None
 
+    monkeypatch.setattr("dashboard.ui.waiting.frame.draw", lambda problem: None)  # there is no page here
     gc.collect()
     gc.disable()
     try:
-        AppTest.from_function(lambda: None)
         draw()
         assert found[0]() is None
     finally:

@@ -26,6 +26,11 @@ def signed(value: float, digits: int = 3) -> str:
     return text.replace("-", "−") if text.strip("+-0.,") else text[1:]
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: "1 query", "1,200 queries"."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
 def significant(value: float, figures: int = 2) -> str:
     """A number of any size with its sign and so many significant figures, without an exponent: "−0.0000085" for -8.5e-06."""
     if not value or not math.isfinite(value):

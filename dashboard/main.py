@@ -21,10 +21,12 @@ from components.model.catalog import spec_of  # noqa: E402
 from components.operator_settings import LOGIN  # noqa: E402
 from dashboard import access, caching, navigation, ready_made, state  # noqa: E402
 from dashboard.corpora import current  # noqa: E402
-from dashboard.jobs import listing, warm_up  # noqa: E402
+from dashboard.jobs import warm_up  # noqa: E402
+from dashboard.jobs.requests import NotReady  # noqa: E402
 from dashboard.lessons import panel, steps  # noqa: E402
 from dashboard.sharing import panel as session_panel  # noqa: E402
 from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
+from dashboard.ui.waiting import frame, listing  # noqa: E402
 
 warm_up.follow_models()
 log = logging.getLogger("dashboard.main")  # the script itself is called __main__
@@ -69,11 +71,15 @@ def main() -> None:
     with notices:
         messages.notices()
     # What a view reads of the corpus must not start with the demo because its own has left the memory.
-    if not (state.is_used("corpus", key) or key == "training") or current.is_ready():
+    try:
+        if state.is_used("corpus", key) or key == "training":
+            current.make_ready()
         if key == (page.url_path or navigation.HOME):
             page.run()
         else:  # the address names a view of another page than its path
             navigation.show(key)
+    except NotReady as problem:
+        frame.draw(problem)
     if state.current_notices(key):
         notices.empty()  # the page shows them with its own, in one box
     listing.draw(jobs_slot)  # last: by now the page has started its jobs

@@ -14,9 +14,9 @@ from components.model.catalog import EMBEDDED_KEY
 from dashboard import state
 from dashboard.corpora import current, remembered
 from dashboard.declared import table
-from dashboard.jobs import progress
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, model_gate, page_header
+from dashboard.ui.waiting import frame, progress
 
 if TYPE_CHECKING:
     from components.model.architecture.structure import Offer
@@ -134,7 +134,7 @@ def _framed(page: str) -> None:
                     line.empty()
                     report.begin_view(page, question)
                 if is_offered(main, view.needs, page):
-                    messages.guarded(partial(_draw, view, loaded), f"drawing “{view.label}”")
+                    messages.guarded(partial(frame.view, partial(_draw, view, loaded)), f"drawing “{view.label}”")
         finally:
             used = state.stop_watching()
             report.end_view(page, used)

@@ -51,6 +51,12 @@ def _value(name: str) -> Any:
     return st.session_state.get(name, SETTING[name].default)
 
 
+def length_within(most: int) -> int | None:
+    """The chosen maximum length in tokens; None for a model's own maximum `most`, which the choice cannot exceed."""
+    chosen = get("max_length")
+    return None if chosen is None or chosen >= most else max(3, int(chosen))
+
+
 def watch() -> None:
     """Note from now on which settings are read: a view begins to be drawn."""
     st.session_state[_READ] = set()

@@ -273,26 +273,73 @@ def test_pages_do_not_import_pages():
 @pytest.mark.parametrize(
     ("folder", "above"),
     [
-        ("dashboard/ui", ("views", "jobs", "corpora", "navigation", "main", "app")),
-        ("dashboard/corpora", ("views", "jobs", "navigation", "main", "app")),
-        ("dashboard/jobs", ("views", "navigation", "main", "app")),
+        ("dashboard/jobs", ("views", "corpora", "ui", "sharing", "lessons", "navigation", "main", "app")),
+        ("dashboard/ui", ("views", "corpora", "navigation", "main", "app")),
+        ("dashboard/corpora", ("views", "navigation", "main", "app")),
         ("dashboard/views", ("main", "app")),
         ("dashboard/declared", ("state", "caching", "ui", "jobs", "corpora", "navigation", "main", "app")),
     ],
 )
 def test_the_dashboards_own_directions(folder, above):
-    """Pages stand on what is drawn, the corpora and the jobs; these do not know the pages.
-
-    `progress` draws any job and knows none: whatever waits for one may use it.
-    """
-    wrong = wrong_imports(folder, *(f"dashboard.{part}" for part in above))
-    assert [line for line in wrong if not line.endswith(" imports dashboard.jobs.progress")] == []
+    """views -> corpora -> ui -> jobs: pages stand on the corpora and on what is drawn, and this on the jobs."""
+    assert wrong_imports(folder, *(f"dashboard.{part}" for part in above)) == []
 
 
-def test_what_draws_jobs_knows_none_of_them():
-    path = ROOT / "dashboard/jobs/progress.py"
-    ours = {name for name in imports_in(path) if is_within(name, "dashboard")}
-    assert ours == {"dashboard.caching", "dashboard.ui.messages", "dashboard.ui.wording.duration"}
+def calls_of_streamlit(path: Path) -> set[str]:
+    """What a file calls or takes of Streamlit: `x` of `st.x`, and of `from streamlit import x`."""
+    tree = tree_of(path)
+    attributes = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "st"
+    }
+    taken = {name.removeprefix("streamlit.") for name in imports_in(path) if is_within(name, "streamlit")}
+    return attributes | (taken - {"streamlit"})
+
+
+def test_jobs_draw_nothing():
+    """They request work; what a session waits for is drawn by dashboard/ui/waiting."""
+    used = {relative(path): calls_of_streamlit(path) for path in files_of("dashboard/jobs", ".py")}
+    assert "session_state" in used["dashboard/jobs/requests.py"]
+    may = {"session_state", "delta_generator_singletons.context_dg_stack"}
+    assert {path: names - may for path, names in used.items() if names - may} == {}
+
+
+def test_the_reader_of_streamlits_calls_sees_every_kind(tmp_path: Path) -> None:
+    path = tmp_path / "one.py"
+    path.write_text("import streamlit as st\nfrom streamlit import button\nst.info('x')\nshow = st.markdown\n")
+    assert calls_of_streamlit(path) == {"info", "markdown", "button"}
+
+
+def test_what_is_not_there_is_said_by_one_exception():
+    """NotReady, at any depth: no function says by True or None that it has drawn a bar, and nothing else is raised."""
+    old = re.compile(r"\bNoResult\b|\bprogress\.ready\b|None (while|until)\b")
+    found = [
+        f"{relative(path)}:{number}: {line.strip()}"
+        for path in files_of("dashboard", ".py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if old.search(line)
+    ]
+    assert found == []
+
+
+def test_not_ready_is_caught_by_the_frame():
+    """A view that caught it would have to draw the reason itself; what one knows meanwhile it draws, and raises it again."""
+    catching = {
+        relative(path): [
+            ast.unparse(handler) for handler in ast.walk(tree_of(path)) if isinstance(handler, ast.ExceptHandler)
+        ]
+        for path in files_of("dashboard", ".py")
+    }
+    found = {
+        path: [text for text in handlers if "NotReady" in text.partition(":")[0]] for path, handlers in catching.items()
+    }
+    frames = {"dashboard/main.py", "dashboard/ui/waiting/frame.py", "dashboard/ui/waiting/before_work.py"}
+    assert found["dashboard/ui/waiting/frame.py"]
+    swallowing = [
+        path for path, texts in found.items() for text in texts if path not in frames and not text.endswith("raise")
+    ]
+    assert swallowing == []
 
 
 def test_our_modules_are_imported_by_one_spelling():

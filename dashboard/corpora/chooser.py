@@ -15,8 +15,9 @@ from components.retrieval.corpora import hub_datasets
 from components.retrieval.corpora.readers.limits import browser_limits
 from dashboard import access, caching, state
 from dashboard.corpora import current, uploads
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ui import controls, messages
+from dashboard.ui.waiting import frame, progress
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -119,7 +120,9 @@ def _read_before() -> tuple[Corpus, current.Source] | None:
     def read(file: uploads.StoredFile, is_cancelled: IsCancelled) -> Corpus:
         return reading.read_corpus(file.getvalue(), file.name, column, encoding, is_cancelled=is_cancelled)
 
-    corpus = uploads.again(caching.read_corpora(), upload, read, key=before)
+    corpus = None
+    with frame.figure("read_before"):
+        corpus = uploads.again(caching.read_corpora(), upload, read, key=before)
     uploads.earlier(uploads.CORPUS, uploads.file_names(upload), is_here=corpus is not None)
     if corpus is None:
         return None
@@ -157,25 +160,32 @@ def _dataset() -> _Source | None:
         return hub_datasets.fetch_dataset(name, progress=report_progress, is_cancelled=is_cancelled, limits=limits)
 
     job = jobs.request(name, f"Downloading {name}", download, person=person)
-    is_ready = progress.ready(
-        jobs,
-        job,
-        doing="downloading the dataset",
-        stop_key="stop_dataset",
-        again_key="again_dataset",
-        unit=progress.BYTES,
-    )
-    paths: tuple[Path, ...] = job.result or ()
-    source = _Source(name, " ".join(map(str, paths)), lambda: paths, paths=paths, is_of_hub=True)
-    return source if is_ready else None
+    paths: tuple[Path, ...] | None = None
+    with frame.figure("dataset"):
+        paths = requests.result_of(
+            jobs,
+            job,
+            doing="downloading the dataset",
+            stop_key="stop_dataset",
+            again_key="again_dataset",
+            unit=progress.BYTES,
+        )
+    if paths is None:
+        return None
+    found = paths
+    return _Source(name, " ".join(map(str, found)), lambda: found, paths=found, is_of_hub=True)
 
 
 def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
-    """Draw the choice of encoding and text column, and read the corpus; None while it is not clear how."""
+    """Draw the choice of encoding and text column, and read the corpus; None as long as it is not clear how."""
     row = st.container(horizontal=True)
     typed = row.text_input("Encoding", key="corpus_encoding", placeholder="chosen automatically", max_chars=40)
     encoding = typed.strip() or None
-    columns = uploads.read_once(caching.column_previews(), (source.key, encoding), partial(_preview, source, encoding))
+    columns: tuple[ColumnPreview, ...] | None = None
+    with frame.figure("columns"):
+        columns = uploads.read_once(
+            caching.column_previews(), (source.key, encoding), partial(_preview, source, encoding)
+        )
     if columns is None:
         return None
     text_columns = [column for column in columns if column.is_text] or columns
@@ -194,13 +204,15 @@ def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
         return None
     column = guessed[0] if chosen == AUTOMATIC else chosen
     key = (source.key, encoding, column)
-    corpus = uploads.read_once(
-        caching.read_corpora(),
-        key,
-        lambda is_cancelled: reading.read_corpus(
-            source.content(), source.name, column, encoding, is_cancelled=is_cancelled
-        ),
-    )
+    corpus = None
+    with frame.figure("read_corpus"):
+        corpus = uploads.read_once(
+            caching.read_corpora(),
+            key,
+            lambda is_cancelled: reading.read_corpus(
+                source.content(), source.name, column, encoding, is_cancelled=is_cancelled
+            ),
+        )
     if corpus is None:
         return None
     if source.file is not None:

@@ -28,7 +28,7 @@ from components.retrieval.index.build import columns_hash
 from components.snippets import code
 from dashboard import access, caching, state
 from dashboard.corpora import uploads
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.sharing import report
 
 if TYPE_CHECKING:
@@ -78,15 +78,15 @@ def is_kept(key: str) -> bool:
     return caching.corpora().find(key) is not None or source_of(key) is not None
 
 
-def is_ready() -> bool:
-    """Whether the session's corpus is in memory, or cannot be had; until then it is read again, with the progress drawn."""
+def make_ready() -> None:
+    """See that the session's corpus is in memory, if it can be had. Raises NotReady while it is read again."""
     key = state.get("corpus")
     if not key or caching.corpora().find(key) is not None:
         _note_use(key)
-        return True
+        return
     source = source_of(key)
     if source is None:
-        return True
+        return
     jobs = caching.readings()
     job = jobs.request(
         ("corpus", key),
@@ -95,12 +95,10 @@ def is_ready() -> bool:
         person=caching.person(),
         then=lambda job: jobs.drop([job]),
     )
-    is_over = progress.ready(
+    requests.result_of(
         jobs, job, doing="reading a corpus", stop_key="stop_corpus", again_key="again_corpus", final=UserError
     )
-    if is_over:
-        _note_use(key)
-    return is_over
+    _note_use(key)
 
 
 def _read_again(key: str, source: Source, _: ReportProgress, is_cancelled: IsCancelled) -> None:
@@ -146,7 +144,7 @@ def corpus() -> Corpus:
         return demo()
     chosen = caching.corpora().find(key)
     if chosen is None and source_of(key) is not None:
-        st.rerun()  # the whole page, which waits until the corpus is read again (see `is_ready`)
+        st.rerun()  # the whole page, which waits until the corpus is read again (see `make_ready`)
     if chosen is None:
         choose(None)
         state.refuse(

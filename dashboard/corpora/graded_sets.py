@@ -35,7 +35,7 @@ def choose_source() -> str:
 def collection_of(source: str, field_slot: DeltaGenerator) -> GradedSet | None:
     """The collection of a source in the chosen fields, which are offered in `field_slot`.
 
-    None while it is not chosen or not read, which is drawn.
+    None as long as it is not chosen, which is drawn. Raises NotReady while a folder is read.
     """
     if source == "demo":
         return caching.graded_sets().get("demo", lambda: collection.demo_graded(current.demo()))

@@ -22,8 +22,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from components.errors import InputError, UserError
 from components.retrieval.corpora.readers.limits import browser_limits
 from dashboard import access, caching
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ui import messages
+from dashboard.ui.waiting import frame
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -74,16 +75,21 @@ def kept(
 ) -> T | None:
     """What this session uploaded of a kind, now or earlier; None if there is nothing, or it is no longer kept.
 
-    `read` gets the file, or with `several` the list of files. For a file that cannot be read an error is drawn, and the
-    earlier upload stays.
+    `read` gets the file, or with `several` the list of files. While a file is read, its progress is drawn, and for one that
+    cannot be read an error: below the uploader, which stays, and so does the earlier upload.
     """
-    added_key = added(cache, file, read) if file else None
+    added_key = None
+    if file:
+        with frame.figure(f"read_{kind}"):
+            added_key = added(cache, file, read)
     if added_key is not None:
         st.session_state[f"_{kind}"] = added_key
     key = st.session_state.get(f"_{kind}", "")
     if added_key is not None or not key:
         return cache.find(key)
-    result = again(cache, key, read, several=several)
+    result = None
+    with frame.figure(f"read_again_{kind}"):
+        result = again(cache, key, read, several=several)
     if not file:
         earlier(kind, file_names(key), is_here=result is not None)
     return result
@@ -99,7 +105,8 @@ def again(
 ) -> T | None:
     """What was read of an earlier upload, and is read again if it is no longer in memory.
 
-    None while it is read, and if its files are no longer kept, which is drawn. `key`: what was read, if not all of the upload.
+    None if its files are no longer kept, which is drawn. Raises NotReady while it is read. `key`: what was read, if not all
+    of the upload.
     """
     files, key = stored(upload), upload if key is None else key
     can_be_had = is_here(cache, upload)
@@ -210,11 +217,10 @@ def stored(key: str) -> list[StoredFile]:
 
 def added(
     cache: CachePart[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any, IsCancelled], T]
-) -> str | None:
-    """The key of a file, or of several that belong together, read unless they are; None if they cannot be read."""
+) -> str:
+    """The key of a file, or of several that belong together, read unless they are. Raises NotReady."""
     key = key_of(file)
-    if read_once(cache, key, lambda is_cancelled: read(file, is_cancelled)) is None:
-        return None
+    read_once(cache, key, lambda is_cancelled: read(file, is_cancelled))
     keep(file)
     return key
 
@@ -235,11 +241,11 @@ def keep(file: UploadedFile | Sequence[UploadedFile]) -> None:
             )
 
 
-def read_once(cache: CachePart[T], key: Hashable, read: Callable[[IsCancelled], T], *, anew: bool = False) -> T | None:
+def read_once(cache: CachePart[T], key: Hashable, read: Callable[[IsCancelled], T], *, anew: bool = False) -> T:
     """What is kept under a key, or else is read by a job, once for all sessions that need it at the same time.
 
-    None while it is read, with the progress drawn if that takes a while; None if it cannot be read, with the error drawn.
-    A file that was refused is not read again; where the key does not name the content, `anew` reads it again.
+    Raises NotReady while it is read, and if it cannot be read. A file that was refused is not read again; where the key does
+    not name the content, `anew` reads it again.
     """
     known = cache.find(key)
     if known is not None and not anew:
@@ -256,7 +262,7 @@ def read_once(cache: CachePart[T], key: Hashable, read: Callable[[IsCancelled], 
         jobs.forget(refused, caching.person())
     # Whoever waits has the job, and everybody else the cache: nothing is kept twice.
     job = jobs.request(name, "Reading a file", work, person=caching.person(), then=lambda job: jobs.drop([job]))
-    is_read = progress.ready(
+    result: T = requests.result_of(
         jobs,
         job,
         doing="reading a file",
@@ -264,7 +270,6 @@ def read_once(cache: CachePart[T], key: Hashable, read: Callable[[IsCancelled], 
         again_key=f"again_read_{where}",
         final=UserError,
     )
-    result: T | None = job.result if is_read else None
     return result
 
 

@@ -1,1 +1,1 @@
-"""What a session waits for, and how its progress is drawn."""
+"""What a session waits for: requested here, and drawn by dashboard/ui/waiting."""

@@ -11,16 +11,16 @@ import numpy as np
 
 from components.arrays import Int64
 from components.jobs import Cancelled, Stoppable
-from components.model.trace import Pooling
+from components.model.trace import POOLING_NAMES, Pooling
 from components.retrieval.evaluation import pair_runs, run_record, similarities
 from components.retrieval.evaluation.run_record import Run, RunData
 from components.retrieval.index.build import versions
 from components.retrieval.search import lexical
 from components.retrieval.search.words import WORDS_ARE
 from dashboard import caching
-from dashboard.jobs import embedding, progress, rankers
+from dashboard.jobs import embedding, requests
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.ui.wording import POOLING_NAMES
+from dashboard.jobs.requests import NotReady
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -30,17 +30,10 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.similarities import Retrieved
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import Similarity
+    from dashboard.jobs.rankers import WordRanking
 
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
-
-
-class NoResult(Exception):
-    """A result is missing; the reason has been drawn. `waiting`: an evaluation is under way, and others come after it."""
-
-    def __init__(self, waiting: bool = False) -> None:
-        super().__init__("no result")
-        self.waiting = waiting
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,33 +52,33 @@ def result(
     where: str,
     short: bool = False,
 ) -> Result:
-    """The result of a job. Raises NoResult while it runs (its progress is drawn) or after it failed (the error is drawn).
+    """The result of an evaluation. Raises NotReady.
 
     `where` keys the widgets; `short` is for statistics over known ranks, which do not wait for any embedding.
     """
     jobs = caching.evaluations()
     job = jobs.request(key, title, work, person=caching.person(), lane="statistics" if short else None)
-    if not progress.ready(jobs, job, doing="evaluating", stop_key=f"stop_job_{where}", again_key=f"again_{where}"):
-        raise NoResult(waiting=not short and progress.is_awaited(job))
-    value: Result = job.result
+    value: Result = requests.result_of(
+        jobs, job, doing="evaluating", stop_key=f"stop_job_{where}", again_key=f"again_{where}"
+    )
     return value
+
+
+def is_under_way(missing: NotReady) -> bool:
+    """Whether an evaluation is what a result waits for: other evaluations come after it."""
+    return missing.is_under_way and missing.awaited is not None and missing.awaited.jobs is caching.evaluations()
 
 
 def both_indexes(
     request: EmbedRequest, documents: Texts, queries: Texts, where: str
 ) -> tuple[VectorIndex, VectorIndex]:
-    """The float32 indexes of documents and queries. Raises NoResult until both are ready."""
+    """The float32 indexes of documents and queries. Raises NotReady until both are there."""
     document_index = embedding.index_of(request, documents, where)
-    if document_index is None:
-        raise NoResult
-    query_index = embedding.queries_of(request, queries, document_index.info, where)
-    if query_index is None:
-        raise NoResult
-    return document_index, query_index
+    return document_index, embedding.queries_of(request, queries, document_index.info, where)
 
 
 def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes:
-    """Documents, queries and ranks at every layer and pooling that is embedded. Raises NoResult."""
+    """Documents, queries and ranks at every layer and pooling that is embedded. Raises NotReady."""
     documents, queries = both_indexes(request, pairs.documents, pairs.queries, where)
     ranks = result(
         ("ranks", documents.folder.name, queries.folder.name),
@@ -99,7 +92,7 @@ def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes
 def retrieved(
     documents: VectorIndex, queries: VectorIndex, layer: int, pooling: Pooling, name: str, where: str
 ) -> Mapping[Similarity, Retrieved]:
-    """What cosine and dot product retrieve at one layer and pooling; `name` is the run's. Raises NoResult."""
+    """What cosine and dot product retrieve at one layer and pooling; `name` is the run's. Raises NotReady."""
     by, of = documents.engine(layer, pooling), queries.engine(layer, pooling).vectors
     return result(
         ("similarities", documents.folder.name, queries.folder.name, layer, pooling),
@@ -137,9 +130,9 @@ def vector_timing(backend: Backend, pairs: Pairs, indexes: PairIndexes) -> Timin
     )
 
 
-def word_timing(backend: Backend, pairs: Pairs, kind: str) -> Timing:
+def word_timing(ranking: WordRanking, pairs: Pairs) -> Timing:
     """The time per query of a word ranking."""
-    ranking = rankers.word_ranking(backend, kind)  # read here: a worker has no session
+    kind = ranking.kind
     return Timing(
         ("speed", kind, ranking.source, pairs.content_hash),
         f"Measuring the time per query of {lexical.TITLES[kind]}",
@@ -210,9 +203,9 @@ def _numbers_per_vector(backend: Backend, pooling: Pooling) -> int:
     return head.size if head is not None and pooling == "own" else backend.facts.hidden_size
 
 
-def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
-    """The record of one word ranking. Raises NoResult while it is run."""
-    ranking = rankers.word_ranking(backend, kind)  # read here: a worker has no session
+def word_run(ranking: WordRanking, pairs: Pairs) -> Run:
+    """The record of one word ranking. Raises NotReady."""
+    kind = ranking.kind
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Int64, int, str]:
         ranker = ranking.make(Stoppable(pairs.documents.texts, is_cancelled))
@@ -226,7 +219,7 @@ def word_run(backend: Backend, pairs: Pairs, kind: str) -> Run:
         work,
         f"words_{kind}",
     )
-    milliseconds, made = word_timing(backend, pairs, kind).known() or (None, made)
+    milliseconds, made = word_timing(ranking, pairs).known() or (None, made)
     return Run(
         name=title,
         system={"kind": kind, **_PARAMETERS.get(kind, {}), **vectors},

@@ -15,10 +15,8 @@ from components.model.trace import Pooling
 from components.retrieval.failures import causes, edits, failed_queries, hubness
 from components.retrieval.failures.edits import EditSearch, Embedding
 from components.retrieval.failures.failed_queries import Failures, Placing, SearchedCorpus
-from components.snippets.search import Embedded
 from dashboard import caching, state
-from dashboard.corpora import current
-from dashboard.jobs import embedding, progress
+from dashboard.jobs import embedding, requests
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -67,11 +65,6 @@ class Searched:
         """The vector of one query [dim], embedded by itself."""
         return caching.query_vectors(self.backend, (query,), self.index.info)[self.layer, self.pooling][0]
 
-    def code(self) -> Embedded:
-        """The corpus for the code of a figure."""
-        of_corpus = current.code_of(current.in_use())
-        return Embedded(self.backend, of_corpus, self.index.info.options, self.layer, self.pooling)
-
     def prompts(self) -> tuple[str, str]:
         """What the model puts before a query, and before a text."""
         options = self.index.info.options
@@ -90,15 +83,14 @@ class TriedEdits(NamedTuple):
         return self.by_query.nbytes + (0 if self.by_text is None else self.by_text.nbytes)
 
 
-def searched_corpus(corpus: Corpus) -> SearchedCorpus:
-    """The session's corpus as texts and queries, made once."""
-    column = current.query_column(corpus)
+def searched_corpus(corpus: Corpus, column: str | None) -> SearchedCorpus:
+    """The session's corpus as texts and queries, which stand in the `column` if it has any; made once."""
     key = (state.get("corpus"), column)
     return caching.searched_corpora().get(key, lambda: failed_queries.searched_corpus(corpus, column))
 
 
 def failures(searched: Searched) -> Failures | None:
-    """The failed queries; None while they are ranked, with the progress drawn, and for a corpus without queries."""
+    """The failed queries; None for a corpus without queries. Raises NotReady while they are ranked."""
     queries, corpus, engine = searched.queries, searched.corpus, searched.engine
     if queries is None:
         return None
@@ -109,11 +101,11 @@ def failures(searched: Searched) -> Failures | None:
 
     title = f"Ranking {len(vectors):,} queries"
     key = ("failed queries", *searched.key)
-    return progress.prepared(key, title, find, "failed", "ranking the queries", "queries", caching.evaluations())
+    return requests.prepared(key, title, find, "failed", "ranking the queries", "queries", caching.evaluations())
 
 
-def occurrences(searched: Searched, where: str = "hubness") -> Hubness | None:
-    """In how many queries' first ten hits each text stands; None while they are counted, with the progress drawn.
+def occurrences(searched: Searched, where: str = "hubness") -> Hubness:
+    """In how many queries' first ten hits each text stands. Raises NotReady while they are counted.
 
     The queries are the corpus's own, or without any its texts; of many a seeded sample. `where` keys the widgets.
     """
@@ -128,16 +120,14 @@ def occurrences(searched: Searched, where: str = "hubness") -> Hubness | None:
 
     title = f"Counting in how many of {min(len(vectors), MOST_QUERIES):,} queries' first {hubness.FIRST_HITS} hits each text is"
     key = ("k-occurrence", *searched.key)
-    return progress.prepared(key, title, count, where, "counting the hits", "queries", caching.evaluations())
+    return requests.prepared(key, title, count, where, "counting the hits", "queries", caching.evaluations())
 
 
-def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Causes, Causes] | None:
-    """The causes of all failures, and the rules that hold for the successes; None while they are sought, with the progress."""
+def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Causes, Causes]:
+    """The causes of all failures, and the rules that hold for the successes. Raises NotReady while they are sought."""
     for_query, for_text = searched.prompts()
     of_texts = embedding.token_counts(searched.backend, searched.corpus.documents, "failure_texts", for_text)
     of_queries = embedding.token_counts(searched.backend, searched.corpus.queries, "failure_queries", for_query)
-    if of_texts is None or of_queries is None:
-        return None
     corpus, engine, most = searched.corpus, searched.engine, searched.max_length
 
     def seek(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Causes, Causes]:
@@ -149,16 +139,15 @@ def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Cause
         return failed, others
 
     key = ("causes", *searched.key, most)
-    return progress.prepared(
+    return requests.prepared(
         key, "Sorting the failures by cause", seek, "causes", "sorting the failures", "queries", caching.evaluations()
     )
 
 
-def edits_of(searched: Searched, query: str, placed: Placing, right_rows: Sequence[int]) -> TriedEdits | None:
+def edits_of(searched: Searched, query: str, placed: Placing, right_rows: Sequence[int]) -> TriedEdits:
     """The edits of a query that help; if there are none, those of the right text too.
 
-    None while they are tried, with the progress drawn. The search for edits of another query that this session began
-    before is stopped.
+    Raises NotReady while they are tried. The search for edits of another query that this session began before is stopped.
     """
     backend, index, engine = searched.backend, searched.index, searched.engine
     documents = index.info.options
@@ -177,4 +166,4 @@ def edits_of(searched: Searched, query: str, placed: Placing, right_rows: Sequen
         return TriedEdits(by_query, edits.text_edits(query, right_text, rank, further, is_cancelled))
 
     key = ("edits", *searched.key, backend.revision, query, placed.row, tuple(right_rows))
-    return progress.latest(key, "Trying edits of the query", seek, "edits", "trying edits", "edits", view="debugger")
+    return requests.latest(key, "Trying edits of the query", seek, "edits", "trying edits", "edits", view="debugger")

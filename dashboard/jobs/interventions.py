@@ -17,7 +17,7 @@ from components.errors import InputError
 from components.jobs import Cancelled
 from components.retrieval.corpora.demo import demo_sentences
 from dashboard import caching
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 
 if TYPE_CHECKING:
     from components.analysis.why.patch_codes import Patch
@@ -83,18 +83,15 @@ class Ready:
     nbytes: int
 
 
-def ready(experiment: Experiment, where: str) -> Ready | None:
-    """Tokens, activations and outputs of an experiment's sentences; None while they are computed, with the progress drawn.
+def ready(experiment: Experiment, where: str) -> Ready:
+    """Tokens, activations and outputs of an experiment's sentences. Raises NotReady while they are computed.
 
     Raises InputError for sentences that are too long, and for a mean that the sample does not have.
     """
     a, b = experiment.tokens(experiment.a), experiment.tokens(experiment.b)
     means = None
     if experiment.values == "mean":
-        sample = _means(experiment, where)
-        if sample is None:
-            return None
-        means = sample.of(b)
+        means = _means(experiment, where).of(b)
 
     def prepare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Ready:
         source, other, nbytes = _source(experiment, a, b, means)
@@ -104,7 +101,7 @@ def ready(experiment: Experiment, where: str) -> Ready | None:
             rows.append(_output(experiment, tokens))
         return Ready(a, b, patching.align_tokens(a, b), source, np.concatenate(rows), other, nbytes)
 
-    return progress.latest(
+    return requests.latest(
         ("sentences", experiment.key),
         "Reading the sentences",
         prepare,
@@ -117,15 +114,15 @@ def ready(experiment: Experiment, where: str) -> Ready | None:
 
 def results(
     experiment: Experiment, prepared: Ready, patches: Sequence[Sequence[Patch]], title: str, where: str
-) -> Float32 | None:
-    """B's vector (or logits) with each list of patches made together, float32 [experiment, dim]; None while it is computed."""
+) -> Float32:
+    """B's vector (or logits) with each list of patches made together, float32 [experiment, dim]. Raises NotReady."""
     backend, sentence, source, pooling = experiment.backend, prepared.b, prepared.source, experiment.pooling
 
     def run(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
         return patching.measured(backend, sentence, source, patches, pooling, report_progress, is_cancelled)
 
     codes = tuple(tuple(patch.code for patch in together) for together in patches)
-    return progress.latest(
+    return requests.latest(
         ("experiments", experiment.key, codes),
         title,
         run,
@@ -169,8 +166,8 @@ def _of_sample(experiment: Experiment, text: str) -> TokenizedSentence:
     return experiment.backend.tokenize([text], [pair], experiment.backend.own_max_length)[0]
 
 
-def _means(experiment: Experiment, where: str) -> SampleMeans | None:
-    """The mean activations of a sample of sentences, which are the same for all experiments of a model."""
+def _means(experiment: Experiment, where: str) -> SampleMeans:
+    """The mean activations of a sample of sentences, the same for all experiments of a model. Raises NotReady."""
 
     def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> SampleMeans:
         texts = demo_sentences()[:SAMPLE]
@@ -186,7 +183,7 @@ def _means(experiment: Experiment, where: str) -> SampleMeans | None:
 
     backend = experiment.backend
     pair = experiment.c if experiment.pooling is None else None
-    return progress.latest(
+    return requests.latest(
         ("mean activations", backend.spec.key, backend.revision, str(backend.device), pair),
         f"Mean activations of {SAMPLE} sentences",
         measure,

@@ -6,23 +6,22 @@ Several pages re-rank: each passes its candidates, and gets their scores as soon
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from components.arrays import read_only
+from components.numbers import counted
 from components.retrieval.corpora.demo import demo_sentences
 from components.retrieval.search.query import query_vectors
 from components.retrieval.search.rerank import late_interaction_scores, max_sim_scores
 from components.snippets import search as snippets
-from dashboard import caching, state
-from dashboard.jobs import embedding, progress
+from dashboard import caching
+from dashboard.jobs import embedding, requests
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.progress import stop_previous, unless_left
-from dashboard.ui import controls, model_gate
-from dashboard.ui.wording import counted
+from dashboard.jobs.requests import stop_previous, unless_left
 
 if TYPE_CHECKING:
     from components.arrays import Float32, Int64
@@ -154,39 +153,7 @@ class PassCosts:
     was_alone: bool
 
 
-def second_stage(kind: str, backend: Backend, layer: int | None = None) -> SecondStage | None:
-    """The second stage of a kind; None if its model is not available, which a message explains.
-
-    MaxSim takes the vectors that `backend` was trained for, or else its hidden states at a layer, the last one by default.
-    """
-    if kind == "maxsim":
-        last = backend.facts.layers
-        return SecondStage("maxsim", backend, controls.length_for(backend), layer=last if layer is None else layer)
-    return cross_encoder()
-
-
-def cross_encoder() -> SecondStage | None:
-    """The session's cross-encoder, with its maximum length and label; None if it is not available, as a message explains."""
-    scorer = model_gate.cross_encoder()
-    if scorer is None:
-        return None
-    names = scorer.pair_labels()
-    label = None
-    if len(names) > 1:
-        chosen = state.get("score_label")
-        label = names.index(chosen if chosen in names else _likely_label(names))
-    return SecondStage("rerank", scorer, controls.length_for(scorer), label=label)
-
-
-def label_choice(stage: SecondStage, after_change: Callable[[], None] | None = None) -> None:
-    """The label that a cross-encoder with several is ranked by; draws nothing for others."""
-    names = stage.backend.pair_labels() if stage.kind == "rerank" else ()
-    if len(names) > 1:
-        options = {name: name for name in names}
-        controls.pick("score_label", "Label", options, default=_likely_label(names), after_change=after_change)
-
-
-def _likely_label(names: Sequence[str]) -> str:
+def likely_label(names: Sequence[str]) -> str:
     """The label that says that a document is relevant, as far as its name tells."""
     return next((name for name in names if name.lower() in RANKED_BY), names[0])
 
@@ -197,11 +164,9 @@ def cell_of(backend: Backend, index: VectorIndex) -> tuple[int, Pooling]:
     return index.info.options.layers[-1], backend.own_pooling if backend.own_pooling in poolings else poolings[0]
 
 
-def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retrieved | None:
-    """The first MOST_CANDIDATES hits of a query; None while the corpus is embedded, with the progress drawn."""
+def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retrieved:
+    """The first MOST_CANDIDATES hits of a query. Raises NotReady while the corpus is embedded."""
     index = embedding.index_of(EmbedRequest.of_session(backend), corpus, where)
-    if index is None:
-        return None
 
     def search(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Retrieved:
         layer, pooling = cell_of(backend, index)
@@ -223,13 +188,13 @@ def retrieved(backend: Backend, corpus: Corpus, query: str, where: str) -> Retri
     job = caching.preparations().find(key)
     if job is None or not job.finished.is_set():
         stop_previous(f"retrieve_{where}", key)  # the scores for the query before, behind which this would wait
-    return progress.prepared(key, "Searching", search, f"retrieve_{where}", "searching the corpus")
+    return requests.prepared(key, "Searching", search, f"retrieve_{where}", "searching the corpus")
 
 
 def scored(
     stage: SecondStage, corpus: Texts, query: str, rows: Int64, where: str, title: str = "", view: str = ""
-) -> Scored | None:
-    """The scores of candidate `rows` [candidate]; None while the second stage works, with the progress drawn.
+) -> Scored:
+    """The scores of candidate `rows` [candidate]. Raises NotReady while the second stage works.
 
     Work that this session requested here before for other candidates is stopped: a person who types a query would
     otherwise wait for the scores of each beginning of it. `title` says what the job does, if it is not simply re-ranking;
@@ -251,17 +216,15 @@ def scored(
 
     stop_previous(where, key, view)
     title = title or f"Re-ranking {counted(len(rows), 'candidate')}"
-    return progress.prepared(key, title, score, f"rerank_{where}", "scoring the candidates", "texts")
+    return requests.prepared(key, title, score, f"rerank_{where}", "scoring the candidates", "texts")
 
 
-def first_scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, k: int, where: str) -> Scored | None:
+def first_scored(stage: SecondStage, corpus: Corpus, query: str, rows: Int64, k: int, where: str) -> Scored:
     """As `scored` for the first k rows, of which more are scored at once: a slider of k then costs no pass."""
     together = scored_together(k)
     count = min(together, len(rows))
     title = f"Re-ranking {counted(k, 'candidate')}: {count} are scored at once, so that k can be moved up to {count}"
     result = scored(stage, corpus, query, rows[:together], where, title if count > k else "")
-    if result is None:
-        return None
     return Scored(result.scores[:k], result.seconds * min(k, count) / max(1, count), result.was_alone)
 
 
@@ -270,12 +233,10 @@ def scored_together(k: int) -> int:
     return next(count for count in SCORED_TOGETHER if count >= k)
 
 
-def pass_costs(backend: Backend, scorer: Backend, where: str) -> PassCosts | None:
-    """What one pass costs here, measured once per pair of models; None while it is measured, with the progress drawn."""
+def pass_costs(backend: Backend, scorer: Backend, where: str) -> PassCosts:
+    """What one pass costs here, measured once per pair of models. Raises NotReady while it is measured."""
     options = backend.embed_options()
     measured = embedding.speed(backend, options.precision, where)
-    if measured is None:
-        return None
     queue = caching.queue()
 
     def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[float, float, bool]:
@@ -298,7 +259,5 @@ def pass_costs(backend: Backend, scorer: Backend, where: str) -> PassCosts | Non
     if before is not None and before.result is not None and not before.result[2] and not queue.under_way():
         jobs.drop([before])  # measured beside other work: again, now that there is none
     title = f"Measuring the speed of {scorer.spec.title}"
-    joint = progress.prepared(key, title, measure, f"costs_{where}", "measuring the speed")
-    if joint is None:
-        return None
+    joint = requests.prepared(key, title, measure, f"costs_{where}", "measuring the speed")
     return PassCosts(1 / measured[0], joint[0], joint[1], measured[1] and joint[2])

@@ -9,7 +9,7 @@ from components.retrieval.engines import graph, milvus
 from components.retrieval.engines.contract import StoredVectors
 from components.retrieval.engines.opening import open_engine
 from dashboard import caching
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -31,15 +31,15 @@ def offered() -> dict[str, str]:
     return {name: NAMES[name] for name in names}
 
 
-def ready(index: VectorIndex, layer: int, pooling: Pooling, similarity: Similarity, name: str) -> Engine | None:
-    """An approximate engine over a layer and pooling; None while it is built, with the progress drawn, or after an error."""
+def ready(index: VectorIndex, layer: int, pooling: Pooling, similarity: Similarity, name: str) -> Engine:
+    """An approximate engine over a layer and pooling. Raises NotReady while it is built."""
     address = operator_settings.MILVUS.chosen() if name == "milvus" else None
 
     def prepare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Engine:
         stored = StoredVectors.of_index(index, layer, pooling)
         return open_engine(name, stored, similarity, address, report_progress, is_cancelled)
 
-    return progress.prepared(
+    return requests.prepared(
         ("engine", name, address, str(index.folder), layer, pooling, similarity),
         f"{NAMES[name]}: {index.info.sentences:,} vectors",
         prepare,

@@ -96,7 +96,7 @@ def candidates(
     content_hash: str,
     where: str,
 ) -> Candidates:
-    """The candidates of all queries with their scores; `indexes` are those of documents and queries. Raises NoResult."""
+    """The candidates of all queries with their scores; `indexes` are those of documents and queries. Raises NotReady."""
     documents, queries = indexes
     return evaluation.result(
         ("second stage", documents.folder.name, queries.folder.name, content_hash, *stages.key),

@@ -12,14 +12,13 @@ from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.index.build import versions
 from components.retrieval.search.splade import TITLE, SpladeIndex, SpladeRanker
 from dashboard import caching
-from dashboard.jobs import embedding, evaluation, progress
-from dashboard.jobs.evaluation import NoResult, Timing
-from dashboard.ui import messages
+from dashboard.jobs import embedding, evaluation, requests
+from dashboard.jobs.evaluation import Timing
+from dashboard.jobs.requests import NeedsChoice
 
 if TYPE_CHECKING:
     from components.arrays import Int64
     from components.jobs import IsCancelled, ReportProgress
-    from components.model.backend import Backend
     from components.retrieval.corpora.texts import Texts
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
@@ -27,43 +26,36 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.run_record import Run
     from dashboard.jobs.embedding import EmbedRequest
 
-WHICH_MODELS = (
-    "SPLADE needs a model that was published as one and saved in sentence-transformers' format (a masked-LM head followed "
-    "by SpladePooling), such as sparse-encoder/example-splade-distilbert-base-uncased-nq."
-)
+_BEGUN = "_splade"  # session key: the work on a large corpus that a person has begun
 
 
-def ranker(request: EmbedRequest, texts: Texts, where: str) -> SpladeRanker | None:
-    """The ranker over texts; None while their weights are computed, with the progress drawn.
+class NeedsStart(NeedsChoice):
+    """A person has to begin the work on a large corpus: every sentence goes through the model and its masked-LM head."""
 
-    A large corpus is begun only on a click: every sentence goes through the model and its masked-LM head. `where` keys
-    the widgets.
-    """
+    def __init__(self, key: tuple[object, ...], sentences: int, where: str) -> None:
+        super().__init__()
+        self.key, self.sentences, self.where = key, sentences, where
+
+
+def begin(key: tuple[object, ...]) -> None:
+    """Let this session's next request start the work of NeedsStart's `key`."""
+    st.session_state[_BEGUN] = key
+
+
+def ranker(request: EmbedRequest, texts: Texts, where: str) -> SpladeRanker:
+    """The ranker over texts. Raises NotReady; NeedsStart for a large corpus. `where` keys the widgets."""
     backend, max_length = request.backend, request.max_length
     key = ("splade", *_model_of(request), texts.content_hash)
     jobs, sentences = caching.splade_indexes(), texts.texts
-    if len(sentences) > embedding.EXACT_AT_ONCE and jobs.find(key) is None and st.session_state.get("_splade") != key:
-        st.button(
-            f"Compute SPLADE's weights of {len(sentences):,} sentences",
-            key=f"splade_{where}",
-            type="primary",
-            on_click=_begin,
-            args=(key,),
-            help="Each sentence goes through the model and its masked-LM head. The weights stay in memory, not on disk: "
-            "stopped, it begins again.",
-        )
-        return None
+    if len(sentences) > embedding.EXACT_AT_ONCE and jobs.find(key) is None and st.session_state.get(_BEGUN) != key:
+        raise NeedsStart(key, len(sentences), where)
 
     def compute(report_progress: ReportProgress, is_cancelled: IsCancelled) -> SpladeIndex:
         return SpladeIndex.of_texts(backend, sentences, max_length, report_progress, is_cancelled)
 
     title = f"{TITLE}: the weights of {len(sentences):,} sentences"
-    index = progress.prepared(key, title, compute, f"splade_{where}", "computing the weights", "sentences", jobs)
-    return None if index is None else SpladeRanker(backend, index)
-
-
-def _begin(key: tuple[object, ...]) -> None:
-    st.session_state["_splade"] = key
+    index = requests.prepared(key, title, compute, f"splade_{where}", "computing the weights", "sentences", jobs)
+    return SpladeRanker(backend, index)
 
 
 def _model_of(request: EmbedRequest) -> tuple[object, ...]:
@@ -71,17 +63,9 @@ def _model_of(request: EmbedRequest) -> tuple[object, ...]:
     return (backend.spec.key, backend.revision, str(backend.device), request.max_length)
 
 
-def _needed(request: EmbedRequest, texts: Texts, where: str) -> SpladeRanker:
-    """As `ranker`. Raises NoResult while it is not ready."""
-    found = ranker(request, texts, where)
-    if found is None:
-        raise NoResult
-    return found
-
-
 def pair_run(request: EmbedRequest, pairs: Pairs, where: str) -> Run:
-    """The record of SPLADE over pairs. Raises NoResult while it is run."""
-    of_corpus = _needed(request, pairs.documents, where)
+    """The record of SPLADE over pairs. Raises NotReady."""
+    of_corpus = ranker(request, pairs.documents, where)
     queries, backend = pairs.queries.texts, request.backend
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Int64, str]:
@@ -118,8 +102,8 @@ def _settings(request: EmbedRequest, prompts: Mapping[str, str]) -> dict[str, st
 
 
 def timing(request: EmbedRequest, pairs: Pairs, where: str) -> Timing:
-    """The time per query: its pass through the model, and its products with all sentences. Raises NoResult."""
-    of_corpus = _needed(request, pairs.documents, where)
+    """The time per query: its pass through the model, and its products with all sentences. Raises NotReady."""
+    of_corpus = ranker(request, pairs.documents, where)
     index, backend, queries = of_corpus.index, request.backend, pairs.queries.texts
 
     def milliseconds(is_cancelled: IsCancelled) -> float:
@@ -136,8 +120,8 @@ def timing(request: EmbedRequest, pairs: Pairs, where: str) -> Timing:
 
 
 def relevant_ranks(request: EmbedRequest, graded: GradedSet, where: str) -> RelevantRanks:
-    """The ranks of the relevant documents of a collection with graded relevance. Raises NoResult."""
-    of_corpus = _needed(request, graded.document_texts, where)
+    """The ranks of the relevant documents of a collection with graded relevance. Raises NotReady."""
+    of_corpus = ranker(request, graded.document_texts, where)
     queries: Sequence[str] = graded.queries
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RelevantRanks:
@@ -152,13 +136,3 @@ def relevant_ranks(request: EmbedRequest, graded: GradedSet, where: str) -> Rele
         work,
         where,
     )
-
-
-def no_model(backends: Sequence[Backend]) -> None:
-    """Say that none of these models is SPLADE, which models are, and why one that was published as SPLADE is not used."""
-    reasons = [
-        f"{messages.escape(backend.spec.title)} is not used: {messages.escape(backend.loaded.not_given)}."
-        for backend in backends
-        if backend.loaded.not_given and backend.late_interaction is None
-    ]
-    st.info(" ".join([WHICH_MODELS, "Choose one as the model, or as the second model, in the sidebar.", *reasons]))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from components import operator_settings
 from components.model.catalog import EMBEDDED_KEY
+from components.retrieval.corpora.demo import demo_corpus
 from components.retrieval.evaluation import pair_runs
 from dashboard import caching
-from dashboard.corpora import current
 from dashboard.jobs.embedding import EmbedRequest
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def embed_demo(backend: Backend) -> None:
     """
     if not operator_settings.WARM_UP.value() or backend.spec.key != EMBEDDED_KEY:
         return
-    indexes, demo = caching.indexes(), current.demo()
+    indexes, demo = caching.indexes(), demo_corpus()
     indexes.request(backend, demo, EmbedRequest(backend).document_options(), lane=LANE)
     pairs, exact = pair_runs.pairs_of_corpus(demo, pair_runs.QUERY_COLUMN), EmbedRequest(backend, exact=True)
     documents = exact.document_options()

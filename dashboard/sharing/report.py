@@ -100,6 +100,19 @@ def add(key: str, part: Part, table: Callable[[], pd.DataFrame] | None = None) -
         report.parts[key] = (part, table)
 
 
+def drawn() -> dict[str, tuple[Part, Callable[[], pd.DataFrame] | None]]:
+    """What has been collected until now, for `go_back`."""
+    report = st.session_state.get(_COLLECTED)
+    return {} if report is None else dict(report.parts)
+
+
+def go_back(before: Mapping[str, tuple[Part, Callable[[], pd.DataFrame] | None]]) -> None:
+    """Collect only what `drawn` has returned: what was added since has been removed from the page."""
+    if (report := st.session_state.get(_COLLECTED)) is not None:
+        report.parts.clear()
+        report.parts.update(before)
+
+
 def end_view(page: str, used: frozenset[str]) -> None:
     """A page has drawn a view, which has read the settings `used`: the report states these and no others."""
     if (report := st.session_state.get(_COLLECTED)) is not None:

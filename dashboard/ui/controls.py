@@ -64,8 +64,7 @@ def current_tokens(backend: Backend) -> tuple[TokenizedSentence, ...]:
 
 def length_for(backend: Backend) -> int | None:
     """The chosen maximum length in tokens; None for this model's own maximum, which the choice cannot exceed."""
-    chosen = state.get("max_length")
-    return None if chosen is None or chosen >= backend.tokenization.max_length else max(3, chosen)
+    return state.length_within(backend.tokenization.max_length)
 
 
 def _unchanged(value: Any) -> Any:

@@ -88,9 +88,19 @@ def begin() -> None:
     st.session_state[_DRAWN] = {}
 
 
+def drawn() -> dict[str, TitledSnippet]:
+    """The code of the figures that the page shows until now, for `go_back`."""
+    return dict(_drawn())
+
+
+def go_back(before: Mapping[str, TitledSnippet]) -> None:
+    """Show the code only of what `drawn` has returned: the figures that were drawn since have been removed."""
+    st.session_state[_DRAWN] = dict(before)
+
+
 def _drawn() -> dict[str, TitledSnippet]:
-    drawn: dict[str, TitledSnippet] = st.session_state.setdefault(_DRAWN, {})
-    return drawn
+    shown: dict[str, TitledSnippet] = st.session_state.setdefault(_DRAWN, {})
+    return shown
 
 
 def notebook(title: str, page: str, used: frozenset[str]) -> None:
@@ -98,13 +108,13 @@ def notebook(title: str, page: str, used: frozenset[str]) -> None:
 
     The notebook states the settings `used`, which the view has read.
     """
-    drawn = tuple(_drawn().values())
-    if not drawn:
+    codes = tuple(_drawn().values())
+    if not codes:
         return
     stated = {fact.name: ", ".join(fact.values) for fact in report.facts_of(page, used) if fact.setting}
     st.download_button(
         "Open as a notebook",
-        lambda: notebooks.notebook(title, stated, drawn),
+        lambda: notebooks.notebook(title, stated, codes),
         file_name=f"bert-internals-{page}.ipynb",
         mime="application/x-ipynb+json",
         key=f"notebook_{page}",

@@ -11,8 +11,12 @@ from components.errors import ModelError
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, catalog_spec, spec_of
 from components.model.files import hub
 from dashboard import caching, state
-from dashboard.jobs import progress
+from dashboard.jobs import requests
+from dashboard.jobs.requests import Awaited
+from dashboard.jobs.reranking import SecondStage, likely_label
+from dashboard.ui import controls
 from dashboard.ui.messages import escape, model_notes
+from dashboard.ui.waiting import progress
 from dashboard.ui.wording import size
 
 if TYPE_CHECKING:
@@ -89,6 +93,38 @@ def cross_encoder() -> Backend | None:
     return backend
 
 
+def second_stage(kind: str, backend: Backend, layer: int | None = None) -> SecondStage | None:
+    """The second stage of a kind; None if its model is not available, which a message explains.
+
+    MaxSim takes the vectors that `backend` was trained for, or else its hidden states at a layer, the last one by default.
+    """
+    if kind == "maxsim":
+        last = backend.facts.layers
+        return SecondStage("maxsim", backend, controls.length_for(backend), layer=last if layer is None else layer)
+    return cross_encoder_stage()
+
+
+def cross_encoder_stage() -> SecondStage | None:
+    """The session's cross-encoder, with its maximum length and label; None if it is not available, as a message explains."""
+    scorer = cross_encoder()
+    if scorer is None:
+        return None
+    names = scorer.pair_labels()
+    label = None
+    if len(names) > 1:
+        chosen = state.get("score_label")
+        label = names.index(chosen if chosen in names else likely_label(names))
+    return SecondStage("rerank", scorer, controls.length_for(scorer), label=label)
+
+
+def label_choice(stage: SecondStage, after_change: Callable[[], None] | None = None) -> None:
+    """The label that a cross-encoder with several is ranked by; draws nothing for others."""
+    names = stage.backend.pair_labels() if stage.kind == "rerank" else ()
+    if len(names) > 1:
+        options = {name: name for name in names}
+        controls.pick("score_label", "Label", options, default=likely_label(names), after_change=after_change)
+
+
 def chosen_models() -> list[Backend]:
     """The main model, and the second one if it is chosen, available, and has blocks too."""
     main = main_model()
@@ -117,12 +153,8 @@ def further_models(keys: Sequence[str], leave_out: Callable[[str], None]) -> dic
                 _consent_to_further(key, leave_out)
             elif job is None:  # it is in the box above
                 continue
-            elif progress.is_awaited(job) and not progress.given_time(job):
-                # It may end at this moment: then nothing is drawn, and the model is there.
-                if progress.ready(
-                    models.jobs, job, doing="loading a model", stop_key="stop_further", again_key=f"again_{key}"
-                ):
-                    loaded[key] = job.result
+            elif requests.is_awaited(job) and not requests.given_time(job):
+                progress.draw(Awaited(models.jobs, job, "loading a model", "stop_further", f"again_{key}"))
             elif job.result is None:
                 _missing(key, job, leave_out)
             else:

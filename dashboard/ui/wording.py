@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from components import numbers
 from components.model.catalog import GROUPS
 from components.model.trace import POOLING_NAMES
+from components.numbers import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,11 +66,6 @@ def size(count: float) -> str:
 def millions(count: int) -> str:
     """A large number in words: "22.7 million"; a smaller one as it is: "41,248"."""
     return f"{count / 1e6:,.1f} million" if count >= 1e6 else f"{count:,}"
-
-
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: "1 query", "1,200 queries"."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def cell_labels(tokens: int, factor: int) -> list[str]:

@@ -25,9 +25,9 @@ from components.charts import curves, theme
 from components.model.files import example_tokenizers
 from dashboard import caching, ready_made, state
 from dashboard.declared import table
-from dashboard.jobs import progress
 from dashboard.ui import figures as feedback
 from dashboard.ui import layer_figures, sidebar
+from dashboard.ui.waiting import progress
 from dashboard.views.layers import sections as layer_sections
 from dashboard.views.tokens import sections
 from tests.dashboard.page_states import small_corpus

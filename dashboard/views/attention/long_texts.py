@@ -17,12 +17,13 @@ from components.jobs import Cancelled
 from components.sizes import in_words
 from components.snippets import attention as snippets
 from dashboard import caching
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.attention.head_choice import BLOCK_HELP, forget_of_other_texts
 
 if TYPE_CHECKING:
     from components.arrays import Float64
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.one_block.queries_and_keys import QueriesAndKeys
     from components.model.trace import TokenizedSentence
@@ -59,10 +60,10 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
     length = controls.length_for(backend)
     key = (backend.spec.key, backend.revision, pair.first, pair.second, length, block)
 
-    def read(report: progress.ReportProgress, is_cancelled: progress.IsCancelled) -> QueriesAndKeys:
+    def read(report: ReportProgress, is_cancelled: IsCancelled) -> QueriesAndKeys:
         return backend.queries_and_keys(pair.first, pair.second, block, length, report, is_cancelled)
 
-    vectors = progress.latest(
+    vectors = requests.latest(
         ("queries and keys", *key),
         f"Reading {tokens:,} tokens up to block {block}",
         read,
@@ -72,9 +73,7 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
         view="long_text",
         jobs=caching.long_texts(),
     )
-    if vectors is None:
-        return
-    found = progress.latest(
+    found = requests.latest(
         ("overview", *key, head, how),
         f"Attention of block {block}, head {head}",
         partial(_overview, vectors, head, factor, how),
@@ -83,8 +82,6 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
         view="long_text",
         jobs=caching.long_texts(),
     )
-    if found is None:
-        return
     _draw(pair, backend, vectors, found, head, factor, how)
     _row(pair, backend, vectors, head)
 
@@ -94,8 +91,8 @@ def _overview(
     head: int,
     factor: int,
     how: Reduction,
-    report: progress.ReportProgress,
-    is_cancelled: progress.IsCancelled,
+    report: ReportProgress,
+    is_cancelled: IsCancelled,
 ) -> Float64:
     arrays = vectors.queries[head], vectors.keys[head]
     found = attention_overview(*arrays, vectors.score_scale, vectors.window, factor, how, is_cancelled)

@@ -19,8 +19,8 @@ from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, evaluation
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES, SIMILARITY_HELP, SIMILARITY_NAMES, counted
 from dashboard.views.evaluate import choices
 
@@ -137,15 +137,15 @@ def approximation(backend: Backend) -> None:
 def _indexes(
     request: EmbedRequest,
 ) -> tuple[VectorIndex, VectorIndex | None, Sequence[str], snippets.Collection]:
-    """Documents, queries and their texts: the pairs of the corpus, or its sentences alone. Raises NoResult."""
+    """Documents, queries and their texts: the pairs of the corpus, or its sentences alone. Raises NotReady."""
     corpus = current.corpus()
     if current.query_column(corpus) is None:
         index = embedding.index_of(request, corpus, "approximation")
-        if index is None:
-            raise NoResult
+        before_work.other_layers(request, corpus, "approximation")
         return index, None, corpus.texts[: engines.MOST_QUERIES], snippets.sentences(current.code_of(corpus))
     pairs = choices.current_pairs()
     documents, queries = evaluation.both_indexes(request, pairs.documents, pairs.queries, "approximation")
+    before_work.other_layers(request, pairs.documents, "approximation")
     return documents, queries, pairs.queries.texts[: engines.MOST_QUERIES], choices.code_of_pairs()
 
 
@@ -272,11 +272,9 @@ def _measure(searched: Searched, times: Mapping[str, float]) -> None:
         return
     ways, _ = engines.compared(searched.stored())
     title = f"Measuring the time per query of {len(ways)} ways to search"
-    try:
+    with frame.figure("approximation_times"):  # what follows needs no times
         evaluation.result(key, title, searched.times, "approximation_times")
-    except NoResult:
-        return  # the progress has been drawn; what follows needs no times
-    st.rerun()  # the figure above has no times yet
+        st.rerun()  # the figure above has no times yet
 
 
 def _lost(searched: Searched, found: Losses, code: Snippet) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
@@ -20,13 +21,13 @@ from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
 from components.snippets import evaluate as snippets
 from dashboard import caching, settings, state
-from dashboard.corpora import chooser, current
-from dashboard.jobs import progress, rankers, reranking
+from dashboard.corpora import chooser, current, word_rankings
+from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.evaluation import NoResult
 from dashboard.jobs.reranking import SecondStage
 from dashboard.jobs.second_stage import Kind, TwoStages
 from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES, counted
 
 if TYPE_CHECKING:
@@ -59,18 +60,9 @@ Sides = TypeVar("Sides")  # a model's documents and queries
 
 
 def measuring(draw: Callable[[Backend], None], backend: Backend) -> None:
-    """Draw a view that measures a model; all evaluations that it waits for share one bar."""
+    """Draw a view that measures a model, below a note on models that are not made for what is measured."""
     messages.cross_encoder_note([backend])
-    choosing(draw, backend)
-
-
-def choosing(draw: Callable[[Backend], None], backend: Backend) -> None:
-    """Draw a view up to the first result that is not there yet."""
-    try:
-        with progress.one_bar():
-            draw(backend)
-    except NoResult:
-        return  # the reason has been drawn
+    draw(backend)
 
 
 def codes_of(measures: Iterable[str]) -> dict[str, str]:
@@ -105,11 +97,11 @@ class RunRequest:
     cross_encoder: SecondStage | None = None  # only where a run needs it
 
     def stages(self, code: VectorCode) -> TwoStages | None:
-        """Both stages of a run that has two, else None. Raises NoResult where the cross-encoder is not available."""
+        """Both stages of a run that has two, else None. Raises NotReady where the cross-encoder is not available."""
         if not code.second:
             return None
         if code.second == "rr" and self.cross_encoder is None:
-            raise NoResult  # the reason has been drawn
+            raise frame.Instead(lambda: None)  # the reason has been drawn
         first = self.models[code.model]
         second = self.cross_encoder if code.second == "rr" else None
         if second is None:
@@ -130,7 +122,7 @@ class RunRequest:
             return snippets.SpladeRun(name, model.backend, model.max_length)
         vector_code = parsed(code)
         if vector_code is None:
-            ranking = rankers.word_ranking(self.backend, code)
+            ranking = word_rankings.word_ranking(self.backend, code)
             return snippets.WordRun(name, cast("WordKind", code), self.backend, ranking.file)
         of_model, stages = self.models[vector_code.model], self.stages(vector_code)
         cell = (vector_code.layer, vector_code.pooling)
@@ -153,60 +145,49 @@ class RunRequest:
 
         by_words: the outcome of a word ranking. by_splade: that of a SPLADE model, by its request and code. sides_of: a
         model's documents and queries. by_vectors: the outcome of a layer and pooling, None if it is not embedded. All
-        raise NoResult for what is not finished.
+        raise NotReady for what is not finished: why is drawn.
         """
         ready: list[tuple[str, str, Outcome]] = []
-        sides: dict[str, Sides | None] = {}  # None: not ready, and the reason has been drawn
+        sides: dict[str, Sides | None] = {}  # None: not ready, and why has been drawn
         for number, code in enumerate(self.codes):
             vector_code, name = parsed(code), self.names[code]
-            try:
+            outcome: Outcome | None = None
+            with frame.figure(f"run_{number}") as figure:
                 if code in SPLADE_CODES:
-                    ready.append((code, name, by_splade(self.models[SPLADE_CODES[code]], code)))
-                    continue
-                if vector_code is None:
-                    ready.append((code, name, by_words(code)))
-                    continue
-                model = vector_code.model
-                if model not in sides:
-                    sides[model] = None
-                    sides[model] = sides_of(self.models[model], model)
-                model_sides = sides[model]
-                if model_sides is None:
-                    continue
-                outcome = by_vectors(self.models[model].backend, model_sides, vector_code, name)
-                if outcome is None:
-                    st.caption(f"Not embedded: {messages.escape(name)}.")
+                    outcome = by_splade(self.models[SPLADE_CODES[code]], code)
+                elif vector_code is None:
+                    outcome = by_words(code)
                 else:
-                    ready.append((code, name, outcome))
-            except NoResult as missing:
-                if missing.waiting:
-                    # Not joined by commas, which the names have too.
-                    rest = " · ".join(f"“{messages.escape(self.names[later])}”" for later in self.codes[number + 1 :])
-                    if rest:
-                        st.caption(f"The next runs: {rest}")
-                    break
+                    model = vector_code.model
+                    if model not in sides:
+                        sides[model] = None
+                        sides[model] = sides_of(self.models[model], model)
+                    model_sides = sides[model]
+                    if model_sides is None:
+                        continue
+                    outcome = by_vectors(self.models[model].backend, model_sides, vector_code, name)
+                    if outcome is None:
+                        st.caption(f"Not embedded: {messages.escape(name)}.")
+            if outcome is not None:
+                ready.append((code, name, outcome))
+            if figure.not_ready is not None and evaluation.is_under_way(figure.not_ready):
+                # Not joined by commas, which the names have too.
+                rest = " · ".join(f"“{messages.escape(self.names[later])}”" for later in self.codes[number + 1 :])
+                if rest:
+                    st.caption(f"The next runs: {rest}")
+                break
         return ready, {model: model_sides for model, model_sides in sides.items() if model_sides is not None}
 
 
 def current_pairs() -> Pairs:
     """The pairs of the session's corpus.
 
-    Raises NoResult after asking for the column with the queries if that is not clear; InputError for a single pair.
+    Raises NotReady, which asks for the column with the queries, if that is not clear; InputError for a single pair.
     """
     corpus = current.corpus()
     column = current.query_column(corpus)
-    if column is None and not corpus.columns:
-        st.info(
-            f"**{messages.escape(corpus.name)} has only sentences.** To measure retrieval, each sentence needs a query: "
-            f"choose a file with two columns, such as sentence and {QUERY_COLUMN}.",
-            icon=":material/table:",
-        )
-        st.button("Choose other data", key="choose_data", on_click=state.open_view, args=("evaluated-data",))
-        raise NoResult
     if column is None:
-        _column_choice(corpus, None)
-        st.info("Choose the column that holds a query for each sentence.", icon=":material/table:")
-        raise NoResult
+        raise frame.Instead(partial(_ask_for_queries, corpus))
     key = f"{state.get('corpus')} {column}"
     pairs = caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column))
     if len(pairs) < 2:
@@ -216,6 +197,20 @@ def current_pairs() -> Pairs:
             "Choose another corpus under “Data”.",
         )
     return pairs
+
+
+def _ask_for_queries(corpus: Corpus) -> None:
+    """What a person has to choose before a corpus has queries."""
+    if not corpus.columns:
+        st.info(
+            f"**{messages.escape(corpus.name)} has only sentences.** To measure retrieval, each sentence needs a query: "
+            f"choose a file with two columns, such as sentence and {QUERY_COLUMN}.",
+            icon=":material/table:",
+        )
+        st.button("Choose other data", key="choose_data", on_click=state.open_view, args=("evaluated-data",))
+        return
+    _column_choice(corpus, None)
+    st.info("Choose the column that holds a query for each sentence.", icon=":material/table:")
 
 
 def code_of_pairs() -> snippets.Collection:
@@ -355,10 +350,10 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “re-ranked” or "
         "“MaxSim”. “SPLADE” is offered with a SPLADE model as the model or the second model.",
     )
-    cross_encoder = reranking.cross_encoder() if any(code.startswith("rr.") for code in codes) else None
+    cross_encoder = model_gate.cross_encoder_stage() if any(code.startswith("rr.") for code in codes) else None
     if cross_encoder is not None:
         with place:
-            reranking.label_choice(cross_encoder)
+            model_gate.label_choice(cross_encoder)
     return RunRequest(models, codes, names, cross_encoder)
 
 

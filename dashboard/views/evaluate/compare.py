@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,10 +14,12 @@ from components.retrieval.evaluation import metrics
 from components.snippets import evaluate as snippets
 from components.snippets.code import NoCode
 from dashboard import caching, state
-from dashboard.jobs import evaluation, progress, second_stage, splade
-from dashboard.jobs.evaluation import NoResult, PairIndexes, Timing
+from dashboard.corpora import word_rankings
+from dashboard.jobs import evaluation, second_stage, splade
+from dashboard.jobs.evaluation import PairIndexes, Timing
 from dashboard.jobs.second_stage import Candidates
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import before_work, frame, progress
 from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, queries, run_table, similarities
 from dashboard.views.evaluate.choices import RunRequest, VectorCode
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
+    from dashboard.jobs.embedding import EmbedRequest
 
 FIGURES = {
     "curves": "Recall@k",
@@ -65,7 +67,7 @@ def compare(backend: Backend) -> None:
         reference, is_best = _reference(entries, comparable, measure)
     runs = [entry.run for entry in entries]
     time_note = above
-    with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
+    with above, frame.figure("comparison"):  # the figure needs no significance, and does not wait for it
         table, compared = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
         _message(entries, compared, measure)
         is_same_data = all(run_table.paired(run, runs[0]) for run in runs)
@@ -83,7 +85,7 @@ def compare(backend: Backend) -> None:
     ]
     kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
     if kind == "similarities":
-        with contextlib.suppress(NoResult):
+        with frame.figure("similarities"):
             similarities.similarities(request, entries, pairs, indexes)
     else:
         _figure(kind, entries, measure, code)
@@ -114,10 +116,15 @@ def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, 
         candidates = second_stage.candidates(stages, both, *texts, pairs.content_hash, f"compare {name}")
         return second_stage.pair_run(stages, pairs, indexes, candidates), candidates
 
+    def indexes_of(embed_request: EmbedRequest, model: str) -> PairIndexes:
+        found = evaluation.pair_indexes(embed_request, pairs, f"compare_{model}")
+        before_work.other_layers(embed_request, pairs.documents, f"compare_{model}")
+        return found
+
     ready, indexes = request.gather(
-        lambda kind: (evaluation.word_run(request.backend, pairs, kind), None),
+        lambda kind: (evaluation.word_run(word_rankings.word_ranking(request.backend, kind), pairs), None),
         lambda embed_request, code: (splade.pair_run(embed_request, pairs, f"compare_{code}"), None),
-        lambda embed_request, model: evaluation.pair_indexes(embed_request, pairs, f"compare_{model}"),
+        indexes_of,
         by_vectors,
     )
     return [Entry(run, code, name, candidates=candidates) for code, name, (run, candidates) in ready], indexes
@@ -161,7 +168,7 @@ def _timing(request: RunRequest, pairs: Pairs, indexes: Mapping[str, PairIndexes
         return splade.timing(embed_request, pairs, f"timing_{entry.code}")
     code = choices.parsed(entry.code)
     if code is None:
-        return evaluation.word_timing(request.backend, pairs, entry.code)
+        return evaluation.word_timing(word_rankings.word_ranking(request.backend, entry.code), pairs)
     stages = request.stages(code)
     if stages is not None and entry.candidates is not None:
         return second_stage.timing(stages, pairs, indexes[code.model], entry.candidates)

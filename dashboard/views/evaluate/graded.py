@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -19,10 +18,10 @@ from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
 from components.retrieval.search.lexical import TITLES
 from components.snippets import evaluate as snippets
-from dashboard.corpora import graded_sets
-from dashboard.jobs import evaluation, rankers, second_stage, splade
-from dashboard.jobs.evaluation import NoResult
+from dashboard.corpora import graded_sets, word_rankings
+from dashboard.jobs import evaluation, second_stage, splade
 from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, run_table
 from dashboard.views.evaluate.choices import RunRequest, VectorCode
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import ExactSearch
+    from dashboard.jobs.embedding import EmbedRequest
 
 CODES = choices.codes_of(graded_metrics.MEASURES)
 MEASURE_HELP = (
@@ -70,7 +70,7 @@ def relevance(backend: Backend) -> None:
         if not request.codes:
             st.info(choices.NO_RUN, icon=":material/add:")
         return
-    with above, contextlib.suppress(NoResult):  # the figure needs no significance, and does not wait for it
+    with above, frame.figure("graded"):  # the figure needs no significance, and does not wait for it
         named = [(name, of_run) for _, name, of_run in ranks]
         _compared(graded, named, measure, is_complete=len(ranks) == len(request.codes))
     code = graded_sets.code_of(graded)
@@ -101,7 +101,7 @@ def _searched(graded: GradedSet) -> str:
 
 
 def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], measure: str, is_complete: bool) -> None:
-    """The message and the table of the finished runs. Raises NoResult while they are compared."""
+    """The message and the table of the finished runs. Raises NotReady while they are compared."""
     table, unsure = evaluation.result(
         ("graded table", graded.content_hash, tuple((name, _hash(outcome)) for name, outcome in ranks), measure),
         f"Comparing {counted(len(ranks), 'run')}",
@@ -149,12 +149,16 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, str, Releva
         )
         return _reranked(request, graded, sides, code, first)
 
+    def sides_of(embed_request: EmbedRequest, model: str) -> tuple[VectorIndex, VectorIndex]:
+        where = f"graded_{model}"
+        found = evaluation.both_indexes(embed_request, graded.document_texts, graded.query_texts, where)
+        before_work.other_layers(embed_request, graded.document_texts, where)
+        return found
+
     ready, _ = request.gather(
         lambda kind: _by_words(request.backend, graded, kind),
         lambda embed_request, code: splade.relevant_ranks(embed_request, graded, f"graded_{code}"),
-        lambda embed_request, model: evaluation.both_indexes(
-            embed_request, graded.document_texts, graded.query_texts, f"graded_{model}"
-        ),
+        sides_of,
         by_vectors,
     )
     return ready
@@ -167,7 +171,7 @@ def _reranked(
     code: VectorCode,
     first: RelevantRanks,
 ) -> RelevantRanks:
-    """The ranks after the second stage of a run, or those of the first if it has none. Raises NoResult."""
+    """The ranks after the second stage of a run, or those of the first if it has none. Raises NotReady."""
     stages = request.stages(code)
     if stages is None:
         return first
@@ -188,7 +192,7 @@ def _ranks_of(
 
 
 def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
-    ranking = rankers.word_ranking(backend, kind)
+    ranking = word_rankings.word_ranking(backend, kind)
     return evaluation.result(
         ("graded words", kind, ranking.source, graded.content_hash),
         f"{TITLES[kind]}: ranking {len(graded.queries):,} queries",

@@ -19,6 +19,7 @@ from dashboard import caching, state
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import before_work
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, published
 
@@ -33,7 +34,9 @@ MOST_K = 100
 def grid(backend: Backend) -> None:
     """The heatmap, and the chosen cell in detail."""
     pairs = choices.current_pairs()
-    ranks = evaluation.pair_indexes(EmbedRequest.of_session(backend, exact=True), pairs, "grid").ranks
+    request = EmbedRequest.of_session(backend, exact=True)
+    ranks = evaluation.pair_indexes(request, pairs, "grid").ranks
+    before_work.other_layers(request, pairs.documents, "grid")
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_grid")
     left, middle = row.container(width=round(160 * controls.scale())), row.container(width=round(90 * controls.scale()))
     with left:

@@ -16,11 +16,12 @@ from components.retrieval.evaluation.pair_runs import pairs_of_corpus
 from components.retrieval.search.lexical import TITLES
 from components.snippets import evaluate as snippets
 from dashboard import caching
+from dashboard.corpora import word_rankings
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.evaluation import NoResult
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages, model_gate, page_header
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import SIMILARITY_HELP, SIMILARITY_NAMES, counted
 
 if TYPE_CHECKING:
@@ -98,20 +99,19 @@ def kinds(backend: Backend) -> None:
 
 
 def _runs(models: Sequence[Backend], pairs: Mapping[str, Pairs], similarity: Similarity) -> list[KindRun]:
-    """The finished runs: each model's last layer with its own pooling, then BM25."""
+    """The finished runs: each model's last layer with its own pooling, then BM25. Why one is not finished is drawn."""
     runs = []
-    try:
+    with frame.figure("kinds_runs"):
         for number, model in enumerate(models):
             runs.append(_model_run(model, pairs, similarity, f"kinds_{number}"))
-        ranks = {kind: evaluation.word_run(models[0], of_kind, WORDS).ranks for kind, of_kind in pairs.items()}
+        words = word_rankings.word_ranking(models[0], WORDS)
+        ranks = {kind: evaluation.word_run(words, of_kind).ranks for kind, of_kind in pairs.items()}
         runs.append(KindRun(TITLES[WORDS], ranks, {}))
-    except NoResult:
-        pass  # its progress or the reason has been drawn
     return runs
 
 
 def _model_run(model: Backend, pairs: Mapping[str, Pairs], similarity: Similarity, where: str) -> KindRun:
-    """A model's run. Raises NoResult."""
+    """A model's run. Raises NotReady."""
     layer, pooling = model.facts.layers, model.own_pooling
     request, retrieved = EmbedRequest.of_session(model, exact=True), {}
     for kind, of_kind in pairs.items():

@@ -17,8 +17,9 @@ from components.snippets import evaluate as snippets
 from dashboard import caching, state
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.evaluation import NoResult
+from dashboard.jobs.requests import NotReady
 from dashboard.ui import browser, controls, figures
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.evaluate import choices, sts
 
@@ -169,7 +170,7 @@ def lab(backend: Backend) -> None:
         if done is None or done.result is None:
             spearman = _agreement(work, layer, dims, seed)
         cells = _cells(work, layer, dims, seed)
-    except NoResult:
+    except NotReady:
         with above:
             recall = (
                 _known_recall(backend, pairs, layer) if len(all_pairs) == len(pairs) else np.full_like(spearman, np.nan)
@@ -199,7 +200,7 @@ def _cells_key(work: Lab, layer: int, dims: int, seed: int) -> tuple[object, ...
 
 
 def _agreement(work: Lab, layer: int, dims: int, seed: int) -> np.ndarray:
-    """The first correlations [pooling, treatment], from few texts. Raises NoResult while these are embedded."""
+    """The first correlations [pooling, treatment], from few texts. Raises NotReady while these are embedded."""
     return evaluation.result(
         ("lab agreement", work.key, layer, dims, seed),
         f"Embedding {2 * len(work.scored.first):,} sentences that people compared",
@@ -209,7 +210,7 @@ def _agreement(work: Lab, layer: int, dims: int, seed: int) -> np.ndarray:
 
 
 def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
-    """A cell for each pooling and treatment. Raises NoResult while they are computed."""
+    """A cell for each pooling and treatment. Raises NotReady while they are computed."""
 
     def run(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[LabCell, ...]:
         vectors, report_rest = work.vectors(layer, report_progress, is_cancelled)
@@ -221,7 +222,7 @@ def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
 
 
 def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCell, ...]:
-    """One pooling's cells at several numbers of dimensions. Raises NoResult while they are computed."""
+    """One pooling's cells at several numbers of dimensions. Raises NotReady while they are computed."""
 
     def run(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[LabCell, ...]:
         vectors, report_rest = work.vectors(layer, report_progress, is_cancelled)
@@ -247,13 +248,11 @@ def _known_recall(backend: Backend, pairs: Pairs, layer: int) -> np.ndarray:
     jobs = [caching.indexes().find(backend, texts, options, request.dtype) for texts, options in sides]
     if any(job is None or job.result is None for job in jobs):
         return values
-    try:
+    with frame.figure("lab_first"):
         ranks = evaluation.pair_indexes(request, pairs, "lab_first").ranks
-    except NoResult:
-        return values
-    for row, pooling in enumerate(POOLINGS):
-        if (layer, pooling) in ranks:
-            values[row, 0] = 100 * metrics.MEASURES["Recall@1"](ranks.of(layer, cast("Pooling", pooling))).mean()
+        for row, pooling in enumerate(POOLINGS):
+            if (layer, pooling) in ranks:
+                values[row, 0] = 100 * metrics.MEASURES["Recall@1"](ranks.of(layer, cast("Pooling", pooling))).mean()
     return values
 
 

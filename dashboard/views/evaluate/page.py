@@ -242,7 +242,6 @@ VIEWS = (
         ),
         examples=({"corpus": SMALL_CORPUS, "query_column": "topic"},),
         figure="text",
-        inside="dashboard.views.evaluate.choices:choosing",
     ),
 )
 DECLARED = Declared(VIEWS, SETTINGS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,10 +17,11 @@ from components.retrieval.search.exact import top
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import evaluate as snippets
 from dashboard import navigation, state
-from dashboard.corpora import current
-from dashboard.jobs import rankers, splade
-from dashboard.jobs.evaluation import NoResult, PairIndexes
+from dashboard.corpora import current, word_rankings
+from dashboard.jobs import splade
+from dashboard.jobs.evaluation import PairIndexes
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import NUMBERS_EXPLAINED
 from dashboard.views.evaluate import choices
 
@@ -150,7 +150,7 @@ def _opened(
         live = [entry for entry in entries if entry.live]
         for start in range(0, len(live), 2):
             for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
-                with column, contextlib.suppress(NoResult):
+                with column, frame.figure(f"opened_{entry.code}"):
                     _first_hits(entry, pairs, *_ranked(entry, pairs, request, indexes, row), row)
                     _explained(entry, row)
         if len(live) < len(entries):
@@ -180,18 +180,16 @@ def _ranked(
     """A live run's scores of all sentences for one query, float32 [sentence], and its first hits, int64 [hit].
 
     Of a run in two stages, sentences that are no candidates have the score minus infinity.
-    Raises NoResult while a word ranking counts its words.
+    Raises NotReady while a word ranking counts its words.
     """
     code = choices.parsed(entry.code)
     if code is None:
         model = choices.SPLADE_CODES.get(entry.code)
-        ranker: Ranker | None
+        ranker: Ranker
         if model is None:
-            ranker = rankers.word_ranker(request.backend, pairs.documents, entry.code)
+            ranker = word_rankings.ranker(request.backend, pairs.documents, entry.code)
         else:
             ranker = splade.ranker(request.models[model], pairs.documents, f"opened_{entry.code}")
-        if ranker is None:
-            raise NoResult
         scores = ranker.scores(pairs.queries.texts[row])
         return scores, top(scores, SHOWN_HITS)
     if entry.candidates is not None:

@@ -18,6 +18,7 @@ from components.retrieval.evaluation.run_record import Run, read_runs, write_run
 from dashboard import caching, state
 from dashboard.corpora import uploads
 from dashboard.ui import controls, figures
+from dashboard.ui.waiting import frame
 from dashboard.views.evaluate import choices
 
 if TYPE_CHECKING:
@@ -286,8 +287,9 @@ def loading() -> None:
     if len(here) < len(keys):
         state.notice("Some loaded runs are no longer kept on this server: load their files again.", "evaluate")
         st.session_state["_saved_runs"] = here
-    for key in here:
-        uploads.again(caching.saved_runs(), key, _read_runs)
+    for number, key in enumerate(here):
+        with frame.figure(f"loaded_{number}"):
+            uploads.again(caching.saved_runs(), key, _read_runs)
 
 
 def _uploads() -> None:
@@ -300,11 +302,12 @@ def _uploads() -> None:
         accept_multiple_files=True,
         key=f"run_files_{number}",
     )
-    for file in files:
-        key = uploads.added(caching.saved_runs(), file, _read_runs)
-        known = st.session_state.get("_saved_runs", ())
-        if key is not None and key not in known:
-            st.session_state["_saved_runs"] = (*known, key)
+    for place, file in enumerate(files):
+        with frame.figure(f"run_file_{place}"):
+            key = uploads.added(caching.saved_runs(), file, _read_runs)
+            known = st.session_state.get("_saved_runs", ())
+            if key not in known:
+                st.session_state["_saved_runs"] = (*known, key)
     if st.session_state.get("_saved_runs"):
         count = len(loaded())
         st.caption(f"{count} loaded run{' is' if count == 1 else 's are'} in the table.")

@@ -15,7 +15,7 @@ from components.retrieval.evaluation import metrics
 from components.retrieval.search.exact import SIMILARITIES
 from components.snippets import evaluate as snippets
 from dashboard.jobs import embedding, evaluation
-from dashboard.jobs.evaluation import NoResult, PairIndexes
+from dashboard.jobs.evaluation import PairIndexes
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import SIMILARITY_NAMES
 from dashboard.views.evaluate import choices
@@ -59,7 +59,7 @@ class Row:
 def similarities(
     request: RunRequest, entries: Sequence[Entry], pairs: Pairs, indexes: Mapping[str, PairIndexes]
 ) -> None:
-    """Recall@1 of each run with vectors by both similarities, and how long the first hits are. Raises NoResult."""
+    """Recall@1 of each run with vectors by both similarities, and how long the first hits are. Raises NotReady."""
     rows = [
         row for entry in entries if entry.live and (row := _row(request, entry, pairs, indexes)) is not None
     ]  # in the order of the table
@@ -96,7 +96,7 @@ def similarities(
 def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, PairIndexes]) -> Row | None:
     """A run by both similarities; None for one without vectors, and for a re-ranked one, which has another order.
 
-    Raises NoResult.
+    Raises NotReady.
     """
     code = choices.parsed(entry.code)
     if code is None or code.second or code.model not in indexes:
@@ -104,8 +104,6 @@ def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, 
     of_model = indexes[code.model]
     where = f"similarities_{code.model}"
     tokens = embedding.token_counts(request.models[code.model].backend, pairs.documents, where)
-    if tokens is None:
-        raise NoResult
     by_similarity = evaluation.retrieved(
         of_model.documents, of_model.queries, code.layer, code.pooling, entry.short, f"similarities_{entry.code}"
     )

@@ -18,13 +18,13 @@ from components.retrieval.evaluation import sts
 from components.retrieval.search.lexical import TITLES
 from components.snippets import evaluate as snippets
 from dashboard import caching
-from dashboard.corpora import uploads
-from dashboard.jobs import evaluation, rankers
+from dashboard.corpora import uploads, word_rankings
+from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.evaluation import NoResult
 from dashboard.jobs.rankers import WordRanking
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.evaluate import choices, published
 
@@ -123,17 +123,16 @@ def _word_scores(backend: Backend, pairs: ScoredPairs) -> dict[str, Float64]:
     """The scores of each word ranking that is finished, float64 [pair]."""
     scores: dict[str, Float64] = {}
     for kind in TITLES:
-        ranking = rankers.word_ranking(backend, kind)
-        try:
+        ranking = word_rankings.word_ranking(backend, kind)
+        with frame.figure(f"words_{kind}") as figure:
             scores[kind] = evaluation.result(
                 ("pair words", kind, ranking.source, pairs.content_hash),
                 f"{TITLES[kind]}: comparing {len(pairs.first):,} pairs",
                 partial(_pair_scores, ranking, pairs),
                 f"similarity_{kind}",
             )
-        except NoResult as missing:
-            if missing.waiting:
-                break
+        if figure.not_ready is not None and evaluation.is_under_way(figure.not_ready):
+            break
     return scores
 
 
@@ -162,7 +161,7 @@ def _curves(
         values.poolings,
         controls.length_for(backend),
         [cast("Kind", name) for name in words],
-        file_of_vectors=rankers.word_ranking(backend, "static").file,
+        file_of_vectors=word_rankings.word_ranking(backend, "static").file,
     )
     named = [(TITLES[name], value) for name, value in of_words.items()]
     is_one = values.values.size == 1  # without layers or poolings to compare
@@ -258,7 +257,7 @@ def _one_run(
             None if code is None else (code.layer, code.pooling),
             controls.length_for(backend),
             cast("Kind", chosen) if code is None else None,
-            file_of_vectors=rankers.word_ranking(backend, "static").file,
+            file_of_vectors=word_rankings.word_ranking(backend, "static").file,
         ),
         alt=f"Scatter plot of {len(people)} pairs: people's scores against the {unit} of {name}",
         message=f"{name}: Spearman {theme.number(spearman)}, Pearson {theme.number(np.nan if pearson is None else pearson)}.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import streamlit as st
@@ -15,8 +16,9 @@ from components.charts.scatter import Colours
 from components.snippets import maps as snippets
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ui import controls, messages, pair_choice
+from dashboard.ui.waiting import frame, progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +55,7 @@ def row() -> Row:
 
 
 def tokens(backend: Backend, place: Row) -> TokenSet | None:
-    """The chosen tokens; None while those of a corpus are being read (progress is drawn)."""
+    """The chosen tokens; None without sentences, which is said. Raises NotReady while those of a corpus are being read."""
     with place.main:
         source = _source()
     if source != "corpus":
@@ -70,8 +72,6 @@ def tokens(backend: Backend, place: Row) -> TokenSet | None:
     with place.panel:
         count = _sample_size()
     job = request_tokens(backend, corpus.content_hash, corpus.texts, corpus.name, max_tokens=count)
-    if not ready(job):
-        return None
     return corpus_tokens(job, corpus.texts, label_columns(corpus))
 
 
@@ -158,8 +158,16 @@ def request_tokens(
 
 
 def corpus_tokens(job: Job, texts: Sequence[str], labels: Mapping[str, Sequence[str]]) -> TokenSet:
-    """The tokens of a finished job."""
-    return of_corpus(cast("tuple[str, ...]", job.key), job.result, texts, labels)
+    """The tokens that a job of `request_tokens` reads. Raises NotReady."""
+    vectors: TokenVectors = requests.result_of(
+        caching.token_jobs(),
+        job,
+        doing="reading tokens",
+        stop_key="tokens_stop",
+        again_key="tokens_again",
+        unit="sentences that contain them",
+    )
+    return of_corpus(cast("tuple[str, ...]", job.key), vectors, texts, labels)
 
 
 def label_columns(corpus: Corpus) -> dict[str, Sequence[str]]:
@@ -179,18 +187,6 @@ def _sample_size() -> int:
     options = {size: f"{size:,}" for size in SAMPLES}
     return int(
         controls.bind("map_tokens", st.select_slider, "Number of tokens", options=options, to_widget=_nearest_size)
-    )
-
-
-def ready(job: Job) -> bool:
-    """Whether a job has its vectors; else its progress or its error is drawn."""
-    return progress.ready(
-        caching.token_jobs(),
-        job,
-        doing="reading tokens",
-        stop_key="tokens_stop",
-        again_key="tokens_again",
-        unit="sentences that contain them",
     )
 
 
@@ -232,20 +228,18 @@ def options(count: int, place: Row) -> MapOptions:
 
 def drawing(
     token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]
-) -> tuple[DeltaGenerator, tuple[Drawing, MapOptions] | None]:
-    """Where to draw the figure, and the maps with their options; None while there is nothing to draw.
+) -> tuple[DeltaGenerator, Drawing, MapOptions]:
+    """Where to draw the figure, and the maps with their options. Raises NotReady while there is nothing to draw.
 
     PCA replaces a slower method until that is finished. A notice below the figure says so; it shows the progress or
     the error.
     """
     figure_slot = st.container()
     with st.container(key="map_notice"):  # in every run, so that the elements below keep their positions
-        return figure_slot, _drawing(token_set, options, spaces)
+        return figure_slot, *_drawing(token_set, options, spaces)
 
 
-def _drawing(
-    token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]
-) -> tuple[Drawing, MapOptions] | None:
+def _drawing(token_set: TokenSet, options: MapOptions, spaces: Sequence[MapLayers]) -> tuple[Drawing, MapOptions]:
     maps, person = caching.maps(), caching.person()
     if options.method == "umap":
         numba_work.warm_up()
@@ -258,15 +252,25 @@ def _drawing(
     if options.method != "pca":
         pca = maps.request(token_set, pca_options, spaces, person)
     has_pca = pca is not chosen and pca.wait(PCA_WAIT)
+    tell = partial(_tell, chosen, pca, options.method, has_pca)
+    if not has_pca:
+        raise frame.Instead(tell)
+    tell()
+    return pca, pca_options
+
+
+def _tell(chosen: Drawing, pca: Drawing, method: Method, has_pca: bool) -> None:
+    """Say how far the chosen method is, or why it has no map, with the button that draws it again."""
+    maps, person = caching.maps(), caching.person()
+    is_stopped = chosen.is_stopped_for(person)
     if chosen.error is None and not is_stopped:
-        _progress(chosen, pca, options.method, has_pca)
+        _progress(chosen, pca, method, has_pca)
+        return
+    if is_stopped:
+        st.info(f"{METHOD_NAMES[method]} was stopped" + ("; this is PCA." if has_pca else "."))
     else:
-        if is_stopped:
-            st.info(f"{METHOD_NAMES[options.method]} was stopped" + ("; this is PCA." if has_pca else "."))
-        else:
-            messages.explain(chosen.error or RuntimeError("no error given"), "drawing the map")
-        progress.again("Draw it again", "map_again", maps.forget, (chosen, person))
-    return (pca, pca_options) if has_pca else None
+        messages.explain(chosen.error or RuntimeError("no error given"), "drawing the map")
+    progress.again("Draw it again", "map_again", maps.forget, (chosen, person))
 
 
 def _progress(chosen: Drawing, pca: Drawing, method: Method, has_pca: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from components.charts import scatter, theme
 from components.snippets import maps as snippets
 from components.words.function import FUNCTION_WORDS
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import frame
 from dashboard.views.map import choices, labels, selection, webgl
 from dashboard.views.map.choices import METHOD_NAMES
 
@@ -75,14 +77,9 @@ def ends(backend: Backend) -> None:
     by = choices.colours(token_set, place, layer_allowed=backend.structure.has_blocks, is_joint=joint)
     rows = selection.find(token_set, place.main)
     options, renderer = _drawable(options, len(token_set) * (2 if joint else 1))
-    if renderer is None:
-        return
     both = (first_layer, second_layer)
     layers = both if backend.structure.has_blocks else (0,)
-    figure_slot, drawn = choices.drawing(token_set, options, [both] if joint else layers)
-    if drawn is None:
-        return
-    drawing, options = drawn
+    figure_slot, drawing, options = choices.drawing(token_set, options, [both] if joint else layers)
     if joint:
         with figure_slot:
             joint_code = snippets.joint(choices.code_of_tokens(backend), options, *both)
@@ -114,12 +111,7 @@ def through(backend: Backend) -> None:
     by = choices.colours(token_set, place)
     rows = selection.find(token_set, place.main)
     options, renderer = _drawable(options, len(token_set))
-    if renderer is None:
-        return
-    figure_slot, drawn = choices.drawing(token_set, options, layers)
-    if drawn is None:
-        return
-    drawing, options = drawn
+    figure_slot, drawing, options = choices.drawing(token_set, options, layers)
     selection.renew_moving((token_set.key, options, by, renderer, controls.scale()))
     maps = {layer: drawing.maps[layer] for layer in layers}
     drawn_rows = _sampled(token_set, renderer)
@@ -184,14 +176,13 @@ def _tall() -> int:
     return 580 if controls.scale() == 1 else 510
 
 
-def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Renderer | None]:
-    """The options that this browser can draw, and the renderer; None while the browser is being asked."""
+def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Renderer]:
+    """The options that this browser can draw, and the renderer. Raises NotReady before the browser was asked."""
     can = webgl.can_webgl()
     if options.dims == 2 and count <= scatter.SVG_POINTS:
         return options, "svg"
     if can is None:
-        st.skeleton(height=520)
-        return options, None
+        raise frame.Instead(partial(st.skeleton, height=520))
     if can:
         return options, "webgl"
     if options.dims == 3:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -23,9 +23,10 @@ from components.retrieval.corpora import senses as reading
 from components.snippets import maps as snippets
 from dashboard import caching, state
 from dashboard.corpora import current, uploads
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 from dashboard.views.map import choices, pictures, selection
 from dashboard.views.map import labels as map_labels
@@ -82,8 +83,6 @@ def senses(backend: Backend) -> None:
         f"{counted(len(labelled.of(word)), 'sentence')} with “{messages.escape(word)}”",
     )
     occurrences = _labelled(backend, labelled, word)
-    if occurrences is None:
-        return
     labels = list(occurrences.labels["sense"])
     counts = Counter(labels)
     if len(counts) < 2 or len(labels) < 2 * len(counts):
@@ -100,7 +99,8 @@ def senses(backend: Backend) -> None:
     )
     curve = caching.sense_curve(occurrences.key, tuple(labels), occurrences.vectors)
     best = curve.best
-    _map(
+    draw_map = partial(
+        _map,
         backend,
         occurrences,
         place,
@@ -113,6 +113,8 @@ def senses(backend: Backend) -> None:
         "the most frequent sense is always guessed.",
         answer=_answer(curve, best, len(labels)),
     )
+    with frame.figure("senses"):
+        draw_map()
     _curve_figure(curve, word, labels, snippets.sense_curve(code), backend.structure.has_position_vectors)
     if source == "demo":
         _all_words(backend, labelled)
@@ -172,15 +174,13 @@ def _upload() -> SenseFile | None:
     return labelled
 
 
-def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet | None:
-    """The occurrences of a labelled word; None while they are being read."""
+def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet:
+    """The occurrences of a labelled word. Raises NotReady while they are being read."""
     rows = labelled.of(word)
     texts = tuple(row.sentence for row in rows)
     # All occurrences are read, and those that are meant chosen afterwards. The job is named by these texts, not by their file.
     name = "senses " + hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
     job = choices.request_tokens(backend, name, texts, "the labelled sentences", word, MAX_TOKEN_VECTORS)
-    if not choices.ready(job):
-        return None
     occurrences = choices.corpus_tokens(job, texts, {})
     chosen, missing = reading.meant_occurrences(rows, [(t.sentence, t.start, t.end) for t in occurrences.tokens])
     if missing:
@@ -256,10 +256,7 @@ def _map(
     last = backend.facts.layers
     with place.main, st.container(width=round(160 * controls.scale())):
         layer = controls.number("sense_layer", "Layer of the map", 0, last, best)
-    figure_slot, drawn = choices.drawing(occurrences, options, [layer])
-    if drawn is None:
-        return
-    drawing, options = drawn
+    figure_slot, drawing, options = choices.drawing(occurrences, options, [layer])
     layer_map = drawing.maps[layer]
     rows = np.arange(len(occurrences))
     read, not_shown = pictures.how_to_read(options)
@@ -335,8 +332,6 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
         st.info("Type a single word: its occurrences are compared.")
         return
     job = choices.request_tokens(backend, corpus.content_hash, corpus.texts, corpus.name, word, MOST_OCCURRENCES)
-    if not choices.ready(job):
-        return
     occurrences = choices.corpus_tokens(job, corpus.texts, choices.label_columns(corpus))
     if len(occurrences) < FEWEST:
         st.info(f"“{messages.escape(word)}” has only {len(occurrences)} occurrences here: too few for groups.")
@@ -350,7 +345,7 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
         lambda report_progress, is_cancelled: word_senses.clusters(vectors, is_cancelled=is_cancelled),
         person=caching.person(),
     )
-    progress.given_time(job)
+    requests.given_time(job)
     groups: list[Cluster] = job.result if job.finished.is_set() and job.error is None else []
     names = {int(row): f"group {number}" for number, group in enumerate(groups, 1) for row in group.members}
     # Until there are groups, the map is drawn without them.
@@ -362,15 +357,15 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
         f"**{len(occurrences):,} sentences of {messages.escape(corpus.name)}:** {', '.join(sizes)}. " if groups else ""
     )
     code = snippets.of_corpus(backend, current.code_of(corpus), MOST_OCCURRENCES, word)
-    _map(backend, grouped, place, "group", word, backend.facts.layers, code, message=answer + GROUP)
-    if not progress.ready(
+    with frame.figure("senses"):
+        _map(backend, grouped, place, "group", word, backend.facts.layers, code, message=answer + GROUP)
+    requests.result_of(
         caching.sense_jobs(),
         job,
         doing="grouping the occurrences",
         stop_key="groups_stop",
         again_key="groups_again",
-    ):
-        return
+    )
     st.markdown(
         f"**{len(occurrences):,} occurrences in {len(groups)} groups at layer {layer}**, with the most typical ones:"
     )
@@ -403,18 +398,16 @@ def _all_words(backend: Backend, labelled: SenseFile) -> None:
     panel = st.expander("All ready-made words", icon=":material/table:", key="all_words", on_change="rerun")
     if not panel.open:
         return
-    with panel:
-        job = _request_overview(backend, labelled)
-        if not progress.ready(
+    with panel, frame.figure("all_words"):
+        rows = requests.result_of(
             caching.sense_jobs(),
-            job,
+            _request_overview(backend, labelled),
             doing="reading every word's sentences",
             stop_key="all_words_stop",
             again_key="all_words_again",
             unit="words",
-        ):
-            return
-        table = pd.DataFrame(job.result)
+        )
+        table = pd.DataFrame(rows)
         shares = ["accuracy at best layer", "accuracy at layer 0", "most frequent sense"]
         st.dataframe(
             table.assign(**{name: 100 * table[name] for name in shares}),

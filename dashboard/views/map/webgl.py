@@ -8,7 +8,7 @@ from dashboard.ui import browser
 
 
 def can_webgl() -> bool | None:
-    """None until the browser has answered; the answer draws the page again."""
+    """None as long as the browser has not answered; the answer draws the page again."""
     known = st.session_state.get("_webgl")
 
     def answered() -> None:

@@ -17,10 +17,10 @@ from components.retrieval.evaluation import metrics, pair_runs
 from components.snippets import evaluate as snippets
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.jobs import embedding, evaluation, progress
+from dashboard.jobs import embedding, evaluation
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ def draw(models: Mapping[str, Backend], every_name: Sequence[str]) -> None:
         )
         return
     place = st.container()
-    before = _shown_jobs()
-    ready = _indexes(models, pairs)
-    is_waiting = bool(_shown_jobs() - before)
+    ready, is_waiting = _indexes(models, pairs)
     with place:
         speeds = {} if is_waiting else _speeds({name: models[name] for name in ready})
         if ready:
@@ -77,32 +75,26 @@ def demo_pairs() -> Pairs:
     return caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(current.demo()))
 
 
-def _shown_jobs() -> set[int]:
-    """The numbers of the jobs whose progress the page shows so far."""
-    return set(st.session_state.get(progress.IN_PAGE, ()))
-
-
-def _indexes(models: Mapping[str, Backend], pairs: Pairs) -> dict[str, PairIndexes]:
-    """The vectors and ranks of the models that are ready; the progress of the others shares one bar."""
-    ready = {}
-    with progress.one_bar():
-        for number, (name, model) in enumerate(models.items()):
-            try:
-                request = EmbedRequest.of_session(model, exact=True)
-                ready[name] = evaluation.pair_indexes(request, pairs, f"compare_{number}")
-            except NoResult:
-                continue  # its progress, or why there is none, is drawn
-    return ready
+def _indexes(models: Mapping[str, Backend], pairs: Pairs) -> tuple[dict[str, PairIndexes], bool]:
+    """The vectors and ranks of the models that are ready, and whether those of others are under way."""
+    ready, is_waiting = {}, False
+    for number, (name, model) in enumerate(models.items()):
+        with frame.figure(f"retrieval_{number}") as figure:
+            request = EmbedRequest.of_session(model, exact=True)
+            ready[name] = evaluation.pair_indexes(request, pairs, f"compare_{number}")
+            before_work.other_layers(request, pairs.documents, f"compare_{number}")
+        is_waiting |= figure.not_ready is not None and figure.not_ready.is_under_way
+    return ready, is_waiting
 
 
 def _speeds(models: Mapping[str, Backend]) -> dict[str, tuple[float, bool]]:
     """Sentences per second of the models that are measured, and whether nothing else was at work; one after another."""
     found: dict[str, tuple[float, bool]] = {}
     for number, (name, model) in enumerate(models.items()):
-        measured = embedding.speed(model, PRECISION, f"compare_{number}")
-        if measured is None:
+        with frame.figure(f"speed_{number}") as figure:
+            found[name] = embedding.speed(model, PRECISION, f"compare_{number}")
+        if figure.not_ready is not None:
             break  # the next one would disturb it
-        found[name] = measured
     return found
 
 
@@ -208,18 +200,15 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], nam
         st.caption("It is computed once the vectors of both models are there.")
         return
     sides = [_side(models[name], ready[name].documents) for name in (first, second)]
-    try:
-        compared = evaluation.result(
-            ("layers alike", *(ready[name].documents.folder.name for name in (first, second))),
-            f"Comparing the layers of {first} and {second}",
-            lambda report_progress, is_cancelled: cka.layer_cka(
-                _vectors(ready[first].documents, sides[0]), _vectors(ready[second].documents, sides[1])
-            ),
-            "compare_cka",
-            short=True,
-        )
-    except NoResult:
-        return
+    compared = evaluation.result(
+        ("layers alike", *(ready[name].documents.folder.name for name in (first, second))),
+        f"Comparing the layers of {first} and {second}",
+        lambda report_progress, is_cancelled: cka.layer_cka(
+            _vectors(ready[first].documents, sides[0]), _vectors(ready[second].documents, sides[1])
+        ),
+        "compare_cka",
+        short=True,
+    )
     rows, columns = ([str(layer) for layer in side.layers] for side in sides)
     poolings = " and ".join(dict.fromkeys(POOLING_NAMES[side.pooling].lower() for side in sides))
     figures.matrix(

@@ -14,8 +14,9 @@ from components.charts.inside_blocks import inner_dimensions as charts
 from components.model.one_block import nearly_closed
 from components.snippets import tokens as snippets
 from dashboard import caching
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import frame
 
 if TYPE_CHECKING:
     from components.model.architecture.structure import Structure
@@ -31,8 +32,8 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
     with controls.row():
         row = controls.sentence(sentences)
         block = controls.stepped("inner_block", "Block", 0, backend.facts.layers - 1, 0, caching.glossary()["block"])
-    figure = st.container()
-    with figure:
+    figure, record = st.container(), None
+    with figure, frame.figure("inner_dimensions"):
         record = _record(backend, sentences[row], block)
     chosen = controls.positions(sentences, backend.spec.key)
     controls.token_chips(sentences, chosen, "chips_inner", rows=[row], unknown_id=backend.tokenization.unknown_id)
@@ -51,12 +52,12 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
     _by_block(backend, record, row, block, chosen[row])
 
 
-def _record(backend: Backend, sentence: TokenizedSentence, block: int) -> FeedForward | None:
-    """The inner dimensions of a sentence; of a long one they are a job: None while it runs or is stopped, which is drawn."""
+def _record(backend: Backend, sentence: TokenizedSentence, block: int) -> FeedForward:
+    """The inner dimensions of a sentence; of a long one they are a job. Raises NotReady."""
     text, length = sentence.text, controls.length_for(backend)
     if not backend.feed_forward_takes_long(len(sentence)):
         return backend.feed_forward(text, max_length=length, block=block)
-    return progress.latest(
+    return requests.latest(
         ("feed forward", backend.spec.key, backend.revision, text, length, block),
         f"Reading {len(sentence):,} tokens",
         lambda report, is_cancelled: backend.feed_forward(text, None, length, block, report, is_cancelled),

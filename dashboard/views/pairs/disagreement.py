@@ -18,9 +18,10 @@ from components.snippets import pairs as snippets
 from components.snippets.search import Embedded
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.jobs import embedding, progress, reranking
+from dashboard.jobs import embedding, requests, reranking
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.ui import controls, figures, messages, token_matches
+from dashboard.ui import controls, figures, messages, model_gate, token_matches
+from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import counted, shortened
 
 if TYPE_CHECKING:
@@ -87,17 +88,15 @@ def disagreement(backend: Backend) -> None:
         controls.number("disagreement_queries", "Queries", 5, 100, 20)
         controls.number("k", "Candidates (k)", 1, reranking.MOST_CANDIDATES, 10)
     queries, own_rows = sample_of_queries(corpus, state.get("disagreement_queries"))
-    stage = reranking.second_stage("rerank", backend)
+    stage = model_gate.second_stage("rerank", backend)
     if stage is None:
         return
     with panel:
-        reranking.label_choice(stage)
-    index = embedding.index_of(EmbedRequest.of_session(backend), corpus, "disagree")
-    if index is None:
-        return
+        model_gate.label_choice(stage)
+    request = EmbedRequest.of_session(backend)
+    index = embedding.index_of(request, corpus, "disagree")
+    before_work.other_layers(request, corpus, "disagree")
     candidates = _candidates(backend, index, corpus, queries, stage, state.get("k"))
-    if candidates is None:
-        return
     pairs = disagreements(candidates, queries, own_rows)[:MOST_LISTED]
     if not pairs:
         st.info("Both models rank every candidate the same. Increase k or the number of queries.")
@@ -126,8 +125,8 @@ def sample_of_queries(corpus: Corpus, count: int) -> tuple[tuple[str, ...], tupl
 
 def _candidates(
     backend: Backend, index: VectorIndex, corpus: Corpus, queries: tuple[str, ...], stage: SecondStage, k: int
-) -> _Candidates | None:
-    """The first k hits of the queries and their scores; None while the cross-encoder works, with the progress drawn."""
+) -> _Candidates:
+    """The first k hits of the queries and their scores. Raises NotReady while the cross-encoder works."""
     layer, pooling = reranking.cell_of(backend, index)
     together = reranking.scored_together(k)  # the slider then costs no pass
     key = ("disagreement", index.folder.name, corpus.content_hash, backend.revision, queries, stage.key, together)
@@ -139,16 +138,16 @@ def _candidates(
             [query for query, rows in zip(queries, hits.indices, strict=True) for _ in rows],
             [corpus.texts[row] for rows in hits.indices for row in rows],
             report_progress,
-            progress.unless_left(key, is_cancelled),
+            requests.unless_left(key, is_cancelled),
         )
         return _Candidates(hits.indices, hits.scores, read_only(logits.reshape(hits.indices.shape)))
 
-    progress.stop_previous("disagree", key)
+    requests.stop_previous("disagree", key)
     title = f"Scoring the first {together} hits of {counted(len(queries), 'query', 'queries')}"
     if together > k:
         title += f", so that k can be moved up to {together}"
-    found = progress.prepared(key, title, score, "disagree", "scoring the pairs", "pairs")
-    return None if found is None else _Candidates(found.rows[:, :k], found.cosines[:, :k], found.logits[:, :k])
+    found = requests.prepared(key, title, score, "disagree", "scoring the pairs", "pairs")
+    return _Candidates(found.rows[:, :k], found.cosines[:, :k], found.logits[:, :k])
 
 
 def disagreements(
@@ -204,16 +203,14 @@ def headline(pair: Disagreement) -> str:
 
 def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagreement) -> None:
     document = corpus.texts[pair.row][:MOST_CHARACTERS]
-    left_out = _left_out(stage, pair.query, document)
     st.markdown(f":material/insights: {headline(pair)}")
     if is_cut := token_matches.cut_note(corpus.texts[pair.row], MOST_CHARACTERS):
         st.caption(is_cut)
     left, right = st.columns(2, gap="medium")
     with left:
         _token_matches(backend, pair, document)
-    if left_out is not None:
-        with right:
-            _word_drops(left_out, snippets.drops(stage.code, pair.query, document))
+    with right, frame.figure("word_drops"):
+        _word_drops(_left_out(stage, pair.query, document), snippets.drops(stage.code, pair.query, document))
 
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
@@ -251,8 +248,8 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
     )
 
 
-def _left_out(stage: SecondStage, query: str, document: str) -> LeaveOneOut | None:
-    """The cross-encoder's score without each word; None while it is computed, with the progress drawn."""
+def _left_out(stage: SecondStage, query: str, document: str) -> LeaveOneOut:
+    """The cross-encoder's score without each word. Raises NotReady while it is computed."""
     (sentence,) = stage.backend.tokenize([query], [document], max_length=stage.max_length)
     key = ("leave one out", stage.key, query, document)
 
@@ -260,12 +257,12 @@ def _left_out(stage: SecondStage, query: str, document: str) -> LeaveOneOut | No
         return leave_one_out(
             sentence,
             lambda first, second: stage.pair_scores(
-                first, second, report_progress, progress.unless_left(key, is_cancelled)
+                first, second, report_progress, requests.unless_left(key, is_cancelled)
             ),
         )
 
-    progress.stop_previous("left_out", key, view="disagree")
-    return progress.prepared(key, "Scoring the pair without each word", score, "left_out", "scoring the pair", "pairs")
+    requests.stop_previous("left_out", key, view="disagree")
+    return requests.prepared(key, "Scoring the pair without each word", score, "left_out", "scoring the pair", "pairs")
 
 
 def _word_drops(result: LeaveOneOut, code: Snippet) -> None:

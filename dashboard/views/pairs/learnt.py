@@ -24,10 +24,10 @@ from components.retrieval.learnt.comparison import Choice
 from components.snippets.learnt import Compared
 from dashboard import caching, settings
 from dashboard.corpora import graded_sets, uploads
-from dashboard.jobs import progress, reranking
+from dashboard.jobs import requests, reranking
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import counted, size
 from dashboard.views.pairs import learnt_rankers
 from dashboard.views.pairs.learnt_rankers import Ranker, Source
@@ -148,20 +148,18 @@ def learnt(backend: Backend) -> None:
     page_header.measures(graded.name, counted(len(graded.documents), "document"))
     choice = Choice(layer, pooling, features, c, balanced, seed)
     above, waiting, below = st.container(), st.container(), st.container()
-    with waiting, progress.one_bar():
-        request = EmbedRequest.of_session(backend, exact=True)
-        try:
-            candidates, key, indexes = learnt_rankers.candidates_of(request, graded, most, first, others, seed)
-        except NoResult:
-            return
+    request = EmbedRequest.of_session(backend, exact=True)
+    with waiting, frame.figure("learnt_rankings") as figure:
+        candidates, key, indexes = learnt_rankers.candidates_of(request, graded, most, first, others, seed)
+        before_work.other_layers(request, graded.document_texts, "learnt")
         file = _fitting(file, candidates)
         main = learnt_rankers.of_model(request, candidates, key, reading, choice, file, "m", indexes)
-        if main is None:
-            return
         rankers = [Ranker.learnt(learnt_rankers.name_of(choice, is_file=main.is_file), main, choice)]
         rankers += learnt_rankers.references(candidates, main, choice)
         rankers += learnt_rankers.other_encoders(backend, candidates, key, reading, choice, file)
         rankers += learnt_rankers.cross_encoder(candidates, key)
+    if figure.not_ready is not None:
+        return
     code = Compared(
         backend,
         reranking.cell_of(backend, indexes[0])[1],
@@ -180,7 +178,8 @@ def learnt(backend: Backend) -> None:
         _ranking_table(rankers, measure)
         _reports(main.learnt.ranking)
         _precision_figure(main.learnt.ranking, code)
-        _layers(main, candidates, choice, measure, code)
+        with frame.figure("learnt_layers"):
+            _layers(main, candidates, choice, measure, code)
         _files(candidates, main)
 
 
@@ -510,9 +509,7 @@ def _layers(main: Source, candidates: Candidates, choice: Choice, measure: str, 
                 )
         return {name: np.array(values).T for name, values in rows.items()}
 
-    result = progress.prepared(key, f"Learning at {len(vectors.layers)} layers", work, "learnt_layers")
-    if result is None:
-        return
+    result = requests.prepared(key, f"Learning at {len(vectors.layers)} layers", work, "learnt_layers")
     row = list(learnt_rankers.MEASURES.values()).index(measure)
     curves = {
         f"learnt from {learnt_rankers.POOLING_SHORT[choice.pooling]}": result["learnt"][row],

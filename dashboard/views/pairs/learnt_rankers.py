@@ -15,10 +15,10 @@ from components.retrieval.learnt.comparison import RANKING_MEASURES
 from components.snippets.learnt import Learning
 from dashboard import caching
 from dashboard.corpora import uploads
-from dashboard.jobs import evaluation, progress, reranking
+from dashboard.jobs import evaluation, requests, reranking
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.evaluation import NoResult
 from dashboard.ui import controls, messages, model_gate
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted, size
 
 if TYPE_CHECKING:
@@ -92,10 +92,10 @@ def name_of(choice: Choice, model: str = "", is_file: bool = False) -> str:
 def candidates_of(
     request: EmbedRequest, graded: GradedSet, most: int, first: int, others: int, seed: int
 ) -> tuple[Candidates, tuple[object, ...], Indexes]:
-    """The pairs of a collection, what names them, and the model's indexes. Raises NoResult until they are chosen."""
+    """The pairs of a collection, what names them, and the model's indexes. Raises NotReady until they are chosen."""
     documents, queries = evaluation.both_indexes(request, graded.document_texts, graded.query_texts, "learnt")
     key = ("learnt", documents.folder.name, queries.folder.name, graded.content_hash, most, first, others, seed)
-    candidates = progress.prepared(
+    candidates = requests.prepared(
         key,
         f"Choosing the candidates of {min(most, len(graded.queries)):,} queries",
         lambda report_progress, is_cancelled: _chosen(
@@ -103,8 +103,6 @@ def candidates_of(
         ),
         "learnt_pairs",
     )
-    if candidates is None:
-        raise NoResult
     return candidates, key, (documents, queries)
 
 
@@ -138,8 +136,8 @@ def of_model(
     file: LearntVectors | None,
     where: str,
     indexes: Indexes | None = None,
-) -> Source | None:
-    """What is learnt from a model's vectors; None until they are there, with the progress drawn."""
+) -> Source:
+    """What is learnt from a model's vectors. Raises NotReady."""
     backend, pairs = request.backend, candidates.pairs
     vectors_key = (
         "learnt vectors",
@@ -180,15 +178,15 @@ def of_model(
             backend, pairs, reading, max_length=length, progress=report_progress, is_cancelled=is_cancelled
         )
 
-    vectors = progress.prepared(
+    vectors = requests.prepared(
         vectors_key,
         f"{backend.spec.title} reads {texts}",
         work,
         f"learnt_vectors_{where}",
         jobs=caching.learnt_vectors(),
     )
-    source = None if vectors is None else _source(vectors_key, vectors, candidates, key, choice, where)
-    return None if source is None else replace(source, backend=backend, max_length=length)
+    source = _source(vectors_key, vectors, candidates, key, choice, where)
+    return replace(source, backend=backend, max_length=length)
 
 
 def _source(
@@ -199,16 +197,16 @@ def _source(
     choice: Choice,
     where: str,
     is_file: bool = False,
-) -> Source | None:
+) -> Source:
     check_learning(candidates, vectors.first.shape[3], vectors.reading, choice.features)
     all_keys = (*key, *vectors_key)
-    learnt = progress.prepared(
+    learnt = requests.prepared(
         (*all_keys, choice),
         f"Learning from {counted(len(candidates.pairs), 'pair')}",
         lambda _, is_cancelled: choice.learnt(vectors, candidates, is_cancelled),
         f"learnt_{where}",
     )
-    return None if learnt is None else Source(all_keys, vectors, learnt, is_file)
+    return Source(all_keys, vectors, learnt, is_file)
 
 
 def check_choosing(queries: int, documents: int) -> None:
@@ -277,8 +275,8 @@ def other_encoders(
 
     if second is not None:
         own = at(second.facts.layers)
-        source = of_model(EmbedRequest.of_session(second, exact=True), candidates, key, reading, own, file, "m2")
-        if source is not None:
+        with frame.figure("learnt_second"):
+            source = of_model(EmbedRequest.of_session(second, exact=True), candidates, key, reading, own, file, "m2")
             name = name_of(own, second.spec.title, source.is_file)
             rankers.append(Ranker.learnt(name, source, own))
     known = [EmbedRequest.of_session(model, exact=True) for model in (backend, second) if model is not None]
@@ -289,8 +287,8 @@ def other_encoders(
         is_shortened = any(request.backend.spec.key == file.model for request in known)
         length = f", {file.max_length:,} tokens" if is_shortened else ""
         title = f"{file.model.rpartition('/')[2]} (file, {READING[file.reading].lower()}{length})"
-        source = _source(_file_key(file), file, candidates, key, own, "file", is_file=True)
-        if source is not None:
+        with frame.figure("learnt_file"):
+            source = _source(_file_key(file), file, candidates, key, own, "file", is_file=True)
             rankers.append(Ranker.learnt(name_of(own, title), source, own))
     return rankers
 
@@ -310,18 +308,19 @@ def cross_encoder(candidates: Candidates, key: tuple[object, ...]) -> list[Ranke
     all_keys = (*key, "cross-encoder", scorer.spec.key, scorer.revision, length)
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> np.ndarray:
-        is_over = progress.unless_left(all_keys, is_cancelled)
+        is_over = requests.unless_left(all_keys, is_cancelled)
         return scorer.score_pairs(*pairs.texts(rows), max_length=length, progress=report_progress, is_cancelled=is_over)
 
-    scores = progress.prepared(
-        all_keys,
-        f"{scorer.spec.title} reads {counted(len(rows), 'candidate')}",
-        work,
-        "learnt_cross_encoder",
-    )
-    if scores is None:
-        return []
-    return [Ranker.of(CROSS_ENCODER, candidates.reranked(scores))]
+    rankers = []
+    with frame.figure("learnt_cross_encoder"):
+        scores = requests.prepared(
+            all_keys,
+            f"{scorer.spec.title} reads {counted(len(rows), 'candidate')}",
+            work,
+            "learnt_cross_encoder",
+        )
+        rankers.append(Ranker.of(CROSS_ENCODER, candidates.reranked(scores)))
+    return rankers
 
 
 def scorer_of(rankers: Sequence[Ranker]) -> tuple[Backend, int | None] | None:

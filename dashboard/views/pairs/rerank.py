@@ -20,8 +20,10 @@ from components.snippets.search import Embedded
 from dashboard import state
 from dashboard.corpora import current, marks
 from dashboard.jobs import reranking
+from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.reranking import STAGE_NAMES, StageKind
 from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui.waiting import before_work
 from dashboard.ui.wording import POOLING_NAMES, counted, duration, shortened
 
 if TYPE_CHECKING:
@@ -92,15 +94,14 @@ def rerank(backend: Backend) -> None:
         if not query.strip():
             st.info("**No query yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
             return
-        stage = reranking.second_stage(state.get("second_stage"), backend)
-        found = None if stage is None else reranking.retrieved(backend, corpus, query, "rerank")
-        if stage is None or found is None:
-            return
-        with panel:
-            reranking.label_choice(stage)
-        scored = reranking.first_scored(stage, corpus, query, found.rows, state.get("k"), "pairs")
-    if scored is None:
+        stage = model_gate.second_stage(state.get("second_stage"), backend)
+    if stage is None:
         return
+    found = reranking.retrieved(backend, corpus, query, "rerank")
+    before_work.other_layers(EmbedRequest.of_session(backend), corpus, "rerank")
+    with panel:
+        model_gate.label_choice(stage)
+    scored = reranking.first_scored(stage, corpus, query, found.rows, state.get("k"), "pairs")
     rows = found.rows[: len(scored.scores)]
     first = Embedded(backend, current.code_of(corpus), found.options, found.layer, found.pooling)
     orders = _TwoOrders(
@@ -290,9 +291,9 @@ def _milliseconds(seconds: float) -> str:
 def _cost_curve(backend: Backend) -> None:
     figures.subheader("Why not compare all texts with a cross-encoder?")
     scorer = model_gate.cross_encoder()
-    costs = None if scorer is None else reranking.pass_costs(backend, scorer, "rerank")
-    if scorer is None or costs is None:
+    if scorer is None:
         return
+    costs = reranking.pass_costs(backend, scorer, "rerank")
     lines = cost_lines(costs)
     published = [
         ("published: BERT, all pairs together, 65 hours", PUBLISHED_TEXTS, PUBLISHED_JOINT),

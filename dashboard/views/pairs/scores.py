@@ -22,9 +22,10 @@ from components.snippets.pairs import Relevant, ScoredDocuments
 from components.snippets.search import Embedded
 from dashboard import caching, state
 from dashboard.corpora import current, marks
-from dashboard.jobs import embedding, progress, reranking
+from dashboard.jobs import embedding, requests, reranking
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui.waiting import before_work
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -82,21 +83,16 @@ def scores(backend: Backend) -> None:
     if not query.strip():
         st.info("**No query yet.** Type a few words.", icon=":material/edit:")
         return
-    stage = reranking.cross_encoder()
+    stage = model_gate.cross_encoder_stage()
     if stage is None:
         return
     scorer, label = stage.backend, stage.label or 0
     with panel:
         scale = _scale(stage)
-    found = _cosines(backend, corpus, query)
-    if found is None:
-        return
-    cosines, embedded = found
+    cosines, embedded = _cosines(backend, corpus, query)
     relevant, meaning, code_of_relevant = _relevant(corpus, query, relevant_by, cosines, panel)
     rows = _chosen_rows(cosines, min(int(state.get("scored_documents")), len(corpus)))
     logits = _logits(stage, corpus, query, rows)
-    if logits is None:
-        return
     values = pair_scales.on_scale(logits, scale)[:, label]
     labels = scorer.pair_labels()
     unit = f"{SCALE_NAMES[scale].lower()}{'' if len(labels) == 1 else f' of {labels[label]}'}"
@@ -218,15 +214,15 @@ def _scale(stage: SecondStage) -> Scale:
         default="logit",
         after_change=_new_threshold,
     )
-    reranking.label_choice(stage, after_change=_new_threshold)
+    model_gate.label_choice(stage, after_change=_new_threshold)
     return cast("Scale", scale)
 
 
-def _cosines(backend: Backend, corpus: Corpus, query: str) -> tuple[Float32, Embedded] | None:
-    """The cosine of the query with each document, by the main model's vectors, and the code of these; None until then."""
-    index = embedding.index_of(EmbedRequest.of_session(backend), corpus, "pairs")
-    if index is None:
-        return None
+def _cosines(backend: Backend, corpus: Corpus, query: str) -> tuple[Float32, Embedded]:
+    """The cosine of the query with each document, by the main model's vectors, and the code of these. Raises NotReady."""
+    request = EmbedRequest.of_session(backend)
+    index = embedding.index_of(request, corpus, "pairs")
+    before_work.other_layers(request, corpus, "pairs")
     layer, pooling = reranking.cell_of(backend, index)
     vectors = caching.query_vectors(backend, (query,), index.info)
     code = Embedded(backend, current.code_of(corpus), index.info.options, layer, pooling)
@@ -281,8 +277,8 @@ def _chosen_rows(cosines: Float32, count: int) -> Int64:
     return np.sort(np.concatenate([first, sample]))
 
 
-def _logits(stage: SecondStage, corpus: Corpus, query: str, rows: Int64) -> Float32 | None:
-    """The logits of the query with each document, float32 [document, label]; None while they are computed."""
+def _logits(stage: SecondStage, corpus: Corpus, query: str, rows: Int64) -> Float32:
+    """The logits of the query with each document, float32 [document, label]. Raises NotReady."""
     scorer, documents = stage.backend, [corpus.texts[row] for row in rows]
     chosen = hashlib.sha256(np.asarray(rows, np.int64).tobytes()).hexdigest()
     key = ("pair logits", scorer.spec.key, scorer.revision, corpus.content_hash, query, chosen, stage.max_length)
@@ -294,12 +290,12 @@ def _logits(stage: SecondStage, corpus: Corpus, query: str, rows: Int64) -> Floa
                 documents,
                 max_length=stage.max_length,
                 progress=report_progress,
-                is_cancelled=progress.unless_left(key, is_cancelled),
+                is_cancelled=requests.unless_left(key, is_cancelled),
             )
         )
 
-    progress.stop_previous("scores", key)
-    return progress.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
+    requests.stop_previous("scores", key)
+    return requests.prepared(key, f"Reading the query with {counted(len(rows), 'document')}", work, "pair_scores")
 
 
 def _decision(confusion: Confusion, relevant: int, threshold_text: str) -> str:

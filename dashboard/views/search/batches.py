@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +17,9 @@ from components.retrieval.search.paraphrases import SimilarPair, most_similar_pa
 from components.snippets import search as snippets
 from dashboard import caching, settings
 from dashboard.corpora import current, uploads
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages, wording
+from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import SIMILARITY_NAMES
 from dashboard.views.search import chance
 from dashboard.views.search.ranked import level_of
@@ -42,9 +44,9 @@ def many_queries(backend: Backend) -> None:
     left, right = st.columns([1, 2], gap="medium")
     with left:
         lines = _queries()
-    with right:
+    with right, frame.figure("queries"):
         index = request.index("queries")
-        if index is not None and lines:
+        if lines:
             _best_hits(request, index, lines)
 
 
@@ -144,8 +146,6 @@ def similar_pairs(backend: Backend) -> None:
     request = SearchRequest.of_vectors(backend, current.corpus(), is_search=False)
     corpus = request.corpus
     index = request.index("pairs")
-    if index is None:
-        return
     if len(corpus) < 2:
         st.info("The corpus has one sentence: there is no pair to compare.")
         return
@@ -155,10 +155,7 @@ def similar_pairs(backend: Backend) -> None:
     if most > settings.LEAST_PAIRS:
         default = min(100, most)
         count = controls.number("shown_pairs", "Pairs", settings.LEAST_PAIRS, most, default)
-    similar = _most_similar(request, index, layer, pooling)
-    if similar is None:
-        return
-    similar = similar[:count]
+    similar = _most_similar(request, index, layer, pooling)[:count]
     table = pd.DataFrame(
         [
             {
@@ -183,21 +180,17 @@ def similar_pairs(backend: Backend) -> None:
     figures.data("pairs", lambda: table, code, "The most similar pairs")
 
 
-def _most_similar(
-    request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling
-) -> tuple[SimilarPair, ...] | None:
-    """The settings.MOST_PAIRS most similar pairs, best first, as soon as all pairs are compared.
+def _most_similar(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling) -> tuple[SimilarPair, ...]:
+    """The settings.MOST_PAIRS most similar pairs, best first. Raises NotReady, which asks first for a large corpus.
 
-    None before that: the button that starts it (a large corpus takes a while), the progress or the error is drawn. The
-    number of pairs that are shown is no part of the request: fewer pairs are the first of these.
+    The number of pairs that are shown is no part of the request: fewer pairs are the first of these.
     """
     corpus, jobs = request.corpus, caching.evaluations()
     key = ("similar pairs", index.folder.name, layer, pooling)
     is_short, done_before = len(corpus) <= PAIRS_AT_ONCE, jobs.find(key)
     if not is_short and (done_before is None or done_before.result is None) and st.session_state.get("_pairs") != key:
         label = f"Compare all {_possible_pairs(request):,} pairs"
-        st.button(label, key="find_pairs", type="primary", on_click=lambda: st.session_state.update(_pairs=key))
-        return None
+        raise frame.Instead(partial(_ask_for_pairs, label, key))
     vectors, texts = index.engine(layer, pooling).vectors, corpus.texts
 
     def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[SimilarPair, ...]:
@@ -210,7 +203,7 @@ def _most_similar(
         person=caching.person(),
         lane="statistics" if is_short else None,
     )
-    is_ready = progress.ready(
+    similar: tuple[SimilarPair, ...] = requests.result_of(
         jobs,
         job,
         doing="comparing the sentences",
@@ -218,7 +211,12 @@ def _most_similar(
         again_key="again_pairs",
         unit="blocks of pairs",
     )
-    return job.result if is_ready else None
+    return similar
+
+
+def _ask_for_pairs(label: str, key: tuple[object, ...]) -> None:
+    """The button that begins to compare all pairs of a large corpus: that takes a while."""
+    st.button(label, key="find_pairs", type="primary", on_click=lambda: st.session_state.update(_pairs=key))
 
 
 def _possible_pairs(request: SearchRequest) -> int:

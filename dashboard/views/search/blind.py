@@ -15,7 +15,7 @@ from components.retrieval.search import blind_votes
 from components.retrieval.search.blind_votes import ALIKE, FIRST, SECOND, Alone, QueryVotes
 from components.snippets.code import NoCode
 from dashboard import caching, state
-from dashboard.jobs import rankers
+from dashboard.corpora import word_rankings
 from dashboard.lessons import panel
 from dashboard.ui import browser, controls, figures, messages, wording
 from dashboard.ui.wording import counted
@@ -104,7 +104,7 @@ def _comparison(request: SearchRequest, titles: tuple[str, str]) -> Comparison:
     """What votes are counted for: the class, or this visitor alone, and what the rankings are computed from."""
     backend = request.backend
     group = ("class", state.get("class_code")) if state.get("class_code") else Alone(caching.visitor())
-    static = rankers.word_ranking(backend, "static").source if request.compare_with == "static" else ""
+    static = word_rankings.word_ranking(backend, "static").source if request.compare_with == "static" else ""
     settings = tuple(state.get(name) for name in RANKED_BY)
     return (group, request.corpus.content_hash, backend.spec.key, backend.revision, titles, static, settings)
 

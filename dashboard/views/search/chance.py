@@ -12,8 +12,8 @@ from components.charts.theme import number
 from components.retrieval.search import chance, words
 from components.retrieval.search.exact import NEAR
 from dashboard import caching
-from dashboard.jobs import progress
 from dashboard.ui import messages
+from dashboard.ui.waiting import progress
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:

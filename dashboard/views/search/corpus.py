@@ -18,6 +18,7 @@ from dashboard.corpora import chooser, current, uploads
 from dashboard.jobs import embedding
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import figures, messages
+from dashboard.ui.waiting import before_work, frame
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -39,8 +40,6 @@ def corpus(backend: Backend) -> None:
             )
             st.caption(f"Below: **{messages.escape(searched.name)}**, which is in use.", width="content")
     lengths = embedding.token_counts(backend, searched, "corpus")
-    if lengths is None:
-        return
     limit = backend.own_max_length
     facts = corpus_facts(searched, lengths, limit)
     left, right = st.columns([3, 1])
@@ -68,7 +67,10 @@ def corpus(backend: Backend) -> None:
     columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
     figures.whole_texts(pd.DataFrame(texts | columns), key="corpus_examples")
     if unused is None:
-        embedding.index_of(EmbedRequest.of_session(backend), searched, "corpus")
+        request = EmbedRequest.of_session(backend)
+        with frame.figure("corpus_index"):
+            embedding.index_of(request, searched, "corpus")
+            before_work.other_layers(request, searched, "corpus")
     _storage()
 
 

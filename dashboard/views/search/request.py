@@ -13,6 +13,7 @@ from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import embedding
 from dashboard.jobs.embedding import EmbedRequest
+from dashboard.ui.waiting import before_work
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -87,9 +88,11 @@ class SearchRequest:
         """The number of tokens to which a text is truncated."""
         return self.embed.max_length or self.backend.own_max_length
 
-    def index(self, where: str) -> VectorIndex | None:
-        """The corpus's index, if it is ready; else its progress or its costs are drawn. `where` keys the widgets."""
-        return embedding.index_of(self.embed, self.corpus, where)
+    def index(self, where: str) -> VectorIndex:
+        """The corpus's index, with the choice of other layers if it has not all. Raises NotReady. `where` keys the widgets."""
+        index = embedding.index_of(self.embed, self.corpus, where)
+        before_work.other_layers(self.embed, self.corpus, where)
+        return index
 
     def code(self, index: VectorIndex, layer: int, pooling: Pooling) -> Embedded:
         """The code of the corpus as the index has it."""

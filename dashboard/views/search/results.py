@@ -21,9 +21,10 @@ from components.retrieval.search.rerank import in_order_of
 from components.snippets import search as snippets
 from components.snippets.code import NoCode
 from dashboard import caching, state
-from dashboard.corpora import current, marks
+from dashboard.corpora import current, marks, word_rankings
 from dashboard.jobs import rankers, reranking, search_engines
 from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import (
     INCLUDED_CROSS_ENCODER,
     NUMBERS_EXPLAINED,
@@ -112,7 +113,9 @@ def hits(backend: Backend) -> None:
 
 def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
     """The hits, a second ranking to compare with, and the explanation of a hit. `panel` gets further options."""
-    backend, index = request.backend, request.index("main")
+    backend, index = request.backend, None
+    with frame.figure("main_index"):
+        index = request.index("main")
     if not request.query.strip():
         st.info("**No query yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
         return
@@ -127,13 +130,16 @@ def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
             )
         if request.engine == "exact":
             rankings.append(_by_vectors(request, index, layer, pooling, request.similarity))
-        elif (found := _by_engine(request, index, layer, pooling)) is not None:
-            rankings.append(found)
         else:
-            return
-    of_splade = splade.ranker(request) if request.compare_with == "splade" else None
+            rankings.append(_by_engine(request, index, layer, pooling))
+    of_splade, comparison = None, None
     max_sim_by = _of_token_vectors(request)
-    comparison = _comparison(request, index, panel, max_sim_by) if of_splade is None else _by_splade(request, of_splade)
+    with frame.figure("comparison"):
+        if request.compare_with == "splade":
+            of_splade = splade.ranker(request)
+            comparison = _by_splade(request, of_splade)
+        else:
+            comparison = _comparison(request, index, panel, max_sim_by)
     if comparison is not None:
         rankings.append(comparison)
     if not rankings:
@@ -296,12 +302,10 @@ def _measured(
     }
 
 
-def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling) -> Ranked | None:
-    """The hits that an approximate engine finds; None while it is built, with the progress drawn."""
+def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling) -> Ranked:
+    """The hits that an approximate engine finds. Raises NotReady while it is built."""
     similarity = request.similarity
     engine = search_engines.ready(index, layer, pooling, similarity, request.engine)
-    if engine is None:
-        return None
     query = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
     hits = engine.search(query, request.k, similarity)
     ten = hits if request.k >= 10 else engine.search(query, 10, similarity)  # the first ten of more are the same
@@ -331,7 +335,7 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
 def _comparison(
     request: SearchRequest, index: VectorIndex | None, panel: DeltaGenerator, max_sim_by: Backend
 ) -> Ranked | None:
-    """The second ranking; None if none was chosen, or it is not ready yet.
+    """The second ranking; None if none was chosen, or its model is not there. Raises NotReady.
 
     `panel` gets its further options, and `max_sim_by` gives the token vectors that MaxSim compares.
     """
@@ -348,16 +352,15 @@ def _comparison(
     return None
 
 
-def _by_words(request: SearchRequest) -> Ranked | None:
-    """The corpus ranked by words or static vectors; None while its words are counted, with the progress drawn."""
+def _by_words(request: SearchRequest) -> Ranked:
+    """The corpus ranked by words or static vectors. Raises NotReady while its words are counted."""
     kind, query, corpus = request.compare_with, request.query, request.corpus
-    ranker = rankers.word_ranker(request.backend, corpus, kind)
-    if ranker is None:
-        return None
+    ranking = word_rankings.word_ranking(request.backend, kind)
+    ranker = rankers.word_ranker(ranking, corpus)
     scores = ranker.scores(query)
     unit = {"bm25": "BM25 score", "jm": "log-probability"}.get(kind, "cosine")
     best = _hits(request, scores, request.k)
-    read, ranking = current.code_of(corpus), rankers.word_ranking(request.backend, kind)
+    read = current.code_of(corpus)
     of_kind = (request.backend, read, cast("Kind", kind), query)
     code = snippets.words(*of_kind, request.k, file_of_vectors=ranking.file)
     ten = _hits(request, scores, 10)
@@ -413,16 +416,14 @@ def _by_second_stage(
     if reason:
         st.info(f"MaxSim compares vectors of tokens, and **{messages.escape(max_sim_by.spec.title)}** {reason}.")
         return None
-    stage = reranking.second_stage(request.compare_with, max_sim_by, layer)
+    stage = model_gate.second_stage(request.compare_with, max_sim_by, layer)
     if stage is None:
         return None
     with panel:
-        reranking.label_choice(stage)
+        model_gate.label_choice(stage)
     vectors = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
     rows = index.engine(layer, pooling).search(vectors, request.candidates, request.similarity).indices[0]
     scored = reranking.scored(stage, request.corpus, request.query, rows, "search")
-    if scored is None:
-        return None
     reranked = in_order_of(scored.scores, rows)
     scores = np.full(len(request.corpus), np.nan)
     scores[reranked.rows] = reranked.scores
@@ -478,8 +479,6 @@ def _by_second_model(request: SearchRequest) -> Ranked | None:
         return None
     request = request.by(second)
     index = request.index("second")
-    if index is None:
-        return None
     layer, pooling = _layer_and_pooling(request.backend, index, ", right", "layer2", "pooling2")
     title = f"{second.spec.title}, layer {layer}, {POOLING_NAMES[pooling]}"
     return _by_vectors(request, index, layer, pooling, "cosine", title)

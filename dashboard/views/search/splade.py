@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,31 +17,45 @@ from dashboard.corpora import current
 from dashboard.jobs import splade
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import figures, messages, model_gate
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.model.backend import Backend
     from components.model.embedding.sparse_vectors import ExpandedPieces
     from components.retrieval.search.splade import SharedPieces, SpladeRanker
     from components.snippets.code import Snippet
     from dashboard.views.search.request import SearchRequest
 
 SHOWN_PIECES = 15
+WHICH_MODELS = (
+    "SPLADE needs a model that was published as one and saved in sentence-transformers' format (a masked-LM head followed "
+    "by SpladePooling), such as sparse-encoder/example-splade-distilbert-base-uncased-nq."
+)
 
 
-def ranker(request: SearchRequest) -> SpladeRanker | None:
-    """The ranking of the corpus by the model, or else by the second one; None if neither is SPLADE or it is not ready.
-
-    Which of these it is has then been drawn.
-    """
+def ranker(request: SearchRequest) -> SpladeRanker:
+    """The ranking of the corpus by the model, or else by the second one. Raises NotReady, also if neither is SPLADE."""
     backends = [request.backend]
     if request.backend.splade is None and state.get("model2"):
         second = model_gate.second_model()
         backends += [] if second is None else [second]
     backend = next((backend for backend in backends if backend.splade is not None), None)
     if backend is None:
-        splade.no_model(backends)
-        return None
+        raise frame.Instead(partial(_no_model, backends))
     return splade.ranker(EmbedRequest.of_session(backend), request.corpus, "search")
+
+
+def _no_model(backends: Sequence[Backend]) -> None:
+    """Say that none of these models is SPLADE, which models are, and why one that was published as SPLADE is not used."""
+    reasons = [
+        f"{messages.escape(backend.spec.title)} is not used: {messages.escape(backend.loaded.not_given)}."
+        for backend in backends
+        if backend.loaded.not_given and backend.late_interaction is None
+    ]
+    st.info(" ".join([WHICH_MODELS, "Choose one as the model, or as the second model, in the sidebar.", *reasons]))
 
 
 def query_pieces(of_corpus: SpladeRanker, request: SearchRequest) -> None:

@@ -28,10 +28,11 @@ from components.training.held_out import distinct_answers
 from components.training.run_folder import RunFolder, WatchVectors
 from dashboard import caching, navigation, state
 from dashboard.corpora import current
-from dashboard.jobs import evaluation, progress, training
-from dashboard.jobs.evaluation import NoResult
+from dashboard.jobs import evaluation, requests, training
+from dashboard.jobs.requests import NotReady
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import counted
 from dashboard.views.training import choice, findings, microscope, row_source
 
@@ -110,13 +111,10 @@ def after(_: Backend) -> None:
         _no_model(run)
         return
     _which_step(run)
-    try:
-        if part == "measures":
-            _measures(source_slot, run)
-        else:
-            {"sentences": _sentences, "words": _words, "layers": _layers, "heads": _heads}[part](run)
-    except NoResult:
-        return  # the reason has been drawn
+    if part == "measures":
+        _measures(source_slot, run)
+    else:
+        {"sentences": _sentences, "words": _words, "layers": _layers, "heads": _heads}[part](run)
 
 
 def _no_model(run: RunFolder) -> None:
@@ -144,28 +142,27 @@ def _which_step(run: RunFolder) -> None:
 
 
 def _models(run: RunFolder, with_untouched: bool = False) -> Models:
-    """The models to compare. Raises NoResult while they are loaded, or if one cannot be; the reason is drawn."""
+    """The models to compare. Raises NotReady while they are loaded, or if one cannot be; why is drawn."""
     keys = {"base": training.base_of(run), "tuned": RUN_PREFIX + run.name}
     untouched = _untouched(run) if with_untouched else None
     if untouched is not None:
         keys["untouched"] = untouched
     loader, loaded = caching.models(), []
-    with progress.one_bar():
-        for name, key in keys.items():
-            job = loader.request(spec_of(key), caching.person())
-            is_ready = progress.ready(
-                loader.jobs,
-                job,
-                doing="loading a model",
-                stop_key=f"stop_{name}_model",
-                again_key=f"again_{name}_model",
-                unit=progress.BYTES,
+    for name, key in keys.items():
+        with frame.figure(f"load_{name}_model"):
+            loaded.append(
+                requests.result_of(
+                    loader.jobs,
+                    loader.request(spec_of(key), caching.person()),
+                    doing="loading a model",
+                    stop_key=f"stop_{name}_model",
+                    again_key=f"again_{name}_model",
+                    unit=progress.BYTES,
+                )
             )
-            loaded.append(job.result if is_ready else None)
-    ready = [backend for backend in loaded if backend is not None]
-    if len(ready) < len(keys):
-        raise NoResult
-    return Models(*ready)
+    if len(loaded) < len(keys):
+        raise NotReady
+    return Models(*loaded)
 
 
 def _untouched(run: RunFolder) -> str | None:
@@ -194,16 +191,15 @@ def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
         _recorded(run, True)
         return
     held_out = data.take(split.held_out)
-    try:
+    with frame.figure("measured_again") as figure:
         if source == "scored" or (source == "held-out" and data.kind == "scored"):
             scored = _demo_scored() if source == "scored" else _held_out_scored(held_out)
             _agreement(run, models, settings, scored, source)
         else:
             pairs = pair_runs.pairs_of_corpus(current.demo()) if source == "news" else _held_out_pairs(held_out)
             _retrieval(run, models, settings, pairs, source)
-    except NoResult:
+    if figure.not_ready is not None:
         _recorded(run, False)
-        raise
 
 
 def _held_out_scored(rows: TrainingData) -> ScoredPairs:
@@ -578,19 +574,17 @@ def _recorded(run: RunFolder, is_cross_encoder: bool) -> None:
 def _watched(run: RunFolder) -> tuple[WatchVectors, WatchVectors]:
     """The watch sentences before training, and at the recorded step nearest to the one that was kept.
 
-    Raises NoResult, with the reason drawn, where there are none.
+    Raises NotReady, which says why, where there are none.
     """
     steps = run.watch_steps()
     if len(steps) < 2:
-        st.info("This run recorded no watch sentences.")
-        raise NoResult
+        raise frame.Instead(lambda: st.info("This run recorded no watch sentences."))
     kept = (run.record() or {}).get("best_step")
     last = min(steps[1:], key=lambda step: abs(step - kept)) if isinstance(kept, int) else steps[-1]
     try:
         return run.watch(steps[0]), run.watch(last)
     except UserError as problem:
-        messages.explain(problem, "reading the watch sentences")
-        raise NoResult from problem
+        raise frame.Instead(partial(messages.explain, problem, "reading the watch sentences")) from problem
 
 
 def _sentences(run: RunFolder) -> None:

@@ -16,8 +16,9 @@ from components.snippets import training as snippets
 from components.training import data as training_data
 from components.training import negatives
 from components.training.objectives import OBJECTIVES
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ui import figures, messages
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 from dashboard.views.training import plan as plans
 from dashboard.views.training import row_source
@@ -49,25 +50,25 @@ def data(backend: Backend) -> None:
         return
     for warning in plan.data.warnings:
         st.warning(messages.escape(warning), icon=":material/swap_horiz:")
-    lengths = _lengths(backend, plan.data)
-    if lengths is not None:
-        is_joint = OBJECTIVES[plan.settings.objectives[0]].models == "cross-encoder"
-        (_joint_histogram if is_joint else _histogram)(backend, plan, lengths)
+    is_joint = OBJECTIVES[plan.settings.objectives[0]].models == "cross-encoder"
+    with frame.figure("training_lengths"):
+        (_joint_histogram if is_joint else _histogram)(backend, plan, _lengths(backend, plan.data))
     _first_row(plan.data)
     _split(plan)
     _columns(plan.data)
-    _examples(backend, plan)
+    with frame.figure("training_examples"):
+        _examples(backend, plan)
     _rows(plan)
 
 
-def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64] | None:
+def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64]:
     tokenization = backend.tokenization
 
     def count(_: ReportProgress, is_cancelled: IsCancelled) -> dict[str, Int64]:
         return training_data.token_lengths(rows, tokenization)
 
     key = ("training lengths", rows.sha256, backend.spec.key, backend.revision)
-    return progress.prepared(key, f"Counting the tokens of {len(rows):,} rows", count, "training_lengths")
+    return requests.prepared(key, f"Counting the tokens of {len(rows):,} rows", count, "training_lengths")
 
 
 def _first_row(rows: TrainingData) -> None:
@@ -191,9 +192,7 @@ def _examples(backend: Backend, plan: Plan) -> None:
     model = by_model if settings.negatives == "model" else None
     name = ("training rows", key, *plans.split_key(settings, plan.data), settings.negatives, model)
     title = f"Finding wrong answers for {len(plan.split.train):,} rows"
-    table = progress.prepared(name, title, make, "training_examples")
-    if table is None:
-        return
+    table = requests.prepared(name, title, make, "training_examples")
     wrong = plans.NEGATIVES_NAMES[settings.negatives].lower()
     has_wrong = "wrong answer" in table.columns or "does not belong" in set(table.get("label", ()))
     own = plan.data.kind in {"triplets", "labelled", "scored"}

@@ -22,8 +22,8 @@ from components.training.before_after import WordCurves, repeated_words
 from components.training.run_folder import RunFolder, WatchToken, WatchVectors
 from components.training.settings import WATCH_SENTENCES
 from dashboard import caching, state
-from dashboard.jobs import progress
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import progress
 from dashboard.ui.wording import counted
 
 MAP_HEIGHT = 420

@@ -19,6 +19,7 @@ from dashboard import caching, navigation
 from dashboard.corpora import current as current_corpus
 from dashboard.corpora import uploads
 from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui.waiting import frame
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -144,13 +145,15 @@ def _recognised(found: Found, key: str, load: Load) -> TrainingData | None:
     if chosen is None:
         return None
     name = f"{key} {sorted(chosen.items())}"
-    rows = uploads.read_once(caching.training_files(), name, partial(load, chosen))
+    rows = None
+    with frame.figure("read_rows"):
+        rows = uploads.read_once(caching.training_files(), name, partial(load, chosen))
     assert not isinstance(rows, tuple)
     return rows
 
 
 def _chosen(columns: tuple[ColumnPreview, ...]) -> Chosen:
-    """Which column holds what, from four lists; None until the first text is chosen."""
+    """Which column holds what, from four lists; None as long as no first text is chosen."""
     st.info(
         "**Which columns hold what?** Their names do not tell. One text alone, two texts that belong together, two with a "
         "score or a class, or a query with a correct and a wrong answer can be trained on.",

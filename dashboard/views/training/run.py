@@ -19,8 +19,10 @@ from components.training.history import History, Notice
 from components.training.objectives import OBJECTIVES
 from components.training.run_folder import RunFolder, RunState
 from dashboard import access, caching, state
-from dashboard.jobs import progress, training
+from dashboard.jobs import requests, training
+from dashboard.jobs.requests import Awaited
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import progress
 from dashboard.ui.wording import counted, duration, size
 from dashboard.views.training import choice, microscope, row_source
 from dashboard.views.training import plan as plans
@@ -75,12 +77,12 @@ def run(backend: Backend) -> None:
     row_source.name_data(chosen)
     is_live = job is not None and _is_at_work(job)
     if is_live and job is not None:
-        progress.until(lambda: not progress.is_awaited(job), partial(_figures, chosen), LIVE_SECONDS)
+        progress.until(lambda: not requests.is_awaited(job), partial(_figures, chosen), LIVE_SECONDS)
     else:
         now = runs.state_of(chosen)
         _summary(chosen, now)
         _figures(chosen)
-    microscope.draw(chosen, follows=is_live, is_over=lambda: job is None or not progress.is_awaited(job))
+    microscope.draw(chosen, follows=is_live, is_over=lambda: job is None or not requests.is_awaited(job))
     if job is None or job.finished.is_set():
         _result(chosen, now)
     _all(listed, chosen)
@@ -88,14 +90,8 @@ def run(backend: Backend) -> None:
 
 def _is_at_work(job: Job) -> bool:
     """Whether a job goes on; draws its progress, or that it is being stopped. Its end is told by the run's state."""
-    if progress.is_awaited(job) and not progress.given_time(job):
-        progress.ready(
-            *(caching.training_runs(), job),
-            doing="training",
-            stop_key="stop_training",
-            again_key="again_training",
-            unit="steps",
-        )
+    if requests.is_awaited(job) and not requests.given_time(job):
+        progress.draw(Awaited(caching.training_runs(), job, "training", "stop_training", "again_training", "steps"))
         return True
     if not job.finished.is_set():
         st.info("Stopping after this step. The best step so far is kept.", icon=":material/stop_circle:")

@@ -20,10 +20,11 @@ from components.retrieval.search.words import words
 from components.snippets.why import Minimal
 from dashboard import caching, pair_links, state
 from dashboard.corpora import uploads
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.why import clinic_probe
 
@@ -88,14 +89,14 @@ class Measured:
         paraphrases, changed = (self.at_all_layers(name, pooling) for name in (PARAPHRASE, kind))
         return [float(share) for share in shares_above(paraphrases, changed)]
 
-    def separations(self, kind: str, pooling: Pooling) -> tuple[Separation, ...] | None:
-        """The same with intervals, [layer]; None while they are computed, with the progress drawn."""
+    def separations(self, kind: str, pooling: Pooling) -> tuple[Separation, ...]:
+        """The same with intervals, [layer]. Raises NotReady while they are computed."""
         paraphrases, changed = (self.at_all_layers(name, pooling) for name in (PARAPHRASE, kind))
 
         def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Separation, ...]:
             return separations(paraphrases, changed, progress=report_progress, is_cancelled=is_cancelled)
 
-        return progress.latest(
+        return requests.latest(
             ("separations", *self.key, kind, pooling),
             f"Computing intervals: {kind}",
             work,
@@ -125,18 +126,18 @@ def draw(backend: Backend) -> None:
     name = None if source == "demo" else uploads.file_names(str(st.session_state["_minimal_pairs"]))
     code = Minimal(backend, name, controls.length_for(backend))
     if figure == "probe":
-        clinic_probe.draw(backend, pairs, kind, layer, pooling, source == "demo", code)
+        with frame.figure("clinic_probe"):
+            clinic_probe.draw(backend, pairs, kind, layer, pooling, source == "demo", code)
     else:
         measured = _measured(backend, pairs.with_paraphrases_of(demo_pairs()))
-        if measured is None:
-            return
-        found = measured.separations(kind, pooling)
-        if figure == "cosines":
-            if found is not None:
+        with frame.figure("clinic"):
+            found = measured.separations(kind, pooling)
+            if figure == "cosines":
                 _cosines(measured, found[layer], kind, layer, pooling, code)
+            else:
+                _by_layer(measured, found, kind, layer, pooling, code)
+        if figure == "cosines":
             _one_pair(measured, kind, layer, pooling)
-        elif found is not None:
-            _by_layer(measured, found, kind, layer, pooling, code)
     if pooling == "own":
         messages.head_note([backend], "own")
     _about(pairs, source)
@@ -188,8 +189,8 @@ def _upload() -> MinimalPairs | None:
     return pairs
 
 
-def _measured(backend: Backend, pairs: MinimalPairs) -> Measured | None:
-    """The cosines of the pairs; None while they are computed, with the progress drawn."""
+def _measured(backend: Backend, pairs: MinimalPairs) -> Measured:
+    """The cosines of the pairs. Raises NotReady while they are computed."""
     options = EmbedRequest.of_session(backend).pair_options()
 
     def embed(texts: Sequence[str], report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
@@ -199,7 +200,7 @@ def _measured(backend: Backend, pairs: MinimalPairs) -> Measured | None:
         return pair_cosines(embed, pairs.first, pairs.second, progress=report_progress, is_cancelled=is_cancelled)
 
     key = (backend.spec.key, backend.revision, options, pairs.content_hash)
-    cosines = progress.latest(
+    cosines = requests.latest(
         ("minimal pairs", *key),
         f"Embedding {2 * len(pairs):,} sentences",
         work,
@@ -208,7 +209,7 @@ def _measured(backend: Backend, pairs: MinimalPairs) -> Measured | None:
         "sentences",
         view="clinic",
     )
-    return None if cosines is None else Measured(pairs, cosines, options.poolings, key)
+    return Measured(pairs, cosines, options.poolings, key)
 
 
 def _subject(kind: str) -> str:

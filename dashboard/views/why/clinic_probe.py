@@ -15,7 +15,7 @@ from components.charts import minimal_pairs as charts
 from components.charts.retrieval.evaluation import Curve
 from components.retrieval.evaluation import metrics
 from dashboard import caching
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import POOLING_NAMES, counted
 
@@ -68,13 +68,12 @@ def draw(
         st.caption(f"The probe learns from a random sample of {len(rows)} of the {len(all_rows):,} pairs.")
     first, second = ([texts[row] for row in rows.tolist()] for texts in (pairs.first, pairs.second))
     result = _probed(backend, first, second, pooling, kind)
-    if result is not None:
-        of_all = code.probe(kind, range(backend.facts.layers + 1), pooling, probes.MOST_PAIRS)
-        _figure(result, kind, question, layer, pooling, of_all)
+    of_all = code.probe(kind, range(backend.facts.layers + 1), pooling, probes.MOST_PAIRS)
+    _figure(result, kind, question, layer, pooling, of_all)
 
 
-def _probed(backend: Backend, first: list[str], second: list[str], pooling: Pooling, kind: str) -> ProbeResult | None:
-    """The probe of every layer; None while it is trained, with the progress drawn."""
+def _probed(backend: Backend, first: list[str], second: list[str], pooling: Pooling, kind: str) -> ProbeResult:
+    """The probe of every layer. Raises NotReady while it is trained."""
     layers = range(backend.facts.layers + 1)
     options = backend.embed_options(layers, [pooling], controls.length_for(backend), precision="float32")
 
@@ -84,7 +83,7 @@ def _probed(backend: Backend, first: list[str], second: list[str], pooling: Pool
         forms = [changed_forms(*texts) for texts in zip(first, second, strict=True)]
         return probes.probe_layers(both, forms, progress=report_progress, is_cancelled=is_cancelled)
 
-    return progress.latest(
+    return requests.latest(
         ("probe", backend.spec.key, backend.revision, options, tuple(first), tuple(second)),
         f"Training a probe for each layer: {kind}",
         work,

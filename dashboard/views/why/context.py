@@ -15,9 +15,10 @@ from components.charts import histogram, theme
 from components.snippets.search import Embedded
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.jobs import embedding, progress
+from dashboard.jobs import embedding, requests
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import before_work
 from dashboard.ui.wording import POOLING_NAMES
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def one_at_a_time(draw: Callable[[Backend], None], backend: Backend) -> None:
     """Draw a view, and stop what the view before it waited for: the new one would wait behind it."""
     view = state.view_of("why")
     if st.session_state.get(_SHOWN, view) != view:
-        progress.stop_requested()
+        requests.stop_requested()
     st.session_state[_SHOWN] = view
     draw(backend)
 
@@ -54,7 +55,7 @@ def choose_source() -> None:
 
 
 def known(backend: Backend, layer: int, pooling: Pooling) -> Calibration | None:
-    """The pairs to compare with; None while they are measured, with the progress drawn, or where there are none."""
+    """The pairs to compare with; None where there are none, which is said. Raises NotReady while they are measured."""
     if _is_constant(backend, layer, pooling):
         st.caption(
             ":material/info: At layer 0 [CLS] has one vector for all texts, so that nothing can be compared there."
@@ -67,9 +68,9 @@ def known(backend: Backend, layer: int, pooling: Pooling) -> Calibration | None:
             return None
         return baseline.calibration(layer)
     corpus = current.corpus()
-    index = embedding.index_of(EmbedRequest.of_session(backend), corpus, "context")
-    if index is None:
-        return None
+    request = EmbedRequest.of_session(backend)
+    index = embedding.index_of(request, corpus, "context")
+    before_work.other_layers(request, corpus, "context")
     options = index.info.options
     if layer not in options.layers or pooling not in options.poolings:
         st.caption(

@@ -12,7 +12,8 @@ from dashboard.corpora import current
 from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.failures import Searched
-from dashboard.ui import controls, messages, page_header
+from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.why import debugger_table, failed_case
 from dashboard.views.why.failed_case import Case
@@ -34,7 +35,7 @@ def draw(backend: Backend) -> None:
     messages.cross_encoder_note([backend])
     corpus = current.corpus()
     page_header.measures_corpus(corpus)
-    has_queries = len(failures.searched_corpus(corpus).queries) > 0
+    has_queries = len(failures.searched_corpus(corpus, current.query_column(corpus)).queries) > 0
     with controls.row():
         if has_queries:
             chooser = st.empty()
@@ -47,11 +48,7 @@ def draw(backend: Backend) -> None:
     with panel:
         order = controls.choice("failed_order", "Order of the failed queries", ORDERS)
     searched = _searched(backend, corpus, panel)
-    if searched is None:
-        return
     found = failures.failures(searched)
-    if searched.queries is not None and found is None:
-        return
     with chooser:
         case = _typed(searched, typed) if typed else _listed(searched, found, order)
     if case is None:
@@ -60,7 +57,9 @@ def draw(backend: Backend) -> None:
     with st.container(key="failed_search"):
         failed_case.draw(case)
     if found is not None and len(found):
-        debugger_table.failed_queries(searched, found, order, None if typed else case.placed.row)
+        figures.subheader("All failed queries, by trait")
+        with frame.figure("failed_queries"):
+            debugger_table.failed_queries(searched, found, order, None if typed else case.placed.row)
     _caveats()
 
 
@@ -93,8 +92,8 @@ def _typed_query(label: str) -> str:
     ).strip()
 
 
-def _searched(backend: Backend, corpus: Corpus, panel: DeltaGenerator) -> Searched | None:
-    """The corpus and its queries at the chosen layer and pooling; None until both are embedded."""
+def _searched(backend: Backend, corpus: Corpus, panel: DeltaGenerator) -> Searched:
+    """The corpus and its queries at the chosen layer and pooling. Raises NotReady until both are embedded."""
     with panel:
         if len(corpus.columns) > 1:
             controls.bind(
@@ -106,17 +105,14 @@ def _searched(backend: Backend, corpus: Corpus, panel: DeltaGenerator) -> Search
                 after_change=lambda: state.put("failed_query", None),
                 placeholder="Choose a column",
             )
-    collection = failures.searched_corpus(corpus)
+    collection = failures.searched_corpus(corpus, current.query_column(corpus))
     # In float32, as Evaluate measures: a near miss can be smaller than what bfloat16 changes.
     request = EmbedRequest.of_session(backend, exact=True)
     index = embedding.index_of(request, collection.documents, "why_corpus")
-    if index is None:
-        return None
+    before_work.other_layers(request, collection.documents, "why_corpus")
     queries = None
     if len(collection.queries):
         queries = embedding.queries_of(request, collection.queries, index.info, "why_corpus")
-        if queries is None:
-            return None
     layers, poolings = index.info.options.layers, index.info.options.poolings
     layer = layers[-1]
     with panel:

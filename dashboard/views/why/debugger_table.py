@@ -21,6 +21,7 @@ from dashboard.corpora import current
 from dashboard.jobs import failures
 from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import counted
+from dashboard.views.why.rivals import code_of
 
 if TYPE_CHECKING:
     from components.retrieval.failures.causes import Causes
@@ -34,12 +35,8 @@ MOST_CHARACTERS = 300  # of a query there; it is whole at the top
 
 def failed_queries(searched: Searched, found: Failures, order: str, opened: int | None) -> None:
     """Draw the traits of all failed queries, and the queries of a chosen trait; `opened` is the row of the one above."""
-    figures.subheader("All failed queries, by trait")
     hubs = failures.occurrences(searched, "hubness_of_all")
-    both = None if hubs is None else failures.causes_of(searched, found, hubs)
-    if both is None:
-        return
-    causes, of_others = both
+    both = causes, of_others = failures.causes_of(searched, found, hubs)
     counts = {name: int(causes.of(name).sum()) for name in causes.names}
     st.markdown(
         f":material/insights: {counted(len(found), 'query', 'queries')} of {found.queries:,} "
@@ -65,7 +62,7 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
     with st.expander("The rule of each trait", icon=":material/rule:"):
         st.markdown("\n".join(f"- **{name[0].upper()}{name[1:]}**: {CAUSES[name]}" for name in causes.names))
     column = current.query_column(current.in_use()) or PAIR_COLUMN
-    code = snippets.failure_causes(searched.code(), column, failures.MOST_QUERIES)
+    code = snippets.failure_causes(code_of(searched), column, failures.MOST_QUERIES)
     figures.data("failure_causes", lambda: frame, code, "Why queries fail")
     names = {"all": f"All ({len(found):,})"} | {
         name.replace(" ", "-"): f"{name[0].upper()}{name[1:]} ({count:,})" for name, count in counts.items()
@@ -77,7 +74,7 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
         return
     numbers = {item.row: number for number, item in enumerate(found.placings)}
     listed = [item for item in found.in_order(order) if kept[numbers[item.row]]]
-    _queries(searched, listed, both, numbers, opened, snippets.failures(searched.code(), column, order))
+    _queries(searched, listed, both, numbers, opened, snippets.failures(code_of(searched), column, order))
 
 
 def traits_in_words(failed: Causes, others: Causes) -> str:

@@ -23,10 +23,11 @@ from components.snippets import why as snippets
 from components.snippets.code import Input, NoCode
 from dashboard import caching, settings, state
 from dashboard.corpora import current
-from dashboard.jobs import embedding, interventions, reranking
+from dashboard.jobs import embedding, interventions
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.interventions import Experiment
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui.waiting import before_work
 from dashboard.ui.wording import counted
 from dashboard.views.why import experiment_texts
 
@@ -139,7 +140,7 @@ def draw(backend: Backend) -> None:
     seed = int(state.get("experiment_seed"))
     c = str(state.get("third_text")).strip() or (first if ready_made is None else ready_made.c)
     if outcome == "score":
-        stage = reranking.cross_encoder()
+        stage = model_gate.cross_encoder_stage()
         if stage is None:
             return
         experiment = Experiment(stage.backend, first, second, c, None, stage.label or 0, values, seed)
@@ -156,8 +157,6 @@ def _draw_experiment(experiment: Experiment, kind: MapKind, outcome: str) -> Non
         prepared = interventions.ready(experiment, "experiments")
     except InputError as problem:
         st.info(f"**{messages.escape(problem.problem)}** {messages.escape(problem.expected)} {problem.fix}")
-        return
-    if prepared is None:
         return
     alignment = prepared.alignment
     if not alignment.differing and alignment.is_complete and experiment.values == "patch":
@@ -180,14 +179,10 @@ def _draw_experiment(experiment: Experiment, kind: MapKind, outcome: str) -> Non
         f"{counted(len(cells), 'experiment')}",
         "experiments_map_job",
     )
-    if values is None:
-        return
     patches = _chosen(shown)
     # All of them together, then each alone.
     both = [patches, *([patch] for patch in patches)] if patches else []
     joint = interventions.results(experiment, prepared, both, "The chosen patches", "experiments_joint_job")
-    if joint is None:
-        return
     _draw_results(shown, kind, grid, cells, shown.outcomes(values), patches, shown.outcomes(joint) if both else None)
 
 
@@ -211,9 +206,11 @@ def _draw_results(
 
 
 def _corpus_cosines(experiment: Experiment, prepared: Ready) -> Float32 | None:
-    """The cosine of each text of the session's corpus with C; None while the corpus is embedded."""
-    index = embedding.index_of(EmbedRequest.of_session(experiment.backend, exact=True), current.corpus(), "experiments")
-    if index is None or experiment.pooling is None:
+    """The cosine of each text of the session's corpus with C; None without its vectors, which is said. Raises NotReady."""
+    request, corpus = EmbedRequest.of_session(experiment.backend, exact=True), current.corpus()
+    index = embedding.index_of(request, corpus, "experiments")
+    before_work.other_layers(request, corpus, "experiments")
+    if experiment.pooling is None:
         return None
     layer = experiment.backend.facts.layers
     if (layer, experiment.pooling) not in index.engines:

@@ -22,6 +22,7 @@ from components.words.forms import forms_in
 from components.words.function import FUNCTION_WORDS
 from dashboard import pair_links
 from dashboard.ui import figures, messages
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.why import rivals
 
@@ -132,7 +133,8 @@ def draw(case: Case) -> None:
                 "word adds."
             )
     st.markdown(f":material/insights: {_reason(case, found)}")
-    rivals.edits(case.searched, case.query, case.placed, case.right_rows, case.name)
+    with frame.figure("edits"):
+        rivals.edits(case.searched, case.query, case.placed, case.right_rows, case.name)
     if found is not None:
         _about_bars(case, found)
     _both_texts(case)
@@ -144,19 +146,21 @@ def _both_texts(case: Case) -> None:
     said, sides = st.empty(), st.empty()
     rows = rivals.rows_of_words(case.searched, case.query, case.placed)
     rivals.side_by_side(sides, rows, case.name)
-    hubs = rivals.hubs(case.searched, case.placed, case.name)
-    if hubs is not None:
-        rows |= rivals.rows_of_hubs(hubs, case.placed)
+    by_words, jointly = None, None
+    figures.subheader("Is the rival found by many queries?")
+    with frame.figure("hubs"):
+        rows |= rivals.rows_of_hubs(rivals.hubs(case.searched, case.placed, case.name), case.placed)
         rivals.side_by_side(sides, rows, case.name)
-    by_words = rivals.by_words(case.searched, case.query, case.placed)
-    if by_words is not None:
+    with frame.figure("by_words"):
+        by_words = rivals.by_words(case.searched, case.query, case.placed)
         rows |= by_words.rows()
         rivals.side_by_side(sides, rows, case.name)
     # Last: the first time, its model is loaded, and the rest must not wait for it.
-    jointly = rivals.by_cross_encoder(case.searched, case.query, case.placed)
-    if jointly is not None:
-        rows |= jointly.rows()
-        rivals.side_by_side(sides, rows, case.name)
+    with frame.figure("by_cross_encoder"):
+        jointly = rivals.by_cross_encoder(case.searched, case.query, case.placed)
+        if jointly is not None:
+            rows |= jointly.rows()
+            rivals.side_by_side(sides, rows, case.name)
     opinions = rivals.opinions([item for item in (by_words, jointly) if item is not None], case.name)
     if opinions:
         said.markdown(f":material/insights: {opinions}")

@@ -17,7 +17,7 @@ from components.charts import curves, heatmap
 from components.charts.theme import number, signed
 from components.snippets.why import Deletion
 from dashboard import caching, state
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages, pair_choice, wording
 
 if TYPE_CHECKING:
@@ -91,11 +91,9 @@ def draw(backend: Backend) -> None:
 
     key = ("deletion", backend.spec.key, backend.revision, first, second, layer, pooling, length, from_both)
     title = f"Removing the words of {pair.names[0]} and {pair.names[1]}"
-    found = progress.latest(
+    found = requests.latest(
         key, title, compare, "deletion", "removing words", "texts", view="methods", jobs=caching.deletions()
     )
-    if found is None:
-        return
     without_words = [name for name, count in zip(pair.names, found.pair.counts, strict=True) if not count]
     if without_words:
         st.info(

@@ -18,12 +18,13 @@ from components.retrieval.failures.edits import Change, Edit, EditSearch
 from components.retrieval.search import words
 from components.snippets import why as snippets
 from components.snippets.code import NoCode
+from components.snippets.search import Embedded
 from components.words.forms import forms_in
 from components.words.function import FUNCTION_WORDS
 from dashboard import state
-from dashboard.corpora import current
-from dashboard.jobs import failures, rankers, reranking
-from dashboard.ui import figures, messages
+from dashboard.corpora import current, word_rankings
+from dashboard.jobs import failures, reranking
+from dashboard.ui import figures, messages, model_gate
 from dashboard.ui.wording import INCLUDED_CROSS_ENCODER, counted, shortened
 
 if TYPE_CHECKING:
@@ -103,6 +104,12 @@ def _forms(query_words: Sequence[str], found: Iterable[str]) -> list[str]:
     return [form for form in dict.fromkeys(forms) if form not in content]
 
 
+def code_of(searched: Searched) -> Embedded:
+    """The session's corpus, as it is searched, for the code of a figure."""
+    of_corpus = current.code_of(current.in_use())
+    return Embedded(searched.backend, of_corpus, searched.index.info.options, searched.layer, searched.pooling)
+
+
 def rows_of_hubs(hubs: Hubness, placed: Placing) -> dict[str, Row]:
     """How often both texts are found."""
     right, rival = (f"{int(hubs.counts[row]):,} of {hubs.queries:,} queries" for row in (placed.row, placed.rival))
@@ -127,8 +134,6 @@ def edits(searched: Searched, query: str, placed: Placing, right_rows: Sequence[
     if not placed.is_failed:
         return
     found = failures.edits_of(searched, query, placed, right_rows)
-    if found is None:
-        return
     sides = [side for side in found if side is not None]
     for side in sides:
         st.markdown(f":material/edit: {_smallest(side, right_name)}")
@@ -220,12 +225,9 @@ def _sentence(edit: Edit) -> str:
     return messages.escape(" and ".join(said))
 
 
-def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness | None:
-    """How often both texts are found, beside all others; None until it is counted."""
-    figures.subheader("Is the rival found by many queries?")
+def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness:
+    """How often both texts are found, beside all others. Raises NotReady until it is counted."""
     found = failures.occurrences(searched)
-    if found is None:
-        return None
     right, rival = int(found.counts[placed.row]), int(found.counts[placed.rival])
     source = "queries" if searched.queries is not None else "texts of the corpus, each as a query"
     verdict = "so it counts as a hub" if found.is_hub(placed.rival) else "so it is no hub by this rule"
@@ -237,7 +239,7 @@ def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness | None
             "Texts by how many queries find them",
         ),
         key="hubness",
-        code=snippets.hubness(searched.code(), current.query_column(current.in_use()), failures.MOST_QUERIES),
+        code=snippets.hubness(code_of(searched), current.query_column(current.in_use()), failures.MOST_QUERIES),
         alt=f"Histogram over {len(found.counts):,} texts of the number of queries that find each among the first {found.k}",
         message=f"The rival is among the first {found.k} of **{rival:,}** of {found.queries:,} {source}, the {right_name} of "
         f"{right:,}; the mean is {found.mean:.1f} and the largest count {int(found.counts.max()):,}. A hub has more than "
@@ -259,11 +261,9 @@ def hubs(searched: Searched, placed: Placing, right_name: str) -> Hubness | None
     return found
 
 
-def by_words(searched: Searched, query: str, placed: Placing) -> Opinion | None:
-    """BM25's scores and ranks of both texts; None while words are counted."""
-    ranker = rankers.word_ranker(searched.backend, searched.corpus.documents, "bm25")
-    if ranker is None:
-        return None
+def by_words(searched: Searched, query: str, placed: Placing) -> Opinion:
+    """BM25's scores and ranks of both texts. Raises NotReady while words are counted."""
+    ranker = word_rankings.ranker(searched.backend, searched.corpus.documents, "bm25")
     scores = ranker.scores(query)
     right, rival = (float(scores[row]) for row in (placed.row, placed.rival))
     return Opinion("BM25", "score", (right, rival), word_ranks(scores, right, rival), f"of {len(scores):,}")
@@ -279,16 +279,14 @@ def word_ranks(scores: Float32, right: float, rival: float) -> tuple[int | None,
 
 
 def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion | None:
-    """The cross-encoder's scores of both texts, with their ranks among the first hits; None if it is not available."""
-    stage = reranking.cross_encoder()
+    """The cross-encoder's scores of both texts, with their ranks among the first hits; None without one. Raises NotReady."""
+    stage = model_gate.cross_encoder_stage()
     if stage is None:
         return None
     corpus = searched.corpus.documents
     hits = searched.engine.search(searched.vector(query)[None], SCORED).indices[0]
     rows = np.array(list(dict.fromkeys([*hits.tolist(), placed.row, placed.rival])), np.int64)
     scored = reranking.scored(stage, corpus, query, rows, "why", view="debugger")
-    if scored is None:
-        return None
     both = [float(scored.scores[rows.tolist().index(row)]) for row in (placed.row, placed.rival)]
     ranks = [int(np.count_nonzero(scored.scores >= score)) for score in both]  # all that are read have a rank
     if state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:

@@ -14,13 +14,15 @@ from components.charts.theme import significant
 from components.model.contributions.path_products import DEFAULT_STEPS, MOST_STEPS, MOST_TOKENS
 from components.snippets import why as snippets
 from dashboard import caching
-from dashboard.jobs import progress
+from dashboard.jobs import requests
 from dashboard.ui import controls, messages, pair_choice
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 from dashboard.views.why import context, split_figures
 
 if TYPE_CHECKING:
     from components.analysis.why.integrated_jacobians import IntegratedLedger
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.model.contributions.path_products import Reference
     from components.model.trace import Pooling, TokenizedSentence
@@ -82,19 +84,21 @@ def draw(backend: Backend) -> None:
         parts = residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length)
         split_figures.blocks(parts, layer, backend.structure, code)
     elif split_by == "words":
-        result = _down_to_words(backend, texts, layer, pooling, reference, steps)
-        if result is not None:
-            error.caption(
-                f"Error of the sum with {counted(result.steps, 'step')}: {significant(result.ledger.left_over)}"
-            )
-            split_figures.words_as_typed(result, *texts, reference_names=REFERENCES, code=code)
+        with frame.figure("score_split"):
+            result = _down_to_words(backend, texts, layer, pooling, reference, steps)
+            if result is not None:
+                error.caption(
+                    f"Error of the sum with {counted(result.steps, 'step')}: {significant(result.ledger.left_over)}"
+                )
+                split_figures.words_as_typed(result, *texts, reference_names=REFERENCES, code=code)
     else:
         split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts, code)
-    found = context.known(backend, layer, pooling)  # last: unrelated pairs are measured once, which takes a while
-    if found is not None and pair.first != pair.second and not math.isnan(score):
-        with score_slot:
-            context.line(score, found)
-        context.figure(backend, trace, rows, layer, pooling, found, code)
+    with frame.figure("context"):
+        found = context.known(backend, layer, pooling)  # last: unrelated pairs are measured once, which takes a while
+        if found is not None and pair.first != pair.second and not math.isnan(score):
+            with score_slot:
+                context.line(score, found)
+            context.figure(backend, trace, rows, layer, pooling, found, code)
     messages.head_note([backend], pooling, layer)
     messages.cross_encoder_note([backend])
 
@@ -123,7 +127,7 @@ def _down_to_words(
     reference: Reference | None,
     steps: int,
 ) -> IntegratedLedger | None:
-    """The split of two texts, a job; None while it runs, and for texts that are too long."""
+    """The split of two texts, a job; None for texts that are too long, which is said. Raises NotReady."""
     longest = max(map(len, texts))
     if longest > MOST_TOKENS:
         st.info(
@@ -136,7 +140,7 @@ def _down_to_words(
     length = controls.length_for(backend)
     chosen = (first.text, second.text, layer, pooling, reference, steps, length)
     key = ("score split", backend.spec.key, backend.revision, *chosen)
-    return progress.latest(
+    return requests.latest(
         key,
         "Following both texts from the reference",
         partial(_work, backend, texts, layer, pooling, reference, steps),
@@ -154,7 +158,7 @@ def _work(
     pooling: Pooling,
     reference: Reference | None,
     steps: int,
-    report_progress: progress.ReportProgress,
-    is_cancelled: progress.IsCancelled,
+    report_progress: ReportProgress,
+    is_cancelled: IsCancelled,
 ) -> IntegratedLedger:
     return split_to_words(backend, *texts, layer, pooling, reference, steps, report_progress, is_cancelled)

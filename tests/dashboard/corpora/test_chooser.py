@@ -27,12 +27,12 @@ def page() -> None:
     import streamlit as st
 
     from dashboard.corpora import chooser, current
-    from dashboard.jobs import listing
     from dashboard.ui import messages
+    from dashboard.ui.waiting import frame, listing
 
     listing.expect()
     jobs_slot = st.sidebar.container()
-    messages.guarded(chooser.choose, "testing")
+    messages.guarded(lambda: frame.view(chooser.choose), "testing")
     st.markdown(f"In use: {current.corpus().name}")
     listing.draw(jobs_slot)
 

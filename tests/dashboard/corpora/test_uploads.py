@@ -288,7 +288,7 @@ def test_stop_ends_reading_and_nothing_waits_any_more(monkeypatch: pytest.Monkey
     while not [job for job in caching.readings().finished() if job.key[2] == "long"]:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    monkeypatch.setattr("dashboard.jobs.progress.SHOWN_AFTER", 20.0)
+    monkeypatch.setattr("dashboard.jobs.requests.SHOWN_AFTER", 20.0)
     started = time.monotonic()
     app.run()
     assert app.text[0].value == "read: None, ended: True"

@@ -48,7 +48,12 @@ def test_an_address_that_is_right_is_answered(client: TestClient, address: str) 
 
 
 def test_no_address_leads_away_from_the_server(client: TestClient) -> None:
-    for address in ("//evil.example/x?v=hits", "/\\evil.example?v=hits", "/layers?v=//evil.example", "/https:?view=within"):
+    for address in (
+        "//evil.example/x?v=hits",
+        "/\\evil.example?v=hits",
+        "/layers?v=//evil.example",
+        "/https:?view=within",
+    ):
         answer = client.get(address, headers=HTML)
         assert not answer.headers.get("location", "/").startswith(("//", "/\\", "http")), address
 

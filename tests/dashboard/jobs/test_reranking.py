@@ -12,9 +12,9 @@ import pytest
 
 from components.retrieval.evaluation.graded.collection import GradedReport, GradedSet
 from components.retrieval.learnt import comparison, learnt_ranking
-from dashboard import caching
+from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.jobs import progress, reranking
+from dashboard.jobs import requests, reranking
 from dashboard.views.pairs import learnt_rankers, scores
 
 
@@ -64,7 +64,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Jobs:
     result = Jobs()
     monkeypatch.setattr(caching, "preparations", lambda: result)
     monkeypatch.setattr(caching, "person", lambda: "me")
-    monkeypatch.setattr(progress.st, "session_state", {})
+    monkeypatch.setattr(requests.st, "session_state", {})
     return result
 
 
@@ -77,7 +77,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         found.append(key)
         return work(lambda done, total: None, lambda: False)
 
-    monkeypatch.setattr(progress, "prepared", prepared)
+    monkeypatch.setattr(requests, "prepared", prepared)
     return found
 
 
@@ -101,7 +101,7 @@ def test_the_cross_encoder_beside_a_learnt_ranking_reads_the_chosen_length_and_e
     candidates = comparison.Candidates(pairs, split, {"bi": np.zeros((2, 2), np.float32)}, {})
     monkeypatch.setattr(learnt_rankers.model_gate, "cross_encoder", lambda: scorer)
     for length in (7, 8):
-        monkeypatch.setattr(reranking.controls.state, "get", lambda name, length=length: length)
+        monkeypatch.setattr(state, "get", lambda name, length=length: length)
         (ranker,) = learnt_rankers.cross_encoder(candidates, ("pairs",))
         assert ranker.name == "Cross-encoder"
         assert scorer.options["max_length"] == length
@@ -113,8 +113,8 @@ def test_the_cross_encoder_beside_a_learnt_ranking_reads_the_chosen_length_and_e
 
 def test_a_session_keeps_few_keys_of_stopped_jobs(jobs: Jobs) -> None:
     for number in range(40):
-        progress.stop_previous("place", number)
+        requests.stop_previous("place", number)
     assert jobs.stopped == list(range(39))
-    assert list(progress.st.session_state[progress._STOPPED]) == list(range(39))[-16:]
-    progress.stop_previous("place", 30)  # may start again
-    assert 30 not in progress.st.session_state[progress._STOPPED]
+    assert list(requests.st.session_state[requests._STOPPED]) == list(range(39))[-16:]
+    requests.stop_previous("place", 30)  # may start again
+    assert 30 not in requests.st.session_state[requests._STOPPED]

@@ -13,7 +13,7 @@ import pytest
 from components.jobs import Cancelled
 from components.model.backend import Backend
 from dashboard import caching
-from dashboard.jobs import progress
+from dashboard.ui.waiting import progress
 from tests.support.pages import Open, figures, texts
 
 

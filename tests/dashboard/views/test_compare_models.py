@@ -24,7 +24,8 @@ from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import embedding, evaluation
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.jobs.evaluation import NoResult, PairIndexes
+from dashboard.jobs.evaluation import PairIndexes
+from dashboard.jobs.requests import NotReady
 from dashboard.sharing import report
 from dashboard.ui import model_gate
 from dashboard.views.model import compare_measured
@@ -290,7 +291,7 @@ def test_where_one_model_cannot_be_measured_the_others_are(
 
     def refused(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes:
         if request.backend.spec.key == folders[1]:
-            raise NoResult
+            raise NotReady
         return pair_indexes(request, pairs, where)
 
     monkeypatch.setattr(evaluation, "pair_indexes", refused)

@@ -25,7 +25,7 @@ from components.training.settings import PRESETS
 from dashboard import access, caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import training
-from dashboard.jobs.evaluation import NoResult
+from dashboard.jobs.requests import NotReady
 from dashboard.ready_made import ASSETS
 from dashboard.views.training import objective as training_objective
 from tests.support.closeness import assert_close
@@ -631,7 +631,7 @@ def test_the_measures_that_a_run_took_of_itself_show_the_undamaged_model_too(
     """They are shown while others are computed, and for a cross-encoder."""
 
     def not_yet(*given: object) -> None:
-        raise NoResult
+        raise NotReady
 
     compared.write_settings(replace(compared.settings(), damage=0.4))
     shutil.copytree(compared.model_folder, compared.start_folder)

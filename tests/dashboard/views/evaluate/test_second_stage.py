@@ -20,7 +20,7 @@ from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import second_stage
-from dashboard.jobs.evaluation import NoResult
+from dashboard.jobs.requests import NotReady
 from dashboard.views.evaluate import choices
 from dashboard.views.evaluate.choices import VectorCode
 from tests.support.evaluate_page import ready, timed
@@ -234,7 +234,7 @@ def test_codes_of_two_stages() -> None:
 def test_without_a_cross_encoder_its_runs_have_no_result() -> None:
     request = choices.RunRequest({}, (), {}, None)
     assert request.stages(VectorCode("m", 6, "mean")) is None
-    with pytest.raises(NoResult):
+    with pytest.raises(NotReady):
         request.stages(VectorCode("m", 6, "mean", "rr", 10))
 
 

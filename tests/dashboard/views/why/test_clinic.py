@@ -14,6 +14,7 @@ from components.analysis.why import probes
 from components.model.catalog import EMBEDDED_KEY, parse_model
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE, MinimalPairs, read_minimal_pairs
 from dashboard import caching
+from dashboard.jobs.requests import NotReady
 from dashboard.views.why import clinic, clinic_probe
 from tests.support.pages import Open, at_rest, figures, setting, texts
 from tests.support.plain_vectors import plain_vectors
@@ -141,10 +142,16 @@ def test_a_probe_of_many_pairs_learns_from_a_sample_of_all(monkeypatch: pytest.M
     """The first pairs of a file can be of one kind only: a sample of all is drawn, which the page says."""
     count, learnt, said = 1_000, [], []
     first, second = (tuple(f"{side} {row}" for row in range(count)) for side in ("first", "second"))
-    monkeypatch.setattr(clinic_probe, "_probed", lambda backend, first, *others: learnt.extend(first))
+
+    def probed(backend: object, first: list[str], *others: object) -> None:
+        learnt.extend(first)
+        raise NotReady
+
+    monkeypatch.setattr(clinic_probe, "_probed", probed)
     monkeypatch.setattr(clinic_probe, "st", SimpleNamespace(caption=said.append))
     pairs = MinimalPairs(("mine",) * count, first, second)
-    clinic_probe.draw(None, pairs, "mine", 6, "mean", False, None)  # type: ignore[arg-type]
+    with pytest.raises(NotReady):
+        clinic_probe.draw(None, pairs, "mine", 6, "mean", False, None)  # type: ignore[arg-type]
     assert len(set(learnt)) == probes.MOST_PAIRS
     assert sum(int(text.split()[1]) >= count // 2 for text in learnt) > probes.MOST_PAIRS // 4
     assert said == ["The probe learns from a random sample of 200 of the 1,000 pairs."]

@@ -24,7 +24,7 @@ from components.retrieval.failures.failed_queries import Failures, Placing
 from components.retrieval.search.exact import ExactSearch
 from dashboard import caching
 from dashboard.corpora import current
-from dashboard.jobs import embedding, failures
+from dashboard.jobs import embedding, failures, requests
 from dashboard.views.why import debugger_table, failed_case, rivals
 from tests.support import tiny
 from tests.support.closeness import assert_close
@@ -458,13 +458,17 @@ def test_a_tie_is_that_of_the_ranking(rank: int, lead: float, said: str) -> None
 def test_the_causes_count_tokens_with_the_models_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, str] = {}
     monkeypatch.setattr(embedding, "token_counts", lambda model, corpus, where, prompt: asked.update({corpus: prompt}))
+    monkeypatch.setattr(requests, "prepared", lambda *_: "sorted")
     searched: Any = SimpleNamespace(
         corpus=SimpleNamespace(documents="texts", queries="queries"),
         backend=None,
         prompts=lambda: ("query: ", "passage: "),
+        engine=None,
+        max_length=0,
+        key=(),
     )
     nothing: Any = None
-    assert failures.causes_of(searched, nothing, nothing) is None  # until they are counted
+    assert failures.causes_of(searched, nothing, nothing) == "sorted"
     assert asked == {"texts": "passage: ", "queries": "query: "}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.jobs import Cancelled, Job, Jobs, Lane, Queue
+from components.jobs import Cancelled, Job
 from dashboard import caching
-from dashboard.jobs import progress
+from dashboard.ui.waiting import progress
 from tests.support.pages import Open, texts
 
 
@@ -22,7 +21,8 @@ def page() -> None:
     import streamlit as st
 
     from dashboard import caching
-    from dashboard.jobs import listing, progress
+    from dashboard.jobs import requests
+    from dashboard.ui.waiting import frame, listing
 
     listing.expect()
     jobs_place = st.sidebar.container()
@@ -30,8 +30,9 @@ def page() -> None:
     job = jobs.request(
         "shared", "Ranking secret.csv", lambda report_progress, is_cancelled: "again", person=caching.person()
     )
-    if progress.ready(jobs, job, doing="testing", stop_key="stop", again_key="again", unit="queries"):
-        st.markdown(f"Result: {job.result}")
+    with frame.figure("result"):
+        result = requests.result_of(jobs, job, doing="testing", stop_key="stop", again_key="again", unit="queries")
+        st.markdown(f"Result: {result}")
     listing.draw(jobs_place)
 
 
@@ -206,17 +207,20 @@ def test_jobs_awaited_together_have_one_bar_and_one_stop(held: Held, monkeypatch
         import streamlit as st
 
         from dashboard import caching
-        from dashboard.jobs import progress
+        from dashboard.jobs import requests
+        from dashboard.ui.waiting import frame
 
-        jobs, is_ready = caching.evaluations(), {}
-        with progress.one_bar():
+        def view() -> None:
+            jobs, is_ready = caching.evaluations(), {}
             for name in ("shared", "second", "third"):
-                job = jobs.request(name, name, lambda *_: "done", person=caching.person())
-                is_ready[name] = progress.ready(
-                    jobs, job, doing="testing", stop_key=f"stop_{name}", again_key=f"again_{name}"
-                )
+                with frame.figure(name) as figure:
+                    job = jobs.request(name, name, lambda *_: "done", person=caching.person())
+                    requests.result_of(jobs, job, doing="testing", stop_key=f"stop_{name}", again_key=f"again_{name}")
+                is_ready[name] = figure.not_ready is None
             st.caption("after the jobs")
-        st.caption(f"Ready: {[name for name, is_done in is_ready.items() if is_done]}")
+            st.caption(f"Ready: {[name for name, is_done in is_ready.items() if is_done]}")
+
+        frame.view(view)
 
     as_person(monkeypatch, "Ann")
     app = AppTest.from_function(together, default_timeout=30).run()
@@ -258,7 +262,7 @@ def test_a_download_is_shown_in_megabytes(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_bar_without_a_total_moves_and_does_not_reach_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr("dashboard.jobs.progress.time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr("dashboard.ui.waiting.progress.time", SimpleNamespace(monotonic=lambda: clock.now))
     job = Job("Timing")
     assert progress.share(job) == 0.0
     job.started = 100.0
@@ -275,7 +279,7 @@ def blocked_page() -> None:
     import streamlit as st
 
     from dashboard import caching
-    from dashboard.jobs import progress
+    from dashboard.ui.waiting import progress
 
     jobs = caching.evaluations()
     job = jobs.find("shared") or jobs.request("shared", "Anew", lambda *_: "anew", person=caching.person())
@@ -335,58 +339,3 @@ def test_a_bar_of_a_view_that_was_left_draws_nothing(monkeypatch: pytest.MonkeyP
     session[progress.DRAWING] = 2
     fragments[0]()
     assert len(drawn) == 2
-
-
-def test_a_session_waits_only_for_what_it_asked_for_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One job at each place of a view, none of another view, also where several `Jobs` keep the results."""
-    monkeypatch.setattr(progress, "st", SimpleNamespace(session_state={}))
-    as_person(monkeypatch, "Ann")
-    release, queue = threading.Event(), Queue({"preparation": Lane(workers=4)})
-    kinds = Jobs(queue, "preparation", keep=8), Jobs(queue, "preparation", keep=8)
-
-    def work(report_progress: Any, is_cancelled: Any) -> str:
-        while not release.wait(0.01):
-            if is_cancelled():
-                raise Cancelled
-        return "done"
-
-    def ask(kind: int, where: str, key: str, view: str) -> Job:
-        progress.stop_previous(where, key, view, kinds[kind])
-        return kinds[kind].request(key, key, work, person="Ann")
-
-    try:
-        layers = [ask(0, "curves", f"layer {layer}", "methods") for layer in range(5)]
-        assert [job.cancel.is_set() for job in layers] == [True] * 4 + [False]
-        assert ask(0, "curves", "layer 4", "methods") is layers[4]  # drawn again
-        both = ask(1, "probe", "probe", "clinic"), ask(0, "cosines", "cosines", "clinic")
-        assert layers[4].cancel.is_set()  # another view
-        assert not any(job.cancel.is_set() for job in both)  # two places of one view
-        again = ask(0, "curves", "layer 4", "methods")
-        assert all(job.cancel.is_set() for job in both)
-        assert again is not layers[4]  # nobody pressed Stop: it starts again
-        assert not again.cancel.is_set()
-        progress.stop_requested()
-        assert again.cancel.is_set()
-    finally:
-        release.set()
-
-
-def test_work_ends_once_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    queue = Queue({"preparation": Lane()})
-    jobs, present = Jobs(queue, "preparation", keep=8), True
-    monkeypatch.setattr(queue, "is_present", lambda person: present)
-    entered = threading.Event()
-
-    def work(report_progress: Any, is_cancelled: Any) -> None:
-        is_over = progress.unless_left("key", is_cancelled, jobs)
-        assert not is_over()
-        entered.set()
-        while not is_over():
-            time.sleep(0.01)
-        raise Cancelled
-
-    job = jobs.request("key", "Probing", work, person="Ann")
-    assert entered.wait(10)
-    present = False
-    assert job.finished.wait(10)
-    assert job.is_cancelled

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import caching
-from dashboard.jobs import progress
+from dashboard.ui.waiting import progress
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:

@@ -7,46 +7,33 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
 from components.sizes import in_words
 from dashboard import caching
+from dashboard.jobs.requests import Awaited, is_awaited
 from dashboard.ui import messages
 from dashboard.ui.wording import duration
 
 if TYPE_CHECKING:
-    from components.jobs import IsCancelled, Job, Jobs, ReportProgress
+    from streamlit.delta_generator import DeltaGenerator
 
-Value = TypeVar("Value")
-SHOWN_AFTER = 0.5  # seconds: shorter jobs show no progress
+    from components.jobs import Job, Jobs
+
 LISTED = "_jobs_listed"  # session key: whether this run draws the sidebar's list of jobs
 DRAWING = "_drawing"  # session key: how often a page's view was drawn; a bar tells by it whether its view was left
 IN_PAGE = "_jobs_in_page"  # session key: the numbers of the jobs whose progress the page itself shows
 SOMEBODY = "another person's job"
-_REQUESTED = "_jobs_requested"  # session key: (view, place) to the jobs and the key that were requested there last
-_STOPPED = "_jobs_stopped"  # session key: the keys of those that were stopped because they were no longer waited for
-_MOST_STOPPED = 16  # keys that are kept, the last ones
 BYTES = "bytes"  # the unit of downloads, shown as MB
-
-
-@dataclass(frozen=True, eq=False)
-class _Awaited:
-    """A job under way, and how its bar is drawn."""
-
-    jobs: Jobs
-    job: Job
-    stop_key: str
-    unit: str
-    resumes: bool
 
 
 @dataclass(eq=False)
 class _Shared:
     """The jobs under way that share a bar, and where it is drawn: where the first of them was awaited."""
 
-    awaited: list[_Awaited] = field(default_factory=list)
+    awaited: list[Awaited] = field(default_factory=list)
     slot: Any = None
 
 
@@ -77,144 +64,29 @@ def one_bar() -> Iterator[None]:
 
 def _draw_shared(shared: _Shared) -> None:
     if shared.awaited:
-        with shared.slot:
+        with shared.slot or st.container():
             _draw_bar(shared.awaited)
 
 
-def ready(
-    jobs: Jobs,
-    job: Job,
-    *,
-    doing: str,
-    stop_key: str,
-    again_key: str,
-    unit: str = "",
-    resumes: bool = False,
-    final: type[Exception] | tuple[()] = (),
-) -> bool:
-    """Whether a job has its result, or gets it within SHOWN_AFTER; else its progress or its end is drawn.
-
-    `doing` completes "Something went wrong while ..."; `unit` names what `total` counts, where people should see it;
-    `resumes` says that a job continues where it stopped when it is started again; after a `final` error the same would
-    fail again, so that no button offers it.
-    """
-    is_stopped = job.is_stopped_for(caching.person())
-    is_over = given_time(job)  # read once: it may end while this page is drawn
-    if is_over and job.error is None:
-        return True
-    if is_over or is_stopped:
-        explain_end(job, doing=doing, unit=unit, resumes=resumes)
-        if not isinstance(job.error, final):
-            again(again_label(job, resumes), again_key, jobs.forget, (job, caching.person()))
-    else:
-        _under_way(jobs, job, stop_key, unit, resumes)
-    return False
+def leave(container: DeltaGenerator) -> None:
+    """A container is removed: a bar that was to be drawn in it is drawn where the next job is awaited."""
+    shared = _SHARED.get()
+    path = container._block_delta_path
+    if shared is not None and shared.slot is not None and shared.slot._block_delta_path[: len(path)] == path:
+        shared.slot = None
 
 
-def given_time(job: Job) -> bool:
-    """Whether a job is over, or is within SHOWN_AFTER of its start: it is waited for once, not in every drawing of a page."""
-    running = 0.0 if job.started is None else time.monotonic() - job.started
-    return job.finished.wait(0.0 if job.is_stopped_for(caching.person()) else max(0.02, SHOWN_AFTER - running))
-
-
-def prepared(
-    key: Hashable,
-    title: str,
-    work: Callable[[ReportProgress, IsCancelled], Value],
-    where: str,
-    doing: str = "preparing the corpus",
-    unit: str = "",
-    jobs: Jobs | None = None,
-) -> Value | None:
-    """The result of a job that prepares a corpus; None while it runs or after it ended without one, which is drawn.
-
-    `where` keys the widgets; `doing` and `unit` are those of `ready`. `jobs` keeps the results, by default with those of
-    other preparations.
-    """
-    jobs = caching.preparations() if jobs is None else jobs
-    job = jobs.request(key, title, work, person=caching.person())
-    stop_key, again_key = f"stop_{where}", f"again_{where}"
-    is_ready = ready(jobs, job, doing=doing, stop_key=stop_key, again_key=again_key, unit=unit)
-    result: Value | None = job.result if is_ready else None
-    return result
-
-
-def latest(
-    key: Hashable,
-    title: str,
-    work: Callable[[ReportProgress, IsCancelled], Value],
-    where: str,
-    doing: str,
-    unit: str = "",
-    *,
-    view: Hashable,
-    jobs: Jobs | None = None,
-) -> Value | None:
-    """As `prepared`, for work that is of use only while its view shows this: with another key at this place, or once the
-    view or everybody who waits is gone, it ends. `view` is that of `stop_previous`.
-    """
-    kept = caching.explanations() if jobs is None else jobs
-
-    def until_left(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Value:
-        return work(report_progress, unless_left(key, is_cancelled, kept))
-
-    stop_previous(where, key, view, kept)
-    return prepared(key, title, until_left, where, doing, unit, kept)
-
-
-def unless_left(key: Hashable, is_cancelled: IsCancelled, jobs: Jobs | None = None) -> IsCancelled:
-    """Whether the job of a key was stopped; ends it too once everybody who waits for it has gone."""
-    kept = caching.preparations() if jobs is None else jobs
-
-    def is_over() -> bool:
-        if is_cancelled():
-            return True
-        job = kept.find(key)
-        return job is not None and kept.end_if_left(job)
-
-    return is_over
-
-
-def stop_previous(where: str, key: Hashable, view: Hashable = "", jobs: Jobs | None = None) -> None:
-    """Stop the jobs that this session requested before and no longer waits for; the job of `key` in `jobs` comes next.
-
-    These are the last one of this place, unless it is that of `key`, and those of the views that were left: `view` names
-    the view of several places, and is the place by default. `jobs` are the preparations by default.
-    """
-    kept = caching.preparations() if jobs is None else jobs
-    here = (view or where, where)
-    requested = _requested()
-    _stop([place for place in requested if place == here or place[0] != here[0]], key)
-    requested[here] = (kept, key)
-    stopped: dict[Hashable, None] = st.session_state.setdefault(_STOPPED, {})
-    again = kept.find(key) if key in stopped else None
-    stopped.pop(key, None)
-    if again is not None:  # the person did not press Stop: it may start again
-        kept.forget(again, caching.person())
-
-
-def stop_requested() -> None:
-    """Stop all jobs for which `stop_previous` was called: the view that showed them was left."""
-    _stop(list(_requested()), None)
-
-
-def _requested() -> dict[tuple[Hashable, str], tuple[Jobs, Hashable]]:
-    requested: dict[tuple[Hashable, str], tuple[Jobs, Hashable]] = st.session_state.setdefault(_REQUESTED, {})
-    return requested
-
-
-def _stop(places: list[tuple[Hashable, str]], key: Hashable) -> None:
-    """Take this session off the jobs of these places, except that of `key`."""
-    requested, person = _requested(), caching.person()
-    stopped: dict[Hashable, None] = st.session_state.setdefault(_STOPPED, {})
-    for jobs, previous in [requested.pop(place) for place in places]:
-        job = None if previous == key else jobs.find(previous)
-        if job is not None and not job.finished.is_set() and not job.is_stopped_for(person):
-            jobs.stop(job, person)
-            stopped.pop(previous, None)
-            stopped[previous] = None
-            for oldest in list(stopped)[:-_MOST_STOPPED]:
-                del stopped[oldest]
+def draw(awaited: Awaited) -> None:
+    """Draw the progress of a job with Stop, or why it ended without a result, with the button that starts it again."""
+    job = awaited.job
+    # In this order: a job that ends with its result at this moment is drawn as under way, and the page again at once.
+    if is_awaited(job) or (job.finished.is_set() and job.error is None):
+        _under_way(awaited)
+        return
+    explain_end(job, doing=awaited.doing, unit=awaited.unit, resumes=awaited.resumes)
+    if not isinstance(job.error, awaited.final):
+        label, arguments = again_label(job, awaited.resumes), (job, caching.person())
+        again(label, awaited.again_key, awaited.jobs.forget, arguments)
 
 
 def wait(jobs: Jobs, job: Job, *, stop_key: str, unit: str = "", meanwhile: Callable[[], None]) -> None:
@@ -231,11 +103,6 @@ def wait(jobs: Jobs, job: Job, *, stop_key: str, unit: str = "", meanwhile: Call
     while is_awaited(job) and not job.finished.wait(0.1):
         shown.progress(share(job), text=line(job, unit))
     slot.empty()
-
-
-def is_awaited(job: Job) -> bool:
-    """Whether a job is under way and this session has not stopped it."""
-    return not job.finished.is_set() and not job.is_stopped_for(caching.person())
 
 
 def status(job: Job, unit: str = "") -> str:
@@ -332,19 +199,19 @@ def again(label: str, key: str, start: Callable[..., None], arguments: tuple[Any
     st.button(label, key=key, type=kind, icon=":material/play_arrow:", on_click=start, args=arguments)
 
 
-def _under_way(jobs: Jobs, job: Job, stop_key: str, unit: str, resumes: bool) -> None:
-    st.session_state.setdefault(IN_PAGE, set()).add(job.number)
-    awaited, shared = _Awaited(jobs, job, stop_key, unit, resumes), _SHARED.get()
+def _under_way(awaited: Awaited) -> None:
+    st.session_state.setdefault(IN_PAGE, set()).add(awaited.job.number)
+    shared = _SHARED.get()
     if shared is None:
         _draw_bar([awaited])
         return
     if shared.slot is None:
         shared.slot = st.container()
-    if not any(job is other.job for other in shared.awaited):
+    if not any(awaited.job is other.job for other in shared.awaited):
         shared.awaited.append(awaited)
 
 
-def _draw_bar(awaited: list[_Awaited]) -> None:
+def _draw_bar(awaited: list[Awaited]) -> None:
     """One bar for jobs under way: it shows the first of them."""
     first, others = awaited[0], len(awaited) - 1
     more = f" · {others} more {'job' if others == 1 else 'jobs'}" if others else ""
@@ -368,7 +235,7 @@ def _draw_bar(awaited: list[_Awaited]) -> None:
 
 
 def explain_end(job: Job, *, doing: str, unit: str = "", resumes: bool = False) -> None:
-    """Say why a job that has ended for this session has no result: an error, or a stop. For the arguments see `ready`."""
+    """Say why a job that has ended for this session has no result: an error, or a stop. For the arguments see `Awaited`."""
     title = messages.escape(job.title)
     if _goes_on(job):
         st.info(f"**Stopped for you; other people still wait for it:** {title}.")

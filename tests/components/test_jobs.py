@@ -71,9 +71,10 @@ def ended(job: Job) -> Job:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
-    """The time that jobs.py reads, set by the test."""
+    """The time that jobs read, set by the test."""
     clock = types.SimpleNamespace(now=100.0)
-    monkeypatch.setattr(jobs_module, "time", types.SimpleNamespace(monotonic=lambda: clock.now))
+    for module in ("job", "presence"):
+        monkeypatch.setattr(f"components.jobs.{module}.time", types.SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 

@@ -107,15 +107,17 @@ class IndexCache:
             self._make_room(key)
             return index
 
-        job = None if self.jobs.find(key) else self._usable_job(wanted, dtype)
+        is_known = self.jobs.find(key) is not None
+        job = None if is_known else self._usable_job(wanted, dtype)
         if job is not None:
             return job
         title = f"Embedding {corpus.name}"
         lane = lane or (SHORT_LANE if wanted.sentences <= SHORT else LANE)
-        with self._lock:  # by one thread at a time: the look at the folder's lock takes it for a moment
-            is_built_elsewhere = self._is_built_elsewhere(key)
-        if is_built_elsewhere:
-            title, lane = f"Another server is embedding {corpus.name}", WAIT_LANE
+        if not is_known:
+            with self._lock:  # by one thread at a time: the look at the folder's lock takes it for a moment
+                is_built_elsewhere = self._is_built_elsewhere(key)
+            if is_built_elsewhere:
+                title, lane = f"Another server is embedding {corpus.name}", WAIT_LANE
         return self.jobs.request(key, title, work, person=person, lane=lane, total=wanted.sentences)
 
     def _is_built_elsewhere(self, key: str) -> bool:

@@ -175,12 +175,35 @@ def test_a_result_that_was_there_is_a_finished_job() -> None:
     assert jobs.find("a") is other
 
 
-def test_a_size_that_cannot_be_told_hangs_nobody() -> None:
+def test_what_is_requested_while_a_result_is_checked_is_found() -> None:
+    """The check reads files outside the lock: meanwhile somebody can have found the result out of date, and requested anew."""
+    again: list[Job] = []
+
+    def is_stale(job: Job) -> bool:
+        if not again and job.result == 1:
+            again.append(Job("never used"))  # so that this request's own check goes through
+            again.append(jobs.request("a", "A", quick(2)))
+        return job.result == 1
+
+    jobs = one_lane(is_stale=is_stale)
+    first = ended(jobs.request("a", "A", quick(1)))
+    found = jobs.find("a")
+    assert found is again[1]
+    assert found is not first
+    assert ended(found).result == 2
+
+
+def test_a_size_that_cannot_be_told_hangs_nobody_and_is_said(caplog: pytest.LogCaptureFixture) -> None:
     class Broken:
         @property
         def nbytes(self) -> int:
             raise OSError("the file is gone")
 
     jobs = one_lane(keep_bytes=100)
-    assert jobs.request("a", "A", quick(Broken())).finished.wait(SOON)
+    job = ended(jobs.request("a", "A", quick(Broken())))
+    assert isinstance(job.result, Broken)  # those who wait have it
+    assert jobs.find("a") is None
+    assert [record.getMessage() for record in caplog.records] == [
+        "the result of a job is not kept: its size is not known"
+    ]
     assert ended(jobs.request("b", "B", quick("next"))).result == "next"

@@ -218,3 +218,27 @@ def test_a_job_of_which_everybody_has_left_ends_and_a_later_request_starts_it_ag
     nobodys = jobs.request("other", "Preparing", Gate())
     assert not jobs.end_if_left(nobodys)  # nobody requested it: nobody can have left
     jobs.stop(nobodys)
+
+
+@pytest.mark.parametrize("way", ["stopped", "left"])
+def test_whoever_comes_while_the_others_are_looked_for_keeps_the_job(way: str) -> None:
+    """Those who requested it are asked for outside the lock: meanwhile somebody can join."""
+    joined: list[Job] = []
+
+    def is_present(person: Hashable) -> bool:
+        if person == "gone" and not joined:
+            joined.append(jobs.request("a", "A", gate, person="Ben"))
+        return person == "Ben"
+
+    jobs, gate = Jobs(Queue({"lane": Lane()}, is_present=is_present), "lane", 8), Gate()
+    job = jobs.request("a", "A", gate, person="gone")
+    if way == "stopped":
+        jobs.request("a", "A", gate, person="Ann")
+        jobs.stop(job, "Ann")
+    else:
+        assert not jobs.end_if_left(job)
+    assert joined == [job]
+    assert not job.cancel.is_set()
+    gate.go_on.set()
+    assert ended(job).result == "done"
+    assert not job.is_stopped_for("Ben")

@@ -1,4 +1,4 @@
-"""The order of the locks (README, "Architecture"): all are in the list, and busy threads keep to it."""
+"""The order of the locks (components/jobs/__init__.py): all are in the list, and busy threads keep to it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import components.jobs
 from components.jobs import Cache, Cancelled, Jobs, Lane, Presence, Queue
 from components.kept_files import KeptFiles, Room
 from components.lessons.answers import Answers
@@ -23,13 +24,12 @@ from components.retrieval.index.cache import IndexCache
 from tests.support.locks import ROOT, Recorder, locks_of, record
 from tests.support.tiny import save_tiny_masked_lm
 
-LINE = re.compile(r"^(components/\S+\.py|dashboard/\S+\.py) +(\S+) ", re.MULTILINE)
+LINE = re.compile(r"^ +(components/\S+\.py|dashboard/\S+\.py) +(\S+) ", re.MULTILINE)
 
 
 def listed() -> list[str]:
-    """The locks as the README lists them: whoever holds one takes only those that come after it."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("**Locks.**")[2].partition("```\n")[2]
-    return [" ".join(found) for found in LINE.findall(section.partition("```")[0])]
+    """The locks as components.jobs lists them: whoever holds one takes only those that come after it."""
+    return [" ".join(found) for found in LINE.findall(components.jobs.__doc__ or "")]
 
 
 def circle(order: set[tuple[str, str]]) -> list[str]:

@@ -319,20 +319,21 @@ class Served:
 
     def connection(self) -> Connection | None:
         """The connection; None while there is none. Begins to connect, after a failure not before RETRY_SECONDS are over."""
+        failure: RuntimeError | None = None
         with self._lock:
             is_due = time.monotonic() - self._failed_at >= RETRY_SECONDS
             if self._connection is None and self._connecting is None and is_due:
                 thread = threading.Thread(target=self._connect, daemon=True, name="model server")
                 try:
                     thread.start()
-                except (
-                    RuntimeError
-                ) as problem:  # the system allows no more threads: as where the server does not answer
-                    log.warning(UNANSWERED, self.address, first_line(problem), exc_info=problem)
-                    self._failed_at = time.monotonic()
+                except RuntimeError as problem:  # no more threads: as where the server does not answer
+                    failure, self._failed_at = problem, time.monotonic()
                 else:
                     self._connecting = thread  # it takes the lock before it ends
-            return self._connection
+            connection = self._connection
+        if failure is not None:  # outside the lock: handlers of the log run code of their own
+            log.warning(UNANSWERED, self.address, first_line(failure), exc_info=failure)
+        return connection
 
     def wait(self, seconds: float) -> bool:
         """Whether there is a connection, at the latest after so many seconds."""

@@ -38,12 +38,12 @@ def warm_up() -> None:
     with _start_lock:
         if _started:
             return
-        try:
-            threading.Thread(target=_warm, name="UMAP warms up", daemon=True).start()
-        except RuntimeError as problem:  # the system allows no more threads: the next call tries again
-            log.warning("UMAP could not be warmed up", exc_info=problem)
-        else:
-            _started = True
+        _started = True
+    try:
+        threading.Thread(target=_warm, name="UMAP warms up", daemon=True).start()
+    except RuntimeError as problem:  # the system allows no more threads: the next call tries again
+        _started = False
+        log.warning("UMAP could not be warmed up", exc_info=problem)
 
 
 def is_ready(method: str) -> bool:

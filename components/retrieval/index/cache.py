@@ -60,7 +60,10 @@ class IndexCache:
         """`queue` has the lanes LANE, SHORT_LANE and WAIT_LANE; without a queue, the cache creates one."""
         self.folder = cache_folder() if folder is None else folder
         self.limit = cache_limit() if limit is None else limit
-        self._lock = threading.Lock()  # held while folders are opened or removed
+        # Held while folders are opened or removed, so that none is removed while it is opened. Files are what it guards: they
+        # are read under it, and logged where they are damaged. It is taken before the lock of `jobs`, and never under a lock of
+        # jobs or of a queue; jobs are put without it. Whoever asks for an index that is open does not wait for it.
+        self._lock = threading.Lock()
         self._manifests: dict[Path, tuple[float, IndexInfo]] = {}  # with the time of their last change
         self.jobs = Jobs(
             queue or Queue({LANE: Lane(), SHORT_LANE: Lane(), WAIT_LANE: Lane(workers=4)}),
@@ -104,15 +107,18 @@ class IndexCache:
             self._make_room(key)
             return index
 
-        with self._lock:
-            job = None if self.jobs.find(key) else self._usable_job(wanted, dtype)
-            if job is not None:
-                return job
-            title = f"Embedding {corpus.name}"
-            lane = lane or (SHORT_LANE if wanted.sentences <= SHORT else LANE)
-            if self._is_built_elsewhere(key):
+        is_known = self.jobs.find(key) is not None
+        job = None if is_known else self._usable_job(wanted, dtype)
+        if job is not None:
+            return job
+        title = f"Embedding {corpus.name}"
+        lane = lane or (SHORT_LANE if wanted.sentences <= SHORT else LANE)
+        if not is_known:
+            with self._lock:  # by one thread at a time: the look at the folder's lock takes it for a moment
+                is_built_elsewhere = self._is_built_elsewhere(key)
+            if is_built_elsewhere:
                 title, lane = f"Another server is embedding {corpus.name}", WAIT_LANE
-            return self.jobs.request(key, title, work, person=person, lane=lane, total=wanted.sentences)
+        return self.jobs.request(key, title, work, person=person, lane=lane, total=wanted.sentences)
 
     def _is_built_elsewhere(self, key: str) -> bool:
         """Whether another process builds an index that no job of this one builds."""
@@ -129,8 +135,7 @@ class IndexCache:
     def find(self, backend: Backend, corpus: Texts, options: EmbedOptions, dtype: str = "auto") -> Job | None:
         """The job of an index that is finished, under way, or in the cache folder; None otherwise."""
         wanted = planned(backend, corpus, options, dtype)
-        with self._lock:
-            return self.jobs.find(wanted.identity) or self._usable_job(wanted, dtype)
+        return self.jobs.find(wanted.identity) or self._usable_job(wanted, dtype)
 
     def usage(self) -> tuple[int, int]:
         """The number of folders in the cache, and their bytes."""
@@ -150,12 +155,22 @@ class IndexCache:
 
     def _usable_job(self, wanted: IndexInfo, dtype: str) -> Job | None:
         """A finished job for an index, open or in the folder, with at least these layers and poolings."""
+        job = self._open_job(wanted, dtype)
+        if job is None:
+            with self._lock:
+                job = self._open_job(wanted, dtype)  # another thread may have opened it while this one waited
+                index = None if job is not None else self._open_usable(wanted, dtype)
+                if index is not None:
+                    job = self.jobs.add(index.folder.name, f"Embedding {wanted.corpus}", index)
+        return job
+
+    def _open_job(self, wanted: IndexInfo, dtype: str) -> Job | None:
+        """A finished job for an open index with at least these layers and poolings."""
         for job in self.jobs.finished():
             usable = job.error is None and _is_usable(job.result.info, wanted, dtype)
             if usable and self.jobs.find(job.key) is job:  # which also marks it as used now
                 return job
-        index = self._open_usable(wanted, dtype)
-        return None if index is None else self.jobs.add(index.folder.name, f"Embedding {wanted.corpus}", index)
+        return None
 
     def _open_usable(self, wanted: IndexInfo, dtype: str) -> VectorIndex | None:
         """An index in the folder with at least these layers and poolings."""

@@ -243,7 +243,7 @@ def test_a_refused_file_is_not_read_again_however_late(
 
     assert uploads.read_once(cache, "refused", refuse) is None
     moment = time.monotonic()
-    monkeypatch.setattr("components.jobs.time.monotonic", lambda: moment + 3_600)
+    monkeypatch.setattr(time, "monotonic", lambda: moment + 3_600)
     assert uploads.read_once(cache, "refused", refuse) is None
     assert len(reads) == 1
     assert len(said) == 2

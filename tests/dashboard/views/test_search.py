@@ -307,8 +307,7 @@ def test_a_level_that_is_measured_while_the_page_is_drawn_waits_for_the_next_dra
     job = Job("Measuring chance")
     known = chance.ChanceLevel(np.array([0.3, 0.4]), np.array([0.1]))
     ranked = Ranked("BM25", "score", np.array([0.5]), np.array([0]), np.array([0]), 1, 1, chance=job)
-    job.result = known
-    job.finished.set()
+    job.finish(known)
     assert ranked.level is None
     assert ranked.is_measured_now
     again = Ranked("BM25", "score", np.array([0.5]), np.array([0]), np.array([0]), 1, 1, chance=job)

@@ -694,6 +694,25 @@ def test_an_index_that_was_built_meanwhile_serves_work_that_waited(backend, tmp_
     assert (second.result.folder / MANIFEST).exists()
 
 
+def test_an_index_that_is_open_is_found_while_folders_are_removed(backend, options, tmp_path):
+    indexes, corpus = IndexCache(folder=tmp_path), sentences(20)
+    job = indexes.request(backend, corpus, options)
+    wait(job)
+    more = backend.embed_options((0,), ("mean",), precision="float32")  # served by the same index
+    found = []
+
+    def ask():
+        found.append(indexes.find(backend, corpus, options))
+        found.append(indexes.request(backend, corpus, options, person="Ann"))
+        found.append(indexes.request(backend, corpus, more, "float32", person="Ben"))
+
+    asking = threading.Thread(target=ask, daemon=True)
+    with indexes._lock:  # as while the folder of another index is removed
+        asking.start()
+        asking.join(20)
+        assert found == [job] * 3
+
+
 def test_a_short_corpus_does_not_wait_behind_long_ones(backend, options, tmp_path):
     gate, queue = threading.Event(), Queue({"embedding": Lane(), "short embedding": Lane()})
     long = Job("a long corpus")

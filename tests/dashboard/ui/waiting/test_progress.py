@@ -252,7 +252,7 @@ def test_what_a_person_may_not_stop_is_listed_without_stop(
 
 def test_a_download_is_shown_in_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr("components.jobs.time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr("components.jobs.job.time", SimpleNamespace(monotonic=lambda: clock.now))
     job = Job("Downloading a_model", started=100.0)
     job.report_progress(0, 3_000_000)
     clock.now += 10

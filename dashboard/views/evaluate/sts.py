@@ -230,12 +230,16 @@ def _one_run(
 ) -> None:
     """One layer and pooling, or word ranking: its scores against people's, and the largest errors."""
     cosines = grid.cosines
-    codes = [*choices.vector_codes("m", cosines.layers, cosines.poolings), *words]
+    # All word rankings, also those that are not finished: else a link's choice would be lost while it is waited for.
+    codes = [*choices.vector_codes("m", cosines.layers, cosines.poolings), *TITLES]
     names = {code: choices.name_of(code) for code in codes}
     own = f"m.{cosines.layers[-1]}.{backend.own_pooling}"
     with st.container(key="sts_run_choice", width=340):
         chosen = controls.pick("sts_run", "Run", names, default=own)
     code = choices.parsed(chosen)
+    if code is None and chosen not in words:
+        st.caption(f"{names[chosen]} has no scores yet: its progress, or the reason, stands above.")
+        return
     if code is None:
         predicted, unit = words[chosen], "score"
     else:

@@ -753,6 +753,34 @@ def test_one_score_for_all_pairs_is_a_message(open_page: Open) -> None:
     assert figures(app)[1]["layout"]["title"]["text"] == "BM25 against people"
 
 
+def test_the_run_of_a_link_is_kept_while_it_is_computed(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on, jobs = threading.Event(), caching.evaluations()
+    scored = sts.sts.ranker_pair_scores
+    jobs.drop([job for job in jobs.finished() if job.key[:2] == ("pair words", "lsa")])
+    monkeypatch.setattr(sts.sts, "ranker_pair_scores", lambda *given: (go_on.wait(120), scored(*given))[1])
+    try:
+        app = ready_but("lsa", open_page("evaluate", v="sentence-similarity", run="lsa"))
+        assert "has no scores yet" in captions(app)
+        assert not app.warning
+    finally:
+        go_on.set()
+    app = ready(app)
+    assert figures(app)[1]["layout"]["title"]["text"] == f"{TITLES['lsa']} against people"
+    assert app.query_params["run"] == "lsa"
+
+
+def ready_but(kind: str, app: AppTest) -> AppTest:
+    """The page once nothing is under way but the scores of one word ranking."""
+    for _ in range(60):
+        waited_for = [job for job in caching.queue().under_way() if job.key[:2] != ("pair words", kind)]
+        if not waited_for and "has no scores yet" in captions(app):
+            return app
+        for job in waited_for:
+            assert job.finished.wait(60)
+        app.run()
+    raise AssertionError("it never ends")
+
+
 def test_pairs_of_ones_own(open_page: Open) -> None:
     app = open_page("evaluate", v="sentence-similarity", src="file")
     assert "Files of the STS benchmark work" in captions(app)

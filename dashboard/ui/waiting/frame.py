@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.cursor import LockedCursor
@@ -18,9 +17,6 @@ from dashboard.jobs.splade import NeedsStart
 from dashboard.sharing import report
 from dashboard.ui import figures
 from dashboard.ui.waiting import before_work, progress
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(eq=False)

@@ -19,6 +19,7 @@ from components.jobs import Cache, CachePart
 from components.kept_files import KeptFiles, Room
 from dashboard import caching
 from dashboard.corpora import uploads
+from dashboard.jobs.requests import NotReady
 
 ROOT = Path(__file__).parents[3]
 
@@ -232,8 +233,6 @@ def test_two_sessions_with_one_file_read_it_once(session: dict[str, Any]) -> Non
 def test_a_refused_file_is_not_read_again_however_late(
     session: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[Exception] = []
-    monkeypatch.setattr("dashboard.ui.messages.explain", lambda problem, where: said.append(problem))
     cache: CachePart[str] = CachePart(Cache(6), "things")
     reads: list[str] = []
 
@@ -241,13 +240,19 @@ def test_a_refused_file_is_not_read_again_however_late(
         reads.append("read")
         raise InputError("Bad.", "Good was expected.", "Choose another file.")
 
-    assert uploads.read_once(cache, "refused", refuse) is None
+    def refused(anew: bool = False) -> Exception | None:
+        with pytest.raises(NotReady) as raised:
+            uploads.read_once(cache, "refused", refuse, anew=anew)
+        assert raised.value.awaited is not None
+        assert isinstance(raised.value.awaited.job.error, raised.value.awaited.final)  # no button offers it again
+        return raised.value.awaited.job.error
+
+    assert isinstance(refused(), InputError)
     moment = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: moment + 3_600)
-    assert uploads.read_once(cache, "refused", refuse) is None
+    assert isinstance(refused(), InputError)
     assert len(reads) == 1
-    assert len(said) == 2
-    assert uploads.read_once(cache, "refused", refuse, anew=True) is None  # where a person asks for it
+    assert isinstance(refused(anew=True), InputError)  # where a person asks for it
     assert len(reads) == 2
 
 
@@ -269,6 +274,7 @@ def test_stop_ends_reading_and_nothing_waits_any_more(monkeypatch: pytest.Monkey
 
         from components.jobs import Cache, CachePart, Cancelled
         from dashboard.corpora import uploads
+        from dashboard.ui.waiting import frame
 
         kept = st.cache_resource(lambda: (CachePart(Cache(6), "things"), threading.Event()), show_spinner=False)
 
@@ -279,7 +285,9 @@ def test_stop_ends_reading_and_nothing_waits_any_more(monkeypatch: pytest.Monkey
             raise Cancelled
 
         cache, stopped = kept()
-        st.text(f"read: {uploads.read_once(cache, 'long', read)}, ended: {stopped.is_set()}")
+        with frame.figure("read"):
+            uploads.read_once(cache, "long", read)
+        st.text(f"ended: {stopped.is_set()}")
 
     app = AppTest.from_function(page, default_timeout=30).run()
     (stop,) = [button for button in app.button if str(button.key).startswith("stop_read_")]
@@ -291,7 +299,7 @@ def test_stop_ends_reading_and_nothing_waits_any_more(monkeypatch: pytest.Monkey
     monkeypatch.setattr("dashboard.jobs.requests.SHOWN_AFTER", 20.0)
     started = time.monotonic()
     app.run()
-    assert app.text[0].value == "read: None, ended: True"
+    assert app.text[0].value == "ended: True"
     assert "Stopped" in app.info[0].value
     assert time.monotonic() - started < 10  # a drawing after Stop does not wait
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import components.jobs
-from components.jobs import Cache, Cancelled, Jobs, Lane, Presence, Queue
+from components.jobs import Cache, Cancelled, Job, Jobs, Lane, Presence, Queue
 from components.kept_files import KeptFiles, Room
 from components.lessons.answers import Answers
 from components.model.catalog import spec_of
@@ -50,13 +50,16 @@ def test_the_list_has_every_lock_of_the_project_once() -> None:
     assert sorted(listed()) == sorted(created)
 
 
-def test_a_circle_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_circle_and_a_wait_are_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     recorder = record(monkeypatch)
     first, second = Cache[int](2), Cache[int](2)
     with first._lock, second._lock:
         pass
     assert recorder.order == {("components/jobs/caches.py Cache._lock", "components/jobs/caches.py Cache._lock")}
     assert circle(recorder.order)  # two caches whose locks are taken together: in which order is chance
+    with first._lock:
+        Job("A").finished.wait(0)
+    assert recorder.held_while_waiting == {"components/jobs/caches.py Cache._lock"}
     assert circle({("a", "b"), ("b", "c"), ("c", "a"), ("a", "d")})
     assert not circle({("a", "b"), ("b", "c"), ("a", "c")})
 
@@ -119,6 +122,7 @@ def busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Recorder:
 
 def test_busy_threads_take_locks_in_the_order_of_the_list(busy: Recorder) -> None:
     assert circle(busy.order) == []
+    assert busy.held_while_waiting == set()
     places = {name: place for place, name in enumerate(listed())}
     assert [pair for pair in sorted(busy.order) if places[pair[0]] >= places[pair[1]]] == []
     used = {name.split(" ")[0] for name in busy.asked}

@@ -13,7 +13,7 @@ result is out of date, no handler of the log, no end of a result that is kept no
 comparison of keys and people, which are strings, numbers, and tuples and frozen records of these: they take no lock.
 
 These are the locks of the whole process. A thread that holds one takes only those that stand below it; from Queue on, none is
-held while another is taken. Nobody waits for a job, or for a result that another thread computes, while holding any of them;
+held while another is taken. Nobody waits for a job, or for what another thread computes for a `Cache`, while holding any;
 locks of files are asked for under them without waiting. tests/test_locks.py holds it in a busy run.
 
     components/retrieval/index/cache.py         IndexCache._lock            folders of indexes that are opened or removed

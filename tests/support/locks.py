@@ -6,12 +6,15 @@ import ast
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import pytest
+
+from components.jobs import Signal
 
 ROOT = Path(__file__).parents[2]
 KINDS = {f"threading.{kind}" for kind in ("Lock", "RLock", "Condition", "Semaphore", "BoundedSemaphore")}
@@ -77,6 +80,7 @@ class Recorder(threading.local):
     held: list[Recorded]  # by this thread, in the order in which they were taken
     order: set[tuple[str, str]] = set()  # noqa: RUF012 - of all threads: (held, taken)
     asked: set[str] = set()  # noqa: RUF012
+    held_while_waiting: set[str] = set()  # noqa: RUF012 - for a job, or for what another thread computes
 
     def __init__(self) -> None:
         self.held = []
@@ -92,6 +96,7 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
     recorder.order.clear()
     recorder.asked.clear()
+    recorder.held_while_waiting.clear()
 
     def recorded(kind: str) -> Any:
         create = getattr(threading, kind)
@@ -106,6 +111,17 @@ def record(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
         return lock
 
+    def waiting(wait: Any) -> Any:
+        def wait_and_note(*arguments: Any, **options: Any) -> Any:
+            recorder.held_while_waiting.update(lock.name for lock in recorder.held)
+            return wait(*arguments, **options)
+
+        return wait_and_note
+
+    # Of a cache alone: transformers has threads of its own, for which it waits while it builds a model.
+    computed = type("Computed", (Future,), {"result": waiting(Future.result)})
+    monkeypatch.setattr("components.jobs.caches.Future", computed)
+    monkeypatch.setattr(Signal, "wait", waiting(Signal.wait))
     for kind in ("Lock", "RLock"):
         monkeypatch.setattr(threading, kind, recorded(kind))
     known: dict[int, Recorded] = {}

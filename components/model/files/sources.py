@@ -23,6 +23,7 @@ from components.model.catalog import (
     trained_folder,
 )
 from components.model.files import hub
+from components.model.files.checked_copy import check_place
 from components.model.files.published import MOST_TOKENIZER_BYTES, check_file, is_inside, read_json, read_modules
 from components.model.files.static_files import is_complete, static_folder
 
@@ -66,8 +67,7 @@ def find_files(
                 raise
             log.warning("%s is used without its Dense head: %s", spec.key, problem)
     with _readable(folder):
-        for path in _files(folder):
-            check_file(path, f"{path.relative_to(folder).as_posix()} of {spec.key}")
+        _check_files(folder, spec.key)
     # In the hub's cache a snapshot's folder is named after its commit, which is the exact revision.
     return ModelFiles(folder, folder.name)
 
@@ -152,8 +152,7 @@ def _readable(folder: Path) -> Iterator[None]:
 
 
 def _checked_folder(folder: Path) -> ModelFiles:
-    for path in _files(folder):
-        check_file(path, str(path))
+    _check_files(folder, str(folder))
     static = static_folder(folder)
     if static is not None:
         if not is_complete(static):
@@ -169,6 +168,15 @@ def _checked_folder(folder: Path) -> ModelFiles:
     if not hub.has_weights(folder):
         raise hub.no_safetensors(str(folder))
     return ModelFiles(folder, _fingerprint(folder))
+
+
+def _check_files(folder: Path, name: str) -> None:
+    """Raise ModelError for files of a model that may never end, are too large, or lead out of the folder and would be read."""
+    for path in _files(folder):
+        if path.suffix in _READ and path.exists():
+            check_place(path, folder, name)
+        else:
+            check_file(path, f"{path.relative_to(folder).as_posix()} of {name}")
 
 
 def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from components.errors import ModelError
+from components.errors import ModelError, ModelErrorKind
 
 # What a value must be, in words, if it is not that; empty if it is. null is always possible.
 Rule = Callable[[Any], str]
@@ -226,9 +226,9 @@ def checked(values: Mapping[str, Any], rules: Mapping[str, Rule], file: str, nam
     return kept
 
 
-def beyond(problem: str, expected: str) -> ModelError:
+def beyond(problem: str, expected: str, kind: ModelErrorKind = "unsupported") -> ModelError:
     """The error of a value beyond its bounds."""
-    return ModelError("unsupported", problem, expected, "Save the model again, or pick another one.")
+    return ModelError(kind, problem, expected, "Save the model again, or pick another one.")
 
 
 def shown(value: Any) -> str:

@@ -26,6 +26,7 @@ from components.model.files import hub
 from components.model.files.checked_copy import check_place
 from components.model.files.published import MOST_TOKENIZER_BYTES, check_file, is_inside, read_json, read_modules
 from components.model.files.static_files import is_complete, static_folder
+from components.model.files.weight_sizes import WEIGHTS
 
 # The adapter that makes the included cross-encoder out of the included encoder, in peft's two files, and its record.
 CROSS_ENCODER = ASSETS / "cross_encoder"
@@ -173,7 +174,8 @@ def _checked_folder(folder: Path) -> ModelFiles:
 def _check_files(folder: Path, name: str) -> None:
     """Raise ModelError for files of a model that may never end, are too large, or lead out of the folder and would be read."""
     for path in _files(folder):
-        if path.suffix in _READ and path.exists():
+        # Other weights than these are read only where the index names them, which is checked apart.
+        if path.suffix in _READ - {".safetensors"} or path.name == WEIGHTS:
             check_place(path, folder, name)
         else:
             check_file(path, f"{path.relative_to(folder).as_posix()} of {name}")

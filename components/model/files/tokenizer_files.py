@@ -163,7 +163,7 @@ def checked_tokenizer(content: Any, name: str) -> dict[str, Any]:
     """The parts of a tokenizer.json, each within its bounds; raises ModelError."""
     file = f"tokenizer.json of {name}"
     if not isinstance(content, dict):
-        raise beyond(f"{file} is {shown(content)}.", "It is an object with the parts of a tokenizer.")
+        raise beyond(f"{file} is {shown(content)}.", "It is an object with the parts of a tokenizer.", "damaged")
     added = content.get("added_tokens") or []
     if (
         not isinstance(added, list)
@@ -210,7 +210,11 @@ def _model(model: Any, name: str) -> dict[str, Any]:
     """The model of a tokenizer.json. A vocabulary that is a text would be opened as a file."""
     file = "tokenizer.json"
     if not isinstance(model, dict):
-        raise beyond(f"{file} of {name} has {shown(model)} as its model.", "A tokenizer has a model with a vocabulary.")
+        raise beyond(
+            f"{file} of {name} has {shown(model)} as its model.",
+            "A tokenizer has a model with a vocabulary.",
+            "damaged",
+        )
     vocab, merges = model.get("vocab"), model.get("merges")
     if isinstance(vocab, list):
         is_fit = all(

@@ -29,6 +29,7 @@ from components.model.files.allowed import (
     text,
     whole,
 )
+from components.model.files.published import MOST_VALUES
 
 MOST_GROWTH = 16  # times that a tokenizer may lengthen a text before it splits it; published ones double it, or nearly
 UNICODE_GROWTH = 18  # times that Unicode's own compatibility forms lengthen a character: U+FDFA becomes a sentence
@@ -163,7 +164,11 @@ def checked_tokenizer(content: Any, name: str) -> dict[str, Any]:
     """The parts of a tokenizer.json, each within its bounds; raises ModelError."""
     file = f"tokenizer.json of {name}"
     if not isinstance(content, dict):
-        raise beyond(f"{file} is {shown(content)}.", "It is an object with the parts of a tokenizer.", "damaged")
+        raise beyond(
+            f"{file} cannot be read." if content is None else f"{file} is {shown(content)}.",
+            f"It is a JSON object with the parts of a tokenizer, of at most {MOST_VALUES:,} values.",
+            "damaged",
+        )
     added = content.get("added_tokens") or []
     if (
         not isinstance(added, list)

@@ -11,7 +11,6 @@ import json
 import logging
 import queue
 import random
-import resource
 import shutil
 import subprocess
 import sys
@@ -573,7 +572,7 @@ def draw(place: Path, seed: int) -> Drawn:
 TEXTS = ["the cat sat on the bank", "a" * 300, "The RIVER, and money! ﷺ é 你"]
 
 
-def _everything_of(folder: Path, seed: int) -> Iterator[Any]:
+def everything_of(folder: Path, seed: int) -> Iterator[Any]:
     """Whatever of a model comes back to people, and at last to training."""
     from components.errors import UserError
     from components.model.backend import Backend
@@ -619,7 +618,7 @@ def _forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def _open(place: Path, seed: int, log: list[str]) -> Opened:
+def open_one(place: Path, seed: int, log: list[str]) -> Opened:
     from components.errors import UserError
 
     drawn = draw(place, seed)
@@ -629,7 +628,7 @@ def _open(place: Path, seed: int, log: list[str]) -> Opened:
     outcome, said, shown = "loaded", "", []
     problem: BaseException | None = None
     try:
-        for part in _everything_of(drawn.folder, seed):
+        for part in everything_of(drawn.folder, seed):
             shown.append(repr(part))
     except UserError as refusal:
         outcome, problem = "refused", refusal
@@ -665,6 +664,8 @@ def _open(place: Path, seed: int, log: list[str]) -> Opened:
 
 def serve(place: Path) -> None:
     """Open the folder of each seed on the standard input, and write what became of it, a line of JSON each."""
+    import resource
+
     import torch
 
     from components.model.backend import Backend
@@ -676,13 +677,13 @@ def serve(place: Path) -> None:
     logging.getLogger().addHandler(handler)
     if not (place / "outside").exists():
         plant(place)
-    list(_everything_of(_published(place / f"first-{random.getrandbits(32)}"), 0))  # imports what the others need
+    list(everything_of(_published(place / f"first-{random.getrandbits(32)}"), 0))  # imports what the others need
     Backend.load("embedded")
     resource.setrlimit(resource.RLIMIT_AS, (_bytes("VmSize") + ADDRESS_SPACE, resource.RLIM_INFINITY))
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     for line in sys.stdin:
-        opened = _open(place, int(line), lines)
+        opened = open_one(place, int(line), lines)
         sys.stdout.write(json.dumps(vars(opened)) + "\n")
         sys.stdout.flush()
 
@@ -705,7 +706,7 @@ def open_all(seeds: Iterable[int], place: Path) -> Iterator[Opened]:
         threading.Thread(target=_copy, args=(worker.stderr, errors.append), daemon=True).start()
         assert worker.stdin is not None
         try:
-            if answers.get(timeout=600) != "ready\n":
+            if answers.get(timeout=1_200) != "ready\n":
                 raise RuntimeError("".join(errors)[-2_000:])
             while waiting:
                 seed = waiting.pop(0)

@@ -28,6 +28,7 @@ from components.model.files.published import (
     read_json,
     read_modules,
 )
+from components.model.files.tokenizer_files import MOST_PIECE
 from components.model.files.weight_sizes import WEIGHTS
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
@@ -198,5 +199,10 @@ def _check_sentencepiece(path: Path, name: str) -> None:
             "A tokenizer without tokenizer.json needs a vocabulary that can be read.",
             "Save the model again with a fast tokenizer, or pick another one.",
         ) from problem
+    if len(model.pieces) > MOST_LINES or max(map(len, (part.piece for part in model.pieces)), default=0) > MOST_PIECE:
+        raise allowed.beyond(
+            f"{path.name} of {name} has {len(model.pieces):,} pieces, or one of more than {MOST_PIECE:,} characters.",
+            f"It can have at most {MOST_LINES:,}, each of at most {MOST_PIECE:,} characters.",
+        )
     growth = tokenizer_files.charsmap_growth(model.normalizer_spec.precompiled_charsmap)
     tokenizer_files.check_factor(growth)

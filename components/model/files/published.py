@@ -18,7 +18,7 @@ from components.model.files.weight_sizes import check_header
 
 MOST_JSON_BYTES = 8 << 20  # read in a second whatever is in it; configurations have some thousand bytes
 MOST_TOKENIZER_BYTES = 64 << 20  # of a file of the tokenizer; those of 250,000 pieces have 20 MB
-MOST_PROTO_BYTES = 16 << 20  # of a file of sentencepiece; those of 250,000 pieces have 5 MB
+MOST_PROTO_BYTES = 24 << 20  # of a file of sentencepiece; those of 900,000 pieces have 18 MB
 MOST_MODULE_BYTES = 1 << 20  # of the configuration of a module
 # Of the marks that begin a value in a JSON file: each takes some 100 bytes once it is read. Gemma's tokenizer has 2 million.
 MOST_VALUES = 4_000_000

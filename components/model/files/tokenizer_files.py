@@ -363,14 +363,25 @@ def _pattern(step: Mapping[str, Any]) -> str:
 
 def _precompiled(step: Mapping[str, Any]) -> float:
     try:
-        return charsmap_growth(base64.b64decode(step["precompiled_charsmap"]))
+        table = base64.b64decode(step["precompiled_charsmap"], validate=True)
     except (KeyError, TypeError, ValueError):  # the library refuses it too
         return 1.0
+    return charsmap_growth(table)
 
 
 def charsmap_growth(table: bytes) -> float:
-    """The same of sentencepiece's table: its length (4 bytes), the table, and the replacements."""
-    replacements = table[4 + int.from_bytes(table[:4], "little") :].decode("utf-8", "replace").split("\0")
+    """The same of sentencepiece's table: its length (4 bytes), the table, and the replacements; an empty one changes nothing.
+
+    Raises ModelError for a length beyond the table's own: the library allocates it first, and ends the process if it cannot.
+    """
+    length = int.from_bytes(table[:4], "little")
+    if length > max(len(table) - 4, 0):
+        raise beyond(
+            f"This tokenizer has a table of replacements that announces {length:,} bytes and has {len(table):,}.",
+            "The table must be whole.",
+            "damaged",
+        )
+    replacements = table[4 + length :].decode("utf-8", "replace").split("\0")
     return max(1.0, max(map(len, replacements)) / UNICODE_GROWTH)
 
 

@@ -23,6 +23,7 @@ from components.model.architecture.support import SUPPORTED
 from components.model.backend import Backend
 from components.model.catalog import parse_model
 from components.model.files import allowed, tokenizer_files
+from components.model.files import checked_copy as checked_copy_module
 from components.model.files.checked_copy import check_sentence_files, checked_copy, left_out
 from components.model.files.published import MOST_MODULES, read_json, read_modules
 from components.model.files.sources import find_files
@@ -305,6 +306,10 @@ WAYS: dict[str, tuple[dict[str, Any], str]] = {
         {"normalizer": {"type": "Replace", "pattern": {"Regex": "((a{1,999}){1,999}){1,999}"}, "content": "b"}},
         "counts in braces",
     ),
+    "a table that announces 4 GB": (
+        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "/////w=="}},
+        "announces 4,294,967,295 bytes and has 4",
+    ),
     "an unknown step": ({"normalizer": {"type": "Double"}}, "the step 'Double'"),
     "too many added tokens": (
         {"added_tokens": [{"id": at, "content": str(at)} for at in range(20_001)]},
@@ -366,6 +371,42 @@ def test_an_id_far_beyond_the_others_is_refused(folder: Path) -> None:
     change(folder, "tokenizer_config.json", added_tokens_decoder={"4000000000": {"content": "a"}})
     with pytest.raises(ModelError, match="added_tokens_decoder = a mapping of 1 values"):
         loading.from_pretrained(folder, "x")
+
+
+def sentencepiece(folder: Path, pieces: int = 26, longest: int = 1, charsmap: bytes = b"") -> Path:
+    """The folder of an XLM-RoBERTa whose tokenizer is a file of sentencepiece alone."""
+    from sentencepiece import sentencepiece_model_pb2
+
+    tiny.save_tiny(folder, "xlm-roberta")
+    (folder / "tokenizer.json").unlink()
+    change(folder, "tokenizer_config.json", tokenizer_class="XLMRobertaTokenizer")
+    model: Any = sentencepiece_model_pb2.ModelProto()
+    kinds = ("<unk>", 2), ("<s>", 3), ("</s>", 3)
+    for text, kind in (*kinds, *((chr(ord("a") + at) * longest, 1) for at in range(pieces - len(kinds)))):
+        model.pieces.add(piece=text, score=-1.0, type=kind)
+    model.normalizer_spec.precompiled_charsmap = charsmap
+    (folder / "sentencepiece.bpe.model").write_bytes(model.SerializeToString())
+    return folder
+
+
+def test_a_file_of_sentencepiece_is_read_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, tokenizer = loading.from_pretrained(sentencepiece(tmp_path / "sound"), "x")
+    assert {"a", "b"} <= tokenizer.get_vocab().keys()
+    monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", pytest.fail)
+    monkeypatch.setattr(checked_copy_module, "MOST_LINES", 100)
+    long_replacement = (4).to_bytes(4, "little") + bytes(4) + b"a" * 10_000 + bytes(1)
+    for name, options, words in (
+        ("pieces", {"pieces": 101}, "101 pieces"),
+        ("long", {"longest": 1_001}, "one of more than 1,000 characters"),
+        ("table", {"charsmap": b"\xff" * 8}, "announces 4,294,967,295 bytes"),
+        ("replacement", {"charsmap": long_replacement}, "16 times"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            loading.from_pretrained(sentencepiece(tmp_path / name, **options), "x")  # type: ignore[arg-type]
+    other = sentencepiece(tmp_path / "other")
+    (other / "sentencepiece.bpe.model").write_bytes(b"no such file")
+    with pytest.raises(ModelError, match="is not a file of sentencepiece"):
+        loading.from_pretrained(other, "x")
 
 
 # --- Numbers

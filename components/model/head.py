@@ -23,16 +23,15 @@ from typing import Any
 import torch
 
 from components.arrays import Float32
-from components.model.files.published import PublishedModule, is_inside
+from components.model.files.allowed import ACTIVATIONS
+from components.model.files.published import PublishedModule, is_inside, is_within
 from components.model.files.static_files import MODULE
+from components.model.files.weight_sizes import WEIGHTS
 from components.model.trace import POOLINGS, Pooling
 
 # By the name of the class in the configuration: no class is looked up by a name from a file.
-_ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
-    name: getattr(torch.nn, name) for name in ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid", "Mish", "ELU")
-}
+_ACTIVATIONS: dict[str, type[torch.nn.Module]] = {name: getattr(torch.nn, name) for name in ACTIVATIONS}
 _UNCHANGED = {"Dropout"}  # has no effect after training
-WEIGHTS = "model.safetensors"
 PICKLE = "pytorch_model.bin"
 
 
@@ -118,7 +117,7 @@ def dense_layer(folder: Path, module: PublishedModule, size: int, takes: str = "
     from safetensors.torch import load_file
 
     config, module_folder = module.config, folder / module.path
-    if config is None or not is_inside(module.path):
+    if config is None or not is_inside(module.path) or not is_within(module_folder / WEIGHTS, folder):
         raise HeadNotApplied(f"its configuration ({module.path}/config.json) is not on this machine, or is damaged")
     if not (module_folder / WEIGHTS).exists():
         raise HeadNotApplied(

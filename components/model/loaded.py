@@ -28,6 +28,7 @@ from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
 from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
+from components.model.files.checked_copy import left_out
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
 from components.model.files.sentence_config import SentenceConfig, read_sentence_config, with_prompts
 from components.model.head import DenseHead, HeadNotApplied, read_head
@@ -102,7 +103,7 @@ class LoadedModel:
             gives_own=self.splade is not None or self.late_interaction is not None,
             not_given=self.not_given,
             takes_last_token=self.structure.is_causal,
-        )
+        ) + left_out(folder, spec.title)
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
         self.own_max_length = min(
             self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length

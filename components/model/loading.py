@@ -5,19 +5,30 @@ from __future__ import annotations
 import copy
 import json
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from components.errors import ModelError, first_line
+from components.errors import ModelError, UserError, first_line
 from components.model.architecture.families import decoder
 from components.model.architecture.families.static import StaticEncoder
 from components.model.architecture.structure import Structure
 from components.model.architecture.support import check_supported, check_supported_file
+from components.model.device import machine_memory
 from components.model.files import hub, static_files
-from components.model.files.published import MOST_TOKENIZER_BYTES, read_json, read_modules
-from components.model.tokenization import check_growth
+from components.model.files.allowed import MOST_LABELS
+from components.model.files.checked_copy import (
+    check_place,
+    check_sentence_files,
+    checked_copy,
+    read_config,
+    read_tokenizer,
+)
+from components.model.files.published import read_modules
+from components.model.files.weight_sizes import WEIGHTS, check_agreement, check_header
 
 # Held while transformers imports a model's code or builds a model. Two threads that import at once get an ImportError. And
 # while it builds one, it replaces functions of its own for the whole process, such as the one that ties a masked-LM head to the
@@ -30,7 +41,7 @@ ADAPTER_PREFIX = "base_model.model."  # of each name in the second
 def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     """Encoder and tokenizer of a folder, float32 on the CPU. Raises ModelError for files that are damaged or unsupported."""
     with BUILDING:
-        from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig
+        from transformers import AutoConfig, AutoModel, AutoTokenizer
         from transformers.models.auto.modeling_auto import MODEL_MAPPING
         from transformers.utils import logging as transformers_logging
 
@@ -38,29 +49,31 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
     strict = {"local_files_only": True, "trust_remote_code": False}
+    check_sentence_files(folder, name)
     static = static_files.static_folder(folder)
     if static is not None:
         return _static(static, name)
-    try:
+    with usable(name):
         is_for_texts = decoder.is_for_texts(read_modules(folder))
-        check_supported_file(PreTrainedConfig.get_config_dict(folder, **strict)[0], name, is_for_texts)
-        config = AutoConfig.from_pretrained(folder, **strict)
-        check_supported(config, name, is_for_texts)
-        with BUILDING:
-            MODEL_MAPPING[type(config)]  # imports the model's own code
-        if config.model_type in decoder.TITLES:
-            config.use_cache = False  # keys and values are kept only to write text
-        _check_weights(folder, config, name)
-        _check_tokenizer(folder)
-        tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
-        with BUILDING:
-            model, report = AutoModel.from_pretrained(
-                folder, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **strict
-            )
-    except ModelError:
-        raise
-    except Exception as problem:
-        raise unusable(name, problem) from problem
+        check_supported_file(read_config(folder, name), name, is_for_texts)
+        with checked_copy(folder, name) as checked:
+            config = AutoConfig.from_pretrained(checked, **strict)
+            check_supported(config, name, is_for_texts)
+            with BUILDING:
+                MODEL_MAPPING[type(config)]  # imports the model's own code
+            if config.model_type in decoder.TITLES:
+                config.use_cache = False  # keys and values are kept only to write text
+            check_sizes(checked, config, name)
+            tokenizer = AutoTokenizer.from_pretrained(checked, **strict)
+            with BUILDING:
+                model, report = AutoModel.from_pretrained(
+                    checked,
+                    config=config,
+                    use_safetensors=True,
+                    dtype=torch.float32,
+                    output_loading_info=True,
+                    **strict,
+                )
     # A pooler that is not in the checkpoint would be random: leave it out rather than show noise.
     missing = {str(key) for key in report["missing_keys"]}
     if any(key.startswith("pooler") for key in missing):
@@ -79,13 +92,10 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
 
 def _static(folder: Path, name: str) -> tuple[Any, Any]:
     """A static model as an encoder without blocks, and its tokenizer. Raises ModelError."""
-    try:
-        _check_tokenizer(folder)
-        model, tokenizer = StaticEncoder(static_files.read_table(folder, name)), static_files.read_tokenizer(folder)
-    except ModelError:
-        raise
-    except Exception as problem:  # the library's own exceptions have no type
-        raise unusable(name, problem) from problem
+    with usable(name):
+        check_place(folder / WEIGHTS, folder, name)
+        tokenizer = static_files.read_tokenizer(read_tokenizer(folder, name))
+        model = StaticEncoder(static_files.read_table(folder, name))
     check_finite(model, name)
     return model, tokenizer
 
@@ -123,24 +133,29 @@ def not_finite(name: str) -> ModelError:
     )
 
 
-def _check_weights(folder: Path, config: Any, name: str) -> None:
-    """Raise ModelError where the folder's files name weights that are not safetensors of this folder."""
-    hub.weight_parts(folder)
-    if getattr(config, "transformers_weights", None) is not None:
-        raise ModelError(
-            "unsupported",
-            f"The configuration of {name} names the file of its weights (transformers_weights).",
-            "Weights are read only from model.safetensors, or from the parts named by its index.",
-            "Save the model again with save_pretrained, or pick another one.",
-        )
+def check_sizes(folder: Path, config: Any, name: str) -> None:
+    """Raise ModelError where an encoder with this configuration is far larger than the weights in its checked copy."""
+    with BUILDING:
+        from transformers import AutoModel
+
+        with torch.device("meta"):  # the shapes of its parameters alone
+            needed = sum(parameter.numel() for parameter in AutoModel.from_config(config).parameters())
+    found = sum(check_header(path, f"{path.name} of {name}") for path in folder.glob("*.safetensors"))
+    check_agreement(needed, found, machine_memory(), name)
 
 
-def _check_tokenizer(folder: Path) -> None:
-    """Raise ModelError where tokenizer.json describes one that explodes: the library runs it when it reads the file."""
-    content = read_json(folder / "tokenizer.json", MOST_TOKENIZER_BYTES)
-    if isinstance(content, dict):
-        for part in ("normalizer", "decoder"):
-            check_growth(content.get(part))
+@contextmanager
+def usable(name: str) -> Iterator[None]:
+    """Within it, a failure of a library that reads a model's files becomes a ModelError.
+
+    A panic of the tokenizers is a BaseException: it would end the thread of a session without a word.
+    """
+    try:
+        yield
+    except (UserError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as problem:
+        raise unusable(name, problem) from problem
 
 
 def eager_twin(model: Any) -> Any:
@@ -214,12 +229,13 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
     """The model with its published masked-LM head after this encoder, whose weights it uses. Raises ModelError without one."""
     with BUILDING:
         from transformers import AutoModelForMaskedLM
-
+    with usable(name), checked_copy(folder, name) as checked, BUILDING:
         model, report = AutoModelForMaskedLM.from_pretrained(
-            folder,
+            checked,
             local_files_only=True,
             trust_remote_code=False,
             use_safetensors=True,
+            dtype=torch.float32,
             attn_implementation="eager",
             output_loading_info=True,
         )
@@ -243,6 +259,8 @@ def pair_scorer(folder: Path | None, encoder: Any, structure: Structure, name: s
 
     head = {} if folder is None else head_weights(folder, name, structure.scoring_head)
     last = head.get("classifier.out_proj.weight", head.get("classifier.weight"))  # [output, dim]
+    if last is not None and len(last) > MOST_LABELS:
+        raise _no_score(name, f"has a head of {len(last):,} outputs, more than {MOST_LABELS:,},")
     if last is None or (structure.scores_from_pooler and getattr(encoder, "pooler", None) is None):
         raise _no_score(name, "has no head that scores a pair of texts")
     config = copy.deepcopy(encoder.config)

@@ -8,10 +8,8 @@ of transformers (on the right; of a pair the longer text first, or only the seco
 
 from __future__ import annotations
 
-import base64
 import copy
 import json
-import math
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ import numpy as np
 from components import operator_settings
 from components.arrays import Int64
 from components.errors import InputError, ModelError, first_line
+from components.model.files.tokenizer_files import check_frame, check_growth
 from components.model.trace import Dropped, Token, TokenizedSentence
 
 Truncation = Literal["longest_first", "only_second"]  # which text of a pair is truncated, as transformers names it
@@ -29,8 +28,6 @@ TRUNCATIONS: tuple[Truncation, ...] = ("longest_first", "only_second")
 # Of a trace; read once, because the addresses that the pages accept are described with them.
 MAX_SENTENCES = operator_settings.SENTENCES.value()
 MAX_CHARACTERS = operator_settings.CHARACTERS.value()  # all sentences together
-MOST_GROWTH = 16  # times that a tokenizer may lengthen a text before it splits it; published ones double it, or nearly
-UNICODE_GROWTH = 18  # times that Unicode's own compatibility forms lengthen a character: U+FDFA becomes a sentence
 
 
 def check_texts(texts: Sequence[str], pairs: Sequence[str | None] | None = None) -> None:
@@ -101,8 +98,14 @@ class Tokenization:
                 "The dashboard needs a tokenizer that maps each piece to its characters (tokenizer.json).",
                 "Save the model again with a fast tokenizer, or pick another one.",
             )
-        if backend.normalizer is not None:
-            check_growth(json.loads(backend.normalizer.__getstate__()))
+        # What the library built, partly from names in other files than the one that was checked before it did.
+        for part, check in (
+            (backend.normalizer, check_growth),
+            (backend.pre_tokenizer, check_growth),
+            (backend.post_processor, check_frame),
+        ):
+            if part is not None:
+                check(json.loads(part.__getstate__()))
         self.special_tokens = _roles(tokenizer)
         if rows is not None:  # before the copy, which goes through all numbers up to the largest id
             _check_ids(backend, self.special_tokens, rows)
@@ -394,42 +397,6 @@ def _check_ids(encoder: Any, special_tokens: Mapping[str, tuple[str, int]], rows
             f"The model has {rows:,} word embeddings, for pieces with ids from 0 to {rows - 1:,}.",
             "Save the model with its own tokenizer, or pick another model.",
         )
-
-
-def check_growth(part: Any) -> None:
-    """Raise ModelError if the normalizer or decoder of a tokenizer.json could make gigabytes of a sentence."""
-    if _growth(part) > MOST_GROWTH:
-        raise ModelError(
-            "unsupported",
-            f"This tokenizer can make a text more than {MOST_GROWTH} times as long by replacing its characters.",
-            "A replacement must be about as long as what it replaces: others can take gigabytes of memory.",
-            "Save the model with its own tokenizer, or pick another model.",
-        )
-
-
-def _growth(part: Any) -> float:
-    """How many times as long a step of a normalizer or decoder can make a text, at most: of a sequence, the product."""
-    if not isinstance(part, dict):
-        return 1.0
-    steps = part.get("normalizers", part.get("decoders"))
-    if isinstance(steps, list):
-        return math.prod(map(_growth, steps))
-    match part.get("type"):
-        case "Replace":
-            content, pattern = str(part.get("content", "")), part.get("pattern")
-            text = pattern.get("String") if isinstance(pattern, dict) else None
-            # A regular expression, or an empty text, may match between any two characters.
-            return max(1.0, len(content) / len(text)) if isinstance(text, str) and text else 1.0 + len(content)
-        case "Prepend":
-            return 1.0 + len(str(part.get("prepend", "")))
-        case "Precompiled":  # by sentencepiece: the length of a table (4 bytes), the table, and the replacements
-            try:
-                table = base64.b64decode(part["precompiled_charsmap"])
-            except (KeyError, TypeError, ValueError):  # the library refuses it too
-                return 1.0
-            replacements = table[4 + int.from_bytes(table[:4], "little") :].decode("utf-8", "replace").split("\0")
-            return max(1.0, max(map(len, replacements)) / UNICODE_GROWTH)
-    return 1.0
 
 
 def _pieces(encoder: Any) -> tuple[str, ...]:

@@ -35,8 +35,9 @@ from components.model.architecture.support import check_supported, check_support
 from components.model.catalog import parse_model
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.files import hub, sources
+from components.model.files.checked_copy import check_sentence_files, checked_copy, read_config
 from components.model.files.static_files import static_folder
-from components.model.loading import BUILDING, check_finite, head_weights, unusable
+from components.model.loading import BUILDING, check_finite, check_sizes, head_weights, usable
 from components.model.loading import merge_adapter as merge_published
 from components.training.run_folder import WatchToken
 
@@ -64,7 +65,7 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
     Seed torch before: new weights are drawn at random. Raises ModelError if the model's files are not on this machine, or
     cannot be used, and InputError for a name that no model can have.
     """
-    from transformers import AutoConfig, PreTrainedConfig
+    from transformers import AutoConfig
 
     spec = parse_model(settings.model)
     files = sources.find_files(spec)
@@ -77,8 +78,8 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
             "Only encoders with blocks are trained here.",
             "Pick an encoder, such as the included one.",
         )
-    try:
-        values = PreTrainedConfig.get_config_dict(folder, **strict)[0]
+    with usable(spec.title):
+        values = read_config(folder, spec.title)
         if values.get("model_type") in decoder.TITLES:
             raise ModelError(
                 "unsupported",
@@ -87,16 +88,15 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
                 "Pick an encoder, such as the included one.",
             )
         check_supported_file(values, spec.title)
-        config = AutoConfig.from_pretrained(folder, **strict)
-        check_supported(config, spec.title)
-        longest = min(settings.max_length, max_positions(config))
-        published = _weight_names(folder)
-        with BUILDING:
-            model = (_encoder if kind == "encoder" else _cross_encoder)(folder, settings, longest)
-    except ModelError:
-        raise
-    except Exception as problem:
-        raise unusable(spec.title, problem) from problem
+        check_sentence_files(folder, spec.title)
+        with checked_copy(folder, spec.title) as checked:
+            config = AutoConfig.from_pretrained(checked, **strict)
+            check_supported(config, spec.title)
+            check_sizes(checked, config, spec.title)
+            longest = min(settings.max_length, max_positions(config))
+            published = _weight_names(checked)
+            with BUILDING:
+                model = (_encoder if kind == "encoder" else _cross_encoder)(checked, settings, longest)
     core = model.transformers_model
     if files.adapter is not None:  # the included cross-encoder
         merge_published(core.base_model, files.adapter, spec.title)
@@ -149,9 +149,9 @@ def _missing_of_encoder(folder: Path) -> set[str]:
     """The names of the encoder's parameters for which the files have no value, as the library reads them."""
     from transformers import AutoModel
 
-    with BUILDING:
+    with checked_copy(folder, "the model") as checked, BUILDING:
         report = AutoModel.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, output_loading_info=True
+            checked, local_files_only=True, trust_remote_code=False, use_safetensors=True, output_loading_info=True
         )[1]
     return {str(name) for name in report["missing_keys"]}
 
@@ -222,8 +222,9 @@ def mining_model(settings: TrainingSettings, model: Any) -> Any:
 
     if isinstance(model, SentenceTransformer):
         return model
-    folder = sources.find_files(parse_model(settings.model)).folder
-    return _encoder(folder, settings, int(model.max_seq_length)).to(model.device)
+    spec = parse_model(settings.model)
+    with usable(spec.title), checked_copy(sources.find_files(spec).folder, spec.title) as checked:
+        return _encoder(checked, settings, int(model.max_seq_length)).to(model.device)
 
 
 def _weight_names(folder: Path) -> set[str]:

@@ -115,8 +115,11 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "nan": (lambda folder: with_weight(folder, float("nan")), "NaN or infinity"),
     "infinite": (lambda folder: with_weight(folder, float("-inf")), "NaN or infinity"),
     "overflow": (overflowing, "vectors that are not finite"),
-    "no layers": (lambda folder: with_config(folder, num_hidden_layers=0), "0 layers"),
-    "layers without end": (lambda folder: with_config(folder, num_hidden_layers=10**9), "1000000000 layers"),
+    "no layers": (lambda folder: with_config(folder, num_hidden_layers=0), "num_hidden_layers = 0"),
+    "layers without end": (
+        lambda folder: with_config(folder, num_hidden_layers=10**9),
+        "num_hidden_layers = 1000000000",
+    ),
     "ids beyond the rows": (with_id_beyond_the_rows, "4,000,000,000"),
     "a letter becomes a million": (
         lambda folder: exploding(folder, *[replacing({"String": "a"}, "a" * 20)] * 5),

@@ -12,7 +12,6 @@ from components.model.files.static_files import MODEL2VEC
 FAMILIES = (bert, norms_first, albert, modernbert, deberta, rotary)
 TITLES = {kind: title for family in FAMILIES for kind, title in family.TITLES.items()}
 SUPPORTED = tuple(TITLES)
-MOST_LAYERS = 1_000  # the modules of a model are created before its weights are read
 
 
 # Their positions enter in the blocks; what their files say of position embeddings has no effect.
@@ -31,7 +30,6 @@ def check_supported(config: Any, name: str, is_for_texts: bool = False) -> None:
     kind = config.model_type
     if kind in tuple(decoder.TITLES) and is_for_texts:
         _check_direction(config, name, is_decoder=True)
-        _check_layers(config, name)
         return
     if kind not in SUPPORTED or getattr(config, "is_decoder", False):
         raise ModelError(
@@ -41,7 +39,6 @@ def check_supported(config: Any, name: str, is_for_texts: bool = False) -> None:
             "Pick a model from the list, or another encoder, such as answerdotai/ModernBERT-base or BAAI/bge-small-en-v1.5.",
         )
     _check_direction(config, name, is_decoder=False)
-    _check_layers(config, name)
     positions = getattr(config, "position_embedding_type", "absolute") or "absolute"
     if positions != "absolute" and kind not in _WITHOUT_A_TABLE:
         raise ModelError(
@@ -79,18 +76,6 @@ def _check_direction(config: Any, name: str, is_decoder: bool) -> None:
             f"In this architecture a token sees {expected}.",
             "Pick another model.",
         )
-
-
-def _check_layers(config: Any, name: str) -> None:
-    for name_of_layers in ("num_hidden_layers", "n_layers"):  # DistilBERT's files have the second
-        layers = getattr(config, name_of_layers, 1)
-        if type(layers) is not int or not 1 <= layers <= MOST_LAYERS:
-            raise ModelError(
-                "unsupported",
-                f"{name} has {str(layers)[:40]} layers according to its config.json ({name_of_layers}).",
-                f"An encoder can have 1 to {MOST_LAYERS:,} blocks.",
-                "Correct config.json, or pick another model.",
-            )
 
 
 def _why_not(config: Any) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import http.client
 import io
-import json
 import os
 import re
 import socket
@@ -28,11 +27,13 @@ from typing import Any, Literal
 from components.errors import ModelError, UserError, first_line
 from components.folders import write_text
 from components.jobs import IsCancelled, ReportProgress
+from components.model.files import allowed
 from components.model.files.published import (
     TOKENIZER_FILES,
     WEIGHT_INDEX,
     check_file,
     check_size,
+    is_within,
     read_json,
     read_modules,
 )
@@ -226,11 +227,10 @@ def weight_parts(folder: Path) -> tuple[str, ...]:
     weight_map = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(weight_map, dict):
         return ()
-    is_snapshot = folder.parent.name == "snapshots" and folder.resolve().is_relative_to(Path(cache_dir()).resolve())
-    around = (folder.parent.parent if is_snapshot else folder).resolve()
     parts = tuple(dict.fromkeys(map(str, weight_map.values())))
+    is_snapshot = folder.parent.name == "snapshots"
     for part in parts:
-        if WEIGHT_FILE.fullmatch(part) is None or not (folder / part).resolve().is_relative_to(around):
+        if WEIGHT_FILE.fullmatch(part) is None or not is_within(folder / part, folder):
             raise ModelError(
                 "no_safetensors",
                 f"{WEIGHT_INDEX} of {folder if not is_snapshot else folder.parent.parent.name} names {part[:80]!r}.",
@@ -393,7 +393,10 @@ def _check_config(path: Path, repo_id: str, is_for_texts: bool) -> None:
     """Refuse a model of another kind before its weights are downloaded; `is_for_texts`: it may be made for text vectors."""
     from components.model.architecture.support import check_supported_file
 
-    check_supported_file(json.loads(path.read_text(encoding="utf-8")), repo_id, is_for_texts)
+    values = read_json(path)
+    if isinstance(values, dict):  # anything else is refused when the model is loaded
+        check_supported_file(values, repo_id, is_for_texts)
+        allowed.checked(values, allowed.CONFIG, path.name, repo_id)
 
 
 def _progress_bar(report: Callable[[int], None]) -> Any:

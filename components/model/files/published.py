@@ -14,11 +14,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from components.errors import ModelError
+from components.model.files.weight_sizes import check_header
 
 MOST_JSON_BYTES = 8 << 20  # read in a second whatever is in it; configurations have some thousand bytes
 MOST_TOKENIZER_BYTES = 64 << 20  # of a file of the tokenizer; those of 250,000 pieces have 20 MB
+MOST_PROTO_BYTES = 24 << 20  # of a file of sentencepiece; those of 900,000 pieces have 18 MB
+MOST_MODULE_BYTES = 1 << 20  # of the configuration of a module
+# Of the marks that begin a value in a JSON file: each takes some 100 bytes once it is read. Gemma's tokenizer has 2 million.
+MOST_VALUES = 4_000_000
+MOST_LINES = 2_000_000  # of a vocabulary
+MOST_MODULES = 32
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 WEIGHT_INDEX = "model.safetensors.index.json"
+MOST_NAME = 1_000  # characters of the class and of the folder of a module
 _LISTS = {"modules.json", "special_tokens_map.json", "added_tokens.json", WEIGHT_INDEX}  # besides the configurations
 # The modes of Pooling, in the order in which sentence-transformers joins several of them.
 _OLD_FLAGS = {
@@ -56,7 +64,7 @@ def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
     """The modules a model was published with, in order; empty for a model that lists none.
 
     A folder with a pooling configuration but without a list is read as an encoder with that pooling. Entries that
-    point outside the folder get no configuration.
+    point outside the folder get no configuration. Of a list that is longer than MOST_MODULES, one more than that is read.
     """
     if folder is None:
         return ()
@@ -66,12 +74,14 @@ def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
             return ()
         listed = [{"type": "Transformer", "path": ""}, {"type": "Pooling", "path": "1_Pooling"}]
     modules = []
-    for entry in listed:
+    for entry in listed[: MOST_MODULES + 1]:  # one more: who loads the model sees that there are too many
         if not isinstance(entry, dict):
             continue
-        names = str(entry.get("type", "")).split(".")
-        path = str(entry.get("path", ""))
-        config = read_json(folder / path / "config.json") if path and is_inside(path) else None
+        names = str(entry.get("type", ""))[:MOST_NAME].split(".")
+        path = str(entry.get("path", ""))[:MOST_NAME]
+        place = folder / path / "config.json"
+        is_ours = bool(path) and is_inside(path) and is_within(place, folder)
+        config = read_json(place, MOST_MODULE_BYTES) if is_ours else None
         modules.append(PublishedModule(names[-1], names[0], path, config if isinstance(config, dict) else None))
     return tuple(modules)
 
@@ -79,7 +89,8 @@ def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
 def check_file(path: Path, shown: str) -> None:
     """Raise ModelError for a file of a model, `shown` to people, that may never end or is too large to be read whole.
 
-    Weights, and files that no part of a model reads, may have any size. A file that does not exist passes.
+    Weights may have any size, within the shapes of their header, and so may files that no part of a model reads. A file that
+    does not exist passes.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ModelError(
@@ -90,6 +101,8 @@ def check_file(path: Path, shown: str) -> None:
         )
     if path.is_file():
         check_size(path.name, path.stat().st_size, shown)
+        if path.suffix == ".safetensors":
+            check_header(path, shown)
 
 
 def check_size(name: str, size: int, shown: str) -> None:
@@ -106,7 +119,9 @@ def check_size(name: str, size: int, shown: str) -> None:
 
 def _most_bytes(name: str) -> int | None:
     """How large a file may be that is read whole; None for weights and for files that no part of a model reads."""
-    if name in TOKENIZER_FILES:
+    if name.endswith(".model"):
+        return MOST_PROTO_BYTES
+    if name in TOKENIZER_FILES or name == "merges.txt":
         return MOST_TOKENIZER_BYTES
     return MOST_JSON_BYTES if name in _LISTS or (name.endswith(".json") and "config" in name) else None
 
@@ -117,12 +132,27 @@ def is_inside(path: str) -> bool:
     return "\\" not in path and not path.startswith("/") and ".." not in parts and not Path(path).is_absolute()
 
 
+def is_within(path: Path, folder: Path) -> bool:
+    """Whether a file of a model's folder is there and not elsewhere, by way of a link.
+
+    In the hub's cache the files of a model are links to the blobs beside its snapshots, which belong to it too.
+    """
+    try:
+        place, around = path.resolve(), [folder.resolve()]
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a circle
+        return False
+    if folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--"):
+        around.append(folder.parent.parent.resolve() / "blobs")
+    return any(place.is_relative_to(one) for one in around)
+
+
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> Any:
-    """The content of a JSON file; None for a file that is missing, not JSON, or larger than `most_bytes`."""
+    """The content of a JSON file; None for a file that is missing, not JSON, or larger than `most_bytes` or MOST_VALUES."""
     try:
         # A pipe or a device under this name would keep its reader waiting for ever.
         if not path.is_file() or path.stat().st_size > most_bytes:
             return None
-        return json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_text(encoding="utf-8")
+        return None if sum(map(content.count, "[{,:")) > MOST_VALUES else json.loads(content)
     except (OSError, ValueError, RecursionError):
         return None

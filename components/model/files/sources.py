@@ -23,8 +23,10 @@ from components.model.catalog import (
     trained_folder,
 )
 from components.model.files import hub
+from components.model.files.checked_copy import check_place
 from components.model.files.published import MOST_TOKENIZER_BYTES, check_file, is_inside, read_json, read_modules
 from components.model.files.static_files import is_complete, static_folder
+from components.model.files.weight_sizes import WEIGHTS
 
 # The adapter that makes the included cross-encoder out of the included encoder, in peft's two files, and its record.
 CROSS_ENCODER = ASSETS / "cross_encoder"
@@ -66,8 +68,7 @@ def find_files(
                 raise
             log.warning("%s is used without its Dense head: %s", spec.key, problem)
     with _readable(folder):
-        for path in _files(folder):
-            check_file(path, f"{path.relative_to(folder).as_posix()} of {spec.key}")
+        _check_files(folder, spec.key)
     # In the hub's cache a snapshot's folder is named after its commit, which is the exact revision.
     return ModelFiles(folder, folder.name)
 
@@ -152,8 +153,7 @@ def _readable(folder: Path) -> Iterator[None]:
 
 
 def _checked_folder(folder: Path) -> ModelFiles:
-    for path in _files(folder):
-        check_file(path, str(path))
+    _check_files(folder, str(folder))
     static = static_folder(folder)
     if static is not None:
         if not is_complete(static):
@@ -169,6 +169,16 @@ def _checked_folder(folder: Path) -> ModelFiles:
     if not hub.has_weights(folder):
         raise hub.no_safetensors(str(folder))
     return ModelFiles(folder, _fingerprint(folder))
+
+
+def _check_files(folder: Path, name: str) -> None:
+    """Raise ModelError for files of a model that may never end, are too large, or lead out of the folder and would be read."""
+    for path in _files(folder):
+        # Other weights than these are read only where the index names them, which is checked apart.
+        if path.suffix in _READ - {".safetensors"} or path.name == WEIGHTS:
+            check_place(path, folder, name)
+        else:
+            check_file(path, f"{path.relative_to(folder).as_posix()} of {name}")
 
 
 def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:

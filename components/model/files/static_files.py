@@ -9,19 +9,22 @@ what sentence-transformers computes from both. (model2vec's own library leaves p
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.errors import ModelError, first_line
-from components.model.files.published import is_inside, read_json, read_modules
+from components.model.files.published import is_inside, is_within, read_json, read_modules
+from components.model.files.weight_sizes import WEIGHTS
 
 if TYPE_CHECKING:
     import torch
 
 MODEL2VEC = "model2vec"  # config.model_type
 MODULE = "StaticEmbedding"  # sentence-transformers' class
-WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
+TOKENIZER = "tokenizer.json"
 NO_LIMIT = 1_000_000_000  # of the tokenizer; the model's own is MOST_TOKENS
 MOST_TOKENS = 32_768  # of a text: such a model has no limit of its own, but memory has one
 
@@ -45,7 +48,8 @@ def static_folder(folder: Path) -> Path | None:
     if isinstance(config, dict) and config.get("model_type") == MODEL2VEC:
         return folder
     modules = read_modules(folder)
-    if modules and modules[0].kind == MODULE and is_inside(modules[0].path):
+    place = modules[0].path if modules else ""
+    if modules and modules[0].kind == MODULE and is_inside(place) and is_within(folder / place, folder):
         return folder / modules[0].path
     return None
 
@@ -82,11 +86,11 @@ def read_table(folder: Path, name: str) -> torch.Tensor:
     return table.contiguous()
 
 
-def read_tokenizer(folder: Path) -> StaticTokenizer:
-    """The tokenizer of a static model. Exceptions of the library are passed on."""
+def read_tokenizer(content: Mapping[str, Any]) -> StaticTokenizer:
+    """The tokenizer of a static model, from what its file says. Exceptions of the library are passed on."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
+    tokenizer = Tokenizer.from_str(json.dumps(content))
     tokenizer.post_processor = None  # it would add special tokens, which the mean does not contain
     unknown = getattr(tokenizer.model, "unk_token", None)
     if unknown is None and getattr(tokenizer.model, "unk_id", None) is not None:  # a number in a Unigram model

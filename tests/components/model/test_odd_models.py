@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from components.errors import InputError, ModelError, UserError
 from components.model.backend import Backend
-from components.model.tokenization import check_growth
+from components.model.files.tokenizer_files import check_growth
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.index.build import build_index
 from tests.support import odd_models

@@ -64,7 +64,7 @@ def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64] | None:
     tokenization = backend.tokenization
 
     def count(_: ReportProgress, is_cancelled: IsCancelled) -> dict[str, Int64]:
-        return training_data.token_lengths(rows, tokenization)
+        return training_data.token_lengths(rows, tokenization, is_cancelled)
 
     key = ("training lengths", rows.sha256, backend.spec.key, backend.revision)
     return progress.prepared(key, f"Counting the tokens of {len(rows):,} rows", count, "training_lengths")

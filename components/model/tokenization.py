@@ -277,8 +277,8 @@ class Tokenization:
                     _Beginning(self, text, room, encoded[2 * row + side], is_cancelled=is_cancelled)
                     for side, (text, _) in enumerate(sides)
                 )
-                # How much longer the longer text is makes no difference, only which it is.
-                is_enough = truncation == "longest_first" and min(first.read, second.read) <= room
+                # How much longer than the room a text is makes no difference; which is longer does, and is said in an error.
+                is_enough = first.read < room if truncation == "only_second" else min(first.read, second.read) <= room
                 keep_first, keep_second = _kept(
                     first.read if is_enough else first.length,
                     second.read if is_enough else second.length,

@@ -4,6 +4,10 @@ A fast tokenizer shared by threads gives silently wrong truncation or padding wh
 settings, because the settings are stored in the tokenizer. So ours is a private copy with both switched
 off permanently: nothing changes it after construction, and truncation and padding are done here, by the rules
 of transformers (on the right; of a pair the longer text first, or only the second; tests compare the two).
+
+Long texts are tokenized in pieces (components.model.files.text_cuts), and no further than they are read: what is cut off
+is counted only where its number is asked for. `is_cancelled` is asked before each call of the library, which gets texts
+or pieces of BATCH_CHARACTERS at most, or one piece in which there is no place to cut.
 """
 
 from __future__ import annotations
@@ -11,15 +15,19 @@ from __future__ import annotations
 import copy
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from functools import cached_property, partial
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+from tokenizers import Encoding
 
 from components import operator_settings
 from components.arrays import Int64
 from components.errors import InputError, ModelError, first_line
+from components.jobs import Cancelled, IsCancelled
+from components.model.files import text_cuts
 from components.model.files.tokenizer_files import check_frame, check_growth
 from components.model.trace import Dropped, Token, TokenizedSentence
 
@@ -28,6 +36,9 @@ TRUNCATIONS: tuple[Truncation, ...] = ("longest_first", "only_second")
 # Of a trace; read once, because the addresses that the pages accept are described with them.
 MAX_SENTENCES = operator_settings.SENTENCES.value()
 MAX_CHARACTERS = operator_settings.CHARACTERS.value()  # all sentences together
+BATCH_CHARACTERS = 1 << 17  # at most 512 kB: a call takes some tenths of a second, and below 300 MB for its records
+_CHARACTERS_OF_AN_ITEM = 32  # whose memory is that of the record of a text without tokens
+Item = TypeVar("Item")
 
 
 def check_texts(texts: Sequence[str], pairs: Sequence[str | None] | None = None) -> None:
@@ -116,6 +127,7 @@ class Tokenization:
         # the start of each span past its space twice.
         self._processor = self._encoder.post_processor
         self._encoder.post_processor = None
+        self.place_to_cut = text_cuts.place_to_cut(self._encoder)
         self.has_segments = has_segments
         self._gives_segments = "token_type_ids" in tokenizer.model_input_names
         # The tokenizer's own limit applies if it is lower than the model's number of positions.
@@ -152,22 +164,19 @@ class Tokenization:
         second text may be truncated but the first leaves it no room.
         """
         limit = self.check_length(max_length, pair is not None)
-        # `encode` would hold Python's lock: a tokenizer with a slow pattern would stop every session.
-        with _explained():
-            first, *seconds = self._encoder.encode_batch([text] if pair is None else [text, pair])
-        second = seconds[0] if seconds else None
+        room = limit - self._extra[pair is not None]
+        first = _Beginning(self, text, room, with_spans=True)
+        second = None if pair is None else _Beginning(self, pair, room, with_spans=True)
         keep_first, keep_second = _kept(
-            len(first),
-            0 if second is None else len(second),
-            limit - self._extra[pair is not None],
+            first.length,
+            0 if second is None else second.length,
+            room,
             truncation if pair is not None else "longest_first",
         )
-        dropped = [_truncate(text, first, keep_first, of_pair=False)]
-        if second is not None and pair is not None:
-            dropped.append(_truncate(pair, second, keep_second, of_pair=True))
-        post_process = self._encoder.post_process if self._processor is None else self._processor.process
-        with _explained():
-            full = post_process(first, second, True)
+        dropped = [first.dropped(keep_first, of_pair=False)]
+        if second is not None:
+            dropped.append(second.dropped(keep_second, of_pair=True))
+        full = self._joined(first.kept(keep_first), None if second is None else second.kept(keep_second))
         # Each attribute of an encoding is a new list, so that it is asked for once and not for every token.
         columns = zip(
             full.tokens,
@@ -205,23 +214,42 @@ class Tokenization:
         """The number of special tokens of two texts that are read together."""
         return self._extra[True]
 
-    def lengths(self, texts: Sequence[str]) -> list[int]:
-        """The number of tokens of each text before truncation, special tokens included."""
-        return [len(item) + self._extra[False] for item in self._encode_fast(texts)]
+    def lengths(self, texts: Sequence[str], is_cancelled: IsCancelled = lambda: False) -> list[int]:
+        """The number of tokens of each text before truncation, special tokens included. Raises Cancelled."""
+        counts = [self._extra[False]] * len(texts)
+        numbered = ((row, piece) for row, text in enumerate(texts) for piece in self._pieces(text))
+        for batch in _batches(numbered, lambda item: len(item[1])):
+            encoded = self.encoded([piece for _, piece in batch], is_cancelled)
+            for (row, _), tokens in zip(batch, encoded, strict=True):
+                counts[row] += len(tokens)
+        return counts
 
-    def encode_many(self, texts: Sequence[str], max_length: int | None = None) -> tuple[list[list[int]], list[bool]]:
+    def beginning(self, text: str, max_length: int | None = None) -> str:
+        """The text, or so much of a long one that it has more tokens than are read: the first `max_length` are the same."""
+        limit = self.check_length(max_length)
+        return _Beginning(self, text, limit - self._extra[False]).text
+
+    def encode_many(
+        self, texts: Iterable[str], max_length: int | None = None, is_cancelled: IsCancelled = lambda: False
+    ) -> tuple[list[list[int]], list[bool]]:
         """The ids of many single texts, and whether each was truncated: the same as `tokenize`, without its records.
 
         The tokenizer runs in its own threads, without Python's lock. Invalid characters become U+FFFD; an empty
-        text gives only its special tokens.
+        text gives only its special tokens. Raises Cancelled.
         """
         room = self.check_length(max_length) - self._extra[False]
         before, after = self.frame
         rows, truncated = [], []
-        for encoded in self._encode_fast(texts):
-            ids = encoded.ids
-            truncated.append(len(ids) > room)
-            rows.append([*before, *ids[:room], *after])
+        divided = map(self._pieces, texts)
+        begun = ((next(others), others) for others in divided)  # its first piece is enough of nearly every text
+        for batch in _batches(begun, lambda item: len(item[0])):
+            encoded = self.encoded([piece for piece, _ in batch], is_cancelled)
+            for (_, others), tokens in zip(batch, encoded, strict=True):
+                ids = tokens.ids
+                while len(ids) <= room and (piece := next(others, None)) is not None:
+                    ids += self.encoded([piece], is_cancelled)[0].ids
+                truncated.append(len(ids) > room)
+                rows.append([*before, *ids[:room], *after])
         return rows, truncated
 
     @property
@@ -235,30 +263,64 @@ class Tokenization:
         pairs: Sequence[str],
         max_length: int | None = None,
         truncation: Truncation = "longest_first",
+        is_cancelled: IsCancelled = lambda: False,
     ) -> list[tuple[list[int], list[int]]]:
         """The ids and segments of many pairs of texts: the same as `tokenize`, without its records.
 
-        Segments are 0 where the tokenizer, as published, gives none: libraries train the model without them then.
+        Segments are 0 where the tokenizer, as published, gives none: libraries train the model without them then. Raises
+        Cancelled.
         """
         room = self.check_length(max_length, is_pair=True) - self._extra[True]
-        join = self._encoder.post_process if self._processor is None else self._processor.process
         rows = []
-        for first, second in zip(self._encode_fast(texts), self._encode_fast(pairs), strict=True):
-            keep_first, keep_second = _kept(len(first), len(second), room, truncation)
-            first.truncate(keep_first)
-            second.truncate(keep_second)
-            with _explained():
-                joined = join(first, second, True)
-            rows.append((joined.ids, joined.type_ids if self._gives_segments else [0] * len(joined)))
+        both = zip(map(self._divided, texts), map(self._divided, pairs), strict=True)
+        for batch in _batches(both, lambda item: len(item[0][1]) + len(item[1][1])):
+            encoded = self.encoded([piece for pair in batch for _, piece in pair], is_cancelled)
+            for row, sides in enumerate(batch):
+                first, second = (
+                    _Beginning(self, text, room, encoded[2 * row + side], is_cancelled=is_cancelled)
+                    for side, (text, _) in enumerate(sides)
+                )
+                # How much longer than the room a text is makes no difference; which is longer does, and is said in an error.
+                is_enough = first.read < room if truncation == "only_second" else min(first.read, second.read) <= room
+                keep_first, keep_second = _kept(
+                    first.read if is_enough else first.length,
+                    second.read if is_enough else second.length,
+                    room,
+                    truncation,
+                )
+                joined = self._joined(first.kept(keep_first), second.kept(keep_second))
+                rows.append((joined.ids, joined.type_ids if self._gives_segments else [0] * len(joined)))
         return rows
 
-    def _encode_fast(self, texts: Sequence[str]) -> list[Any]:
-        """The library's encoding of each text, without offsets and special tokens."""
+    def _pieces(self, text: str) -> Iterator[str]:
+        """A text with valid characters only, in the pieces that are tokenized each."""
+        return text_cuts.pieces(clean_text(text), self.place_to_cut)
+
+    def _divided(self, text: str) -> tuple[str, str]:
+        """A text with valid characters only, and its first piece."""
+        cleaned = clean_text(text)
+        return cleaned, next(text_cuts.pieces(cleaned, self.place_to_cut))
+
+    def _joined(self, first: Any, second: Any | None) -> Any:
+        """The library's encoding of one or two texts, with special tokens."""
+        post_process = self._encoder.post_process if self._processor is None else self._processor.process
         with _explained():
-            encoded: list[Any] = self._encoder.encode_batch_fast(
-                [clean_text(text) for text in texts], add_special_tokens=False
-            )
-            return encoded
+            return post_process(first, second, True)
+
+    def encoded(
+        self, texts: Sequence[str], is_cancelled: IsCancelled = lambda: False, with_spans: bool = False
+    ) -> list[Any]:
+        """The library's encoding of each text, without special tokens, and without offsets unless `with_spans`.
+
+        Never by `encode`, which holds Python's lock: a tokenizer with a slow pattern would stop every session. Raises
+        InputError and Cancelled.
+        """
+        if is_cancelled():
+            raise Cancelled
+        encode = self._encoder.encode_batch if with_spans else self._encoder.encode_batch_fast
+        with _explained():
+            result: list[Any] = encode(list(texts), add_special_tokens=False)
+            return result
 
     def _special_frame(self) -> tuple[list[int], list[int]]:
         """The special tokens before and after a single text. Raises ModelError if some stand in between."""
@@ -362,14 +424,87 @@ def _longest_first(first: int, second: int, room: int) -> tuple[int, int]:
     return (short, long) if first <= second else (long, short)
 
 
-def _truncate(text: str, encoding: Any, keep: int, of_pair: bool) -> Dropped | None:
-    """Truncate an encoding in place; what was lost, or None."""
-    count = len(encoding) - keep
-    if count <= 0:
-        return None
-    start = encoding.offsets[keep][0]
-    encoding.truncate(keep)
-    return Dropped(text[start:], start, count, of_pair)
+class _Beginning:
+    """A text as far as it has more than `room` tokens, or all of it; the rest is counted only where somebody asks."""
+
+    def __init__(
+        self,
+        tokenization: Tokenization,
+        text: str,
+        room: int,
+        first: Any = None,
+        *,
+        with_spans: bool = False,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> None:
+        """`first` is the encoding of the first piece, if it is known. Raises InputError and Cancelled."""
+        encode = partial(tokenization.encoded, with_spans=with_spans, is_cancelled=is_cancelled)
+        end = count = pieces = 0
+        for pieces, piece in enumerate(text_cuts.pieces(text, tokenization.place_to_cut), start=1):
+            encoding = first if first is not None and pieces == 1 else encode([piece])[0]
+            end, count = end + len(piece), count + len(encoding)
+            if count > room:
+                break
+        self.text, self._whole = text[:end], text
+        self._encoding = encoding if pieces == 1 else encode([self.text])[0]
+        self._count_rest = partial(tokenization.lengths, [text[end:]], is_cancelled) if end < len(text) else None
+        self._special = tokenization.frame_length
+
+    @property
+    def read(self) -> int:
+        """The number of tokens of the beginning: more than `room`, or all."""
+        return len(self._encoding)
+
+    @cached_property
+    def length(self) -> int:
+        """The number of tokens of the whole text, special tokens not included."""
+        return self.read if self._count_rest is None else self.read + self._count_rest()[0] - self._special
+
+    def kept(self, keep: int) -> Any:
+        """The library's encoding of the first `keep` tokens, of `read` at most.
+
+        Not by its own `truncate`: that keeps the rest too, in parts as long as the first, and every part of a text would
+        be joined with every part of its pair.
+        """
+        encoding = self._encoding
+        if keep >= self.read:
+            return encoding
+        state = {
+            "ids": encoding.ids[:keep],
+            "type_ids": encoding.type_ids[:keep],
+            "tokens": encoding.tokens[:keep],
+            "words": encoding.word_ids[:keep],
+            "offsets": encoding.offsets[:keep],
+            "special_tokens_mask": encoding.special_tokens_mask[:keep],
+            "attention_mask": encoding.attention_mask[:keep],
+            "overflowing": [],
+            "sequence_ranges": {},
+        }
+        result = Encoding()
+        result.__setstate__(json.dumps(state).encode())
+        return result
+
+    def dropped(self, keep: int, of_pair: bool) -> Dropped | None:
+        """What of the whole text comes after the first `keep` tokens, or None."""
+        if keep >= self.read:
+            return None
+        start = self._encoding.offsets[keep][0]
+        return Dropped(self._whole[start:], start, self.length - keep, of_pair)
+
+
+def _batches(items: Iterable[Item], characters: Callable[[Item], int]) -> Iterator[list[Item]]:
+    """Items in batches of at most BATCH_CHARACTERS characters, which includes some for every item, or of one."""
+    batch: list[Item] = []
+    size = 0
+    for item in items:
+        more = characters(item) + _CHARACTERS_OF_AN_ITEM
+        if batch and size + more > BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += more
+    if batch:
+        yield batch
 
 
 def _roles(tokenizer: Any) -> dict[str, tuple[str, int]]:

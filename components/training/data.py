@@ -173,7 +173,7 @@ class CountsTokens(Protocol):
         """Special tokens of two texts that are read together."""
         ...
 
-    def lengths(self, texts: Sequence[str]) -> list[int]:
+    def lengths(self, texts: Sequence[str], is_cancelled: IsCancelled) -> list[int]:
         """Tokens of each text before truncation, special tokens included."""
         ...
 
@@ -467,12 +467,14 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
     return Split(read_only(train), read_only(held_out), len(sizes), len(both))
 
 
-def token_lengths(data: TrainingData, tokenization: CountsTokens) -> dict[str, Int64]:
+def token_lengths(
+    data: TrainingData, tokenization: CountsTokens, is_cancelled: IsCancelled = never
+) -> dict[str, Int64]:
     """Tokens of each text before truncation, special tokens included: column to int64 [row].
 
-    Raises what the tokenizer raises: InputError for a text that it cannot read.
+    Raises what the tokenizer raises: InputError for a text that it cannot read, and Cancelled.
     """
-    return {name: np.array(tokenization.lengths(texts), np.int64) for name, texts in data.columns.items()}
+    return {name: np.array(tokenization.lengths(texts, is_cancelled), np.int64) for name, texts in data.columns.items()}
 
 
 def joint_lengths(lengths: Mapping[str, Int64], tokenization: CountsTokens) -> dict[tuple[str, str], Int64]:

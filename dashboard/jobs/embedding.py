@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 
 from components.arrays import Int64, read_only
-from components.jobs import Cancelled, part_of
+from components.jobs import part_of
 from components.model.embedding.options import EmbedOptions
 from components.retrieval.corpora.demo import demo_sentences
 from dashboard import caching, state
@@ -136,9 +136,8 @@ def token_counts(backend: Backend, corpus: Texts, where: str, prompt: str = "") 
     def count(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Int64:
         lengths: list[int] = []
         for start in range(0, len(texts), COUNTED_TOGETHER):
-            if is_cancelled():
-                raise Cancelled
-            lengths += tokenization.lengths([prompt + text for text in texts[start : start + COUNTED_TOGETHER]])
+            some = [prompt + text for text in texts[start : start + COUNTED_TOGETHER]]
+            lengths += tokenization.lengths(some, is_cancelled)
             report_progress(len(lengths), len(texts))
         return read_only(np.array(lengths, np.int64))
 

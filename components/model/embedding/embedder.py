@@ -151,7 +151,8 @@ class Embedder:
         """Pass each batch to `sink(rows [n], vectors [layer, pooling, n, dim])`; rows are indices into `texts`.
 
         `progress(done, total)` counts sentences and is called after each batch. Raises Cancelled if `is_cancelled()`
-        is true before a batch; errors of `sink` are passed on. `forward` computes the vectors of a batch.
+        is true before a batch, or before some texts or a piece of a long one are tokenized; errors of `sink` are passed on.
+        `forward` computes the vectors of a batch.
         """
 
         if forward is None and self.elsewhere is not None and self.elsewhere.is_there:
@@ -162,8 +163,8 @@ class Embedder:
 
         done = tokens = truncated = 0
         for start in range(0, len(texts), SENTENCES_PER_BLOCK):
-            block = [options.prompt + text for text in texts[start : start + SENTENCES_PER_BLOCK]]
-            ids, was_truncated = self.model.tokenization.encode_many(block, options.max_length)
+            block = (options.prompt + text for text in texts[start : start + SENTENCES_PER_BLOCK])
+            ids, was_truncated = self.model.tokenization.encode_many(block, options.max_length, is_cancelled)
             truncated += sum(was_truncated)
             lengths = [len(row) for row in ids]
             for rows, vectors in self.in_batches(ids, lengths, vectors_of, token_budget, is_cancelled):

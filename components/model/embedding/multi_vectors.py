@@ -55,7 +55,7 @@ def multi_vectors(
     result: list[Float32] = [np.empty((0, 0), np.float32)] * len(texts)
     done = 0
     for start in range(0, len(texts), SENTENCES_PER_BLOCK):
-        rows_ids = _rows(model, reading, texts[start : start + SENTENCES_PER_BLOCK], max_length)
+        rows_ids = _rows(model, reading, texts[start : start + SENTENCES_PER_BLOCK], max_length, is_cancelled)
         for rows, vectors in embedder.in_batches(
             rows_ids,
             [len(ids) for ids, _ in rows_ids],
@@ -97,8 +97,14 @@ def _trained(model: LoadedModel) -> LateInteraction:
     )
 
 
-def _rows(model: LoadedModel, reading: Reading, texts: Sequence[str], max_length: int | None) -> list[_Row]:
-    """What the encoder reads of each text."""
+def _rows(
+    model: LoadedModel,
+    reading: Reading,
+    texts: Sequence[str],
+    max_length: int | None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> list[_Row]:
+    """What the encoder reads of each text. Raises Cancelled."""
     length = reading.max_length if max_length is None else max_length
     expansion = reading.expansion
     if expansion is not None:
@@ -108,7 +114,7 @@ def _rows(model: LoadedModel, reading: Reading, texts: Sequence[str], max_length
     if reading.marker is not None:  # it takes the place of a token of the text
         length = max(length - 1, tokenization.frame_length + 1)
     rows: list[_Row] = []
-    for ids in tokenization.encode_many([reading.prompt + text for text in texts], length)[0]:
+    for ids in tokenization.encode_many((reading.prompt + text for text in texts), length, is_cancelled)[0]:
         if reading.marker is not None:
             ids = [*ids[:before], reading.marker, *ids[before:]]
         seen = len(ids)

@@ -103,7 +103,7 @@ def pair_logits(
     done = 0
     for start in range(0, len(queries), SENTENCES_PER_BLOCK):
         block = slice(start, start + SENTENCES_PER_BLOCK)
-        pairs = model.tokenization.encode_pairs(queries[block], documents[block], length, truncation)
+        pairs = model.tokenization.encode_pairs(queries[block], documents[block], length, truncation, is_cancelled)
         lengths = [len(ids) for ids, _ in pairs]
         for rows, logits in embedder.in_batches(
             pairs, lengths, partial(_logits, embedder, resolved), token_budget, is_cancelled

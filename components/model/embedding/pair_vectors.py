@@ -56,7 +56,9 @@ def embed_pairs(
     done = 0
     for start in range(0, len(queries), SENTENCES_PER_BLOCK):
         block = slice(start, start + SENTENCES_PER_BLOCK)
-        pairs = model.tokenization.encode_pairs(queries[block], documents[block], options.max_length)
+        pairs = model.tokenization.encode_pairs(
+            queries[block], documents[block], options.max_length, is_cancelled=is_cancelled
+        )
         lengths = [len(ids) for ids, _ in pairs]
         for rows, vectors in embedder.in_batches(
             pairs, lengths, lambda batch: _vectors(embedder, batch, options), token_budget, is_cancelled

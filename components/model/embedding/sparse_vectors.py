@@ -116,7 +116,7 @@ def sparse_matrix(
     parts: list[tuple[NDArray[np.int32], NDArray[np.int32], Float32]] = []  # rows, columns and weights of a batch
     done = count = 0
     for start in range(0, len(texts), SENTENCES_PER_BLOCK):
-        rows_ids = _ids(model, texts[start : start + SENTENCES_PER_BLOCK], role, max_length)
+        rows_ids = _ids(model, texts[start : start + SENTENCES_PER_BLOCK], role, max_length, is_cancelled)
         for rows, weights in embedder.in_batches(
             rows_ids,
             [len(ids) for ids in rows_ids],
@@ -140,18 +140,21 @@ def sparse_matrix(
     return result
 
 
-def _ids(model: LoadedModel, texts: Sequence[str], role: Role | None, max_length: int | None) -> list[list[int]]:
-    """The ids of texts behind the model's own prompt, truncated to its own maximum length by default."""
+def _ids(
+    model: LoadedModel, texts: Sequence[str], role: Role | None, max_length: int | None, is_cancelled: IsCancelled
+) -> list[list[int]]:
+    """The ids of texts behind the model's own prompt, truncated to its own maximum length by default. Raises Cancelled."""
     prompt = prompt_for(model.sentence_config, role)
     length = model.own_max_length if max_length is None else max_length
-    return model.tokenization.encode_many([prompt + text for text in texts], length)[0]
+    return model.tokenization.encode_many((prompt + text for text in texts), length, is_cancelled)[0]
 
 
 def _own_ids(model: LoadedModel, text: str, role: Role | None, max_length: int | None) -> set[int]:
     """The ids of a text's own pieces, as far as the model reads it: neither of the prompt nor special tokens."""
     prompt = clean_text(prompt_for(model.sentence_config, role))
     length = model.own_max_length if max_length is None else max_length
-    read = model.tokenization.tokenize(prompt + clean_text(text), max_length=length)
+    tokenization = model.tokenization
+    read = tokenization.tokenize(tokenization.beginning(prompt + clean_text(text), length), max_length=length)
     return {token.id for token in read.tokens if not token.special and token.end > len(prompt)}
 
 

@@ -123,7 +123,7 @@ def own_token_vectors(
         None if layer is None else [layer], max_length=max_length, precision="float32", role=role
     )
     before, after = model.tokenization.frame
-    ids, _ = model.tokenization.encode_many([options.prompt + text for text in texts], options.max_length)
+    ids, _ = model.tokenization.encode_many((options.prompt + text for text in texts), options.max_length, is_cancelled)
     lengths = [len(row) for row in ids]
     vectors: list[Float32] = [np.empty((0, model.facts.hidden_size), np.float32)] * len(texts)
     done = 0
@@ -153,7 +153,9 @@ def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
 
 
 def _tokenize(model: LoadedModel, text: str) -> TokenizedSentence:
-    return model.tokenization.tokenize(text, None, model.own_max_length)
+    """The tokens that the model reads of a text; what follows them is not counted."""
+    tokenization = model.tokenization
+    return tokenization.tokenize(tokenization.beginning(text, model.own_max_length), None, model.own_max_length)
 
 
 def _words(sentence: TokenizedSentence) -> list[tuple[int, ...]]:
@@ -175,9 +177,8 @@ class _CorpusTokens(Sequence[tuple[int, int]]):
     def of(cls, model: LoadedModel, texts: Sequence[str], is_cancelled: IsCancelled) -> _CorpusTokens:
         counts: list[int] = []
         for start in range(0, len(texts), SENTENCES_PER_BLOCK):
-            if is_cancelled():
-                raise Cancelled
-            ids, _ = model.tokenization.encode_many(texts[start : start + SENTENCES_PER_BLOCK], model.own_max_length)
+            block = texts[start : start + SENTENCES_PER_BLOCK]
+            ids, _ = model.tokenization.encode_many(block, model.own_max_length, is_cancelled)
             counts += [len(item) - model.tokenization.frame_length for item in ids]
         return cls(counts)
 
@@ -195,18 +196,19 @@ def _occurrences(
     """(sentence, number of the word in it) for every occurrence of the word."""
     occurrences: list[tuple[int, int]] = []
     folded = word.strip().casefold()
-    for start in range(0, len(texts), SENTENCES_PER_BLOCK):
+    for row, text in enumerate(texts):
+        if row % SENTENCES_PER_BLOCK == 0 and is_cancelled():
+            raise Cancelled
+        if folded not in text.casefold():  # cheap, and avoids tokenizing most sentences
+            continue
         if is_cancelled():
             raise Cancelled
-        for row, text in enumerate(texts[start : start + SENTENCES_PER_BLOCK]):
-            if folded not in text.casefold():  # cheap, and avoids tokenizing most sentences
-                continue
-            sentence = _tokenize(model, text)
-            occurrences += [
-                (start + row, number)
-                for number, positions in enumerate(_words(sentence))
-                if sentence.word_text(positions[0]).casefold() == folded
-            ]
+        sentence = _tokenize(model, text)
+        occurrences += [
+            (row, number)
+            for number, positions in enumerate(_words(sentence))
+            if sentence.word_text(positions[0]).casefold() == folded
+        ]
     return occurrences
 
 

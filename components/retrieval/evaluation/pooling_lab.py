@@ -241,10 +241,8 @@ def idf_weights(
     """
     counts = np.zeros(backend.facts.vocabulary_size, np.int64)
     for start in range(0, len(documents), _BLOCK):
-        if is_cancelled():
-            raise Cancelled
-        block = [options.prompt + text for text in documents[start : start + _BLOCK]]
-        for ids in backend.tokenization.encode_many(block, options.max_length)[0]:
+        block = (options.prompt + text for text in documents[start : start + _BLOCK])
+        for ids in backend.tokenization.encode_many(block, options.max_length, is_cancelled)[0]:
             counts[list(set(ids))] += 1
     return (np.log((1 + len(documents)) / (1 + counts)) + 1).astype(np.float32)
 

@@ -137,16 +137,16 @@ class StaticRanker:
 
         vectors = np.empty((len(texts), matrix.shape[1]), np.float32)
         for start in range(0, len(texts), _BLOCK):
-            rows, _ = tokenization.encode_many(texts[start : start + _BLOCK])
+            # One by one: who reads a Stoppable can be stopped between two of them.
+            rows, _ = tokenization.encode_many(texts[row] for row in range(start, min(start + _BLOCK, len(texts))))
             for number, ids in enumerate(rows, start=start):
                 vectors[number] = mean(ids)
 
         def parts(text: str) -> WordSums:
             ids = tokenization.encode_many([text])[0][0]
             ids = list(ids)[before : len(ids) - after]
-            tokens = [
-                token for token in tokenization.tokenize(text).tokens if not token.special
-            ]  # as far as it is read
+            read = tokenization.tokenize(tokenization.beginning(text))
+            tokens = [token for token in read.tokens if not token.special]
             pieces = [token.piece for token in tokens[: len(ids)]]
             spans = [((token.start, token.end),) for token in tokens[: len(ids)]]
             missing = len(ids) - len(pieces)

@@ -65,7 +65,7 @@ def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64]:
     tokenization = backend.tokenization
 
     def count(_: ReportProgress, is_cancelled: IsCancelled) -> dict[str, Int64]:
-        return training_data.token_lengths(rows, tokenization)
+        return training_data.token_lengths(rows, tokenization, is_cancelled)
 
     key = ("training lengths", rows.sha256, backend.spec.key, backend.revision)
     return requests.prepared(key, f"Counting the tokens of {len(rows):,} rows", count, "training_lengths")

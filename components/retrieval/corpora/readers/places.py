@@ -24,7 +24,8 @@ def files_at(place: str) -> Iterator[tuple[list[Path], list[str]]]:
     """The files of a corpus, and the names of those of a folder that are left out, since they have another format.
 
     The files of a folder and of the folders in it come in the order of their paths, without those whose path has a part
-    that begins with "." or "_": programs write these for themselves. Links that lead out of the folder are left out. Raises InputError for a place that cannot be read.
+    that begins with "." or "_": programs write these for themselves. Links that lead out of the folder are left out.
+    Raises InputError for a place that cannot be read.
     """
     if SCHEME not in place:
         yield _files_of(Path(place))

@@ -294,6 +294,8 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
     engine = search_engines.ready(index, layer, pooling, similarity, request.engine)
     if engine is None:
         return None
+    if engine.facts.note:
+        st.caption(messages.escape(engine.facts.note))
     query = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
     hits = engine.search(query, request.k, similarity)
     ten = hits if request.k >= 10 else engine.search(query, 10, similarity)  # the first ten of more are the same

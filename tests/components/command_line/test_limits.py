@@ -46,30 +46,36 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("components.command_line.commands.search.opened", lambda _: (None, 0, "mean"))
 
 
-def bomb(path: Path) -> Path:
+@pytest.fixture(scope="module")
+def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """2 MB that unpack to 1.2 GB."""
+    path = tmp_path_factory.mktemp("bomb") / "file.csv.gz"
     path.write_bytes(gzip.compress(b"x" * (8 << 20), 9, mtime=0) * 150)
     assert path.stat().st_size < 2_000_000
     return path
 
 
-def nulls(path: Path, rows: int = 40_000_000) -> Path:
-    """Some hundred bytes that hold 40 million rows."""
-    column = pa.nulls(rows)
-    pq.write_table(pa.table({"sentence1": column}), path, row_group_size=rows)
-    assert path.stat().st_size < 1_000
+@pytest.fixture(scope="module")
+def nulls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """64 kB that hold 40 million rows."""
+    path, rows = tmp_path_factory.mktemp("nulls") / "file.parquet", 40_000_000
+    pq.write_table(pa.table({"sentence1": pa.nulls(rows)}), path, row_group_size=rows)
+    assert path.stat().st_size < 100_000
     return path
 
 
 @pytest.mark.parametrize("command", READING)
-@pytest.mark.parametrize("make", [bomb, nulls])
-def test_a_small_file_that_becomes_large_is_refused_in_one_line(tmp_path: Path, command: str, make) -> None:
+@pytest.mark.parametrize(
+    ("file", "says"), [("bomb", "expands to more than 200 times"), ("nulls", "has more than 3,000,000 rows")]
+)
+def test_a_small_file_that_becomes_large_is_refused_in_one_line(
+    tmp_path: Path, request: pytest.FixtureRequest, command: str, file: str, says: str
+) -> None:
     before, behind = READING[command]
-    path = make(tmp_path / ("file.csv.gz" if make is bomb else "file.parquet"))
-    done = run(*before, str(path), *behind)
+    done = run(*before, str(request.getfixturevalue(file)), *behind)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "200" in done.stderr if make is bomb else "has more than 3,000,000 rows" in done.stderr
+    assert says in done.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -557,17 +557,17 @@ def test_links_that_lead_out_of_a_folder_are_left_out_and_named(tmp_path: Path) 
 
 
 def test_the_footer_of_a_parquet_file_is_asked_before_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, limits = tmp_path / "a.parquet", Limits(100, 8 << 20)
-    pq.write_table(pa.table({"text": pa.nulls(301)}), path)
-    with pytest.raises(InputError, match="has more than 300 rows"):
+    path, limits = tmp_path / "a.parquet", Limits(2_000, 8 << 20)
+    pq.write_table(pa.table({"text": pa.nulls(6_001)}), path)
+    with pytest.raises(InputError, match="has more than 6,000 rows"):
         read_table(path, path.name, limits=limits)
     assert len(read_table(path, path.name, limits=limits, max_rows=3).numbers) == 3  # a part of it is looked at
     count = Count("all", limits)
-    count.rows = 200  # of the parts before it
+    count.rows = 5_900  # of the parts before it
     pq.write_table(pa.table({"text": ["a"] * 101}), path)
-    with pytest.raises(InputError, match="has more than 300 rows"):
+    with pytest.raises(InputError, match="has more than 6,000 rows"):
         read_table(path, path.name, limits=limits, count=count)
-    assert count.rows == 200  # none was read
+    assert count.rows == 5_900  # none was read
 
 
 def test_what_a_footer_says_of_bytes_is_summed_without_pictures(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ import logging
 import os
 import queue
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,6 +41,7 @@ from components.errors import first_line
 METHOD = "/bert-internals/ask"
 HELLO = b"BERT Internals 2" + LAYOUT  # the version of what crosses: the two sides must have the same
 NONCE_BYTES = MAC_BYTES = 32
+_NUMBER_BYTES = 8
 PIECE_BYTES = 1 << 20
 MOST_REQUEST_BYTES = 64 << 20
 MOST_ANSWER_BYTES = 16 << 30  # more than the attentions of all sentences of a page at 512 tokens
@@ -110,31 +111,39 @@ class _Seals:
     def __init__(self, key: bytes) -> None:
         self._key, self._number = key, 0
 
-    def _next(self, content: bytes) -> bytes:
+    def _numbered(self, *content: bytes | memoryview) -> bytes:
+        """The next piece's number and its content: what is sealed."""
         self._number += 1
-        return hmac.digest(self._key, self._number.to_bytes(8, "little") + content, "sha256")
+        return b"".join((self._number.to_bytes(_NUMBER_BYTES, "little"), *content))
 
-    def sealed(self, parts: Sequence[bytes | memoryview]) -> Iterator[bytes]:
+    def _seal(self, numbered: bytes) -> bytes:
+        return hmac.digest(self._key, numbered, "sha256")
+
+    def sealed(self, parts: Iterable[bytes | memoryview]) -> Iterator[bytes]:
         """A message in sealed pieces."""
-        waiting = bytearray()
-        for part in parts:
-            for start in range(0, len(part), PIECE_BYTES):
-                waiting += part[start : start + PIECE_BYTES]
-                if len(waiting) > PIECE_BYTES:  # one at least stays for the end
-                    yield self._piece(_MORE, bytes(waiting[:PIECE_BYTES]))
-                    del waiting[:PIECE_BYTES]
-        yield self._piece(_LAST, bytes(waiting))
+        waiting: list[memoryview] = []
+        room = PIECE_BYTES
+        for part in map(memoryview, parts):
+            while len(part) > room:  # so that this piece is not the last
+                yield self._piece(_MORE, [*waiting, part[:room]])
+                part, waiting, room = part[room:], [], PIECE_BYTES
+            waiting.append(part)
+            room -= len(part)
+        yield self._piece(_LAST, waiting)
 
-    def _piece(self, mark: bytes, content: bytes) -> bytes:
-        content = mark + content
-        return self._next(content) + content
+    def _piece(self, mark: bytes, content: Iterable[memoryview]) -> bytes:
+        numbered = self._numbered(mark, *content)
+        return b"".join((self._seal(numbered), memoryview(numbered)[_NUMBER_BYTES:]))
 
-    def opened(self, piece: bytes) -> tuple[bytes, bool]:
+    def opened(self, piece: bytes) -> tuple[memoryview, bool]:
         """The content of the next piece, and whether it is the last. Raises NotProved."""
-        seal, content = piece[:MAC_BYTES], piece[MAC_BYTES:]
-        if not hmac.compare_digest(seal, self._next(content)) or content[:1] not in (_MORE, _LAST):
+        content, mark = memoryview(piece)[MAC_BYTES:], piece[MAC_BYTES : MAC_BYTES + 1]
+        if not hmac.compare_digest(piece[:MAC_BYTES], self._seal(self._numbered(content))) or mark not in (
+            _MORE,
+            _LAST,
+        ):
             raise NotProved("a piece has no valid seal")
-        return content[1:], content[:1] == _LAST
+        return content[1:], mark == _LAST
 
 
 class _Message:

@@ -180,7 +180,7 @@ def index_counts(draw: Random, folder: Path) -> None:
             elif name == "files":
                 content["files"][draw.choice(FILES)] = value
             elif name == "columns":
-                content["columns"] = draw.choice([value, [str(value)] * draw.choice([0, 2, 100_000])])
+                content["columns"] = draw.choice([value, [str(value)[:20]] * draw.choice([0, 2, 100_000])])
             else:
                 content[name] = value
 

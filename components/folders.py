@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from filelock import FileLock
+
 from components.errors import InputError
 from components.operator_settings import CACHE
 
@@ -20,6 +22,9 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 UNFINISHED = ".new"  # how the name of a file ends that is being written
 MOST_NAME = 40  # characters of its later name in it: whole, it could be longer than a name may be
 TRIAL_BYTES = 4096  # the least that a file takes on most disks
+KEY = "machine.key"
+KEY_BYTES = 32
+KEY_SECONDS = 10.0  # for another process to write the key
 
 
 def cache_part(name: str) -> Path:
@@ -51,6 +56,44 @@ def private_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
+
+
+def machine_key() -> bytes | None:
+    """32 random bytes that only this user of this machine knows, made once and kept in the cache folder; None if that fails.
+
+    What is signed with them was made here. A file that others may read, or that is no plain file of 32 bytes, counts as none
+    and is replaced. Raises InputError for a cache whose path no folder can have.
+    """
+    path = cache_part(KEY)
+    try:
+        kept = _kept_key(path)
+        if kept is not None:
+            return kept
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileLock(path.with_name(f"{KEY}.lock"), timeout=KEY_SECONDS, mode=0o600):
+            kept = _kept_key(path)  # of another process, which was first
+            if kept is None:
+                path.unlink(missing_ok=True)  # else the new one would get the permissions of the old one
+                kept = secrets.token_bytes(KEY_BYTES)
+                with whole_file(path, mode=0o600) as file:
+                    file.write(kept)
+            return kept
+    except OSError:  # a cache that may only be read, a full disk, a lock that does not come
+        return None
+
+
+def _kept_key(path: Path) -> bytes | None:
+    try:
+        # Neither a link nor a pipe is followed or waited for.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(descriptor)
+        is_private = os.name == "nt" or (facts.st_uid == os.geteuid() and not facts.st_mode & 0o077)
+        if not (stat.S_ISREG(facts.st_mode) and is_private and facts.st_size == KEY_BYTES):
+            return None
+        return file.read()
 
 
 @contextmanager
@@ -88,6 +131,14 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file completely or not at all (see `whole_file`)."""
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False))
+
+
+def lies_in(folder: Path, path: Path) -> bool:
+    """Whether a file below a folder really lies there: links may lead to another place in the folder, and not out of it.
+
+    A folder from somebody else could otherwise show, or have written, any file of this machine. Raises OSError.
+    """
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 def check_writable(folder: Path) -> None:

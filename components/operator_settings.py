@@ -175,7 +175,7 @@ CORPUS_SENTENCES = Setting(
     _at_least(1, 1_000_000),
     1_000_000,
     "1,000,000",
-    "the most sentences of a corpus in the browser",
+    "the most sentences of a corpus in the browser, and of a file that a command reads unless an option raises it",
 )
 CORPUS_BYTES = Setting(
     "uploads",
@@ -183,7 +183,8 @@ CORPUS_BYTES = Setting(
     SIZE,
     200 << 20,
     "200M",
-    "the largest file of a corpus in the browser; the files of one session may have twice as much together",
+    "the largest file of a corpus in the browser, and of a command unless an option raises it; the files of one session may "
+    "have twice as much together",
 )
 KEEP_UPLOADS = Setting(
     "uploads",

@@ -523,3 +523,21 @@ def test_nothing_prints():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert found == []
+
+
+def test_nothing_is_unpickled():
+    """Reading a pickle runs what its author wants. Ray and the trainer's checkpoints are named in docs/security.md."""
+    modules = ("pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "jsonpickle")
+    assert [line for folder in ("components", "dashboard") for line in wrong_imports(folder, *modules)] == []
+    calls = [
+        f"{relative(path)}:{node.lineno}"
+        for folder in ("components", "dashboard")
+        for path in files_of(folder, ".py")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call)
+        and (
+            ast.unparse(node.func) in {"torch.load", "pd.read_pickle", "pandas.read_pickle"}
+            or any(word.arg == "allow_pickle" and ast.unparse(word.value) != "False" for word in node.keywords)
+        )
+    ]
+    assert calls == []

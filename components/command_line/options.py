@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from components.errors import InputError
 from components.jobs import ReportProgress
+from components.sizes import parse_bytes
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.embedding.options import EmbedOptions
     from components.model.files.sentence_config import Role
+    from components.retrieval.corpora.readers.limits import Limits
 
 MOST_DIGITS = 6  # of a layer's number
 
@@ -43,6 +45,40 @@ def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto", cuts
     )
     parser.add_argument(
         "--max-length", type=int, help=f"truncate {cuts} to this many tokens (default: the model's own maximum)"
+    )
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that read a file: a small one can unpack to gigabytes, and may come from anybody."""
+    parser.add_argument(
+        "--most-sentences",
+        metavar="N",
+        type=int,
+        help="refuse a file with more sentences, or three times as many rows (default: 1,000,000, or the operator's setting "
+        "corpus_sentences)",
+    )
+    parser.add_argument(
+        "--most-bytes",
+        metavar="SIZE",
+        help="refuse a file that is larger, also when it is unpacked, such as 2G (default: 200M, or the operator's setting "
+        "corpus_bytes). Reading takes up to six times as much memory",
+    )
+
+
+def limits_of(options: argparse.Namespace) -> Limits:
+    """The limits that --most-sentences and --most-bytes give, else those of the pages. Raises InputError."""
+    from components.retrieval.corpora.readers.limits import CommandLimits, browser_limits
+
+    if options.most_sentences is not None and options.most_sentences < 1:
+        raise InputError(
+            f"--most-sentences is {options.most_sentences}.",
+            "It must be a number above 0.",
+            "Correct it, or leave it out.",
+        )
+    usual = browser_limits()
+    return CommandLimits(
+        options.most_sentences or usual.sentences,
+        usual.bytes if options.most_bytes is None else parse_bytes(options.most_bytes, "--most-bytes"),
     )
 
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from components.arrays import Float32
 from components.distributed import direct
 from components.distributed.cluster import connected
+from components.distributed.messages import TraceRequest
 from components.errors import InputError, UserError, first_line
 from components.jobs import RETRY_SECONDS, WorkFailed
 from components.model.backend import Backend
@@ -51,27 +52,6 @@ PIECE_SECONDS = 60.0  # for a piece of a corpus
 MOST_PADDING = 1.5  # how much longer, all sentences together, a shared pass may be than the texts in it
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class TraceRequest:
-    """The texts of one trace, and what it is to contain."""
-
-    model: str
-    texts: tuple[str, ...]
-    pairs: tuple[str | None, ...] | None
-    options: TraceOptions
-
-    @property
-    def lengths(self) -> list[int]:
-        """The characters of each sentence, and some for its special tokens: roughly in proportion to its tokens."""
-        pairs = self.pairs or [None] * len(self.texts)
-        return [len(text) + len(pair or "") + 10 for text, pair in zip(self.texts, pairs, strict=True)]
-
-    @property
-    def can_be_joined(self) -> bool:
-        """Whether it may share a pass with others of the same model and options."""
-        return not (self.options.attentions or self.options.mask_logits)
 
 
 def joined(requests: Sequence[TraceRequest], most: int) -> list[int]:
@@ -386,7 +366,7 @@ class Served:
             return None
         try:
             return direct.Direct(port)
-        except TimeoutError as problem:
+        except (TimeoutError, ConnectionError) as problem:
             log.warning(
                 "%s: requests to the model server at %s go through Ray, which is slower.", problem, self.address
             )

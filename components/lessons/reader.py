@@ -127,7 +127,8 @@ class _Reader:
             if self.path.exists() and not self.path.is_file():  # a pipe would keep its reader waiting for ever
                 self.report(1, "This is no plain file.", "Write the lesson into a file.")
                 return None
-            content = self.path.read_bytes()
+            with self.path.open("rb") as file:
+                content = file.read(MOST_BYTES + 1)
             if len(content) > MOST_BYTES:
                 self.report(
                     1, f"The file has more than {MOST_BYTES:,} bytes.", "Shorten it, or make two lessons of it."

@@ -182,13 +182,13 @@ class CountsTokens(Protocol):
 class TrainingLimits(Limits):
     """The largest data that is trained on; all of it is kept in memory."""
 
-    remedy: str = "Use a part of the file."
+    command: str = "train {name} --out DIR"
 
     def exceeded(self, name: str, size: str) -> InputError:
         return InputError(
             f"{name} has {size}.",
             f"At most {self.sentences:,} rows and {megabytes(self.bytes)} can be used.",
-            self.remedy.format(name=name),
+            f"Use a part of it. {self.remedy(name)}",
         )
 
 
@@ -206,9 +206,6 @@ class UnclearColumns(InputError):
         self.columns = columns
 
 
-COMMAND_LIMITS = TrainingLimits(10_000_000, 2 << 30)  # of the command line
-
-
 def load(
     source: str | Path | bytes | Sequence[Path],
     name: str | None = None,
@@ -219,8 +216,8 @@ def load(
     """The rows of a demo ("demo:pairs", "demo:scored", "demo:nli"), of a file, or of the parts of a data set.
 
     `name` is needed for bytes, where its ending gives the format. `chosen` names the file's columns by ours ("anchor",
-    "positive", ..., "label") where a person knows better. With BROWSER_LIMITS the operator's limits apply; the command
-    line gives COMMAND_LIMITS. Raises InputError for a file that cannot be read or trained on, and Cancelled.
+    "positive", ..., "label") where a person knows better. With BROWSER_LIMITS the operator's limits apply. Raises
+    InputError for a file that cannot be read or trained on, and Cancelled.
     """
     if isinstance(source, str) and source.startswith("demo:"):
         if source not in DEMO:
@@ -232,8 +229,7 @@ def load(
         return load(DEMO[source], source, chosen, None, is_cancelled)
     if limits is BROWSER_LIMITS:
         operator = browser_limits()
-        remedy = "Use a part of it, or the command line, which takes more: python -m components train {name} --out DIR"
-        limits = TrainingLimits(operator.sentences, operator.bytes, remedy=remedy)
+        limits = TrainingLimits(operator.sentences, operator.bytes)
     if isinstance(source, str):
         source = Path(source)
     parts: Sequence[Path | bytes] = [source] if isinstance(source, Path | bytes) else source

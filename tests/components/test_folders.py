@@ -6,14 +6,17 @@ import ast
 import errno
 import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from components import folders
-from components.folders import check_writable, is_unfinished, whole_file, write_json, write_text
+from components.folders import check_writable, is_unfinished, machine_key, whole_file, write_json, write_text
 from tests.support.places import ROOT
 
 
@@ -124,6 +127,79 @@ def writing(tree: ast.AST) -> Iterator[str]:
         is_method = isinstance(node.func, ast.Attribute)
         if (name in WRITERS and is_method) or (name == "save_file") or (name in OPENERS and modes):
             yield name
+
+
+def test_the_key_of_a_machine_is_made_once_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path / "cache"))
+    before = os.umask(0)  # the least careful user
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            keys = set(threads.map(lambda _: machine_key(), range(64)))
+    finally:
+        os.umask(before)
+    (key,) = keys
+    assert key is not None
+    assert len(key) == 32
+    assert len(set(key)) > 8
+    path = tmp_path / "cache" / "machine.key"
+    assert path.read_bytes() == key
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert sorted(each.name for each in path.parent.iterdir() if each.suffix != ".lock") == ["machine.key"]
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path / "another"))
+    assert machine_key() not in (None, key)
+
+
+def test_several_processes_make_one_key(tmp_path: Path) -> None:
+    code = "import sys; from components.folders import machine_key; sys.stdin.read(); print(machine_key().hex())"
+    environment = {**os.environ, "BERT_INTERNALS_CACHE": str(tmp_path)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for _ in range(4)
+    ]
+    for process in started:  # they wait for one another before they ask
+        assert process.stdin is not None
+        process.stdin.close()
+    keys = set()
+    for process in started:
+        assert process.stdout is not None
+        keys.add(process.stdout.read().decode().strip())
+        assert process.wait() == 0
+    assert keys == {(tmp_path / "machine.key").read_bytes().hex()}
+
+
+@pytest.mark.parametrize("kind", ["readable", "short", "long", "link", "pipe"])
+def test_a_key_that_others_may_know_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path))
+    path, known = tmp_path / "machine.key", b"k" * 32
+    if kind == "link":
+        (tmp_path / "elsewhere").write_bytes(known)
+        (tmp_path / "elsewhere").chmod(0o600)
+        path.symlink_to("elsewhere")
+    elif kind == "pipe":
+        os.mkfifo(path, 0o600)
+    else:
+        path.write_bytes({"readable": known, "short": b"", "long": known * 2}[kind])
+        path.chmod(0o644 if kind == "readable" else 0o600)
+    key = machine_key()
+    assert key is not None
+    assert key not in (known, (known * 2)[:32])
+    assert path.read_bytes() == key == machine_key()
+    assert not path.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    if kind == "link":
+        assert (tmp_path / "elsewhere").read_bytes() == known
+
+
+def test_without_a_place_there_is_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path / "file"))
+    assert machine_key() is None
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache" / "machine.key").mkdir(parents=True)
+    assert machine_key() is None
 
 
 def test_no_other_file_is_written_in_place() -> None:

@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--splade", action="store_true", help="measure one more run by the weights of a SPLADE model (--model)"
     )
+    shared.add_limits(parser)
     shared.add_embedding(parser, precision="float32", cuts="sentences, and pairs for a cross-encoder,")
     shared.add_engine(parser)
 
@@ -107,7 +108,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
             "They choose the fields of a folder with graded relevance.",
             "Leave them out, or name a folder.",
         )
-    corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=None)
+    corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=shared.limits_of(options))
     pairs = pairs_of_corpus(corpus)
     shared.write_left_out(pairs.left_out + pairs.same_query + corpus.report.bad_count, len(pairs))
     if pairs.same_query:
@@ -132,7 +133,7 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks, vector_relevant_ranks
     from components.retrieval.evaluation.second_stage import second_relevant_ranks
 
-    graded = read_folder_fields(options.pairs, options.split, limits=None).chosen(*_fields(options))
+    graded = read_folder_fields(options.pairs, options.split, shared.limits_of(options)).chosen(*_fields(options))
     report = graded.report
     if report.left_out:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in report.left_out.items())

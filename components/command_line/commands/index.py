@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dtype", default="auto", help="float32, float16, or auto for float32 up to 2 GB (default: auto)"
     )
+    shared.add_limits(parser)
     shared.add_embedding(parser)
     shared.add_engine(parser)
 
@@ -40,9 +41,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     check_folder(options.out)
     with files_at(options.corpus) as (files, left_out):
         name = Path(options.corpus).name
-        corpus = read_corpus(files, name, options.text_column, options.encoding, limits=None)
+        corpus = read_corpus(files, name, options.text_column, options.encoding, shared.limits_of(options))
     if left_out:
-        shared.note(f"{len(left_out):,} files of other formats are left out ({', '.join(left_out[:3])}).")
+        shared.note(f"{len(left_out):,} files of other formats, or links, are left out ({', '.join(left_out[:3])}).")
     report = corpus.report
     if report.bad_count:
         first = "; ".join(f"row {row.row}: {row.reason}" for row in report.bad_rows[:3])

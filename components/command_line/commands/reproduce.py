@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="a model fine-tuned with the command train, a folder or run:NAME, for the figures after fine-tuning on SNLI",
     )
+    shared.add_limits(parser)
     parser.add_argument("--seed", type=int, default=0, help="seed for the sample of 36,000 pairs (default: 0)")
 
 
@@ -51,7 +52,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation import reproduction
 
     sources = reproduction.Sources(
-        options.pairs, options.sts, options.sts_split or "validation", options.seed, options.trained
+        options.pairs,
+        options.sts,
+        options.sts_split or "validation",
+        options.seed,
+        options.trained,
+        shared.limits_of(options),
     )
     outcome = reproduction.reproduce(sources, shared.progress_bar)
     for data in outcome.data:

@@ -10,11 +10,14 @@ import argparse
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
 from components.command_line.commands import search
 from components.errors import InputError
+
+if TYPE_CHECKING:
+    from components.retrieval.corpora.readers.limits import Limits
 
 NAME = "rerank"
 HELP = "search an index for many queries, and put the hits of each into the order of a cross-encoder"
@@ -41,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-length", type=int, help="truncate pairs to this many tokens (default: the model's maximum)"
     )
     search.add_ranking(parser)
+    shared.add_limits(parser)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -115,17 +119,18 @@ def _queries(options: argparse.Namespace) -> tuple[str, ...]:
     from components.retrieval.corpora.corpus import read_corpus
 
     path: Path = options.queries
+    limits = shared.limits_of(options)
     column = options.query_column
     if column is None and path.suffix.lower() != ".txt":
-        columns = _columns(path)
+        columns = _columns(path, limits)
         column = next((name for name in COLUMNS if name in columns), None)
-    corpus = read_corpus(path, path.name, column, limits=None)
+    corpus = read_corpus(path, path.name, column, limits=limits)
     shared.write_left_out(corpus.report.bad_count, len(corpus))
     return corpus.texts
 
 
-def _columns(path: Path) -> tuple[str, ...]:
+def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
     """The names of the file's columns."""
     from components.retrieval.corpora.readers.files import read_table
 
-    return tuple(read_table(path, path.name, max_rows=1).columns)
+    return tuple(read_table(path, path.name, limits=limits, max_rows=1).columns)

@@ -101,6 +101,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     with shared.progress_bar(f"Preparing {options.engine}", " vectors") as progress:
         stored = StoredVectors.of_index(index, layer, pooling)
         engine = open_engine(options.engine, stored, options.similarity, options.address, progress)
+    if engine.facts.note:
+        shared.note(engine.facts.note)
     hits = engine.search(vectors[layer, pooling], options.k, options.similarity)
     results = [
         {

@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pairs", metavar="FILE", type=Path, help="a .csv, .tsv, .jsonl or .parquet file of scored pairs"
     )
+    shared.add_limits(parser)
     shared.add_embedding(parser, precision="float32")
 
 
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation import sts
 
-    corpus = read_corpus(options.pairs, options.pairs.name, "sentence1", limits=None)
+    corpus = read_corpus(options.pairs, options.pairs.name, "sentence1", limits=shared.limits_of(options))
     pairs = sts.scored_pairs(corpus)
     shared.write_left_out(pairs.bad_rows, len(pairs.first))
     backend = shared.load(options)

@@ -114,6 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, help="of order, new weights, damage and dropout (default: 10)")
     parser.add_argument("--threads", type=int, help="threads to compute with (default: all cores but one)")
+    shared.add_limits(parser)
     parser.add_argument(
         "--dry-run", action="store_true", help="say what was recognised and how long it may take; train nothing"
     )
@@ -158,7 +159,7 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     from components.model.catalog import parse_model
     from components.model.files.sources import find_files
     from components.training import runs
-    from components.training.data import COMMAND_LIMITS, load, split
+    from components.training.data import load, split
     from components.training.negatives import row_counts
     from components.training.objectives import check_objectives
     from components.training.run_folder import RunFolder
@@ -167,7 +168,7 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     kind = check_objectives(settings.objectives)
     if options.out is not None:
         _check_out(options.out)
-    data = load(options.data, chosen=_columns(options.columns), limits=COMMAND_LIMITS)
+    data = load(options.data, chosen=_columns(options.columns), limits=shared.limits_of(options))
     parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
     rows = row_counts(settings, data, parts)
     spec = parse_model(settings.model)
@@ -187,7 +188,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     """Train and measure every pooling and combination; see components.training.grid."""
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation.sts import scored_pairs
-    from components.training.data import COMMAND_LIMITS, DEMO_SCORED, load, split
+    from components.training.data import DEMO_SCORED, load, split
     from components.training.grid import run_grid
 
     if not 1 <= options.grid <= MOST_SEEDS:
@@ -199,7 +200,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     if options.dry_run:
         raise InputError("Both --grid and --dry-run are given.", "They exclude each other.", "Leave one out.")
     _check_out(options.out, may_hold_run=False)
-    data = load(options.data, chosen=_columns(options.columns), limits=COMMAND_LIMITS)
+    data = load(options.data, chosen=_columns(options.columns), limits=shared.limits_of(options))
     if data.kind != "labelled":
         raise InputError(
             f"{data.name} has {data.kind}.",
@@ -208,7 +209,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
         )
     parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
     path = DEMO_SCORED if options.scored is None else options.scored
-    scored = scored_pairs(read_corpus(path, path.name, "sentence1", limits=None))
+    scored = scored_pairs(read_corpus(path, path.name, "sentence1", limits=shared.limits_of(options)))
     seeds = tuple(range(settings.seed, settings.seed + options.grid))
     _say_that_it_waits()
     with shared.progress_bar("Training the grid", " runs") as report_progress:

@@ -19,6 +19,8 @@ from components.arrays import mapped_array
 from components.errors import InputError
 from components.model.tokenization import clean_text
 
+_BLOCK = 1 << 20  # offsets that are compared together
+
 
 class StoredTexts(Sequence[str]):
     """A read-only sequence of texts."""
@@ -110,6 +112,12 @@ def bytes_of_texts(texts: Sequence[str]) -> int:
     return 8 * (len(texts) + 1) + sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
 
 
+def _is_ascending(offsets: np.ndarray) -> bool:
+    """Whether no offset is below the one before. They are read a block at a time: a comparison of all takes memory."""
+    blocks = (offsets[start : start + _BLOCK + 1] for start in range(0, len(offsets) - 1, _BLOCK))
+    return all((block[1:] >= block[:-1]).all() for block in blocks)
+
+
 def open_texts(stem: Path) -> StoredTexts:
     """The texts that `write_texts` wrote. Raises ValueError (or OSError) for files that do not belong together."""
     path, offsets_path = text_files(stem)
@@ -117,6 +125,6 @@ def open_texts(stem: Path) -> StoredTexts:
     characters = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
     is_list = offsets.ndim == 1 and offsets.dtype == np.int64 and len(offsets) > 0
     is_whole = is_list and offsets[0] == 0 and offsets[-1] == len(characters)
-    if not is_whole or (offsets[1:] < offsets[:-1]).any():
+    if not is_whole or not _is_ascending(offsets):
         raise ValueError(f"{path.name} and its offsets do not belong together")
     return StoredTexts(characters, offsets)

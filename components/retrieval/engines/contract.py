@@ -39,6 +39,7 @@ class EngineFacts:
     exact: bool  # whether it compares every sentence
     nbytes: int  # of what it searches, in memory or in its file; not the vectors of the index, from which scores are computed
     settings: Mapping[str, str | int | float]
+    note: str = ""  # a sentence on how it came to be, where a person should know it
 
     def per_vector(self, count: int) -> float:
         """Bytes for each of `count` vectors."""

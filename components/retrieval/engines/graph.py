@@ -8,9 +8,12 @@ divided by their lengths. (A further dimension that makes all vectors equally lo
 tried: of 5,000 random vectors of different lengths it found 2 of the 10 best, inner products 9.7.)
 
 The graph lies beside the index in two files: the graph, which is mapped into memory, and a description with the identity of
-the vectors and a checksum of the whole graph, since a search in a damaged one could end the process. It is written under
-another name and moved into place when it is whole; the description comes last. A graph of other vectors is refused, and so is
-a damaged one. The checksum is read once, when the graph is opened.
+the vectors and a checksum of the whole graph. It is written under another name and moved into place when it is whole; the
+description comes last. usearch believes what a graph says of itself, and a damaged one ends the process. So the description
+has a MAC by a key that only this user of this machine has (components.folders.machine_key), and a graph from somewhere else is
+never given to usearch, however well its checksum fits. It is refused, as are a graph of other vectors and a damaged one, and
+built anew (opening.py). The checksum is read once, when the graph is opened; whoever can write into the folder at that time
+could still exchange the file.
 
 What it does not give: all of the nearest vectors. Which ones are lost depends on the order in which vectors were added, and
 with several threads also on chance.
@@ -18,10 +21,12 @@ with several threads also on chance.
 
 from __future__ import annotations
 
+import hmac
 import importlib.util
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,7 +37,7 @@ from filelock import FileLock, Timeout
 
 from components.arrays import Float32
 from components.errors import InputError, first_line
-from components.folders import write_json
+from components.folders import machine_key, write_json
 from components.jobs import Cancelled
 from components.retrieval.engines.contract import (
     EngineFacts,
@@ -53,9 +58,11 @@ if TYPE_CHECKING:
 Precision = Literal["float32", "float16", "int8", "bits"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 KIND = "BERT Internals graph"
-FORMAT = 2  # 1: checksums of samples alone
+FORMAT = 3  # 1: checksums of samples alone; 2: no MAC
+MOST_DESCRIPTION_BYTES = 64 << 10
 ALL_THREADS = 0
 LEAST, MOST = 2, 4_096  # of a graph's settings
+NOT_OURS = "was not made on this machine, or by an earlier version"
 _KINDS: dict[Precision, str] = {"float32": "f32", "float16": "f16", "int8": "i8", "bits": "b1"}
 _BLOCK_ROWS = 2_048  # vectors added together, between two looks at Stop
 
@@ -106,21 +113,25 @@ class GraphEngine:
         graph: Any,
         nbytes: int,
         is_in_memory: bool = False,
+        note: str = "",
     ) -> None:
         self._stored, self._exact, self._dim = stored, stored.exact, stored.dim
         self._similarity, self._settings = similarity, settings
-        self._graph, self._nbytes = graph, nbytes
+        self._graph, self._nbytes, self.note = graph, nbytes, note
         # Of this process's memory: none of a graph that is mapped from its file.
         self.nbytes = nbytes if is_in_memory else 0
 
     @property
     def facts(self) -> EngineFacts:
-        return EngineFacts("usearch", False, self._nbytes, {"similarity": self._similarity, **asdict(self._settings)})
+        settings = {"similarity": self._similarity, **asdict(self._settings)}
+        return EngineFacts("usearch", False, self._nbytes, settings, self.note)
 
     def with_expansion(self, expansion: int) -> GraphEngine:
         """The same graph, searched with another expansion."""
         settings = replace(self._settings, expansion_search=expansion)
-        return GraphEngine(self._stored, self._similarity, settings, self._graph, self._nbytes, self.nbytes > 0)
+        return GraphEngine(
+            self._stored, self._similarity, settings, self._graph, self._nbytes, self.nbytes > 0, self.note
+        )
 
     def search(self, queries: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
         queries = checked_queries(queries, self._dim, k)
@@ -172,9 +183,17 @@ def build_file(
 ) -> GraphEngine:
     """A new graph beside the index, in place of one that is there, or the one that another process has just built.
 
+    Without a key of this machine it could not be told from another's later: then it stays in memory, and its note says so.
     For errors see `build`; OSError where it has no room.
     """
     settings = settings or GraphSettings()
+    key = machine_key()
+    if key is None:
+        engine = build(stored, similarity, settings, progress, is_cancelled, _half_of_the_threads())
+        engine.note = (
+            "The graph stays in memory: the cache folder cannot keep the key by which this machine knows its own."
+        )
+        return engine
     path = graph_file(stored, similarity, settings)
     lock = FileLock(path.with_name(f"{path.name}.lock"), mode=0o600)
     has_waited = False
@@ -189,20 +208,27 @@ def build_file(
         if has_waited:
             with suppress(FileNotFoundError, InputError):  # then it is built after all
                 return open_file(stored, similarity, settings)
-        _write(
-            _built(stored, similarity, settings, progress, is_cancelled, max(1, (os.cpu_count() or 2) // 2)),
-            path,
-            stored,
-            similarity,
-            settings,
-        )
+        graph = _built(stored, similarity, settings, progress, is_cancelled, _half_of_the_threads())
+        _write(graph, path, stored, similarity, settings, key)
         return open_file(stored, similarity, settings)
     finally:
         Path(lock.lock_file).unlink(missing_ok=True)  # before the release: whoever waits notices that the file is gone
         lock.release()
 
 
-def _write(graph: Any, path: Path, stored: StoredVectors, similarity: Similarity, settings: GraphSettings) -> None:
+def _half_of_the_threads() -> int:
+    return max(1, (os.cpu_count() or 2) // 2)
+
+
+def _mac(key: bytes, description: Mapping[str, Any]) -> str:
+    """What only this machine can make of a description, in hexadecimal digits; the description holds the graph's checksum."""
+    text = json.dumps({name: value for name, value in description.items() if name != "mac"}, sort_keys=True)
+    return hmac.digest(key, f"{KIND}\n{text}".encode(), "sha256").hex()
+
+
+def _write(
+    graph: Any, path: Path, stored: StoredVectors, similarity: Similarity, settings: GraphSettings, key: bytes
+) -> None:
     """Put a graph and its description in place; the lock is held."""
     for left in path.parent.glob(f"{path.name}.*.new"):  # by a build that was killed
         left.unlink(missing_ok=True)
@@ -224,7 +250,7 @@ def _write(graph: Any, path: Path, stored: StoredVectors, similarity: Similarity
             "checksum": checksum_of(new).whole,
         }
         new.replace(path)
-        write_json(_description_file(path), description)
+        write_json(_description_file(path), {**description, "mac": _mac(key, description)})
     finally:
         new.unlink(missing_ok=True)
 
@@ -234,7 +260,8 @@ def open_file(
 ) -> GraphEngine:
     """The graph beside the index, mapped into memory.
 
-    Raises FileNotFoundError where there is none, and InputError for one of other vectors, a damaged one, or without usearch.
+    Raises FileNotFoundError where there is none, and InputError for one of other vectors, a damaged one, one that was not made
+    on this machine, or without usearch.
     """
     settings = settings or GraphSettings()
     index_type = _library()
@@ -242,21 +269,42 @@ def open_file(
     if not path.is_file() or not _description_file(path).is_file():
         raise FileNotFoundError(path)
     try:
-        described = json.loads(_description_file(path).read_text(encoding="utf-8"))
-        if described["kind"] != KIND or described["format"] != FORMAT:
-            raise ValueError("its description has other content")
+        described = _description(path)
+        if described["format"] != FORMAT or not _is_ours(described):
+            raise _refused(path, NOT_OURS)
         if described["size"] != path.stat().st_size or described["checksum"] != checksum_of(path).whole:
             raise ValueError("it has other content than when it was written")
         is_of_these = described["vectors"] == stored.identity and described["count"] == len(stored)
         is_alike = described["similarity"] == similarity and described["settings"] == settings.of_file
+    except InputError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
         raise _refused(path, f"is damaged: {first_line(problem)}") from problem
     if not is_of_these or not is_alike:
         raise _refused(path, "was built from other vectors, or in another way")
-    graph = index_type.restore(str(path), view=True)
+    try:
+        graph = index_type.restore(str(path), view=True)
+    except Exception as problem:  # its errors have no common type
+        raise _refused(path, f"is damaged: {first_line(problem)}") from problem
     if graph is None or len(graph) != len(stored):
         raise _refused(path, "is damaged: it has another number of vectors")
     return GraphEngine(stored, similarity, settings, graph, path.stat().st_size)
+
+
+def _description(path: Path) -> dict[str, Any]:
+    """The description beside a graph. Raises OSError, and ValueError for other content."""
+    with _description_file(path).open("rb") as file:
+        text = file.read(MOST_DESCRIPTION_BYTES + 1)
+    described = json.loads(text) if len(text) <= MOST_DESCRIPTION_BYTES else None
+    if not isinstance(described, dict) or described["kind"] != KIND:
+        raise ValueError("its description has other content")
+    return described
+
+
+def _is_ours(described: Mapping[str, Any]) -> bool:
+    """Whether a description has the MAC of this machine."""
+    key, mac = machine_key(), described.get("mac")
+    return key is not None and isinstance(mac, str) and hmac.compare_digest(mac.encode(), _mac(key, described).encode())
 
 
 def _built(
@@ -328,6 +376,6 @@ def _description_file(path: Path) -> Path:
 def _refused(path: Path, reason: str) -> InputError:
     return InputError(
         f"The graph {path.name} {reason}.",
-        "A graph belongs to the vectors that it was built from.",
+        "A graph belongs to this machine, and to the vectors that it was built from.",
         "Remove this file; it is then built again.",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -51,8 +52,9 @@ def open_engine(
     """The engine of a name over some vectors; `address` says where Milvus is.
 
     usearch's graph is built beside the index, and Milvus's collection filled, when they are first asked for: `progress`
-    counts vectors. A graph of other vectors, which an index that was written again leaves behind, is built anew; in a folder
-    that may only be read, the graph stays in memory.
+    counts vectors. A graph that is refused is built anew: one that was not made on this machine, a damaged one, and one of
+    other vectors, which an index that was written again leaves behind. In a folder that may only be read, the graph stays in
+    memory. The engine's note says what of this happened, and the seconds.
 
     Raises Cancelled, OSError where there is no room, and InputError for other names, addresses, and packages that are missing.
     """
@@ -62,9 +64,19 @@ def open_engine(
         return ExactEngine(stored)
     if address is not None:
         return milvus.opened(stored, address, similarity, progress, is_cancelled)
+    refused = ""
     try:
         return graph.open_file(stored, similarity)
-    except (FileNotFoundError, InputError):
-        is_writable = os.access(stored.folder, os.W_OK)
-        build = graph.build_file if is_writable else partial(graph.build, threads=max(1, (os.cpu_count() or 2) // 2))
-        return build(stored, similarity, progress=progress, is_cancelled=is_cancelled)
+    except FileNotFoundError:
+        pass
+    except InputError as problem:
+        refused = problem.problem
+    is_writable = os.access(stored.folder, os.W_OK)
+    build = graph.build_file if is_writable else partial(graph.build, threads=max(1, (os.cpu_count() or 2) // 2))
+    started = time.perf_counter()
+    engine = build(stored, similarity, progress=progress, is_cancelled=is_cancelled)
+    notes = [f"{refused} It was built anew in {time.perf_counter() - started:.1f} s."] if refused else []
+    if not is_writable:
+        notes.append("The graph stays in memory: the folder of the index may only be read.")
+    engine.note = " ".join([*notes, *([engine.note] if engine.note else [])])
+    return engine

@@ -26,6 +26,7 @@ from components.model.trace import Pooling
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.corpora.hub_datasets import fetch_dataset
 from components.retrieval.corpora.readers.files import read_table
+from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Limits
 from components.retrieval.corpora.readers.table import SET_COLUMN
 from components.retrieval.evaluation import grid, metrics
 from components.retrieval.evaluation import sts as sts_module
@@ -63,6 +64,7 @@ class Sources:
     sts_split: str = "validation"  # the split of STS-B in the file
     seed: int = 0  # for the sample of pairs
     trained: str | None = None  # key of a model that was fine-tuned as those of the figures that need it
+    limits: Limits = BROWSER_LIMITS  # of the files, those of the hub too
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,35 +278,39 @@ def _all_data(sources: Sources, bar: BarMaker) -> tuple[tuple[Data, ...], dict[t
     """The available data, and the errors of the others. Local files come first: the error of one of them is raised."""
     files: dict[tuple[Task, str], Data] = {}
     if sources.pairs is not None:
-        files["retrieval", "test"] = pairs_data([sources.pairs], str(sources.pairs), sources.seed)
+        files["retrieval", "test"] = pairs_data([sources.pairs], str(sources.pairs), sources.seed, sources.limits)
     if sources.sts is not None:
-        files["similarity", sources.sts_split] = sts_data([sources.sts], str(sources.sts), sources.sts_split)
+        files["similarity", sources.sts_split] = sts_data(
+            [sources.sts], str(sources.sts), sources.sts_split, sources.limits
+        )
     usable: list[Data] = []
     missing: dict[tuple[Task, str], UserError] = {}
     parts: tuple[tuple[Task, str], ...] = (("retrieval", "test"), *(("similarity", split) for split in STS_SPLITS))
     for task, split in parts:
         try:
-            usable.append(files[task, split] if (task, split) in files else _of_hub(task, split, sources.seed, bar))
+            usable.append(files[task, split] if (task, split) in files else _of_hub(task, split, sources, bar))
         except UserError as problem:
             missing[task, split] = problem
     return tuple(usable), missing
 
 
-def _of_hub(task: Task, split: str, seed: int, bar: BarMaker) -> Data:
+def _of_hub(task: Task, split: str, sources: Sources, bar: BarMaker) -> Data:
     dataset = PAIRS_DATASET if task == "retrieval" else STS_DATASET
     with bar(f"Fetching {dataset}", "B") as progress:
         # The pairs have no splits on the hub: the test split is a sample of all pairs.
         paths = fetch_dataset(dataset, None if task == "retrieval" else split, progress=progress)
-    return pairs_data(paths, dataset, seed) if task == "retrieval" else sts_data(paths, dataset, split)
+    if task == "retrieval":
+        return pairs_data(paths, dataset, sources.seed, sources.limits)
+    return sts_data(paths, dataset, split, sources.limits)
 
 
-def pairs_data(paths: Sequence[Path], name: str, seed: int = 0) -> Data:
+def pairs_data(paths: Sequence[Path], name: str, seed: int = 0, limits: Limits = BROWSER_LIMITS) -> Data:
     """Pairs from columns sentence and compressed, or from a column "set" with lists of both; at most a sample of 36,000.
 
     Raises InputError.
     """
-    columns = read_table(paths[0], name, max_rows=1).columns
-    corpus = read_corpus(paths, name, SET_COLUMN if set(columns) == {SET_COLUMN} else "sentence", limits=None)
+    columns = read_table(paths[0], name, limits=limits, max_rows=1).columns
+    corpus = read_corpus(paths, name, SET_COLUMN if set(columns) == {SET_COLUMN} else "sentence", limits=limits)
     pairs = pairs_of_corpus(corpus)
     rows = sample(len(pairs), MOST_PAIRS, seed)
     return Data(
@@ -318,9 +324,9 @@ def pairs_data(paths: Sequence[Path], name: str, seed: int = 0) -> Data:
     )
 
 
-def sts_data(paths: Sequence[Path], name: str, split: str) -> Data:
+def sts_data(paths: Sequence[Path], name: str, split: str, limits: Limits = BROWSER_LIMITS) -> Data:
     """Scored pairs of columns sentence1, sentence2 and score. Raises InputError."""
-    scored = sts_module.scored_pairs(read_corpus(paths, name, "sentence1", limits=None))
+    scored = sts_module.scored_pairs(read_corpus(paths, name, "sentence1", limits=limits))
     return Data("similarity", split, name, len(scored.first), scored.bad_rows, scored=scored)
 
 

@@ -227,8 +227,8 @@ def _prepare(part: Path, info: IndexInfo, corpus: Texts) -> None:
                 if is_unfinished(path.name) and path.is_file():  # a killed build was writing it
                     path.unlink()
         is_same_job = _read(part / JOB).get("job") == info.identity and (part / DONE).exists()
-        # A pipe or a device among the files would keep the build waiting for ever.
-        if is_same_job and all(path.is_file() for path in part.iterdir()):
+        # A pipe or a device among the files would keep the build waiting for ever, and by a link it would write elsewhere.
+        if is_same_job and all(path.is_file() and not path.is_symlink() for path in part.iterdir()):
             return
         # Killed before the record of the job was there, a build leaves an empty folder.
         if not (part / JOB).exists() and any(part.iterdir()):

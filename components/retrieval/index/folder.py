@@ -9,7 +9,8 @@ Vectors are stored without normalisation. float16 changes a cosine by less than 
 is searched two to three times faster. "auto" means float32 up to 2 GB in total, and always for [CLS] vectors that were
 embedded in float32: those of low layers differ by less than float16 can hold.
 
-A folder is opened only if every file has the size given in its manifest, and its content as far as that is checked quickly
+A folder may come from anybody. It is opened only if every file lies in it (a link that leads elsewhere could show any file of
+this machine), holds what its size says, has the size given in its manifest, and its content as far as that is checked quickly
 (see components.retrieval.index.checksums): a damaged, unfinished or other folder is refused with the reason. Indexes of
 earlier versions have no checksums, or none of the manifest: of the first only the sizes, the shapes and the order of the
 offsets are checked. Nothing is ever unpickled.
@@ -31,11 +32,11 @@ import numpy as np
 
 from components.arrays import mapped_array
 from components.errors import InputError
-from components.folders import write_json
+from components.folders import lies_in, write_json
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import EVERY_POOLING, Pooling
 from components.retrieval.corpora.texts import StoredTexts, open_texts, text_files
-from components.retrieval.index.checksums import Checksum, checksum_of, checksum_of_json, first_damaged
+from components.retrieval.index.checksums import Checksum, checksum_of, checksum_of_json, first_damaged, is_hollow
 from components.retrieval.search.exact import ExactSearch
 
 FORMAT = 2
@@ -158,9 +159,13 @@ def _read_manifest(folder: Path) -> tuple[IndexInfo, dict[str, int], dict[str, C
     try:
         if not path.is_file():  # a pipe or a device may keep its reader waiting for ever
             raise FileNotFoundError(path)
-        if path.stat().st_size > MOST_MANIFEST_BYTES:
+        if not lies_in(folder, path):
+            raise _refused(folder, f"is not an index: its {MANIFEST} is a link that leads out of it")
+        with path.open("rb") as file:
+            text = file.read(MOST_MANIFEST_BYTES + 1)
+        if len(text) > MOST_MANIFEST_BYTES:
             raise ValueError(f"more than {MOST_MANIFEST_BYTES:,} bytes")
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+        content = json.loads(text.decode("utf-8"), parse_constant=_no_number)
         if not isinstance(content, dict) or content.get("kind") != KIND:
             raise _refused(folder, "is not an index: its manifest has other content")
         if content.get("format") != FORMAT:
@@ -186,8 +191,14 @@ def _read_manifest(folder: Path) -> tuple[IndexInfo, dict[str, int], dict[str, C
         path = folder / name
         if Path(name).name != name or not os.path.isfile(path):  # unlike Path's, it raises nothing for a long name
             raise _refused(folder, f"has no file {Path(name).name[:80]}")
+        if not lies_in(folder, path):
+            raise _refused(folder, f"is not an index: its {name[:80]} is a link that leads out of it")
         if path.stat().st_size != size:
             raise _refused(folder, f"is damaged: {name} has {path.stat().st_size:,} bytes instead of {size:,}")
+        if is_hollow(path):
+            raise _refused(
+                folder, f"is damaged: {name} has {size:,} bytes, nearly all of which are missing on the disk"
+            )
     return info, files, checksums
 
 
@@ -269,7 +280,7 @@ def _open(folder: Path, is_quick: bool) -> tuple[VectorIndex, dict[str, int], di
                     raise ValueError(f"{vector_file(layer, pooling)} does not match the manifest")
                 if norms.shape != (info.sentences,) or norms.dtype != np.float32:
                     raise ValueError(f"{norm_file(layer, pooling)} does not match the manifest")
-                engines[layer, pooling] = ExactSearch(vectors, np.array(norms))
+                engines[layer, pooling] = ExactSearch(vectors, np.asarray(norms))
     except (OSError, ValueError) as problem:
         raise _refused(folder, f"is damaged: {problem}") from problem
     if any(len(column) != info.sentences for column in (texts, *columns.values())):

@@ -28,7 +28,7 @@ def query_vectors(
     In float32, and each query by itself: in a batch with others its vectors would differ by some 1e-6, and a query would
     not have the same vectors alone and among many. Where that does not matter, another `token_budget` (that of `embed`; None
     is the usual one) takes many together, ten times as fast. Raises InputError if the index was made with another model or
-    revision, and Cancelled.
+    revision, or says so and has vectors of another size, and Cancelled.
     """
     if (backend.spec.key, backend.revision) != (info.model, info.revision):
         raise InputError(
@@ -41,6 +41,12 @@ def query_vectors(
     options = replace(info.options, precision="float32", prompt=prompt)
     # [layer, pooling, query, dim]
     vectors = backend.embed(queries, options=options, token_budget=token_budget, is_cancelled=is_cancelled)
+    if vectors.shape[-1] != info.dim:  # an index from somebody else can say anything of its model
+        raise InputError(
+            f"The index has vectors of {info.dim:,} numbers, and {info.model} has {vectors.shape[-1]:,}.",
+            "The vectors of an index are those of its model.",
+            "Build the index again.",
+        )
     return {
         (layer, pooling): vectors[row, column]
         for row, layer in enumerate(options.layers)

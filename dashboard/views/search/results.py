@@ -306,6 +306,8 @@ def _by_engine(request: SearchRequest, index: VectorIndex, layer: int, pooling: 
     """The hits that an approximate engine finds. Raises NotReady while it is built."""
     similarity = request.similarity
     engine = search_engines.ready(index, layer, pooling, similarity, request.engine)
+    if engine.facts.note:
+        st.caption(messages.escape(engine.facts.note))
     query = caching.query_vectors(request.backend, (request.query,), index.info)[layer, pooling]
     hits = engine.search(query, request.k, similarity)
     ten = hits if request.k >= 10 else engine.search(query, 10, similarity)  # the first ten of more are the same

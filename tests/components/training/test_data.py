@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
+from components.retrieval.corpora.readers.limits import RAISED
 from components.training.data import (
     DEMO,
     MEASURED,
@@ -177,7 +178,7 @@ def test_what_the_demo_is_measured_with_is_never_trained_on(path):
 def message(error) -> str:
     """What is wrong, after a look at the other two sentences; a name of a file may begin the first."""
     assert all(part[0].isupper() for part in (error.expected, error.fix))
-    assert all(part.endswith((".", "--out DIR")) for part in (error.problem, error.expected, error.fix))
+    assert all(part.endswith((".", RAISED)) for part in (error.problem, error.expected, error.fix))
     return error.problem
 
 

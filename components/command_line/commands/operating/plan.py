@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--storage-price", type=float, default=0.0, help="the price of 10^9 bytes for a month (default: 0)"
     )
+    shared.add_limits(parser)
     shared.add_embedding(parser)
 
 
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.index.cost import Prices, Rate, cost, sentence_counts, vector_bytes
 
     counts = sentence_counts(options.sentences)
-    texts = _sample(options.sample)
+    texts = _sample(options)
     backend = shared.load(options)
     embed_options = shared.embed_options(backend, options, "document")
     speed = _measured(backend, texts, embed_options) if options.rate is None else options.rate
@@ -85,15 +86,16 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _sample(path: str | None) -> Sequence[str]:
+def _sample(options: argparse.Namespace) -> Sequence[str]:
     from pathlib import Path
 
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.corpora.demo import demo_sentences
 
+    path: str | None = options.sample
     if path is None:
         return demo_sentences()
-    texts = read_corpus(Path(path), Path(path).name, limits=None).texts
+    texts = read_corpus(Path(path), Path(path).name, limits=shared.limits_of(options)).texts
     if not len(texts):
         raise InputError(f"{path} has no sentences.", "A rate is measured on some.", "Choose another file.")
     return list(islice(texts, MEASURED))

@@ -36,6 +36,7 @@ MOST_ROW_CHARACTERS = 1 << 20
 MOST_FIELDS = 10_000
 MOST_EXPANSION = 200  # times that gzip may expand a file, from EXPANDED_BYTES on; text expands 3 to 20 times
 EXPANDED_BYTES = 16 << 20
+RAISED = "--most-sentences 10000000 --most-bytes 2G"  # options of every command that reads a file
 LONG_ROW = f"a row of more than {MOST_ROW_CHARACTERS:,} characters"
 _GZIP = b"\x1f\x8b"
 _BLOCK_BYTES = 1 << 20
@@ -54,7 +55,7 @@ class Limits:
 
     sentences: int
     bytes: int  # of the file, compressed and decompressed
-    command: str = "index {name} --out DIR"  # reads any size
+    command: str = "index {name} --out DIR"  # takes options that raise the limits
 
     @property
     def rows(self) -> int:
@@ -71,8 +72,23 @@ class Limits:
         return InputError(
             f"{name} has {size}.",
             f"The limit is {self.sentences:,} sentences or {megabytes(self.bytes)}.",
-            f"Use the command line, which has no limit on size: python -m components {self.command.format(name=name)}",
+            self.remedy(name),
         )
+
+    def remedy(self, name: str) -> str:
+        """What a person can do about a corpus above a limit."""
+        return (
+            "If you trust it, use the command line, where the limits can be raised: python -m components "
+            f"{self.command.format(name=name)} {RAISED}"
+        )
+
+
+@dataclass(frozen=True)
+class CommandLimits(Limits):
+    """The limits of a command, which has options that raise them."""
+
+    def remedy(self, name: str) -> str:
+        return f"If you trust it, raise the limits, for example with {RAISED}"
 
 
 BROWSER_LIMITS = Limits(
@@ -163,12 +179,18 @@ def read_bytes(source: Path | bytes, name: str, limits: Limits | None, is_cancel
     Raises InputError for a file that is larger or cannot be read, and Cancelled.
     """
     try:
-        content = source if isinstance(source, bytes) else source.read_bytes()
+        content = source if isinstance(source, bytes) else _read_file(source, limits)
     except OSError as problem:
         raise unreadable(name, problem) from problem
     if limits is not None and len(content) > limits.bytes:
         raise limits.exceeded(name, f"more than {megabytes(limits.bytes)}")
     return decompressed(content, name, limits, is_cancelled) if content.startswith(_GZIP) else content
+
+
+def _read_file(path: Path, limits: Limits | None) -> bytes:
+    """All bytes of a file, or one more than the limit: what it says of its size need not be true."""
+    with path.open("rb") as file:
+        return file.read(-1 if limits is None else limits.bytes + 1)
 
 
 def decompressed(content: bytes, name: str, limits: Limits | None, is_cancelled: IsCancelled = never) -> bytes:

@@ -18,7 +18,7 @@ BATCH_ROWS = 4_096
 BATCH_BYTES, BATCH_VALUES = 8 << 20, 100_000  # a batch that takes more is divided
 ROW_BYTES, ROW_VALUES = 16 << 20, 200_000  # a row that takes more is refused
 CPU_SECONDS = 120
-LARGE_ROW, NO_MEMORY, DAMAGED = 3, 4, 5  # the status with which the process ends
+LARGE_ROW, NO_MEMORY, DAMAGED, MANY_ROWS = 3, 4, 5, 6  # the status with which the process ends
 
 
 def batches(file: Any, columns: list[str]) -> Iterator[Any]:
@@ -125,8 +125,29 @@ def _limit_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def main(path: str, memory: int, most_columns: int) -> int:
-    """Write the rows of a file, or of the standard input for "-", to the standard output; returns the exit status."""
+def declared_bytes(facts: Any, columns: list[str]) -> int:
+    """How many bytes the footer of a file says that the pages of these columns unpack to, those of bytes left aside.
+
+    It need not be true: a page is unpacked only as far as this process may take memory.
+    """
+    wanted = [
+        number
+        for number in range(facts.num_columns)
+        if facts.schema.column(number).path.partition(".")[0] in columns
+        and (
+            facts.schema.column(number).physical_type != "BYTE_ARRAY"
+            or facts.schema.column(number).logical_type.type != "NONE"
+        )
+    ]
+    groups = (facts.row_group(number) for number in range(facts.num_row_groups))
+    return sum(group.column(number).total_uncompressed_size for group in groups for number in wanted)
+
+
+def main(path: str, memory: int, most_columns: int, most_rows: int) -> int:
+    """Write the rows of a file, or of the standard input for "-", to the standard output; returns the exit status.
+
+    A file whose footer names more rows, or more bytes than the memory, is refused before a page of it is read.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -138,6 +159,10 @@ def main(path: str, memory: int, most_columns: int) -> int:
         with pq.ParquetFile(source) as file:
             schema = file.schema_arrow
             columns = readable_columns(schema, most_columns)
+            if file.metadata.num_rows > most_rows:
+                return MANY_ROWS
+            if declared_bytes(file.metadata, columns) > memory:
+                return NO_MEMORY
             # The names of all columns go first, for those that are left out.
             names = pa.array(list(dict.fromkeys(schema.names)), pa.string())
             first = pa.record_batch([names], names=["name"])
@@ -165,4 +190,4 @@ def main(path: str, memory: int, most_columns: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    sys.exit(main(sys.argv[1], *map(int, sys.argv[2:])))

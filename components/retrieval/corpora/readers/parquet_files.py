@@ -40,7 +40,9 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
     rows = 0
     try:
         with closing(
-            _rows_here(source, name) if limits is None else _rows_of_child(source, name, limits, count)
+            _rows_here(source, name)
+            if limits is None
+            else _rows_of_child(source, name, limits, count, is_part=max_rows is not None)
         ) as parts:
             every_column: list[str] = next(parts)
             columns = _Columns(count)
@@ -128,14 +130,18 @@ def _rows_here(source: Path | bytes, name: str) -> Generator[Any]:
             raise _large_row(name) from problem
 
 
-def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count) -> Generator[Any]:
-    """The same, read in a process that may take no more memory than the limits allow, and no longer than MOST_SECONDS."""
+def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count, is_part: bool) -> Generator[Any]:
+    """The same, read in a process that may take no more memory than the limits allow, and no longer than MOST_SECONDS.
+
+    Unless only a part is wanted, a file that says to have more rows than the limit is refused before any is read.
+    """
     import pyarrow as pa
 
     path = str(source.absolute()) if isinstance(source, Path) else "-"
     memory = limits.memory + WORKING_MEMORY
+    most_rows = sys.maxsize if is_part else limits.rows - count.rows
     process = subprocess.Popen(
-        [sys.executable, "-P", parquet_child.__file__, path, str(memory), str(MOST_COLUMNS)],
+        [sys.executable, "-P", parquet_child.__file__, path, str(memory), str(MOST_COLUMNS), str(most_rows)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -201,6 +207,8 @@ def _ended(name: str, limits: Limits, memory: int, status: int, said: str) -> In
         return _large_row(name)
     if status == parquet_child.DAMAGED:
         return unreadable(name, OSError(said))
+    if status == parquet_child.MANY_ROWS:
+        return limits.exceeded(name, f"more than {limits.rows:,} rows")
     if status in {parquet_child.NO_MEMORY, -signal.SIGABRT, -_KILLED}:
         return limits.exceeded(name, f"values that take more than {megabytes(memory)} of memory")
     if status == -_TIME:

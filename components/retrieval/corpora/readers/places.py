@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from components.errors import InputError, first_line
+from components.folders import lies_in
 from components.retrieval.corpora.readers.files import FORMATS
 
 SCHEME = "://"
@@ -23,7 +24,8 @@ def files_at(place: str) -> Iterator[tuple[list[Path], list[str]]]:
     """The files of a corpus, and the names of those of a folder that are left out, since they have another format.
 
     The files of a folder and of the folders in it come in the order of their paths, without those whose path has a part
-    that begins with "." or "_": programs write these for themselves. Raises InputError for a place that cannot be read.
+    that begins with "." or "_": programs write these for themselves. Links that lead out of the folder are left out.
+    Raises InputError for a place that cannot be read.
     """
     if SCHEME not in place:
         yield _files_of(Path(place))
@@ -72,13 +74,19 @@ def _copied(system: Any, path: str, folder: Path) -> Path:
 def _files_of(place: Path) -> tuple[list[Path], list[str]]:
     if not place.is_dir():
         return [place], []
-    relative = sorted(path.relative_to(place) for path in place.rglob("*") if path.is_file())
+    found = [path for path in place.rglob("*") if path.is_file()]
+    # A link that leads out of the folder is no file of it: it could put any file of this machine into the index.
+    relative = sorted(path.relative_to(place) for path in found if lies_in(place, path))
+    outside = sorted(path.relative_to(place) for path in found if not lies_in(place, path))
     own = [path for path in relative if not any(part.startswith((".", "_")) for part in path.parts)]
     is_known = {path: path.name.lower().removesuffix(".gz").endswith(FORMATS) for path in own}
     if not any(is_known.values()):
+        links = f" ({len(outside):,} links lead out of it)" if outside else ""
         raise InputError(
-            f"The folder {place} has no file with sentences.",
+            f"The folder {place} has no file with sentences{links}.",
             f"Its files need one of these endings: {', '.join(FORMATS)}, each optionally followed by .gz.",
             "Choose another folder, or a file.",
         )
-    return [place / path for path in own if is_known[path]], [path.as_posix() for path in own if not is_known[path]]
+    left_out = [path.as_posix() for path in own if not is_known[path]]
+    left_out += [f"{path.as_posix()}: a link that leads out of the folder" for path in outside]
+    return [place / path for path in own if is_known[path]], left_out

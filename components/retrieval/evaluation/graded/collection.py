@@ -27,6 +27,7 @@ from sys import getsizeof
 from types import MappingProxyType
 
 from components.errors import InputError
+from components.folders import lies_in
 from components.jobs import IsCancelled
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.readers.limits import (
@@ -266,8 +267,15 @@ def read_folder_fields(
             for file in sorted([*path.iterdir(), *path.glob("qrels/*")])
             if file.is_file() and not file.name.startswith(".")
         }
+        outside = [name for name, file in sources.items() if not lies_in(path, file)]
     except OSError as problem:
         raise unreadable(str(path), problem) from problem
+    if outside:
+        raise InputError(
+            f"{outside[0][:80]} in {path} is a link that leads out of the folder.",
+            "A folder from somebody else could show any file of this machine by such a link.",
+            "Put the file itself into the folder, or remove the link.",
+        )
     return _read(sources, path.resolve().name, split, limits, is_cancelled)
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from components.errors import InputError
+from components.folders import machine_key
 from components.jobs import Cancelled
 from components.retrieval.engines import contract, graph, milvus
 from components.retrieval.engines.contract import ENGINES, Engine, StoredVectors
@@ -311,6 +316,105 @@ def test_a_large_graph_that_was_damaged_anywhere_is_built_anew(tmp_path: Path) -
     assert again.search(query, 5).indices[:, 0].tolist() == built.search(query, 5).indices[:, 0].tolist() == [0, 1, 2]
 
 
+def rewritten(stored: StoredVectors, change: Callable[[bytearray], None], mac: bool = False) -> None:
+    """A graph that somebody changed, together with its checksum; with the machine's own MAC where `mac`."""
+    path = graph.graph_file(stored, "cosine", graph.GraphSettings())
+    content = bytearray(path.read_bytes())
+    change(content)
+    path.write_bytes(content)
+    description = path.with_name(f"{path.name}.json")
+    described = json.loads(description.read_text())
+    described |= {"checksum": hashlib.sha256(content).hexdigest(), "size": len(content)}
+    if mac:
+        key = machine_key()
+        assert key is not None
+        described["mac"] = graph._mac(key, described)
+    description.write_text(json.dumps(described))
+
+
+def every_link(content: bytearray) -> None:
+    content[len(content) // 2 :] = b"\xff" * (len(content) - len(content) // 2)
+
+
+def test_a_graph_with_a_rewritten_checksum_is_never_given_to_usearch(tmp_path: Path, monkeypatch) -> None:
+    stored = stored_in(tmp_path / "index", clustered(300))
+    graph.build_file(stored)
+    rewritten(stored, every_link)
+    given: list[str] = []
+    library = graph._library()
+    restore = library.restore
+    monkeypatch.setattr(library, "restore", lambda path, view: given.append(path) or restore(path, view=view))
+    with pytest.raises(InputError, match="was not made on this machine"):
+        graph.open_file(stored)
+    assert given == []
+    engine = open_engine("usearch", stored)
+    assert re.fullmatch(
+        r"The graph \S+ was not made on this machine.* It was built anew in \d+\.\d s\.", engine.facts.note
+    )
+    assert engine.search(stored.exact.vectors[:3], 1).indices[:, 0].tolist() == [0, 1, 2]
+    assert open_engine("usearch", stored).facts.note == ""  # it is this machine's own now
+
+
+def test_a_graph_of_another_machine_is_built_anew(tmp_path: Path, monkeypatch) -> None:
+    stored = stored_in(tmp_path / "index", clustered(300))
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path / "other"))
+    graph.build_file(stored)
+    graph.open_file(stored)
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path / "own"))
+    for without in (None, "mac", "format", "kind", "checksum"):
+        path = graph.graph_file(stored, "cosine", graph.GraphSettings())
+        description = path.with_name(f"{path.name}.json")
+        described = json.loads(description.read_text())
+        description.write_text(json.dumps({name: value for name, value in described.items() if name != without}))
+        with pytest.raises(InputError, match="was not made on this machine" if without in (None, "mac") else "."):
+            graph.open_file(stored)
+        description.write_text(json.dumps(described))
+    assert "built anew" in open_engine("usearch", stored).facts.note
+
+
+@pytest.mark.parametrize("problem", [RuntimeError("no magic"), ValueError("a header"), MemoryError(), SystemError("x")])
+def test_whatever_usearch_says_of_a_graph_it_is_built_anew(tmp_path: Path, monkeypatch, problem: Exception) -> None:
+    stored = stored_in(tmp_path / "index", clustered(300))
+    graph.build_file(stored)
+    library = graph._library()
+    restore, calls = library.restore, []
+
+    def fails_once(path: str, view: bool) -> Any:
+        calls.append(path)
+        if len(calls) == 1:
+            raise problem
+        return restore(path, view=view)
+
+    monkeypatch.setattr(library, "restore", fails_once)
+    engine = open_engine("usearch", stored)
+    assert "is damaged" in engine.facts.note
+    assert engine.search(stored.exact.vectors[:2], 1).indices[:, 0].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"[" * 60_000, b"\xff", b" " * (1 << 20) + b"{}", b"null"])
+def test_other_descriptions_are_refused(tmp_path: Path, content: bytes) -> None:
+    stored = stored_in(tmp_path / "index", clustered(300))
+    graph.build_file(stored)
+    path = graph.graph_file(stored, "cosine", graph.GraphSettings())
+    path.with_name(f"{path.name}.json").write_bytes(content)
+    with pytest.raises(InputError, match="is damaged"):
+        graph.open_file(stored)
+
+
+def test_without_a_key_the_graph_stays_in_memory_and_says_so(tmp_path: Path, monkeypatch) -> None:
+    stored = stored_in(tmp_path / "index", clustered(300))
+    graph.build_file(stored)
+    (tmp_path / "file").write_text("no folder")  # as in a cache that may only be read; root may write everywhere
+    monkeypatch.setenv("BERT_INTERNALS_CACHE", str(tmp_path / "file"))
+    before = sorted((path.name, path.read_bytes()) for path in stored.folder.iterdir())
+    engine = open_engine("usearch", stored)
+    assert isinstance(engine, graph.GraphEngine)
+    assert engine.nbytes > 0
+    assert "built anew" in engine.facts.note
+    assert "The graph stays in memory: the cache folder cannot keep the key" in engine.facts.note
+    assert sorted((path.name, path.read_bytes()) for path in stored.folder.iterdir()) == before
+
+
 def test_a_graph_is_built_by_several_at_once(tmp_path: Path) -> None:
     stored = stored_in(tmp_path / "index", np.random.default_rng(1).normal(size=(300, 16)).astype(np.float32))
     with ThreadPoolExecutor(3) as threads:
@@ -325,6 +429,7 @@ def test_a_graph_of_a_folder_that_may_only_be_read_stays_in_memory(numbers, tmp_
     engine = open_engine("usearch", stored)
     assert list(stored.folder.iterdir()) == []
     assert isinstance(engine, graph.GraphEngine)
+    assert engine.facts.note == "The graph stays in memory: the folder of the index may only be read."
     assert engine.nbytes == engine.with_expansion(16).nbytes == engine.facts.nbytes > 0  # counted among what is kept
     assert recall_of(engine, stored, queries_of(numbers), 10, "cosine") >= 0.97
     monkeypatch.undo()

@@ -927,3 +927,106 @@ def test_a_file_that_vanishes_does_not_count(tmp_path):
     (tmp_path / "graph.new").symlink_to(tmp_path / "gone")
     index = VectorIndex(tmp_path, info=None, texts=None, columns={}, engines={})
     assert index.nbytes == cache._size(tmp_path) == 10
+
+
+# --- A folder from somebody else
+
+
+def rewritten(folder: Path, change: Callable[[dict], None]) -> None:
+    """The manifest changed, with a checksum of its own that fits."""
+    content = json.loads((folder / MANIFEST).read_text())
+    content.pop(OWN_CHECKSUM)
+    change(content)
+    (folder / MANIFEST).write_text(json.dumps({**content, OWN_CHECKSUM: checksums.checksum_of_json(content)}))
+
+
+def without_checksums(content: dict) -> None:
+    """As in indexes of earlier versions."""
+    del content["checksums"]
+
+
+@pytest.fixture
+def foreign(backend, options, tmp_path: Path) -> Path:
+    return build_index(backend, Corpus("c", ("the cat sat", "a dog ran")), tmp_path / "foreign", options).folder
+
+
+def test_a_link_shows_no_file_outside_the_folder(foreign: Path, tmp_path: Path) -> None:
+    outside, path = tmp_path / "outside", foreign / "texts.utf8"
+    outside.write_bytes(b"x" * path.stat().st_size)  # of the size that the manifest names
+    rewritten(foreign, without_checksums)
+    path.unlink()
+    path.symlink_to(outside)
+    with pytest.raises(InputError, match=r"texts\.utf8 is a link that leads out of it"):
+        open_index(foreign)
+    path.unlink()
+    path.write_bytes(outside.read_bytes())
+    assert open_index(foreign).texts[0] == "xxxxxxxxxxx"  # the same file in the folder is read
+    path.rename(foreign / "elsewhere")
+    path.symlink_to("elsewhere")
+    assert open_index(foreign).texts[0] == "xxxxxxxxxxx"  # and so is a link that stays in it
+    manifest = foreign / MANIFEST
+    manifest.rename(tmp_path / MANIFEST)
+    manifest.symlink_to(tmp_path / MANIFEST)
+    with pytest.raises(InputError, match=r"manifest\.json is a link that leads out of it"):
+        open_index(foreign)
+
+
+def test_a_folder_that_is_itself_a_link_is_opened(foreign: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(foreign)
+    assert len(open_index(tmp_path / "link").texts) == 2
+
+
+def test_a_file_of_holes_is_refused(foreign: Path) -> None:
+    path = foreign / "layer-00-mean.norms.npy"
+    os.truncate(path, 1 << 40)
+    rewritten(foreign, lambda content: content["files"].update({path.name: 1 << 40}) or without_checksums(content))
+    with pytest.raises(InputError, match=r"nearly all of which are missing on the disk"):
+        open_index(foreign)
+
+
+def test_holes_are_told_from_data(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(3 << 20))  # zeros that are there
+    assert not checksums.is_hollow(path)
+    with path.open("r+b") as file:
+        file.truncate(400 << 20)
+    assert not checksums.is_hollow(path)  # a 134th of it is there
+    with path.open("r+b") as file:
+        file.truncate(1 << 30)
+    assert checksums.is_hollow(path)
+    path.write_bytes(b"")
+    os.truncate(path, 64 << 20)
+    assert checksums.is_hollow(path)
+    os.truncate(path, 1 << 20)  # small files are read whole in any case
+    assert not checksums.is_hollow(path)
+
+
+def test_a_large_file_without_a_sample_is_not_read_whole(foreign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checksums, "SAMPLED_BYTES", 16)
+    with pytest.raises(InputError, match="has other content than when the index was written"):
+        open_index(foreign)
+
+
+def test_vectors_of_another_size_than_the_models_are_refused(backend, foreign: Path) -> None:
+    index = open_index(foreign)
+    other = replace(index.info, dim=index.info.dim + 1)
+    with pytest.raises(InputError, match=r"The index has vectors of 33 numbers, and .* has 32"):
+        query_vectors(backend, ["the cat"], other)
+
+
+def test_a_build_goes_on_in_no_folder_with_links(backend, options, tmp_path: Path) -> None:
+    corpus, folder, outside = Corpus("c", ("the cat sat", "a dog ran")), tmp_path / "index", tmp_path / "outside"
+
+    def stop(*_: object) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        build_index(backend, corpus, folder, options, embed=stop)
+    path = tmp_path / "index.part" / "layer-00-mean.npy"
+    outside.write_bytes(path.read_bytes())
+    before = outside.read_bytes()
+    path.unlink()
+    path.symlink_to(outside)
+    assert build_index(backend, corpus, folder, options).info.sentences == 2
+    assert outside.read_bytes() == before
+    assert not (folder / path.name).is_symlink()

@@ -22,10 +22,11 @@ import pytest
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.retrieval.corpora.corpus import columns_of, read_corpus
-from components.retrieval.corpora.readers import encoding, parquet_files
+from components.retrieval.corpora.readers import encoding, parquet_child, parquet_files
 from components.retrieval.corpora.readers import limits as limits_module
 from components.retrieval.corpora.readers.files import read_table
-from components.retrieval.corpora.readers.limits import MOST_FIELDS, MOST_ROW_CHARACTERS, Limits, memory_of_all
+from components.retrieval.corpora.readers.limits import MOST_FIELDS, MOST_ROW_CHARACTERS, Count, Limits, memory_of_all
+from components.retrieval.corpora.readers.places import files_at
 from components.retrieval.corpora.readers.table import SET_COLUMN, BadRows
 from components.retrieval.corpora.senses import read_senses
 from components.retrieval.evaluation.graded.collection import read_graded
@@ -533,3 +534,49 @@ def test_categorical_columns_are_the_same_in_small_batches(monkeypatch: pytest.M
         assert table.columns["label"] == texts
         assert table.columns["list"] == [[text] for text in texts]
         assert table.columns["map"] == maps.to_pylist()
+
+
+def test_links_that_lead_out_of_a_folder_are_left_out_and_named(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "corpus", tmp_path / "outside.txt"
+    outside.write_text("a text of somebody else\n")
+    (folder / "inner").mkdir(parents=True)
+    (folder / "a.txt").write_text("a sentence\n")
+    (folder / "b.txt").symlink_to(outside)
+    (folder / "c.txt").symlink_to("a.txt")
+    (folder / "inner" / "d.txt").symlink_to("../../outside.txt")
+    with files_at(str(folder)) as (files, left_out):
+        assert [path.name for path in files] == ["a.txt", "c.txt"]
+        assert left_out == [f"{name}: a link that leads out of the folder" for name in ("b.txt", "inner/d.txt")]
+    (folder / "a.txt").unlink()
+    with pytest.raises(InputError, match="2 links lead out of it"), files_at(str(folder)):
+        pass
+    (tmp_path / "link").symlink_to(folder)  # the folder that a person names may be a link
+    (folder / "a.txt").write_text("a sentence\n")
+    with files_at(str(tmp_path / "link")) as (files, _):
+        assert len(files) == 2
+
+
+def test_the_footer_of_a_parquet_file_is_asked_before_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, limits = tmp_path / "a.parquet", Limits(2_000, 8 << 20)
+    pq.write_table(pa.table({"text": pa.nulls(6_001)}), path)
+    with pytest.raises(InputError, match="has more than 6,000 rows"):
+        read_table(path, path.name, limits=limits)
+    assert len(read_table(path, path.name, limits=limits, max_rows=3).numbers) == 3  # a part of it is looked at
+    count = Count("all", limits)
+    count.rows = 5_900  # of the parts before it
+    pq.write_table(pa.table({"text": ["a"] * 101}), path)
+    with pytest.raises(InputError, match="has more than 6,000 rows"):
+        read_table(path, path.name, limits=limits, count=count)
+    assert count.rows == 5_900  # none was read
+
+
+def test_what_a_footer_says_of_bytes_is_summed_without_pictures(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": ["a" * 1_000] * 50, "number": list(range(50)), "picture": [bytes(9_000)] * 50})
+    pq.write_table(table, path, use_dictionary=False, compression="gzip")
+    with pq.ParquetFile(path) as file:
+        facts = file.metadata
+        both = parquet_child.declared_bytes(facts, ["text", "number", "picture"])
+        assert 50 * 1_000 + 50 * 8 < both < 60_000
+        assert both - parquet_child.declared_bytes(facts, ["text"]) >= 400
+        assert parquet_child.declared_bytes(facts, ["picture"]) == 0

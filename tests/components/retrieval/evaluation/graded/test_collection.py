@@ -9,6 +9,7 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.corpora.corpus import Limits, read_corpus
+from components.retrieval.corpora.readers.limits import RAISED
 from components.retrieval.evaluation.graded.collection import (
     demo_graded,
     read_fields,
@@ -165,7 +166,7 @@ def test_limits_are_the_browsers_and_name_the_command(monkeypatch):
     monkeypatch.setenv("BERT_INTERNALS_CORPUS_BYTES", "100")
     with pytest.raises(InputError, match="100 bytes") as caught:
         read_graded({name + ".gz": gzip.compress(content * 50, mtime=0) for name, content in BEIR.items()})
-    assert caught.value.fix.endswith("python -m components evaluate FOLDER")
+    assert caught.value.fix.endswith(f"python -m components evaluate FOLDER {RAISED}")
     check(read_graded(BEIR, limits=None))
 
 

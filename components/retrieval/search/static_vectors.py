@@ -93,8 +93,11 @@ class StaticRanker:
         vectors = np.stack([self._encode(query) for query in queries])
         return np.asarray(np.einsum("pd,pd->p", vectors, self._vectors[sentences]), np.float32)
 
+    def floor(self, query: str) -> float:
+        return 0.0
+
     def bounds(self, query: str) -> tuple[float, float]:
-        return 0.0, 1.0
+        return self.floor(query), 1.0
 
     def split(self, query: str, text: str, row: int) -> ScoreSplit:
         """What each word adds to the cosine with a sentence of the corpus, which is `text`; of a model's pieces, each piece."""

@@ -20,7 +20,7 @@ VIEWS = {
         "Share of queries whose correct answer each layer and pooling ranks first.",
         without_blocks=(
             "How well does the model retrieve?",
-            "Share of queries whose correct answer is among the first k.",
+            "Share of queries with a correct answer among the first k.",
         ),
     ),
     "compare": navigation.View(

@@ -20,6 +20,7 @@ from scipy import stats
 from streamlit.testing.v1 import AppTest
 
 from components.jobs import Cancelled, Job
+from components.model.backend import Backend
 from components.model.catalog import spec_of
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
@@ -27,6 +28,7 @@ from components.retrieval.evaluation import metrics, pair_runs
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded.collection import GradedSet
 from components.retrieval.evaluation.layer_grid import LayerGrid
+from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
 from components.retrieval.evaluation.sts import ScoredPairs
 from components.retrieval.search.lexical import TITLES, make_ranker
@@ -35,9 +37,10 @@ from dashboard.corpora import current
 from dashboard.jobs import evaluation
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, sts
+from tests.support import plain_vectors as plain
 from tests.support.evaluate_page import kept_corpus, ready, timed
 from tests.support.pages import Open, backend, figures, frame, plain_table, read_texts, setting, texts, traces
-from tests.support.plain_vectors import cosines, plain_vectors, ranks_by
+from tests.support.plain_vectors import cosines, plain_vectors
 from tests.support.tiny import save_tiny
 
 LAYERS = range(7)
@@ -47,6 +50,11 @@ DEFAULT_RUNS = ("m.6.mean", "m.6.cls", "m.0.mean", "bow", "tfidf", "bm25", "stat
 
 
 # --- What is to be expected, by other means
+
+
+def ranks_by(scores: np.ndarray) -> np.ndarray:
+    """Ranks of the diagonal; a score of 0 is not found."""
+    return np.where(np.diag(scores) > 0, plain.ranks_by(scores), NOT_FOUND)
 
 
 def word_scores(kind: str, corpus: Corpus) -> np.ndarray:
@@ -267,7 +275,7 @@ def test_the_comparison_is_what_the_ranks_say(evaluate: Open, scores_of: Callabl
     ranks = ranks_by(scores_of("tfidf"))
     np.testing.assert_allclose(curves["TF-IDF"], [100 * (ranks <= k).mean() for k in range(1, 101)], atol=100.1 / COUNT)
     queries = frame(app, "correct answer")  # the hardest first, by their mean rank
-    of_runs = queries.iloc[:, -4:].to_numpy(float)
+    of_runs = queries.iloc[:, -4:].fillna(COUNT).to_numpy(float)  # what is not found counts as the last
     np.testing.assert_allclose(queries["geometric mean rank"], of_runs.prod(axis=1) ** (1 / 4), atol=0.051)
     assert queries["geometric mean rank"].is_monotonic_decreasing
 
@@ -329,7 +337,7 @@ def test_filters_count_as_brute_force_does(evaluate: Open, scores_of: Callable[[
     assert sum(int(shown[name].strip("()")) for name in list(expected)[1:]) == COUNT
     table = frame(app, "correct answer")
     assert len(table) == int(shown["Disagree"].strip("()"))
-    ranks = table[[name for name in table.columns if name[0].isdigit()]].to_numpy()
+    ranks = table[[name for name in table.columns if name[0].isdigit()]].fillna(COUNT).to_numpy(float)
     assert ((ranks <= 2).any(axis=1) & ~(ranks <= 2).all(axis=1)).all()
     hardness = np.log(ranks).mean(axis=1)
     assert (np.diff(hardness) <= 1e-9).all()  # the hardest first
@@ -337,7 +345,7 @@ def test_filters_count_as_brute_force_does(evaluate: Open, scores_of: Callable[[
     app.segmented_control(key="w_query_filter").set_value("wrong")
     ready(app.run())
     table = frame(app, "correct answer")
-    assert (table[[name for name in table.columns if name[0].isdigit()]].to_numpy() > 1).all()
+    assert (table[[name for name in table.columns if name[0].isdigit()]].fillna(COUNT).to_numpy(float) > 1).all()
 
 
 def test_an_opened_query_shows_its_answer_in_each_ranking(
@@ -382,11 +390,11 @@ def test_a_word_ranking_does_not_find_what_has_no_word_of_the_query(open_page: O
 
 
 def test_why_leads_to_the_failed_query_also_after_rows_without_a_query(open_page: Open) -> None:
-    """Rows without a query are no pairs: the third pair is the file's fifth row here, and asks for the row after it."""
+    """Rows without a query are no pairs: the third pair is the file's fifth row here, and asks for another row."""
     demo = current.demo()
     asked = demo.columns["compressed"]
     key = kept_corpus(
-        "gaps.jsonl", demo.texts[:8], ["", asked[1], asked[2], "", asked[5], asked[5], asked[6], asked[7]]
+        "gaps.jsonl", demo.texts[:8], ["", asked[1], asked[2], "", asked[6], asked[5], asked[0], asked[7]]
     )
     app = ready(open_page("evaluate", corpus=key, view="compare", r=["m.6.mean"], n="2"))
     assert f"Correct answer:** {demo.texts[4]}" in texts(app).replace("\\", "")
@@ -936,7 +944,7 @@ def test_several_correct_answers_by_vectors_and_by_words(open_page: Open, embedd
     }
     rows = [(text, query) for query, answers in desk.items() for text in answers]
     own = kept_corpus("several.jsonl", [text for text, _ in rows], [query for _, query in rows])
-    app = ready(open_page("evaluate", view="compare", corpus=own, r=["m.6.mean", "bm25"], opened="3"))
+    app = ready(open_page("evaluate", view="compare", corpus=own, r=["m.6.mean", "bm25"], n="3"))
     said = read_texts(app)
     assert "4 queries with 6 correct answers among 6 sentences" in said
     options = embedded.embed_options(precision="float32")

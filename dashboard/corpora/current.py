@@ -100,6 +100,8 @@ def is_ready() -> bool:
     )
     if is_over:
         _note_use(key)
+    elif job.finished.is_set():  # stopped, or it failed: without the corpus there is no page
+        st.button("Use the demo corpus", key="demo_instead", on_click=choose, args=(None,))
     return is_over
 
 

@@ -111,8 +111,8 @@ def of_session() -> Memory:
     return Memory({kind: value for kind, value in chosen.items() if value}, marks.of_session())
 
 
-def draw() -> None:
-    """Let the browser remember this session, and offer what it remembers of earlier ones."""
+def draw(page: str) -> None:
+    """Let the browser remember this session, and offer what it remembers of earlier ones; `page` is the one that is drawn."""
     sent = None if st.session_state.get(_ANSWERED) else browser.sent_by(_COMPONENT, "found")
     found = together(sent)
     if sent is not None and not found:
@@ -121,7 +121,8 @@ def draw() -> None:
     if left_out and not st.session_state.get(_LEFT_OUT):
         state.notice(
             f"Your browser has room for the marks of your last queries only: those of {counted(left_out, 'query', 'queries')} "
-            "last as long as this session."
+            "last as long as this session.",
+            page,
         )
     st.session_state[_LEFT_OUT] = left_out
     dropped = browser.sent_by(_COMPONENT, "dropped")
@@ -129,7 +130,8 @@ def draw() -> None:
         st.session_state[_DROPPED] = dropped
         state.notice(
             f"Your browser had no room for what {counted(dropped, 'other session')} had left, the oldest: marks and the names "
-            "of files there are no longer offered."
+            "of files there are no longer offered.",
+            page,
         )
     browser.web_component("memory", "")(
         key=_COMPONENT,

@@ -23,7 +23,7 @@ from components.sizes import in_words
 from dashboard import caching
 from dashboard.jobs import progress
 from dashboard.ui import controls, messages
-from dashboard.ui.wording import POOLING_NAMES, duration, size
+from dashboard.ui.wording import POOLING_NAMES, duration
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -244,7 +244,7 @@ def _costs(request: EmbedRequest, corpus: Texts, where: str) -> None:
         )
         ranking = pair_runs.ranking_seconds(count, dim, len(layers) * len(poolings))
         st.markdown(
-            f"About **{duration(costs.seconds)}** on this machine, **{size(costs.disk_bytes)}** on disk ({dtype}), "
+            f"About **{duration(costs.seconds)}** on this machine, **{in_words(costs.disk_bytes)}** on disk ({dtype}), "
             f"{in_words(backend.embedder.working_bytes(options))} of memory while it runs, and up to "
             f"{in_words(costs.memory_bytes)} to search. {facts.truncated:,} sentences are longer than "
             f"{options.max_length} tokens and will be truncated."

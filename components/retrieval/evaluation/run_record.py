@@ -30,6 +30,7 @@ from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded.ranks import RelevantRanks
 from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import NOT_FOUND
+from components.sizes import in_words
 
 KIND, FORMAT = "BERT Internals runs", 2
 EARLIER = 1  # it had one rank for each query, also for answers that were not found
@@ -118,7 +119,9 @@ def _written(ranks: Ranks) -> dict[str, list[int | None]]:
 def read_runs(content: bytes, name: str) -> tuple[Run, ...]:
     """The runs of a file. Raises InputError with the reason for a file that cannot be used."""
     if len(content) > MOST_BYTES:
-        raise _refused(name, f"has {len(content) / 1e6:,.0f} MB; at most {MOST_BYTES / 1e6:,.0f} MB are read")
+        raise _refused(
+            name, f"has {in_words(len(content), binary=True)}; at most {in_words(MOST_BYTES, binary=True)} are read"
+        )
     if content.count(b"[") + content.count(b"{") > _MOST_BRACKETS or content.count(b",") > MOST_RANKS + _MOST_COMMAS:
         raise _refused(name, f"has more values than {MOST_RUNS} runs with {MOST_RANKS:,} ranks")
     try:

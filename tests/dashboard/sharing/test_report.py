@@ -92,7 +92,7 @@ ALSO = {
     "model vectors": set(),
     "layers within": {"whole_word", "centred", "show_baseline"},
     "heatmaps tokens": {"include_special"},
-    "map ends": set(),
+    "map ends": {"corpus", "map_source", "map_colour", "map_tokens", "map_seed"},
     "attention matrix": {"texts_filter", "chosen_blocks", "special_tokens"},
     "search pairs": set(),
     "evaluate pairs": set(),
@@ -112,7 +112,7 @@ def test_it_states_the_settings_that_its_view_uses_in_words_and_no_others(
     everywhere = {name: value for values in of_page for name, value in values.items()}
     own = settings_of(case, tiny)
     app = open_page(page, session={**everywhere, **own, **PANEL, "_webgl": True})  # which Map asks for
-    found = collected(at_rest(app))
+    found = collected(app)
     stated = {fact.setting for fact in found.stated if fact.setting}
     assert stated <= {*own} | ALSO[case]
     assert stated & {*own} or page in {"home", "model"}

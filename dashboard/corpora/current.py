@@ -100,7 +100,7 @@ def is_ready() -> bool:
     )
     if is_over:
         _note_use(key)
-    elif job.finished.is_set():  # stopped, or it failed: without the corpus there is no page
+    elif job.finished.is_set() or job.is_stopped_for(caching.person()):  # without the corpus there is no page
         st.button("Use the demo corpus", key="demo_instead", on_click=choose, args=(None,))
     return is_over
 

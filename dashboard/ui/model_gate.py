@@ -149,8 +149,8 @@ def _too_large(key: str) -> str:
     """Why a model is left out."""
     models, spec = caching.models(), spec_of(key)
     return (
-        f"**{escape(spec.title)} is left out:** it takes {in_words(models.size(spec), binary=True)} of memory, and all models of "
-        f"this server together at most {in_words(models.max_bytes, binary=True)}. Compare fewer or smaller models; "
+        f"**{escape(spec.title)} is left out:** it takes {in_words(models.size(spec), binary=True)} of memory, and all models "
+        f"of this server together at most {in_words(models.max_bytes, binary=True)}. Compare fewer or smaller models; "
         "whoever runs the server can raise the "
         f"limit ({operator_settings.MODEL_BYTES.variable})."
     )

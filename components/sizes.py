@@ -33,11 +33,11 @@ def parse_bytes(text: str, variable: str) -> int:
     return value
 
 
-def in_words(count: float, binary: bool = False) -> str:
+def in_words(count: float, binary: bool = False, about: bool = False) -> str:
     """A size for people, in the unit that leaves it three digits: "0 bytes", "999 bytes", "1.50 kB", "12.3 MB", "1.02 GB".
 
     Only 0 is shown as 0. A unit is a thousand of the one before, as disks are sold; with `binary` 1,024 of it ("12.3 MiB"), for
-    memory.
+    memory and limits. With `about` a size that is known to whole megabytes has no decimals below a gigabyte ("91 MB").
     """
     if count < 999.5:
         return f"{count:.0f} {'byte' if round(count) == 1 else 'bytes'}"
@@ -46,7 +46,7 @@ def in_words(count: float, binary: bool = False) -> str:
     while count / step**power >= 999.5 and power < len(units):
         power += 1
     size, unit = count / step**power, units[power - 1]
-    digits = 2 if size < 9.995 else 1 if size < 99.95 else 0
+    digits = 0 if about and power < 3 else 2 if size < 9.995 else 1 if size < 99.95 else 0
     return f"{size:,.{digits}f} {unit}"
 
 

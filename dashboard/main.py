@@ -80,6 +80,7 @@ def main() -> None:
             navigation.show(key)
     except NotReady as problem:
         frame.draw(problem)
+        current.offer_demo(problem)
     if state.current_notices(key):
         notices.empty()  # the page shows them with its own, in one box
     listing.draw(jobs_slot)  # last: by now the page has started its jobs

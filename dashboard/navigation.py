@@ -140,7 +140,7 @@ def _framed(page: str) -> None:
             report.end_view(page, used)
         figures.notebook(question, page, used)
         controls.refuse_unavailable(page, loaded)
-        remembered.draw()  # with the view: a mark of a hit draws nothing else anew
+        remembered.draw(page)  # with the view: a mark of a hit draws nothing else anew
         with refused:
             messages.notices(page)
         if not controls.is_playing():  # one step in the browser's history for all that is played, not one for each

@@ -1,39 +1,88 @@
-// Keeps in this browser what a session would lose with its end: marks of hits, and which files were uploaded. What an earlier
-// session has left is sent once, so that the page can offer it; until a person has answered, nothing is written over it.
-const KEY = "bertInternalsMemory";
+// Keeps in this browser what a session would lose with its end: marks of hits, and which files were uploaded. Each session has an
+// entry of its own, so that two tabs do not write over each other. What sessions without a live tab have left is sent once, the
+// oldest first, so that the page can offer it; it stays until a person has answered.
+const PREFIX = "bertInternalsMemory"; // without a dot and an id behind it: the one entry of earlier versions
+const REFRESH = 20_000; // milliseconds between two signs of life of a tab
+const ALIVE = 150_000; // milliseconds without one until a tab counts as closed: timers of a hidden tab run once a minute
 let session = null; // whose page this is: a browser that comes back too late gets a new one, without loading the page again
-let isSent = false;
-let isOurs = false; // what is stored was written by this session
+let key = null; // of this session's entry
+let own = ""; // what it holds
+let offered = []; // the keys of the entries that were sent
+let timer = null;
 
 export default function ({ data, setStateValue }) {
-  if (data.session !== session) {
-    session = data.session;
-    isSent = isOurs = false;
-  }
-  const stored = kept();
-  if (stored !== null && !isOurs && !data.answered) {
-    if (!isSent) setStateValue("found", stored);
-    isSent = true;
-    return;
-  }
-  if (data.text === stored || (data.text === "" && stored === null)) return;
-  isOurs = true;
-  keep(data.text);
-}
-
-function kept() {
   try {
-    return window.localStorage.getItem(KEY);
-  } catch {
-    return null;
-  }
-}
-
-function keep(text) {
-  try {
-    if (text === "") window.localStorage.removeItem(KEY);
-    else window.localStorage.setItem(KEY, text);
+    if (data.session !== session) {
+      begin(data.session);
+      const left = entries().filter((entry) => entry.key !== key && Date.now() - entry.time > ALIVE);
+      offered = left.map((entry) => entry.key);
+      if (left.length && !data.answered) setStateValue("found", left.map((entry) => entry.text));
+    }
+    if (data.answered) {
+      offered.forEach((each) => window.localStorage.removeItem(each));
+      offered = [];
+    }
+    if (data.text === own) return;
+    own = data.text;
+    const dropped = makeRoom(data.most);
+    if (dropped) setStateValue("dropped", dropped);
+    write(Date.now());
   } catch {
     console.info("This browser allows no storage: marks and uploads last as long as the session.");
   }
+}
+
+function begin(newSession) {
+  if (key !== null) write(0); // the session before it has ended
+  session = newSession;
+  key = `${PREFIX}.${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`;
+  own = "";
+  if (timer !== null) return;
+  timer = window.setInterval(() => signOfLife(Date.now()), REFRESH);
+  window.addEventListener("pagehide", () => signOfLife(0));
+  window.addEventListener("pageshow", () => signOfLife(Date.now()));
+}
+
+function signOfLife(time) {
+  try {
+    write(time);
+  } catch {
+    // Said when something was to be kept.
+  }
+}
+
+function write(time) {
+  if (own === "") window.localStorage.removeItem(key);
+  else window.localStorage.setItem(key, JSON.stringify({ time, text: own }));
+}
+
+// All entries, the oldest first.
+function entries() {
+  const found = [];
+  for (const each of Object.keys(window.localStorage)) {
+    if (each === PREFIX) found.push({ key: each, time: 0, text: window.localStorage.getItem(each) });
+    if (!each.startsWith(`${PREFIX}.`)) continue;
+    try {
+      const { time, text } = JSON.parse(window.localStorage.getItem(each));
+      if (typeof time === "number" && typeof text === "string") found.push({ key: each, time, text });
+    } catch {
+      window.localStorage.removeItem(each); // nothing that this page has written
+    }
+  }
+  return found.sort((one, other) => one.time - other.time);
+}
+
+// Drops the oldest entries of other sessions until all take at most so many bytes; how many.
+function makeRoom(most) {
+  const others = entries().filter((entry) => entry.key !== key);
+  const bytes = (text) => new TextEncoder().encode(text).length;
+  let size = bytes(own) + others.reduce((sum, entry) => sum + bytes(entry.text), 0);
+  let dropped = 0;
+  for (const entry of others) {
+    if (size <= most) break;
+    window.localStorage.removeItem(entry.key);
+    size -= bytes(entry.text);
+    dropped += 1;
+  }
+  return dropped;
 }

@@ -123,7 +123,8 @@ class _Seals:
         """A message in sealed pieces."""
         waiting: list[memoryview] = []
         room = PIECE_BYTES
-        for part in map(memoryview, parts):
+        for content in parts:
+            part = memoryview(content)
             while len(part) > room:  # so that this piece is not the last
                 yield self._piece(_MORE, [*waiting, part[:room]])
                 part, waiting, room = part[room:], [], PIECE_BYTES

@@ -28,17 +28,19 @@ class Collection:
     @property
     def rank(self) -> str:
         """The function that ranks by vectors."""
-        return "partial(vector_relevant_ranks, grades=grades)" if self.is_graded else "gold_ranks"
+        return "partial(vector_relevant_ranks, grades=grades)" if self.is_graded else "pairs.ranks_by_vectors"
 
-    def by_ranker(self, ranker: str) -> str:
-        """The expression of the ranks by a ranking of words."""
+    def by_ranker(self, name: str, ranker: str) -> list[str]:
+        """The statements that give the ranks of the run of this name by a ranking of words."""
+        place = f"runs[{code.literal(name)}]"
         if self.is_graded:
-            return f"ranker_relevant_ranks({ranker}.scores, queries, grades)"
-        return f"ranker_ranks({ranker}, queries)"
+            ranks = "ranker_relevant_ranks(ranker.scores, queries, grades, floor=ranker.floor)"
+            return [f"ranker = {ranker}", f"{place} = {ranks}"]
+        return [f"{place} = pairs.ranks_by_words({ranker})"]
 
 
 def pairs(corpus: Sequence[str], column: str) -> Collection:
-    """Each sentence of a corpus is the correct answer of the query in a column."""
+    """Each sentence of a corpus is a correct answer of the query in a column."""
     return Collection(
         (
             *corpus,
@@ -199,7 +201,7 @@ def _runs(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
             backend = variable(other.backend, "backend")
             index = code.call("SpladeIndex.of_texts", backend, "documents", max_length=other.max_length)
             ranker = f"SpladeRanker({backend}, {index})"
-            body.append(f"runs[{code.literal(other.name)}] = {collection.by_ranker(ranker)}")
+            body += collection.by_ranker(other.name, ranker)
     for file in dict.fromkeys(run.file for run in runs if isinstance(run, LoadedRun)):
         names = {run.title: run.name for run in runs if isinstance(run, LoadedRun) and run.file == file}
         body += [
@@ -220,16 +222,14 @@ def _by_model(runs: Sequence[AnyRun]) -> Mapping[str, list[VectorRun]]:
 
 
 def _by_words(collection: Collection, run: WordRun, variable: Variable) -> list[str]:
-    name = code.literal(run.name)
     if run.kind != "static":
-        return [f"runs[{name}] = {collection.by_ranker(f'make_ranker({code.literal(run.kind)}, documents)')}"]
+        return collection.by_ranker(run.name, f"make_ranker({code.literal(run.kind)}, documents)")
     if not run.file:
-        backend = variable(run.backend, "backend")
-        return [f"runs[{name}] = {collection.by_ranker(f'StaticRanker.of_model({backend}, documents)')}"]
+        return collection.by_ranker(run.name, f"StaticRanker.of_model({variable(run.backend, 'backend')}, documents)")
     return [
         *code.file(run.file, "The word vectors were those of"),
         "words = read_static_vectors(file, file.name)",
-        f"runs[{name}] = {collection.by_ranker('StaticRanker.of_words(words, documents)')}",
+        *collection.by_ranker(run.name, "StaticRanker.of_words(words, documents)"),
     ]
 
 
@@ -248,19 +248,20 @@ def _second_stage(collection: Collection, run: VectorRun, second: SecondStage, b
     else:
         arguments = (scorer, str(second.layer), "queries", "documents", "rows")
         scores = code.call("max_sim_candidate_scores", *arguments, max_length=second.max_length)
-    both = "second_relevant_ranks" if collection.is_graded else "second_ranks"
-    first = code.literal((run.layer, run.pooling))
+    first = f"ranks[{code.literal((run.layer, run.pooling))}], rows, {scores}"
+    both = f"second_relevant_ranks({first})" if collection.is_graded else f"either_ranks({first}, pairs.gold)"
     return [
         *vectors,
         f"rows = candidates(of_queries, of_documents, {run.candidates})",
-        f"runs[{code.literal(run.name)}] = {both}(ranks[{first}], rows, {scores})",
+        f"runs[{code.literal(run.name)}] = {both}",
     ]
 
 
 def ranks(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
-    """The rank of each query's correct answer in some runs."""
+    """The rank of each query's first correct answer in some runs."""
     found = _runs(collection, runs)
-    return Snippet(found.setup, (*found.body, "print(runs)  # run to [query]"))
+    firsts = "values = {name: first_ranks(ranks) for name, ranks in runs.items()}"
+    return Snippet(found.setup, (*found.body, firsts, "print(values)  # [query] each; 2147483647 is not found"))
 
 
 def compared(
@@ -268,9 +269,7 @@ def compared(
 ) -> Snippet:
     """Recall@k of some runs, or their precision at k."""
     found = _runs(collection, runs)
-    curve = f"100 * recall_curve(ranks, {most})"
-    if figure == "precision":
-        curve += f" / np.arange(1, {most} + 1)"
+    curve = f"100 * {'recall' if figure == 'curves' else 'precision'}_curve(ranks, {most})"
     return Snippet(
         found.setup,
         (
@@ -344,7 +343,7 @@ def by_similarity(collection: Collection, runs: Sequence[VectorRun]) -> Snippet:
             f"    stored = {name}.embed(documents, options={options[0]})[0, 0]",
             f"    asked = {name}.embed(queries, options={options[1]})[0, 0]",
             "    search = ExactSearch(stored)",
-            "    for similarity, found in by_each_similarity(asked, search).items():",
+            "    for similarity, found in by_each_similarity(asked, search, rank=pairs.ranks_by_vectors).items():",
             "        longer = found.mean_of_first_hits(search.norms) / search.norms.mean() - 1",
             "        more = found.mean_of_first_hits(tokens) / tokens.mean() - 1",
             "        recall_at_1 = recall(found.ranks, 1).mean()",
@@ -383,7 +382,7 @@ def kinds(
             "[100 * interval(recall(ranks, k)).value for k in (1, 5, 10)]",
         ]
     inner += [
-        f"ranks = ranker_ranks(make_ranker({code.literal(words)}, documents), queries)",
+        f"ranks = pairs.ranks_by_words(make_ranker({code.literal(words)}, documents))",
         f"values[{code.literal(words)}, kind] = [100 * interval(recall(ranks, k)).value for k in (1, 5, 10)]",
     ]
     lines = "\n".join(f"    {line}" for line in inner)
@@ -469,7 +468,7 @@ def lab(backend: Backend, collection: Collection, most: int | None, layer: int, 
         _lab_setup(backend, collection, most),
         (
             *_lab_vectors(layer),
-            f"cells = list(lab_cells(vectors, scored.scores, dims={dims}, seed={seed}))",
+            f"cells = list(lab_cells(vectors, scored.scores, dims={dims}, seed={seed}, rank=pairs.ranks_by_vectors))",
             *_lab_printed(),
         ),
     )
@@ -483,7 +482,9 @@ def lab_sweep(
         _lab_setup(backend, collection, most),
         (
             *_lab_vectors(layer),
-            f"cells = list(dimension_sweep(vectors, {code.literal(pooling)}, scored.scores, seed={seed}))",
+            f"sweep = dimension_sweep(vectors, {code.literal(pooling)}, scored.scores, seed={seed}, "
+            "rank=pairs.ranks_by_vectors)",
+            "cells = list(sweep)",
             *_lab_printed(),
         ),
     )

@@ -41,9 +41,10 @@ from components.jobs import IsCancelled
 from components.retrieval.corpora.columns import ColumnPreview, preview_columns
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
-from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, megabytes, never
+from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
 from components.retrieval.corpora.texts import hash_of
 from components.retrieval.search.words import words
+from components.sizes import in_words
 
 DataKind = Literal["sentences", "pairs", "triplets", "scored", "labelled"]
 KINDS: tuple[DataKind, ...] = get_args(DataKind)
@@ -187,7 +188,7 @@ class TrainingLimits(Limits):
     def exceeded(self, name: str, size: str) -> InputError:
         return InputError(
             f"{name} has {size}.",
-            f"At most {self.sentences:,} rows and {megabytes(self.bytes)} can be used.",
+            f"At most {self.sentences:,} rows and {in_words(self.bytes, binary=True)} can be used.",
             f"Use a part of it. {self.remedy(name)}",
         )
 

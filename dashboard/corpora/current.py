@@ -29,6 +29,7 @@ from components.snippets import code
 from dashboard import access, caching, state
 from dashboard.corpora import uploads
 from dashboard.jobs import requests
+from dashboard.jobs.requests import NotReady
 from dashboard.sharing import report
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 KEY_LENGTH = 32
 _NOTED = "_corpus_noted"  # session key: the corpus whose files IN_CORPUS names
+_AGAIN = "again_corpus"  # key of the button that reads the corpus once more
 TOPIC_COLUMNS = ("topic", "label", "category")  # columns that may name a sentence's topic
 
 
@@ -95,10 +97,15 @@ def make_ready() -> None:
         person=caching.person(),
         then=lambda job: jobs.drop([job]),
     )
-    requests.result_of(
-        jobs, job, doing="reading a corpus", stop_key="stop_corpus", again_key="again_corpus", final=UserError
-    )
+    requests.result_of(jobs, job, doing="reading a corpus", stop_key="stop_corpus", again_key=_AGAIN, final=UserError)
     _note_use(key)
+
+
+def offer_demo(problem: NotReady) -> None:
+    """Where the session's corpus could not be read again, or a person stopped it: another one can be used."""
+    awaited = problem.awaited
+    if awaited is not None and awaited.again_key == _AGAIN and not requests.is_awaited(awaited.job):
+        st.button("Use the demo corpus", key="demo_instead", on_click=choose, args=(None,))
 
 
 def _read_again(key: str, source: Source, _: ReportProgress, is_cancelled: IsCancelled) -> None:

@@ -34,9 +34,12 @@ def add(earlier: Mapping[str, Judgements]) -> None:
     """Add the marks of an earlier session: those of this one count where both have one."""
     kept = st.session_state.setdefault(_MARKS, {})
     for corpus_hash, judged in earlier.items():
-        own = kept.get(corpus_hash, Judgements()).marks
-        together = {
-            query: MappingProxyType({**judged.of(query), **own.get(query, {})})
-            for query in dict.fromkeys((*judged.marks, *own))
-        }
-        kept[corpus_hash] = Judgements(MappingProxyType(together))
+        kept[corpus_hash] = joined(judged, kept.get(corpus_hash, Judgements()))
+
+
+def joined(earlier: Judgements, later: Judgements) -> Judgements:
+    """The marks of both; the later one's where both have one, and the queries marked last at the end."""
+    queries = dict.fromkeys((*(query for query in earlier.marks if query not in later.marks), *later.marks))
+    return Judgements(
+        MappingProxyType({query: MappingProxyType({**earlier.of(query), **later.of(query)}) for query in queries})
+    )

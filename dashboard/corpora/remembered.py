@@ -1,8 +1,10 @@
 """What a browser remembers of a session, and a later session is offered: marks of hits, and which files were uploaded.
 
-A session ends some time after its browser has gone, as a phone's does that sleeps. The files themselves are kept on the
-server (see uploads.py); the browser keeps their keys, which name them by their content, and the marks. Whatever comes from
-a browser is checked: it gives no more than a person who has the files can reach.
+A session ends some time after its browser has gone, as a phone's does that sleeps. Each session has an entry of its own in
+its browser (assets/web/memory.js), so that tabs do not write over each other; what closed ones have left is offered
+together. The files themselves are kept on the server (see uploads.py); the browser keeps their keys, which name them by
+their content, and the marks. Whatever comes from a browser is checked: it gives no more than a person who has the files can
+reach.
 """
 
 from __future__ import annotations
@@ -23,12 +25,13 @@ from dashboard.corpora import marks, uploads
 from dashboard.ui import browser, messages
 from dashboard.ui.wording import counted
 
-MOST_BYTES = 256 << 10  # of UTF-8 in the browser's storage
+MOST_BYTES = 256 << 10  # of UTF-8 in the browser's storage, of all sessions together
 MOST_KEYS = 100  # of one kind of upload
 _RUNS = "saved_runs"  # the kind of which a session holds several uploads
 _COMPONENT = "browser_memory"
 _ANSWERED = "_memory_answered"  # session key: whether what an earlier session left was taken, refused, or is of no use
 _LEFT_OUT = "_memory_left_out"  # session key: of how many queries the marks were left out the last time
+_DROPPED = "_memory_dropped"  # session key: how many sessions' entries the browser has dropped the last time
 _MOST_KEY = 5_000  # characters of a key: of some twenty files
 _MOST_COLUMN = 1_000  # characters of a column's name
 
@@ -85,33 +88,61 @@ class Memory:
         )
 
 
+def together(sent: object) -> Memory:
+    """What a browser sent of several sessions, the oldest first: of what two of them have, the later one's counts."""
+    texts = [text for text in sent if isinstance(text, str)] if isinstance(sent, list) else []
+    if sum(len(text.encode(errors="replace")) for text in texts) > MOST_BYTES:
+        return Memory()
+    held: dict[str, Any] = {}
+    judgements: dict[str, Judgements] = {}
+    for memory in map(Memory.of_text, texts):
+        runs = dict.fromkeys((*held.get(_RUNS, ()), *memory.uploads.get(_RUNS, ())))
+        held |= memory.uploads
+        if runs:
+            held[_RUNS] = tuple(runs)[-MOST_KEYS:]
+        for corpus, judged in memory.judgements.items():
+            judgements[corpus] = marks.joined(judgements.get(corpus, Judgements()), judged)
+    return Memory(held, judgements)
+
+
 def of_session() -> Memory:
     """What is to be remembered of this session now."""
     chosen = {kind: st.session_state.get(f"_{kind}") for kind in uploads.KINDS}
     return Memory({kind: value for kind, value in chosen.items() if value}, marks.of_session())
 
 
-def draw() -> None:
-    """Let the browser remember this session, and offer what it remembers of an earlier one."""
+def draw(page: str) -> None:
+    """Let the browser remember this session, and offer what it remembers of earlier ones; `page` is the one that is drawn."""
     sent = None if st.session_state.get(_ANSWERED) else browser.sent_by(_COMPONENT, "found")
-    found = Memory.of_text(sent)
+    found = together(sent)
     if sent is not None and not found:
         st.session_state[_ANSWERED] = True  # nothing of use
     text, left_out = of_session().to_text()
     if left_out and not st.session_state.get(_LEFT_OUT):
         state.notice(
             f"Your browser has room for the marks of your last queries only: those of {counted(left_out, 'query', 'queries')} "
-            "last as long as this session."
+            "last as long as this session.",
+            page,
         )
     st.session_state[_LEFT_OUT] = left_out
+    dropped = browser.sent_by(_COMPONENT, "dropped")
+    if type(dropped) is int and dropped != st.session_state.get(_DROPPED, 0):
+        st.session_state[_DROPPED] = dropped
+        state.notice(
+            f"Your browser had no room for what {counted(dropped, 'other session')} had left, the oldest: marks and the names "
+            "of files there are no longer offered.",
+            page,
+        )
     browser.web_component("memory", "")(
         key=_COMPONENT,
         data={
             "session": caching.person(),
             "answered": bool(st.session_state.get(_ANSWERED)),
             "text": text,
+            "most": MOST_BYTES,
         },
         on_found_change=lambda: None,
+        on_dropped_change=lambda: None,
         height=0,
     )
     if found:
@@ -119,7 +150,7 @@ def draw() -> None:
 
 
 def _offer(found: Memory) -> None:
-    """A box over the page's foot: what an earlier session has left, to take or to forget."""
+    """A box over the page's foot: what earlier sessions have left, to take or to forget."""
     here = _kept_of(found)
     names = _names(here)
     lost = [name for name in _names(found.uploads) if name not in names]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from components.arrays import Int64
 from components.jobs import Cancelled, Stoppable
 from components.model.trace import POOLING_NAMES, Pooling
 from components.retrieval.evaluation import pair_runs, run_record, similarities
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.layer_grid import LayerGrid
+    from components.retrieval.evaluation.metrics import Ranks
     from components.retrieval.evaluation.pair_runs import Pairs, Texts
     from components.retrieval.evaluation.similarities import Retrieved
     from components.retrieval.index.folder import VectorIndex
@@ -42,7 +42,7 @@ class PairIndexes:
 
     documents: VectorIndex
     queries: VectorIndex
-    ranks: LayerGrid  # [layer, pooling, query]
+    ranks: LayerGrid  # [layer, pooling, query], or RelevantRanks [layer, pooling]
 
 
 def result(
@@ -81,23 +81,27 @@ def pair_indexes(request: EmbedRequest, pairs: Pairs, where: str) -> PairIndexes
     """Documents, queries and ranks at every layer and pooling that is embedded. Raises NotReady."""
     documents, queries = both_indexes(request, pairs.documents, pairs.queries, where)
     ranks = result(
-        ("ranks", documents.folder.name, queries.folder.name),
+        ("ranks", documents.folder.name, queries.folder.name, pairs.content_hash),
         f"Ranking {len(pairs):,} queries at every layer and pooling",
-        lambda report_progress, is_cancelled: pair_runs.grid_ranks(documents, queries, report_progress, is_cancelled),
+        lambda report_progress, is_cancelled: pair_runs.grid_ranks(
+            documents, queries, report_progress, is_cancelled, pairs
+        ),
         where,
     )
     return PairIndexes(documents, queries, ranks)
 
 
 def retrieved(
-    documents: VectorIndex, queries: VectorIndex, layer: int, pooling: Pooling, name: str, where: str
+    pairs: Pairs, documents: VectorIndex, queries: VectorIndex, layer: int, pooling: Pooling, name: str, where: str
 ) -> Mapping[Similarity, Retrieved]:
-    """What cosine and dot product retrieve at one layer and pooling; `name` is the run's. Raises NotReady."""
+    """What cosine and dot product retrieve of pairs at one layer and pooling; `name` is the run's. Raises NotReady."""
     by, of = documents.engine(layer, pooling), queries.engine(layer, pooling).vectors
     return result(
-        ("similarities", documents.folder.name, queries.folder.name, layer, pooling),
+        ("similarities", documents.folder.name, queries.folder.name, pairs.content_hash, layer, pooling),
         f"{name}: ranking {len(of):,} queries by cosine and dot product",
-        lambda report_progress, is_cancelled: similarities.by_each_similarity(of, by, report_progress, is_cancelled),
+        lambda report_progress, is_cancelled: similarities.by_each_similarity(
+            of, by, report_progress, is_cancelled, pairs.ranks_by_vectors
+        ),
         where,
     )
 
@@ -190,11 +194,15 @@ def vector_run(backend: Backend, pairs: Pairs, indexes: PairIndexes, layer: int,
             "bootstrap_seed": 0,
         },
         versions=dict(info.versions),
-        ranks=indexes.ranks.of(layer, pooling).astype(np.int64),
+        ranks=_whole_numbers(indexes.ranks.of(layer, pooling)),
         milliseconds=milliseconds,
         index_bytes=info.sentences * _numbers_per_vector(backend, pooling) * 4,
         made=made,
     )
+
+
+def _whole_numbers(ranks: Ranks) -> Ranks:
+    return ranks.astype(np.int64) if isinstance(ranks, np.ndarray) else ranks
 
 
 def _numbers_per_vector(backend: Backend, pooling: Pooling) -> int:
@@ -207,9 +215,9 @@ def word_run(ranking: WordRanking, pairs: Pairs) -> Run:
     """The record of one word ranking. Raises NotReady."""
     kind = ranking.kind
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Int64, int, str]:
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Ranks, int, str]:
         ranker = ranking.make(Stoppable(pairs.documents.texts, is_cancelled))
-        ranks = pair_runs.ranker_ranks(ranker, pairs.queries.texts, progress=report_progress, is_cancelled=is_cancelled)
+        ranks = pairs.ranks_by_words(ranker, report_progress, is_cancelled)
         return ranks, ranker.nbytes, run_record.now()
 
     title, vectors = lexical.TITLES[kind], {"vectors": ranking.source} if ranking.source else {}

@@ -126,7 +126,7 @@ def pair_run(stages: TwoStages, pairs: Pairs, indexes: PairIndexes, found: Candi
         name=f"{first.name}, {stages.name}",
         system=system,
         settings=settings,
-        ranks=second_stage.second_ranks(first.ranks, found.rows, found.scores),
+        ranks=second_stage.either_ranks(first.ranks, found.rows, found.scores, pairs.gold),
         milliseconds=milliseconds,
         made=made,
     )

@@ -17,11 +17,11 @@ from dashboard.jobs.evaluation import Timing
 from dashboard.jobs.requests import NeedsChoice
 
 if TYPE_CHECKING:
-    from components.arrays import Int64
     from components.jobs import IsCancelled, ReportProgress
     from components.retrieval.corpora.texts import Texts
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
+    from components.retrieval.evaluation.metrics import Ranks
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
     from dashboard.jobs.embedding import EmbedRequest
@@ -68,9 +68,9 @@ def pair_run(request: EmbedRequest, pairs: Pairs, where: str) -> Run:
     of_corpus = ranker(request, pairs.documents, where)
     queries, backend = pairs.queries.texts, request.backend
 
-    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Int64, str]:
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[Ranks, str]:
         together = of_corpus.for_queries(queries, report_progress, is_cancelled)
-        return pair_runs.ranker_ranks(together, queries, is_cancelled=is_cancelled), run_record.now()
+        return pairs.ranks_by_words(together, is_cancelled=is_cancelled), run_record.now()
 
     ranks, made = evaluation.result(
         ("splade", *_model_of(request), pairs.content_hash), f"{TITLE}: ranking {len(pairs):,} queries", work, where
@@ -127,7 +127,7 @@ def relevant_ranks(request: EmbedRequest, graded: GradedSet, where: str) -> Rele
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RelevantRanks:
         together = of_corpus.for_queries(queries, report_progress, is_cancelled)
         return graded_ranks.ranker_relevant_ranks(
-            together.scores, queries, graded.grades, lambda done, total: None, is_cancelled
+            together.scores, queries, graded.grades, is_cancelled=is_cancelled, floor=together.floor
         )
 
     return evaluation.result(

@@ -222,9 +222,9 @@ def pooling(setting: str, label: str, names: Mapping[str, str], offered: Sequenc
     """
     if len(offered) == 1:
         state.put(setting, state.default(setting))
-        return cast(Pooling, offered[0])
+        return cast("Pooling", offered[0])
     return cast(
-        Pooling,
+        "Pooling",
         choice(
             setting,
             label,

@@ -10,6 +10,7 @@ from components import operator_settings
 from components.errors import ModelError
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, catalog_spec, spec_of
 from components.model.files import hub
+from components.sizes import in_words
 from dashboard import caching, state
 from dashboard.jobs import requests
 from dashboard.jobs.requests import Awaited
@@ -17,7 +18,6 @@ from dashboard.jobs.reranking import SecondStage, likely_label
 from dashboard.ui import controls
 from dashboard.ui.messages import escape, model_notes
 from dashboard.ui.waiting import progress
-from dashboard.ui.wording import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -181,8 +181,9 @@ def _too_large(key: str) -> str:
     """Why a model is left out."""
     models, spec = caching.models(), spec_of(key)
     return (
-        f"**{escape(spec.title)} is left out:** it takes {size(models.size(spec))} of memory, and all models of this server "
-        f"together at most {size(models.max_bytes)}. Compare fewer or smaller models; whoever runs the server can raise the "
+        f"**{escape(spec.title)} is left out:** it takes {in_words(models.size(spec), binary=True)} of memory, and all models "
+        f"of this server together at most {in_words(models.max_bytes, binary=True)}. Compare fewer or smaller models; "
+        "whoever runs the server can raise the "
         f"limit ({operator_settings.MODEL_BYTES.variable})."
     )
 
@@ -216,7 +217,8 @@ def _consent_to_listed(keys: Sequence[str], leave_out: Callable[[str], None]) ->
 
     specs = [spec_of(key) for key in keys]
     named = [
-        escape(spec.title) + ("" if spec.megabytes is None else f" ({size(1e6 * spec.megabytes)})") for spec in specs
+        escape(spec.title) + ("" if spec.megabytes is None else f" ({in_words(1e6 * spec.megabytes, about=True)})")
+        for spec in specs
     ]
     them = "it" if len(keys) == 1 else "them"
     with st.container(border=True):

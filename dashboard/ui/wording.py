@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components import numbers
 from components.model.catalog import GROUPS
 from components.model.trace import POOLING_NAMES
 from components.numbers import counted
+from components.sizes import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,6 @@ __all__ = [
     "missing_parts",
     "model_in_words",
     "shortened",
-    "size",
     "structure_in_words",
     "window_of",
 ]
@@ -56,11 +55,6 @@ def duration(seconds: float) -> str:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def size(count: float) -> str:
-    """Bytes in words: "3 MB", "1.20 GB"."""
-    return f"{max(1, round(count / 1e6)):,} MB" if count < 0.5e9 else f"{numbers.number(count / 1e9, 2)} GB"
 
 
 def millions(count: int) -> str:
@@ -101,7 +95,7 @@ def model_in_words(spec: ModelSpec, where: str, is_short: bool = False) -> str:
     if spec.licence is not None:
         parts.append(spec.licence.partition(";")[0])
     if where == "download" and spec.megabytes is not None:
-        megabytes = size(1e6 * spec.megabytes)
+        megabytes = in_words(1e6 * spec.megabytes, about=True)
         where = megabytes.replace(" ", NBSP) if is_short else f"{megabytes} download"
     return (NBSP_DOT if is_short else " · ").join([*parts, where])
 

@@ -11,6 +11,10 @@ from tests.support.browser import NewPage, Visit, figure, settle, use_file, wait
 from tests.support.server import Server
 from tests.support.stage import Stage
 
+MEMORY = "bertInternalsMemory"
+# JavaScript: all that the browser remembers of the sessions.
+KEPT = f"Object.entries(localStorage).filter(([key]) => key.startsWith('{MEMORY}')).map(([, kept]) => kept).join()"
+
 
 def hits(page: Page, number: int = 0):
     return page.locator(".hits").nth(number).locator(".hit")
@@ -64,7 +68,7 @@ def test_marks_are_offered_again_once_their_session_has_ended(visit: Visit) -> N
     relevant = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")
     expect(relevant).to_be_visible(timeout=60_000)
     relevant.click()
-    wait_until(page, "() => (localStorage.getItem('bertInternalsMemory') || '').includes('true')")
+    wait_until(page, f"() => {KEPT}.includes('true')")
     page.reload()  # a new session
     offer = page.locator(".st-key-remembered")
     expect(offer).to_contain_text("From your last visit: marks for 1 query.", timeout=60_000)
@@ -73,7 +77,45 @@ def test_marks_are_offered_again_once_their_session_has_ended(visit: Visit) -> N
     expect(relevant).to_have_attribute("aria-pressed", "true")
     expect(offer).to_have_count(0)
     relevant.click()
-    wait_until(page, "() => localStorage.getItem('bertInternalsMemory') === null")
+    wait_until(page, f"() => {KEPT} === ''")
+
+
+def test_two_tabs_keep_their_marks_beside_each_other(visit: Visit) -> None:
+    """Both are marked in turn; once they are closed, a third is offered the marks of both. An open tab's are not offered."""
+    first = visit("/search?q=volcano+erupted")
+    marked = "Relevant to the query (rank 1)"
+    hits(first).first.get_by_role("button", name=marked).click(timeout=60_000)
+    wait_until(first, f"() => {KEPT}.includes('volcano erupted')")
+    second = first.context.new_page()
+    second.goto(first.url.replace("volcano+erupted", "actor+wins+award"))
+    hits(second).first.get_by_role("button", name=marked).click(timeout=60_000)
+    wait_until(second, f"() => {KEPT}.includes('actor wins award')")
+    expect(second.locator(".st-key-remembered")).to_have_count(0)  # the first is open
+    hits(first).nth(1).get_by_role("button", name="Relevant to the query (rank 2)").click()
+    wait_until(first, f"() => {KEPT}.includes('volcano erupted') && {KEPT}.includes('actor wins award')")
+    address = first.url
+    third = first.context.new_page()
+    for tab in (first, second):
+        tab.goto("about:blank")
+    third.goto(address)
+    offer = third.locator(".st-key-remembered")
+    expect(offer).to_contain_text("From your last visit: marks for 2 queries.", timeout=60_000)
+    offer.get_by_role("button", name="Use again").click()
+    expect(third.get_by_text("Precision of 2 judged queries")).to_be_visible(timeout=30_000)
+    wait_until(third, f"() => Object.keys(localStorage).filter((key) => key.startsWith('{MEMORY}')).length === 1")
+
+
+def test_the_oldest_of_what_is_kept_makes_room(visit: Visit) -> None:
+    page = visit("/search")
+    expect(hits(page)).to_have_count(10, timeout=60_000)
+    page.evaluate(
+        f"""() => [1, 2, 3].forEach((time) => localStorage.setItem('{MEMORY}.' + time,
+            JSON.stringify({{ time, text: 'x'.repeat(120 << 10) }})))"""
+    )
+    hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)").click()
+    expect(page.get_by_text("Your browser had no room for what 1 other session had left")).to_be_visible(timeout=30_000)
+    kept = page.evaluate(f"() => Object.keys(localStorage).filter((key) => /^{MEMORY}\\.[123]$/.test(key)).sort()")
+    assert kept == [f"{MEMORY}.2", f"{MEMORY}.3"]
 
 
 def test_a_click_on_a_hit_says_why(use: Stage) -> None:

@@ -117,6 +117,10 @@ def test_a_size_is_said_in_the_unit_that_leaves_it_three_digits(count, text):
     assert in_words(count) == text
 
 
+def test_what_is_known_to_whole_megabytes_has_no_decimals():
+    assert [in_words(1e6 * size, about=True) for size in (1, 30, 547, 1_884)] == ["1 MB", "30 MB", "547 MB", "1.88 GB"]
+
+
 @pytest.mark.parametrize(
     ("count", "text"),
     [(999, "999 bytes"), (1_000, "0.98 KiB"), (1 << 20, "1.00 MiB"), (85 << 20, "85.0 MiB"), (3 << 29, "1.50 GiB")],
@@ -128,15 +132,10 @@ def test_memory_is_counted_by_1024(count, text):
 # How a file says that it makes the unit of a size itself; one more would say "0.00 GB" of something small.
 DIVISION = re.compile(r"/ ?1e[69]\b|/ ?2 ?\*\* ?[23]0|/ ?\(1 ?<< ?[23]0\)")
 ALLOWED = {
-    "components/charts/bertviz/views.py",  # a page that is larger than 8 MB
-    "components/retrieval/corpora/readers/limits.py",  # "MB" of 2**20 bytes, as Streamlit's box for files has them
-    "components/retrieval/evaluation/run_record.py",  # a file that is larger than 8 MB
     "components/retrieval/index/cost.py",  # money
     "components/retrieval/search/static_vectors.py",  # the same limit always
-    "dashboard/ui/wording.py",  # what is published of a model in whole MB
     "dashboard/views/evaluate/compare.py",  # the area of a mark
     "dashboard/views/evaluate/run_table.py",  # a column, whose title has the unit
-    "dashboard/views/model/sections.py",  # with more digits where it is small
 }
 
 
@@ -144,6 +143,12 @@ def test_no_other_code_chooses_the_unit_of_a_size():
     files = [path for folder in ("components", "dashboard") for path in (ROOT / folder).rglob("*.py")]
     found = {path.relative_to(ROOT).as_posix() for path in files if DIVISION.search(path.read_text(encoding="utf-8"))}
     assert found == ALLOWED
+
+
+def test_mb_has_one_meaning():
+    """A million bytes. What is counted by 1,024, memory and limits, is said in MiB."""
+    assert in_words(200 << 20, binary=True) == "200 MiB"
+    assert (in_words(200e6), in_words(200e6, about=True)) == ("200 MB", "200 MB")
 
 
 def test_no_size_above_nothing_is_said_as_nothing():

@@ -24,6 +24,7 @@ from components.charts.bertviz import page
 from components.charts.bertviz.page import View
 from components.charts.quantise import quantise_vectors, quantise_weights
 from components.errors import InputError
+from components.sizes import in_words
 
 Filter = Literal["all", "aa", "ab", "ba", "bb"]
 
@@ -174,8 +175,8 @@ def _check_size(size: int, view: View, count: tuple[int, int, int], dim: int) ->
     ways += [f"choose at most {fewer_heads[-1]} of the heads"] if fewer_heads else []
     fix = ", or ".join([*ways, "shorten the text"])
     raise InputError(
-        f"{n_blocks} blocks of {n_heads} heads at {n_tokens} tokens make a page of {size / 2**20:.1f} MB.",
-        f"A page can have at most {MAX_BYTES // 2**20} MB.",
+        f"{n_blocks} blocks of {n_heads} heads at {n_tokens} tokens make a page of {in_words(size, binary=True)}.",
+        f"A page can have at most {in_words(MAX_BYTES, binary=True)}.",
         f"{fix[0].upper()}{fix[1:]}.",
     )
 

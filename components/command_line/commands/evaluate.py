@@ -1,6 +1,6 @@
 """`evaluate PAIRS`: how well queries retrieve their correct answers, by layer and pooling.
 
-PAIRS is a file of pairs, where each query has one correct answer, or a folder with graded relevance, where it may have many.
+PAIRS is a file of pairs, where rows with one query all hold correct answers of it, or a folder with graded relevance.
 """
 
 from __future__ import annotations
@@ -98,9 +98,8 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.errors import InputError
     from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation import metrics
-    from components.retrieval.evaluation.pair_runs import pairs_of_corpus, ranker_ranks
-    from components.retrieval.evaluation.ranks import gold_ranks
-    from components.retrieval.evaluation.second_stage import second_ranks
+    from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+    from components.retrieval.evaluation.second_stage import either_ranks
 
     if any(choice is not None for choice in _fields(options)):
         raise InputError(
@@ -110,21 +109,28 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         )
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=shared.limits_of(options))
     pairs = pairs_of_corpus(corpus)
-    shared.write_left_out(pairs.left_out + pairs.same_query + corpus.report.bad_count, len(pairs))
-    if pairs.same_query:
+    shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(corpus) - pairs.left_out)
+    counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
+    if pairs.has_several:
         shared.note(
-            f"{pairs.same_query:,} of them have the query of an earlier row; each query needs one correct answer."
+            f"{len(pairs):,} queries have {pairs.right_texts:,} correct answers: Recall@k is the share of queries with one of "
+            "theirs among the first k, MRR is of the first one, nDCG@10 of all."
         )
-    texts = pairs.documents.texts, pairs.queries.texts
-    rank: Callable[..., Any] = gold_ranks
-    if options.engine == "ray":
+    if pairs.repeated:
+        shared.note(f"Rows with the sentence of an earlier row, which is searched once: {pairs.repeated:,}.")
+    if pairs.warning:
+        shared.note(pairs.warning)
+    rank: Callable[..., Any] = pairs.ranks_by_vectors
+    if options.engine == "ray" and not pairs.has_several:
         from components.distributed.ranks import gold_ranks_on_ray
 
-        rank = partial(gold_ranks_on_ray, address=options.address)
-    ways = _Ways(rank, second_ranks, ranker_ranks, metrics.summary)
-    result = _measured(options, corpus.name, *texts, ways)
+        rank = partial(gold_ranks_on_ray, gold=pairs.gold, address=options.address)
+    ways = _Ways(
+        rank, partial(either_ranks, gold=pairs.gold), lambda ranker, _: pairs.ranks_by_words(ranker), metrics.summary
+    )
+    result = _measured(options, corpus.name, pairs.documents.texts, pairs.queries.texts, ways)
     _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
-    return {"file": str(options.pairs), **result}
+    return {"file": str(options.pairs), **counts, **result}
 
 
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
@@ -142,7 +148,7 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     texts = graded.documents, graded.queries
 
     def rank_by(ranker: Any, queries: Sequence[str]) -> Any:
-        return ranker_relevant_ranks(ranker.scores, queries, graded.grades)
+        return ranker_relevant_ranks(ranker.scores, queries, graded.grades, floor=ranker.floor)
 
     ways = _Ways(rank, second_relevant_ranks, rank_by, graded_summary)
     result = _measured(options, graded.name, *texts, ways)

@@ -65,7 +65,7 @@ def opened(options: argparse.Namespace) -> tuple[VectorIndex, int, Pooling]:
             f"Add --model {shlex.quote(index.info.model[:200])} if you trust it.",
         )
     layer = index.info.options.layers[-1] if options.layer is None else options.layer
-    pooling = cast(Pooling, index.info.options.poolings[0] if options.pooling is None else options.pooling)
+    pooling = cast("Pooling", index.info.options.poolings[0] if options.pooling is None else options.pooling)
     index.engine(layer, pooling)  # raises for one that the index does not have
     return index, layer, pooling
 

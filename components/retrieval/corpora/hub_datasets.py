@@ -19,7 +19,8 @@ from pathlib import Path, PurePosixPath
 from components.errors import DatasetError, InputError
 from components.jobs import IsCancelled, ReportProgress
 from components.model.files import hub
-from components.retrieval.corpora.readers.limits import Limits, megabytes
+from components.retrieval.corpora.readers.limits import Limits
+from components.sizes import in_words
 
 EXAMPLE = "embedding-data/sentence-compression"
 DATASET = hub.RepoKind(
@@ -140,7 +141,7 @@ def fetch_dataset(
         names = choose_files(list(sizes), repo_id, split)
         total = sum(sizes[name] for name in names)
         if limits is not None and total > limits.bytes:
-            raise limits.exceeded(repo_id, f"{megabytes(total)} of files")
+            raise limits.exceeded(repo_id, f"{in_words(total, binary=True)} of files")
         return names
 
     with hub.explained(repo_id, DATASET):

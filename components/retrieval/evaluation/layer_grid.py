@@ -18,11 +18,13 @@ class LayerGrid:
 
     layers: tuple[int, ...]
     poolings: tuple[Pooling, ...]
-    values: np.ndarray  # [layer, pooling], or [layer, pooling, query or pair]
+    values: (
+        np.ndarray
+    )  # [layer, pooling], or [layer, pooling, query or pair]; of objects where a cell is no row of numbers
 
     @property
     def nbytes(self) -> int:
-        return self.values.nbytes
+        return sum(cell.nbytes for cell in self.values.flat) if self.values.dtype == object else self.values.nbytes
 
     @property
     def cells(self) -> Iterator[tuple[int, Pooling]]:

@@ -1,7 +1,9 @@
-"""Measures for retrieval where each query has one correct answer, their intervals, and tests between runs.
+"""Measures for retrieval where correct answers are not graded, their intervals, and tests between runs.
 
-Recall@k: the share of queries whose correct answer is among the first k hits. MRR: the mean of 1 / rank. nDCG@10: the
-mean of 1 / log2(1 + rank) for ranks up to 10, since the ideal gain of one document is 1 (Jarvelin and Kekalainen 2002).
+Recall@k: the share of queries with a correct answer among the first k hits (also called accuracy@k and success@k; where
+each query has one correct answer, it is the recall). MRR: the mean of 1 / rank of the first correct answer. nDCG@10: with
+one correct answer the mean of 1 / log2(1 + rank) for ranks up to 10, since the ideal gain of one document is 1 (Jarvelin
+and Kekalainen 2002); with several, of all of them (components.retrieval.evaluation.graded.metrics).
 
 The interval of a share of queries (Recall@k) is Wilson's (1927), which Brown, Cai and DasGupta (2001, "Interval Estimation
 for a Binomial Proportion") recommend for few queries: unlike a bootstrap, it is never of width 0 if all queries have one
@@ -24,6 +26,12 @@ from functools import partial
 import numpy as np
 
 from components.arrays import Float64, Int64, wilson
+from components.retrieval.evaluation.graded import metrics as graded_metrics
+from components.retrieval.evaluation.graded.ranks import RelevantRanks
+from components.retrieval.evaluation.ranks import inverse
+
+# The rank of each query's correct answer [query], from 1 or NOT_FOUND; or where queries have several, those of all of them.
+Ranks = Int64 | RelevantRanks
 
 CUTOFFS = (1, 5, 10, 20, 50)
 RESAMPLES = 1_000
@@ -42,37 +50,51 @@ class Interval:
     high: float
 
 
-def recall(ranks: Int64, k: int) -> Float64:
-    """1 for each query whose correct answer is among the first k hits, else 0, float64 [query]."""
+def first_ranks(ranks: Ranks) -> Int64:
+    """The rank of each query's first correct answer, int64 [query]."""
+    return ranks.ranks[ranks.starts[:-1]] if isinstance(ranks, RelevantRanks) else ranks
+
+
+def recall(ranks: Ranks, k: int) -> Float64:
+    """1 for each query with a correct answer among the first k hits, else 0, float64 [query]."""
     if k < 1:
         raise ValueError(f"k is {k}, at least 1 was expected")
-    return (ranks <= k).astype(np.float64)
+    return (first_ranks(ranks) <= k).astype(np.float64)
 
 
-def reciprocal_rank(ranks: Int64) -> Float64:
-    """1 / rank, float64 [query]."""
-    return 1 / ranks.astype(np.float64)
+def reciprocal_rank(ranks: Ranks) -> Float64:
+    """1 / rank of the first correct answer, float64 [query]; 0 where none is found."""
+    return inverse(first_ranks(ranks))
 
 
-def ndcg(ranks: Int64, k: int = 10) -> Float64:
-    """Discounted gain of the correct answer, float64 [query]; 0 beyond rank k."""
+def ndcg(ranks: Ranks, k: int = 10) -> Float64:
+    """Discounted gain of the correct answers by that of the best order, float64 [query]; none beyond rank k."""
+    if isinstance(ranks, RelevantRanks):
+        return graded_metrics.ndcg(ranks, k)
     return np.where(ranks <= k, 1 / np.log2(1 + ranks.astype(np.float64)), 0.0)
 
 
-def recall_curve(ranks: Int64, most: int) -> Float64:
+def recall_curve(ranks: Ranks, most: int) -> Float64:
     """Recall@1 to Recall@most, float64 [most]."""
-    counts = np.bincount(np.minimum(ranks, most + 1), minlength=most + 2)[1 : most + 1]
+    counts = np.bincount(np.minimum(first_ranks(ranks), most + 1), minlength=most + 2)[1 : most + 1]
     return counts.cumsum() / max(1, len(ranks))
 
 
-MEASURES: Mapping[str, Callable[[Int64], Float64]] = {
+def precision_curve(ranks: Ranks, most: int) -> Float64:
+    """The share of correct answers among the first 1 to `most` hits, float64 [most]; Recall@k / k with one correct answer."""
+    every = ranks.ranks if isinstance(ranks, RelevantRanks) else ranks
+    counts = np.bincount(np.minimum(every, most + 1), minlength=most + 2)[1 : most + 1]
+    return counts.cumsum() / np.arange(1, most + 1) / max(1, len(ranks))
+
+
+MEASURES: Mapping[str, Callable[[Ranks], Float64]] = {
     **{f"Recall@{k}": partial(recall, k=k) for k in CUTOFFS},
     "MRR": reciprocal_rank,
     "nDCG@10": ndcg,
 }
 
 
-def recall_band(ranks: Int64, most: int) -> tuple[Float64, Float64]:
+def recall_band(ranks: Ranks, most: int) -> tuple[Float64, Float64]:
     """The 95 % interval of each point of the recall curve, two float64 [most]. Raises ValueError without a query."""
     return wilson(recall_curve(ranks, most), len(ranks))
 
@@ -156,7 +178,7 @@ def randomisation_test(first: Float64, second: Float64, seed: int = 0, resamples
     return (as_large + 1) / (resamples + 1)
 
 
-def summary(ranks: Int64, cutoffs: Sequence[int] = CUTOFFS) -> dict[str, object]:
+def summary(ranks: Ranks, cutoffs: Sequence[int] = CUTOFFS) -> dict[str, object]:
     """Recall at the cut-offs, MRR and nDCG@10, in per cent with two decimals, and the number of queries."""
 
     def per_cent(values: Float64) -> float:

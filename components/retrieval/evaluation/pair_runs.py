@@ -1,8 +1,8 @@
 """Retrieval on pairs, by indexes on disk and by word rankings: the ranks that the Evaluate page compares.
 
 Documents and queries are two float32 indexes of one model (components.retrieval.index.folder), so that every layer and
-pooling comes from one embedding pass, a stopped pass continues, and nothing is embedded twice. Of a run only the rank of
-each query's correct answer is kept, from which every measure follows.
+pooling comes from one embedding pass, a stopped pass continues, and nothing is embedded twice. Of a run only the ranks of
+each query's correct answers are kept, from which every measure follows.
 
 The time per query is measured one query at a time, as a person waits for it: embedding or counting, scoring all
 documents, and selecting the first ten. It depends on the machine; the order of the methods does so far less.
@@ -12,21 +12,23 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64, read_only
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.corpora.texts import Texts
+from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks, vector_relevant_ranks
 from components.retrieval.evaluation.layer_grid import LayerGrid
-from components.retrieval.evaluation.ranks import gold_ranks, tolerance
+from components.retrieval.evaluation.metrics import Ranks
+from components.retrieval.evaluation.ranks import NOT_FOUND, TIED, gold_ranks, tolerance
 from components.retrieval.search.exact import top
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from components.retrieval.search.lexical import Ranker
 
 QUERY_COLUMN = "compressed"
-CATEGORY_ROWS = 4  # to each different query, on average: so many right answers has a question seldom
+CATEGORY_ROWS = 4  # correct answers of a query, on average: so many has a question seldom
 TIMED_QUERIES = 12
 TIMED_SECOND = 5  # queries whose second stage is timed: each may take a second
 TIMED_CANDIDATES = 100  # of such a query; the time of more follows from theirs, since each is scored by itself
@@ -45,27 +47,97 @@ OPERATIONS_PER_SECOND = 1.2e11  # of float32 products and their comparisons, mea
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Queries and documents: document i is the correct answer of query i."""
+    """Queries and the documents that they search, with the correct answers among these.
+
+    By default document i is the only correct answer of query i.
+    """
 
     name: str
     documents: Texts
     queries: Texts
     left_out: int  # rows without a query
-    repeated: int  # documents with the same text as another: their queries cannot have rank 1
-    same_query: int = 0  # rows that are left out because an earlier row has their query
+    repeated: int = 0  # rows with the text of an earlier row, which is searched once
+    answers: tuple[tuple[int, ...], ...] | None = (
+        None  # [query], the numbers of its correct answers; None for the default
+    )
+    column: str = ""  # that holds the queries
 
     def __len__(self) -> int:
         return len(self.queries)
 
     @cached_property
     def content_hash(self) -> str:
-        return hashlib.sha256(f"{self.documents.content_hash} {self.queries.content_hash}".encode()).hexdigest()
+        own = "" if self.answers is None else f" {self.answers}"
+        return hashlib.sha256(f"{self.documents.content_hash} {self.queries.content_hash}{own}".encode()).hexdigest()
+
+    @cached_property
+    def right_texts(self) -> int:
+        """The number of correct answers of all queries."""
+        return len(self) if self.answers is None else sum(map(len, self.answers))
+
+    @property
+    def has_several(self) -> bool:
+        """Whether a query has several correct answers."""
+        return self.right_texts > len(self)
+
+    def answers_of(self, query: int) -> tuple[int, ...]:
+        """The numbers of the documents that are correct answers of a query."""
+        return (query,) if self.answers is None else self.answers[query]
+
+    @cached_property
+    def gold(self) -> Int64 | None:
+        """The number of each query's first correct answer, int64 [query]; None where it has the query's own number."""
+        return None if self.answers is None else np.array([own[0] for own in self.answers], np.int64)
+
+    @cached_property
+    def grades(self) -> tuple[Mapping[int, int], ...]:
+        """The correct answers as judgements of grade 1, [query]."""
+        return tuple(dict.fromkeys(self.answers_of(query), 1) for query in range(len(self)))
+
+    def ranks_by_vectors(
+        self,
+        queries: NDArray[np.floating],
+        documents: NDArray[np.floating],
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+        cosine: bool = True,
+    ) -> Ranks:
+        """The ranks of the correct answers by vectors [query, dim] and [document, dim], as `gold_ranks` does."""
+        if self.has_several:
+            return vector_relevant_ranks(queries, documents, self.grades, progress, is_cancelled, cosine)
+        return gold_ranks(queries, documents, self.gold, progress, is_cancelled, cosine)
+
+    def ranks_by_words(
+        self,
+        ranker: ScoresDocuments,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> Ranks:
+        """The ranks of the correct answers by a word ranking over the documents."""
+        if self.has_several:
+            return ranker_relevant_ranks(
+                ranker.scores, self.queries.texts, self.grades, progress, is_cancelled, TIED, ranker.floor
+            )
+        return ranker_ranks(ranker, self.queries.texts, self.gold, progress, is_cancelled)
+
+    @property
+    def warning(self) -> str:
+        """That the queries look like a category, in one sentence; "" where they do not."""
+        if self.right_texts < CATEGORY_ROWS * len(self):
+            return ""
+        values = "value" if len(self) == 1 else "values"
+        return (
+            f"The column {self.column or QUERY_COLUMN} has {len(self):,} different {values} for {self.right_texts:,} texts, so "
+            "that it looks like a category: if it is one, these measures say how often a text of the category comes first, and "
+            "not how well a query finds its answer."
+        )
 
 
 def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
-    """A corpus's sentences as documents and a column's texts as queries, for the rows of `rows_of_pairs`.
+    """A corpus's sentences as documents and a column's texts as queries, for the rows that have both.
 
-    Raises InputError without such a column, and for one with CATEGORY_ROWS rows or more to a query: a category.
+    Rows with one query (spaces around it aside) all hold correct answers of it, and equal sentences are one document.
+    Raises InputError without such a column, or without such a row.
     """
     if column not in corpus.columns:
         raise InputError(
@@ -73,39 +145,32 @@ def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
             f"The columns sentence and {column} (a query for each sentence) are needed.",
             "Rename its columns, or choose another column or file.",
         )
-    rows = rows_of_pairs(corpus.columns[column])
-    if not rows:
+    asking = [row for row, query in enumerate(corpus.columns[column]) if query.strip()]
+    if not asking:
         raise InputError(
             f"{corpus.name} has no row with both a sentence and a query.",
             "At least one such row is needed.",
             "Choose another column or corpus.",
         )
-    asking = sum(bool(query.strip()) for query in corpus.columns[column])  # rows with a query
-    if CATEGORY_ROWS * len(rows) <= asking:
-        raise InputError(
-            f"The column {column} of {corpus.name} has {len(rows):,} different "
-            f"{'query' if len(rows) == 1 else 'queries'} for {asking:,} rows: it looks like a category.",
-            "Each query needs one correct answer, the text of its row: another row with the same query would count as wrong.",
-            "Choose a column with a query of its own for each text. Queries with several correct answers are measured by "
-            "graded relevance.",
-        )
-    documents = tuple(corpus.texts[row] for row in rows)
-    queries = tuple(corpus.columns[column][row] for row in rows)
-    return Pairs(
+    documents: dict[str, int] = {}
+    answers: dict[str, dict[int, None]] = {}  # of each query, in the order of the rows
+    for row in asking:
+        number = documents.setdefault(corpus.texts[row], len(documents))
+        answers.setdefault(corpus.columns[column][row].strip(), {})[number] = None
+    queries = [corpus.columns[column][row] for row in rows_of_queries(corpus.columns[column])]
+    return _pairs(
         corpus.name,
-        Texts(corpus.name, documents),
-        Texts(f"queries of {corpus.name}", queries),
-        len(corpus) - asking,
-        _repeated(documents),
-        asking - len(rows),
+        tuple(documents),
+        tuple(queries),
+        tuple(tuple(own) for own in answers.values()),
+        len(corpus) - len(asking),
+        len(asking) - len(documents),
+        column,
     )
 
 
-def rows_of_pairs(queries: Sequence[str]) -> list[int]:
-    """The rows that are pairs: of those with the same query (spaces around it aside) the first; none without a query.
-
-    The others' texts would be right answers that count as wrong, so they are not searched either.
-    """
+def rows_of_queries(queries: Sequence[str]) -> list[int]:
+    """The first row of each different query (spaces around it aside), in their order; rows without a query have none."""
     first: dict[str, int] = {}
     for row, query in enumerate(queries):
         if query.strip():
@@ -113,17 +178,45 @@ def rows_of_pairs(queries: Sequence[str]) -> list[int]:
     return list(first.values())
 
 
-def _repeated(texts: Sequence[str]) -> int:
-    return sum(count for count in Counter(texts).values() if count > 1)
+def _pairs(
+    name: str,
+    documents: tuple[str, ...],
+    queries: tuple[str, ...],
+    answers: tuple[tuple[int, ...], ...],
+    left_out: int,
+    repeated: int,
+    column: str,
+) -> Pairs:
+    is_default = len(documents) == len(queries) and all(own == (query,) for query, own in enumerate(answers))
+    return Pairs(
+        name,
+        Texts(name, documents),
+        Texts(f"queries of {name}", queries),
+        left_out,
+        repeated,
+        None if is_default else answers,
+        column,
+    )
 
 
 def first_pairs(pairs: Pairs, most: int) -> Pairs:
-    """At most the first `most` pairs: only their sentences are searched."""
-    if len(pairs) <= most:
-        return pairs
-    documents = Texts(pairs.documents.name, pairs.documents.texts[:most])
-    queries = Texts(pairs.queries.name, pairs.queries.texts[:most])
-    return replace(pairs, documents=documents, queries=queries, repeated=_repeated(documents.texts))
+    """At most the first `most` queries: only their correct answers are searched."""
+    return pairs if len(pairs) <= most else some_pairs(pairs, range(most))
+
+
+def some_pairs(pairs: Pairs, chosen: Sequence[int]) -> Pairs:
+    """The queries of some numbers: only their correct answers are searched, in the order of the documents."""
+    kept = sorted({number for query in chosen for number in pairs.answers_of(query)})
+    numbers = {number: place for place, number in enumerate(kept)}
+    return _pairs(
+        pairs.name,
+        tuple(pairs.documents.texts[number] for number in kept),
+        tuple(pairs.queries.texts[query] for query in chosen),
+        tuple(tuple(numbers[number] for number in pairs.answers_of(query)) for query in chosen),
+        pairs.left_out,
+        pairs.repeated,
+        pairs.column,
+    )
 
 
 def grid_ranks(
@@ -131,25 +224,29 @@ def grid_ranks(
     queries: VectorIndex,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    pairs: Pairs | None = None,
 ) -> LayerGrid:
     """Ranks by cosine, from 1, int32 [layer, pooling, query], for each layer and pooling of both indexes, read-only.
 
-    Document i is the correct answer of query i. `progress(done, total)` counts queries over all layers and
-    poolings. Raises Cancelled.
+    Document i is the correct answer of query i, or `pairs` say which documents are; where queries have several, the grid
+    holds the RelevantRanks of each cell. `progress(done, total)` counts queries over all layers and poolings. Raises
+    Cancelled.
     """
     options = queries.info.options
     layers = tuple(layer for layer in options.layers if layer in documents.info.options.layers)
     poolings = tuple(name for name in options.poolings if name in documents.info.options.poolings)
     count, cells = queries.info.sentences, list(product(layers, poolings))
-    ranks = np.empty((len(cells), count), np.int32)
+    has_several = pairs is not None and pairs.has_several
+    ranks: Any = np.empty(len(cells), object) if has_several else np.empty((len(cells), count), np.int32)
+    rank = gold_ranks if pairs is None else pairs.ranks_by_vectors
     for number, (layer, pooling) in enumerate(cells):
-        ranks[number] = gold_ranks(
+        ranks[number] = rank(
             queries.engine(layer, pooling).vectors,
             documents.engine(layer, pooling).vectors,
             progress=part_of(progress, number * count, len(cells) * count),
             is_cancelled=is_cancelled,
         )
-    return LayerGrid(layers, poolings, read_only(ranks.reshape(len(layers), len(poolings), count)))
+    return LayerGrid(layers, poolings, read_only(ranks.reshape(len(layers), len(poolings), *ranks.shape[1:])))
 
 
 def ranking_seconds(pairs: int, dim: int, cells: int) -> float:
@@ -164,6 +261,10 @@ class ScoresDocuments(Protocol):
         """float32 [document], the higher the better."""
         ...
 
+    def floor(self, query: str) -> float:
+        """The score of a document that has nothing in common with the query."""
+        ...
+
 
 def ranker_ranks(
     ranker: ScoresDocuments,
@@ -172,7 +273,10 @@ def ranker_ranks(
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Int64:
-    """Ranks from 1, int64 [query], by a word ranking; documents with the same score come before the correct answer."""
+    """Ranks from 1, int64 [query], by a word ranking; documents with the same score come before the correct answer.
+
+    A correct answer that has nothing in common with its query is not found: NOT_FOUND is its rank.
+    """
     documents = np.arange(len(queries)) if gold is None else gold
     ranks = np.empty(len(queries), np.int64)
     for number, (query, document) in enumerate(zip(queries, documents, strict=True)):
@@ -182,6 +286,8 @@ def ranker_ranks(
         own = float(scores[document])
         # The correct answer counts itself; NaN counts against the query.
         ranks[number] = np.count_nonzero(~(scores < own - tolerance(own)))
+        if own <= ranker.floor(query) + tolerance(own):
+            ranks[number] = NOT_FOUND
         if number % 64 == 0:
             progress(number, len(queries))
     progress(len(queries), len(queries))

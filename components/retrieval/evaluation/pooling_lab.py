@@ -41,6 +41,7 @@ from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model.embedding.options import EmbedOptions
 from components.model.files.sentence_config import Role
 from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import ScoredPairs, correlations
 
@@ -63,7 +64,7 @@ Pooled = Mapping[LabPooling, Float32]  # each [text, dim], or [layer, text, dim]
 
 @dataclass(frozen=True, eq=False)
 class LabVectors:
-    """The vectors that the lab compares, for each pooling, read-only; document i is the correct answer of query i."""
+    """The vectors that the lab compares, for each pooling, read-only."""
 
     model: str
     revision: str
@@ -118,7 +119,7 @@ class LabCell:
     pooling: LabPooling
     treatment: Treatment
     dims: int  # numbers per vector after the treatment; 0 where the documents do not differ at all
-    ranks: Int64  # [query], from 1
+    ranks: Ranks
     spearman: float | None
     pearson: float | None
 
@@ -151,8 +152,6 @@ def lab_layers(
     which are not embedded again. `progress(done, total)` counts texts over both passes. Raises InputError for fewer than
     two documents or a layer the model does not have, Cancelled.
     """
-    if len(documents) != len(queries):
-        raise ValueError(f"{len(documents)} documents and {len(queries)} queries: equal numbers were expected")
     if len(documents) < 2:
         count = "is 1 document" if len(documents) else "are no documents"
         raise InputError(
@@ -254,11 +253,13 @@ def lab_cells(
     seed: int = 0,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    rank: Callable[..., Ranks] = gold_ranks,
 ) -> Iterator[LabCell]:
     """A cell for each pooling and treatment, poolings outermost; `scores` are those of the scored pairs.
 
     `dims` is the number of dimensions of random, pca and whitened, if there are so many; `seed` fixes the random projection.
-    `progress(done, total)` counts queries over all cells. Raises Cancelled.
+    `rank` finds the ranks of the correct answers, by default the document with the query's number. `progress(done, total)`
+    counts queries over all cells. Raises Cancelled.
     """
     _check(vectors, scores, (dims,))
     count, queries = min(dims, vectors.most_dims), len(vectors.queries["mean"])
@@ -268,7 +269,7 @@ def lab_cells(
             apply = _applied(treatment, axes, count, seed)
             before = (row * len(TREATMENTS) + column) * queries
             report_progress = part_of(progress, before, len(POOLINGS) * len(TREATMENTS) * queries)
-            yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_cancelled)
+            yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_cancelled, rank)
 
 
 def dimension_sweep(
@@ -279,6 +280,7 @@ def dimension_sweep(
     seed: int = 0,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    rank: Callable[..., Ranks] = gold_ranks,
 ) -> Iterator[LabCell]:
     """Cells of random, pca and whitened at each number of dimensions up to `vectors.most_dims`, smallest first.
 
@@ -294,7 +296,7 @@ def dimension_sweep(
     for number, (treatment, count) in enumerate(cells):
         apply = _applied(treatment, axes, count, seed)
         report_progress = part_of(progress, number * queries, len(cells) * queries)
-        yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_cancelled)
+        yield _cell(vectors, pooling, treatment, apply, scores, report_progress, is_cancelled, rank)
 
 
 def _check(vectors: LabVectors, scores: Sequence[float], dims: Sequence[int]) -> None:
@@ -356,12 +358,17 @@ def _cell(
     scores: Sequence[float],
     progress: ReportProgress,
     is_cancelled: IsCancelled,
+    rank: Callable[..., Ranks],
 ) -> LabCell:
     sides = (vectors.documents, vectors.queries, vectors.first, vectors.second)
     documents, queries, first, second = (apply(side[pooling]) for side in sides)
-    ranks = gold_ranks(queries, documents, None, progress, is_cancelled, cosine=treatment != "dot")
+    ranks = rank(queries, documents, progress=progress, is_cancelled=is_cancelled, cosine=treatment != "dot")
     agreement = _agreement(first, second, treatment, scores)
-    return LabCell(pooling, treatment, documents.shape[1], read_only(ranks), *agreement)
+    return LabCell(pooling, treatment, documents.shape[1], _kept(ranks), *agreement)
+
+
+def _kept(ranks: Ranks) -> Ranks:
+    return read_only(ranks) if isinstance(ranks, np.ndarray) else ranks
 
 
 def _agreement(

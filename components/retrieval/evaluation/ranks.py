@@ -16,10 +16,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64
+from components.arrays import Float32, Float64, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
+NOT_FOUND = 2**31 - 1  # the rank of a text that a word ranking does not find: beyond every k, and 1 / rank counts as 0
 TIED = 1e-6  # scores of one pair each, by words or by a cross-encoder: equal if they differ by less, or by this share
 QUERIES_PER_BLOCK, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB
 _FEW = 0.02  # share of a block up to which its pairs are compared one by one
@@ -28,6 +29,11 @@ _FEW = 0.02  # share of a block up to which its pairs are compared one by one
 def tolerance(scores: NDArray[np.floating] | float) -> NDArray[np.floating] | float:
     """How much lower than each score another one can be and still count as equal: TIED, or that share of a larger one."""
     return TIED * np.maximum(1.0, np.abs(scores))
+
+
+def inverse(ranks: Int64) -> Float64:
+    """1 / rank, float64 with the shape of `ranks`; 0 for what is not found."""
+    return np.where(ranks == NOT_FOUND, 0.0, 1 / ranks.astype(np.float64))
 
 
 def gold_ranks(
@@ -48,7 +54,7 @@ def gold_ranks(
     gold = np.arange(len(queries)) if gold is None else np.asarray(gold, np.int64)
     if len(gold) != len(queries) or (len(gold) and not 0 <= gold.min() <= gold.max() < len(documents)):
         raise ValueError(f"{len(queries)} numbers of {len(documents)} documents were expected")
-    longest = None if cosine else _longest(documents)
+    longest = None if cosine else longest_of(documents)
     directions = float32_directions(documents, longest)
     ranks = np.empty(len(queries), np.int64)
     for start in range(0, len(queries), QUERIES_PER_BLOCK):
@@ -97,7 +103,7 @@ def _ranks_of(
     return before + 1
 
 
-def _longest(documents: NDArray[np.floating]) -> float:
+def longest_of(documents: NDArray[np.floating]) -> float:
     """The length of the longest vector; 1 where all are zeros."""
     blocks = (documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS))
     return max((float(np.linalg.norm(block.astype(np.float64), axis=-1).max()) for block in blocks), default=0.0) or 1.0

@@ -30,7 +30,7 @@ from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Limits
 from components.retrieval.corpora.readers.table import SET_COLUMN
 from components.retrieval.evaluation import grid, metrics
 from components.retrieval.evaluation import sts as sts_module
-from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus, some_pairs
 from components.retrieval.evaluation.published_figures import (
     PAIRS_DATASET,
     PUBLISHED,
@@ -41,7 +41,6 @@ from components.retrieval.evaluation.published_figures import (
     hub_id_of,
     published_for,
 )
-from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import ScoredPairs
 
 if TYPE_CHECKING:
@@ -76,13 +75,12 @@ class Data:
     name: str  # the file, or the data set's hub id and split
     of: int  # usable rows, from which `n` are used
     bad_rows: int
-    documents: tuple[str, ...] = ()
-    queries: tuple[str, ...] = ()
+    pairs: Pairs | None = None
     scored: ScoredPairs | None = None
 
     @property
     def n(self) -> int:
-        return len(self.documents) if self.scored is None else len(self.scored.first)
+        return len(self.pairs or ()) if self.scored is None else len(self.scored.first)
 
 
 @dataclass(frozen=True)
@@ -263,12 +261,19 @@ def _measure(backend: Backend, data: Data, results: Sequence[PublishedResult], b
                 row(*cell, "spearman", None if spearman is None else round(100 * spearman, 2))
                 for cell, spearman in agreement.items()
             ]
+        assert data.pairs is not None
         documents = backend.embed_options(None, poolings, precision="float32", role="document")
         queries = backend.embed_options(None, poolings, precision="float32", role="query")
         return [
             row(layer, pooling, f"recall@{k}", round(100 * float(metrics.recall(ranks, k).mean()), 2))
             for layer, pooling, ranks in grid.retrieval_runs(
-                backend, data.documents, data.queries, gold_ranks, documents, queries, progress
+                backend,
+                data.pairs.documents.texts,
+                data.pairs.queries.texts,
+                data.pairs.ranks_by_vectors,
+                documents,
+                queries,
+                progress,
             )
             for k in metrics.CUTOFFS
         ]
@@ -312,15 +317,14 @@ def pairs_data(paths: Sequence[Path], name: str, seed: int = 0, limits: Limits =
     columns = read_table(paths[0], name, limits=limits, max_rows=1).columns
     corpus = read_corpus(paths, name, SET_COLUMN if set(columns) == {SET_COLUMN} else "sentence", limits=limits)
     pairs = pairs_of_corpus(corpus)
-    rows = sample(len(pairs), MOST_PAIRS, seed)
+    used = some_pairs(pairs, sample(len(pairs), MOST_PAIRS, seed))
     return Data(
         "retrieval",
         "test",
         name,
         len(pairs),
         pairs.left_out + corpus.report.bad_count,
-        tuple(pairs.documents.texts[row] for row in rows),
-        tuple(pairs.queries.texts[row] for row in rows),
+        pairs=used,
     )
 
 

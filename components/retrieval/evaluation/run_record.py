@@ -1,4 +1,7 @@
-"""A run as a record: its way of ranking, its data, and the rank of each query's correct answer; saved as JSON.
+"""A run as a record: its way of ranking, its data, and the ranks of each query's correct answers; saved as JSON.
+
+Where queries have several correct answers, the file has the ranks of all of them, query after query and best first, and
+their number for each query ("answers"). A rank is null where a word ranking did not find the answer.
 
 All measures, the curves, and the comparison query by query follow from the ranks, so that runs from other machines or
 times can be compared with today's. Two runs are paired only if their data have the same hash: the same queries and
@@ -24,8 +27,13 @@ from components.arrays import Int64, read_only
 from components.errors import InputError
 from components.retrieval.corpora.texts import clean_text
 from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.graded.ranks import RelevantRanks
+from components.retrieval.evaluation.metrics import Ranks
+from components.retrieval.evaluation.ranks import NOT_FOUND
+from components.sizes import in_words
 
-KIND, FORMAT = "BERT Internals runs", 1
+KIND, FORMAT = "BERT Internals runs", 2
+EARLIER = 1  # it had one rank for each query, also for answers that were not found
 MOST_RUNS, MOST_RANKS = 200, 1_000_000
 MOST_BYTES = 8 << 20  # with MOST_RANKS, 200 runs of 5,000 queries or 27 of 36,000: such a rank takes 6 bytes
 _MOST_BRACKETS = 50 * MOST_RUNS  # a run has 6, and those in its names
@@ -53,7 +61,7 @@ class Run:
     data: RunData
     settings: Mapping[str, str | int | float]  # precision, max_length, similarity, seed ...
     versions: Mapping[str, str]
-    ranks: Int64  # [query], from 1
+    ranks: Ranks
     milliseconds: float | None = None  # per query, on the machine that made the run
     index_bytes: int | None = None
     made: str = ""  # when, in UTC
@@ -62,7 +70,10 @@ class Run:
     def key(self) -> str:
         """16 hexadecimal digits, equal for runs with equal ranking, settings, data and ranks."""
         text = json.dumps([dict(self.system), dict(self.settings), self.data.content_hash], sort_keys=True)
-        return hashlib.sha256(text.encode() + np.asarray(self.ranks, "<i8").tobytes()).hexdigest()[:16]
+        own = _flat_ranks(self.ranks)
+        return hashlib.sha256(text.encode() + b"".join(np.asarray(part, "<i8").tobytes() for part in own)).hexdigest()[
+            :16
+        ]
 
 
 def now() -> str:
@@ -86,7 +97,7 @@ def write_runs(runs: Sequence[Run]) -> bytes:
                 "milliseconds": run.milliseconds,
                 "index_bytes": run.index_bytes,
                 "measures": metrics.summary(run.ranks),
-                "ranks": run.ranks.tolist(),
+                **_written(run.ranks),
             }
             for run in runs
         ],
@@ -94,22 +105,36 @@ def write_runs(runs: Sequence[Run]) -> bytes:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
 
 
+def _flat_ranks(ranks: Ranks) -> tuple[Int64, ...]:
+    """The ranks one after the other, and with several answers of a query the number of each query's."""
+    return (ranks.ranks, np.diff(ranks.starts)) if isinstance(ranks, RelevantRanks) else (ranks,)
+
+
+def _written(ranks: Ranks) -> dict[str, list[int | None]]:
+    flat, *counts = _flat_ranks(ranks)
+    found = [None if rank == NOT_FOUND else rank for rank in flat.tolist()]
+    return {"ranks": found, **({"answers": counts[0].tolist()} if counts else {})}
+
+
 def read_runs(content: bytes, name: str) -> tuple[Run, ...]:
     """The runs of a file. Raises InputError with the reason for a file that cannot be used."""
     if len(content) > MOST_BYTES:
-        raise _refused(name, f"has {len(content) / 1e6:,.0f} MB; at most {MOST_BYTES / 1e6:,.0f} MB are read")
+        raise _refused(
+            name, f"has {in_words(len(content), binary=True)}; at most {in_words(MOST_BYTES, binary=True)} are read"
+        )
     if content.count(b"[") + content.count(b"{") > _MOST_BRACKETS or content.count(b",") > MOST_RANKS + _MOST_COMMAS:
         raise _refused(name, f"has more values than {MOST_RUNS} runs with {MOST_RANKS:,} ranks")
     try:
         parsed = json.loads(content.decode("utf-8-sig"), parse_constant=_no_number)
         if not isinstance(parsed, dict) or parsed.get("kind") != KIND:
             raise _refused(name, "is not a file of runs")
-        if parsed.get("format") != FORMAT:
-            raise _refused(name, f"has format {str(parsed.get('format'))[:20]}; this program reads format {FORMAT}")
+        if parsed.get("format") not in (EARLIER, FORMAT):
+            reads = f"this program reads the formats {EARLIER} and {FORMAT}"
+            raise _refused(name, f"has format {str(parsed.get('format'))[:20]}; {reads}")
         rows = parsed["runs"]
         if not isinstance(rows, list) or not 0 < len(rows) <= MOST_RUNS:
             raise _refused(name, f"does not have between 1 and {MOST_RUNS} runs")
-        if sum(len(row["ranks"]) for row in rows) > MOST_RANKS:
+        if sum(len(row["ranks"]) + len(row.get("answers", ())) for row in rows) > MOST_RANKS:
             raise _refused(name, f"has more than {MOST_RANKS:,} ranks")
         return tuple(_run(row) for row in rows)
     except InputError:
@@ -125,11 +150,7 @@ def _run(row: Mapping[str, Any]) -> Run:
         _whole(row["data"]["queries"]),
         _text(row["data"]["content_hash"])[:64],
     )
-    ranks = np.array([_whole(rank) for rank in row["ranks"]], np.int64)
-    if len(ranks) != data.queries or not len(ranks):
-        raise ValueError(f"{len(ranks)} ranks of {data.queries} queries")
-    if ranks.min() < 1 or ranks.max() > data.documents:
-        raise ValueError(f"ranks outside 1 to {data.documents}")
+    ranks = _read_ranks(row, data)
     milliseconds, size = row.get("milliseconds"), row.get("index_bytes")
     return Run(
         name=_text(row["name"]),
@@ -137,11 +158,29 @@ def _run(row: Mapping[str, Any]) -> Run:
         data=data,
         settings=_flat(row["settings"]),
         versions={key: str(value) for key, value in _flat(row["versions"]).items()},
-        ranks=read_only(ranks),
+        ranks=ranks,
         milliseconds=None if milliseconds is None else _time(milliseconds),
         index_bytes=None if size is None else _whole(size),
         made=_text(row["made"])[:40],
     )
+
+
+def _read_ranks(row: Mapping[str, Any], data: RunData) -> Ranks:
+    ranks = np.array([NOT_FOUND if rank is None else _whole(rank) for rank in row["ranks"]], np.int64)
+    found = ranks[ranks != NOT_FOUND]
+    if len(found) and not 1 <= found.min() <= found.max() <= data.documents:
+        raise ValueError(f"ranks outside 1 to {data.documents}")
+    if "answers" not in row:
+        if len(ranks) != data.queries or not len(ranks):
+            raise ValueError(f"{len(ranks)} ranks of {data.queries} queries")
+        return read_only(ranks)
+    counts = np.array([_whole(count) for count in row["answers"]], np.int64)
+    if len(counts) != data.queries or not len(counts) or counts.min() < 1 or counts.sum() != len(ranks):
+        raise ValueError(f"{len(ranks)} ranks and {len(counts)} numbers of answers of {data.queries} queries")
+    starts = np.concatenate([[0], counts.cumsum()])
+    if (np.delete(np.diff(ranks), starts[1:-1] - 1) < 0).any():
+        raise ValueError("the ranks of a query's answers do not rise")
+    return RelevantRanks(read_only(ranks), read_only(np.ones(len(ranks), np.int64)), read_only(starts))
 
 
 def _text(value: object) -> str:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from components.arrays import Float32, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.evaluation.graded.ranks import RelevantRanks
+from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import tolerance
 from components.retrieval.search.exact import ExactSearch
 from components.retrieval.search.rerank import late_interaction_vectors, trained_scores
@@ -146,6 +147,13 @@ def second_ranks(first: Int64, rows: Int64, scores: Float32, gold: Int64 | None 
     own_scores = scores[kept][own[kept]][:, None]
     ranks[kept] = np.count_nonzero(~(scores[kept] < own_scores - tolerance(own_scores)), axis=1)
     return ranks
+
+
+def either_ranks(first: Ranks, rows: Int64, scores: Float32, gold: Int64 | None = None) -> Ranks:
+    """`second_relevant_ranks` where queries have several correct answers, else `second_ranks`."""
+    if isinstance(first, RelevantRanks):
+        return second_relevant_ranks(first, rows, scores)
+    return second_ranks(first, rows, scores, gold)
 
 
 def second_relevant_ranks(first: RelevantRanks, rows: Int64, scores: Float32) -> RelevantRanks:

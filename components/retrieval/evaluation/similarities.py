@@ -5,7 +5,7 @@ differ by the lengths of the documents' vectors alone: by dot product, a long ve
 texts have long vectors depends on the model and the pooling: a maximum over many tokens is long, and a mean over many
 tokens rather short. So both are measured here, the lengths of the vectors and the numbers of tokens.
 
-Each query has one correct answer. If the first hits were as long as the correct answers, the ratio of the two means would
+If the first hits were as long as the correct answers, the ratio of the two means would
 be 1. Queries whose first hit has the same score as another document have no single first hit, and count in no mean length.
 
 What it does not show: a model that was trained with dot products uses the length to say how relevant a text is. There long
@@ -14,7 +14,7 @@ first hits are no mistake.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.search.exact import SIMILARITIES, ExactSearch, Similarity
 
@@ -30,9 +31,9 @@ _QUERIES = 256  # searched together
 
 @dataclass(frozen=True, eq=False)
 class Retrieved:
-    """What one similarity retrieves for each query, whose correct answer is the document with its number."""
+    """What one similarity retrieves for each query."""
 
-    ranks: Int64  # [query], of the correct answer, from 1; ties count against it
+    ranks: Ranks  # of the correct answers; ties count against them
     first_hits: Int64  # [query], a document
     is_single: NDArray[np.bool_]  # [query], no other document has the first hit's score
 
@@ -47,8 +48,11 @@ def by_each_similarity(
     documents: ExactSearch,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    rank: Callable[..., Ranks] = gold_ranks,
 ) -> Mapping[Similarity, Retrieved]:
-    """What cosine and dot product retrieve for queries [query, dim] among as many documents.
+    """What cosine and dot product retrieve for queries [query, dim] among documents.
+
+    `rank` finds the ranks of the correct answers, by default the document with the query's number.
 
     `progress(done, total)` counts queries, once for each similarity. Raises Cancelled, and InputError for vectors with
     values that are not finite.
@@ -64,6 +68,6 @@ def by_each_similarity(
             hits = documents.search(queries[rows], 1, similarity)
             first_hits[rows], is_single[rows] = hits.indices[:, 0], hits.tied == 1
             progress(number * count + min(start + _QUERIES, count), len(SIMILARITIES) * count)
-        ranks = gold_ranks(queries, documents.vectors, is_cancelled=is_cancelled, cosine=similarity == "cosine")
+        ranks = rank(queries, documents.vectors, is_cancelled=is_cancelled, cosine=similarity == "cosine")
         retrieved[similarity] = Retrieved(ranks, first_hits, is_single)
     return retrieved

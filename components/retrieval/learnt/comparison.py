@@ -7,7 +7,7 @@ code of its figures take the same steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -40,6 +40,8 @@ class Candidates:
     split: QuerySplit
     scores: Mapping[str, np.ndarray]  # by the keys of REFERENCES
     random: Mapping[str, Float64]  # the measures of an order by chance: [test query] by name
+    # [query] of the word rankings: a document with no higher score is not found.
+    floors: Mapping[str, Float64] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -55,7 +57,12 @@ class Candidates:
         """The test queries' ranks by the rankings that nothing is learnt for, by their names."""
         test = self.split.test
         return {
-            title: learnt_ranking.relevant_ranks(self.pairs, self.scores[name][test], test)
+            title: learnt_ranking.relevant_ranks(
+                self.pairs,
+                self.scores[name][test],
+                test,
+                floors=self.floors[name][test] if name in self.floors else None,
+            )
             for name, title in REFERENCES.items()
         }
 
@@ -104,10 +111,14 @@ def choose_candidates(
                 raise Cancelled
             rows.append(score(query)[pairs.document_numbers])
         of_documents[name] = np.stack(rows)
-    ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)))
+    floors = {
+        name: np.array([ranker.floor(graded.queries[query]) for query in sampled])
+        for name, ranker in (("bm25", bm25), ("jm", jm))
+    }
+    ranks = learnt_ranking.relevant_ranks(pairs, of_documents["bm25"], np.arange(len(sampled)), floors=floors["bm25"])
     split = learnt_ranking.split_queries(metrics.precision(ranks), seed, texts=pairs.queries)
     random = learnt_ranking.random_means(pairs, split.test, RANKING_MEASURES, is_cancelled=is_cancelled)
-    return Candidates(pairs, split, of_documents, random)
+    return Candidates(pairs, split, of_documents, random, floors)
 
 
 @dataclass(frozen=True, eq=False)

@@ -456,12 +456,17 @@ def reranked(pairs: JudgedPairs, scores: np.ndarray, first_stage: np.ndarray, qu
 
 
 def relevant_ranks(
-    pairs: JudgedPairs, scores: np.ndarray, queries: Int64, is_cancelled: IsCancelled = lambda: False
+    pairs: JudgedPairs,
+    scores: np.ndarray,
+    queries: Int64,
+    is_cancelled: IsCancelled = lambda: False,
+    floors: Float64 | None = None,
 ) -> RelevantRanks:
     """The ranks of the relevant documents of some queries among all documents, by scores [query of these, document].
 
     Ties count against the ranking: float64 scores are equal within 1e-12 of the query's largest, others within 1e-6.
-    Documents with the same text tie: the score of the first counts for all of them. Raises Cancelled.
+    Documents with the same text tie: the score of the first counts for all of them. `floors` [query of these] are the scores
+    of documents that a word ranking does not find. Raises Cancelled.
     """
     grades = []
     for query in queries:
@@ -474,7 +479,10 @@ def relevant_ranks(
             raise Cancelled
         return scores[int(number)][pairs.first_of_text]
 
-    return ranker_relevant_ranks(of, [str(number) for number in range(len(queries))], grades, tied=tied)
+    numbers = [str(number) for number in range(len(queries))]
+    if floors is None:
+        return ranker_relevant_ranks(of, numbers, grades, tied=tied)
+    return ranker_relevant_ranks(of, numbers, grades, tied=tied, floor=lambda number: float(floors[int(number)]))
 
 
 def random_means(

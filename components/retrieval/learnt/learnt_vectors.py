@@ -248,10 +248,10 @@ def read_vectors(content: bytes, name: str, most_bytes: int = MOST_BYTES) -> Lea
             vectors = LearntVectors(
                 str(arrays["model"]),
                 str(arrays["revision"]),
-                cast(Reading, _one_of(str(arrays["reading"]), READINGS)),
+                cast("Reading", _one_of(str(arrays["reading"]), READINGS)),
                 tuple(int(layer) for layer in np.atleast_1d(arrays["layers"])),
                 tuple(
-                    cast(Pooling, _one_of(str(pooling), LEARNT_POOLINGS))
+                    cast("Pooling", _one_of(str(pooling), LEARNT_POOLINGS))
                     for pooling in np.atleast_1d(arrays["poolings"])
                 ),
                 int(arrays["max_length"]),

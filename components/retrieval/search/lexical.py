@@ -53,6 +53,10 @@ class Ranker(Protocol):
         """The score of one sentence [pair] for each query [pair], float32 [pair], without scoring all sentences."""
         ...
 
+    def floor(self, query: str) -> float:
+        """The score of a sentence that has nothing in common with the query: what has no more is not found."""
+        ...
+
     @property
     def nbytes(self) -> int:
         """Memory kept for the corpus."""
@@ -63,7 +67,7 @@ class WordRanker(Ranker, Protocol):
     """A ranking by words, whose scores are sums over them."""
 
     def bounds(self, query: str) -> tuple[float, float]:
-        """The score of a sentence without a word of the query, and one that no sentence of the corpus can surpass.
+        """The `floor`, and a score that no sentence of the corpus can surpass.
 
         For cosines 0 and 1; else the second is that of a sentence in which each word counts as much as it does anywhere.
         """
@@ -113,8 +117,11 @@ class BagOfWords:
         weights = self._vectorizer.transform(queries)
         return np.asarray(weights.multiply(self._matrix[sentences]).sum(axis=1), np.float32).ravel()
 
+    def floor(self, query: str) -> float:
+        return 0.0
+
     def bounds(self, query: str) -> tuple[float, float]:
-        return 0.0, 1.0
+        return self.floor(query), 1.0
 
     def split(self, query: str, text: str, row: int) -> ScoreSplit:
         products = self._vectorizer.transform([query]).multiply(self._matrix[[row]]).tocsr()  # [1, word]
@@ -168,8 +175,11 @@ class LatentSemantics:
         vectors = self._directions(self._vectorizer.transform(queries))
         return np.asarray(np.einsum("pd,pd->p", vectors, self._vectors[sentences]), np.float32)
 
+    def floor(self, query: str) -> float:
+        return 0.0
+
     def bounds(self, query: str) -> tuple[float, float]:
-        return 0.0, 1.0
+        return self.floor(query), 1.0
 
     def split(self, query: str, text: str, row: int) -> ScoreSplit:
         direction = self._directions(self._vectorizer.transform([query]))[0]
@@ -227,6 +237,9 @@ class BM25:
         rows = sparse.csc_matrix((stored["data"], stored["indices"], stored["indptr"]), shape=shape).tocsr()
         columns = [self._index.get_tokens_ids(words(query)) for query in queries]
         return np.array([_row_sum(rows, *pair) for pair in zip(sentences, columns, strict=True)], np.float32)
+
+    def floor(self, query: str) -> float:
+        return 0.0
 
     def bounds(self, query: str) -> tuple[float, float]:
         return 0.0, float(sum(max(self._postings(word)[1], default=0.0) for word in words(query)))
@@ -294,9 +307,11 @@ class JelinekMercer:
             )
         return result.astype(np.float32)
 
+    def floor(self, query: str) -> float:
+        return float(sum(self._without(word) for word in words(query) if word in self._vocabulary))
+
     def bounds(self, query: str) -> tuple[float, float]:
-        known = [word for word in words(query) if word in self._vocabulary]
-        floor = sum(self._without(word) for word in known)
+        known, floor = [word for word in words(query) if word in self._vocabulary], self.floor(query)
         most = (float(self._shares[:, [self._vocabulary[word]]].max()) for word in known)
         return floor, floor + sum(self._gain(word, share) for word, share in zip(known, most, strict=True))
 

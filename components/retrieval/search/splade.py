@@ -106,6 +106,10 @@ class SpladeRanker:
         """float32 [sentence]; 0 for a sentence that shares no piece with the query."""
         return self.scores_of(self.query_weights([query]))
 
+    def floor(self, query: str) -> float:
+        """The score of a sentence that shares no piece with the query."""
+        return 0.0
+
     def pair_scores(self, queries: Sequence[str], sentences: Int64) -> Float32:
         """The score of one sentence [pair] for each query [pair], float32 [pair]."""
         products = self.query_weights(queries).multiply(self.postings[:, self.index.texts_of(sentences)].T)
@@ -190,3 +194,6 @@ class QueriesRanker:
     def scores(self, query: str) -> Float32:
         """float32 [sentence]. Raises KeyError for a query that was not given."""
         return self.corpus.scores_of(self.weights[self.rows[query]])
+
+    def floor(self, query: str) -> float:
+        return self.corpus.floor(query)

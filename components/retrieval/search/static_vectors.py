@@ -21,10 +21,11 @@ import numpy as np
 from components.arrays import Float32, Float64, Int64, unit
 from components.errors import InputError
 from components.jobs import IsCancelled
-from components.retrieval.corpora.readers.limits import MOST_ROW_CHARACTERS, content_blocks, megabytes, never
+from components.retrieval.corpora.readers.limits import MOST_ROW_CHARACTERS, content_blocks, never
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.score_split import ScorePart, ScoreSplit
 from components.retrieval.search.words import spans_of_words, words
+from components.sizes import in_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -93,8 +94,11 @@ class StaticRanker:
         vectors = np.stack([self._encode(query) for query in queries])
         return np.asarray(np.einsum("pd,pd->p", vectors, self._vectors[sentences]), np.float32)
 
+    def floor(self, query: str) -> float:
+        return 0.0
+
     def bounds(self, query: str) -> tuple[float, float]:
-        return 0.0, 1.0
+        return self.floor(query), 1.0
 
     def split(self, query: str, text: str, row: int) -> ScoreSplit:
         """What each word adds to the cosine with a sentence of the corpus, which is `text`; of a model's pieces, each piece."""
@@ -202,7 +206,9 @@ def read_static_vectors(
         if row_of.setdefault(parts[0], row) != row:
             continue
         if row >= most_rows:
-            raise _too_large(name, f"vectors of {dim:,} numbers that take more than {megabytes(MAX_VECTOR_BYTES)}")
+            raise _too_large(
+                name, f"vectors of {dim:,} numbers that take more than {in_words(MAX_VECTOR_BYTES, binary=True)}"
+            )
         matrix[row] = numbers
         if len(row_of) >= max_words:
             break

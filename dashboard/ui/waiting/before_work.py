@@ -17,7 +17,7 @@ from dashboard.jobs import embedding, splade
 from dashboard.jobs.requests import NotReady
 from dashboard.ui import controls, messages
 from dashboard.ui.waiting import progress
-from dashboard.ui.wording import POOLING_NAMES, duration, size
+from dashboard.ui.wording import POOLING_NAMES, duration
 
 if TYPE_CHECKING:
     from components.retrieval.corpora.texts import Texts
@@ -106,7 +106,7 @@ def layers(request: EmbedRequest, corpus: Texts, where: str) -> None:
         )
         ranking = pair_runs.ranking_seconds(count, dim, len(chosen_layers) * len(poolings))
         st.markdown(
-            f"About **{duration(costs.seconds)}** on this machine, **{size(costs.disk_bytes)}** on disk ({dtype}), "
+            f"About **{duration(costs.seconds)}** on this machine, **{in_words(costs.disk_bytes)}** on disk ({dtype}), "
             f"{in_words(backend.embedder.working_bytes(options))} of memory while it runs, and up to "
             f"{in_words(costs.memory_bytes)} to search. {facts.truncated:,} sentences are longer than "
             f"{options.max_length} tokens and will be truncated."

@@ -95,7 +95,7 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
             options(model_input)
     if sent is None:
         st.warning(
-            f"{n_tokens} tokens are too many for this view: even one head would be more than 8 MB. Use the matrix or the "
+            f"{n_tokens} tokens are too many for this view: even one head would be more than 8 MiB. Use the matrix or the "
             "patterns, or lower the maximum length under “More settings”.",
             icon=":material/unfold_more:",
         )
@@ -126,7 +126,7 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
         if is_part or (view != "neuron" and len(heads) < n_heads):
             st.info(
                 f"{n_tokens} tokens are too many to draw everything at once. This view draws only "
-                f"{_range('block', blocks)} with {_range('head', heads)}, because at most 8 MB are sent to the browser.",
+                f"{_range('block', blocks)} with {_range('head', heads)}, because at most 8 MiB are sent to the browser.",
                 icon=":material/unfold_more:",
             )
         if view == "neuron":

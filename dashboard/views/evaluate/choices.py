@@ -39,17 +39,22 @@ if TYPE_CHECKING:
     from components.retrieval.search.lexical import Kind as WordKind
 
 MEASURE_HELP = (
-    "Recall@k: the share of queries whose correct answer is among the first k sentences. MRR: the mean of 1 / rank. nDCG@10: "
-    "the mean of 1 / log2(1 + rank), 0 beyond rank 10. All are in per cent."
+    "Recall@k: the share of queries with a correct answer among the first k sentences. MRR: the mean of 1 / rank of the first "
+    "correct answer. nDCG@10: the mean of 1 / log2(1 + rank), 0 beyond rank 10; of a query with several correct answers, their "
+    "sum by that of the best order. All are in per cent."
 )
-# What each measure says, in words that need no others; for one correct answer per query and for several.
+# What each measure says, in words that need no others.
 MEANINGS: dict[str, str] = {
-    "Recall@1": "how many queries have their correct answer as the first hit",
-    **{f"Recall@{k}": f"how many of the correct answers are among the first {k} hits" for k in (5, 10, 20, 50, 100)},
+    "Recall@1": "how many queries have a correct answer as the first hit",
+    **{f"Recall@{k}": f"how many queries have a correct answer among the first {k} hits" for k in (5, 10, 20, 50)},
     "MRR": "how high the first correct answer stands; 100 % is always first, 50 % second",
     "nDCG@10": "how high the correct answers stand among the first 10 hits, the best ones on top; 100 % is perfect",
     "P@10": "how many of the first 10 hits are correct answers",
     "MAP": "how high all the correct answers stand in the whole ranking; 100 % is all of them on top",
+}
+# The same of graded relevance, where recall counts all correct answers.
+GRADED_MEANINGS = MEANINGS | {
+    f"Recall@{k}": f"how many of the correct answers are among the first {k} hits" for k in (10, 100)
 }
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
 SECOND_STAGES: dict[Kind, str] = {"rr": "re-ranked", "ms": "by MaxSim", "mx": "by the second model's MaxSim"}
@@ -190,9 +195,9 @@ def current_pairs() -> Pairs:
         raise frame.Instead(partial(_ask_for_queries, corpus))
     key = f"{state.get('corpus')} {column}"
     pairs = caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column))
-    if len(pairs) < 2:
+    if len(pairs.documents) < 2:
         raise InputError(
-            f"{corpus.name} has one pair.",
+            f"{corpus.name} has one sentence with a query.",
             "At least two are needed: every query would find the only sentence.",
             "Choose another corpus under “Data”.",
         )
@@ -223,19 +228,23 @@ def about(pairs: Pairs, advice: str = " Change it under “Data”.") -> None:
     """What is evaluated, and what was left out."""
     text = f"**{messages.escape(pairs.name)}**: {counted(len(pairs), 'query', 'queries')}"
     text += " (headlines)" if not state.get("corpus") else ""
-    text += ", each with one correct answer among as many sentences."
+    if pairs.has_several:
+        text += (
+            f" with {pairs.right_texts:,} correct answers among {len(pairs.documents):,} sentences. Recall@k is the share of "
+            "queries with a correct answer among the first k, MRR is of the first correct answer, nDCG@10 of all."
+        )
+    else:
+        many = len(pairs.documents)
+        text += f", each with one correct answer among {'as many' if many == len(pairs) else f'{many:,}'} sentences."
     if pairs.left_out:
         have, are = ("has", "is") if pairs.left_out == 1 else ("have", "are")
         text += f" {counted(pairs.left_out, 'row')} {have} no query and {are} left out."
-    if pairs.same_query:
-        have, are = ("has", "is") if pairs.same_query == 1 else ("have", "are")
-        text += f" {counted(pairs.same_query, 'row')} {have} the query of an earlier row and {are} left out."
-    st.caption(text + advice)
     if pairs.repeated:
-        st.warning(
-            f"{pairs.repeated:,} rows have a sentence that another row has too. Ties count against the query, so the queries "
-            "of these rows never have rank 1."
-        )
+        have = "has" if pairs.repeated == 1 else "have"
+        text += f" {counted(pairs.repeated, 'row')} {have} the sentence of an earlier row, which is searched once."
+    st.caption(text + advice)
+    if pairs.warning:
+        st.warning(messages.escape(pairs.warning))
     if len(pairs) < FEW_QUERIES:
         st.info(
             f"With {len(pairs)} queries, a single query changes a measure by up to {100 / len(pairs):.0f} points: small "
@@ -266,7 +275,13 @@ def data(backend: Backend) -> None:
         _column_choice(corpus, column)
     pairs = current_pairs()
     figures.note("**The first pairs**")
-    table = pd.DataFrame({"query": pairs.queries.texts[:8], "correct answer": pairs.documents.texts[:8]})
+    shown = [(query, number) for query in range(min(8, len(pairs))) for number in pairs.answers_of(query)][:8]
+    table = pd.DataFrame(
+        {
+            "query": [pairs.queries.texts[query] for query, _ in shown],
+            "correct answer": [pairs.documents.texts[number] for _, number in shown],
+        }
+    )
     figures.whole_texts(table, key="first_pairs")
     about(pairs, advice="")
 
@@ -444,8 +459,8 @@ def parsed(code: str) -> VectorCode | None:
     if len(parts) not in {3, 5}:
         return None
     model, layer, pooling = parts[-3:]
-    first = VectorCode(model, int(layer), cast(Pooling, pooling))
-    return first if len(parts) == 3 else replace(first, second=cast(Kind, parts[0]), k=int(parts[1]))
+    first = VectorCode(model, int(layer), cast("Pooling", pooling))
+    return first if len(parts) == 3 else replace(first, second=cast("Kind", parts[0]), k=int(parts[1]))
 
 
 def first_stage(code: str) -> str:

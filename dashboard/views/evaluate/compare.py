@@ -227,13 +227,14 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str, code: Sequence[sn
             key="compare_curves",
             code=snippets.compared(choices.code_of_pairs(), code, most, "curves"),
             alt=f"Recall at k from 1 to {most} of {len(runs)} runs",
-            read="The share of queries whose correct answer is among the first k sentences. A run whose curve lies above "
+            read="The share of queries with a correct answer among the first k sentences. A run whose curve lies above "
             "another one at every k is better for every number of hits.",
             not_shown="Whether a small gap is statistically significant: the table says so.",
             table=lambda: pd.DataFrame({"k": ks, **_columns(names, [100 * curve for curve in recalls])}),
         )
     elif kind == "precision":
-        precisions = [curve / np.arange(1, most + 1) for curve in recalls]
+        precisions = [metrics.precision_curve(run.ranks, most) for run in runs]
+        is_single = all(isinstance(run.ranks, np.ndarray) for run in runs)
         figures.figure(
             charts.precision_recall(
                 [
@@ -247,8 +248,9 @@ def _figure(kind: str, entries: Sequence[Entry], measure: str, code: Sequence[sn
             alt=f"Precision against recall of {len(runs)} runs, a point for each k up to {most}",
             read="Each point is one k. As more hits are shown, more queries are answered (to the right), and a smaller share "
             "of the hits is correct (down). The first point of each line is k = 1.",
-            not_shown="Anything beyond the recall curve: with one correct answer per query, precision at k is Recall@k / k. "
-            "“Graded relevance” has queries with several correct answers.",
+            not_shown="Anything beyond the recall curve: with one correct answer per query, precision at k is Recall@k / k."
+            if is_single
+            else "How many of its correct answers a query finds: to the right is the share of queries with one of them.",
             table=lambda: pd.DataFrame({"k": ks, **_columns(names, [100 * curve for curve in precisions])}),
         )
     else:

@@ -115,7 +115,7 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
         f"(95 % interval {row['95 % interval']})."
         + (f" It is not significantly different from {messages.escape(' · '.join(unsure))}." if unsure else "")
     )
-    config = run_table.measure_columns() | {
+    config = run_table.measure_columns(choices.GRADED_MEANINGS) | {
         "run": run_table.name_column(list(table["run"])),
         run_table.DIFFERS: st.column_config.TextColumn("significantly different from the best?", help=run_table.HOLM),
         "p to the best (Holm)": st.column_config.TextColumn(help=run_table.HOLM),
@@ -127,7 +127,11 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
         column_config=config,
         column_order=run_table.columns_shown(table, measure),
     )
-    run_table.legend(measure, "“no”: the difference to the best run may be chance. Other measures are under “Options”.")
+    run_table.legend(
+        measure,
+        "“no”: the difference to the best run may be chance. Other measures are under “Options”.",
+        choices.GRADED_MEANINGS,
+    )
     figures.download(table.round(3), "graded")
 
 
@@ -193,16 +197,17 @@ def _ranks_of(
 
 def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
     ranking = word_rankings.word_ranking(backend, kind)
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RelevantRanks:
+        ranker = ranking.make(Stoppable(graded.documents, is_cancelled))
+        return graded_ranks.ranker_relevant_ranks(
+            ranker.scores, graded.queries, graded.grades, report_progress, is_cancelled, floor=ranker.floor
+        )
+
     return evaluation.result(
         ("graded words", kind, ranking.source, graded.content_hash),
         f"{TITLES[kind]}: ranking {len(graded.queries):,} queries",
-        lambda report_progress, is_cancelled: graded_ranks.ranker_relevant_ranks(
-            ranking.make(Stoppable(graded.documents, is_cancelled)).scores,
-            graded.queries,
-            graded.grades,
-            report_progress,
-            is_cancelled,
-        ),
+        work,
         f"graded_{kind}",
     )
 

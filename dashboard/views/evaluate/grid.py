@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 
 from components import numbers
-from components.arrays import Int64
 from components.charts.retrieval import evaluation as charts
 from components.model.trace import Pooling
 from components.retrieval.evaluation import metrics
@@ -26,6 +25,7 @@ from dashboard.views.evaluate import choices, published
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.layer_grid import LayerGrid
+    from components.retrieval.evaluation.metrics import Ranks
     from components.retrieval.evaluation.pair_runs import Pairs
 
 MOST_K = 100
@@ -71,9 +71,9 @@ def grid(backend: Backend) -> None:
         messages.head_note([backend], "own")
     if is_one:
         figures.reading(
-            f"Every query ranks all {len(pairs):,} sentences by cosine. The curve is the share of queries whose correct answer "
-            "is among the first k; the band is the 95 % interval: where the curve may lie for other queries.",
-            "Whether another sentence would be an equally good answer: only the query's correct answer counts, and ties count "
+            f"Every query ranks all {len(pairs.documents):,} sentences by cosine. The curve is the share of queries with a "
+            "correct answer among the first k; the band is the 95 % interval: where the curve may lie for other queries.",
+            "Whether another sentence would be an equally good answer: only the query's correct answers count, and ties count "
             "against it.",
         )
     else:
@@ -87,9 +87,9 @@ def _read_grid(pairs: Pairs) -> None:
     """How to read the heatmap and the curve."""
     figures.reading(
         "One forward pass per text gives every layer and pooling. For each cell, every query ranks all "
-        f"{len(pairs):,} sentences by cosine. Click a cell for its curve. Layer 0 is the embeddings before the first block; "
-        "the band is the 95 % interval: where the curve may lie for other queries.",
-        "Whether another sentence would be an equally good answer: only the query's correct answer counts, and ties count "
+        f"{len(pairs.documents):,} sentences by cosine. Click a cell for its curve. Layer 0 is the embeddings before the first "
+        "block; the band is the 95 % interval: where the curve may lie for other queries.",
+        "Whether another sentence would be an equally good answer: only the query's correct answers count, and ties count "
         "against it (at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). The best cell here will "
         "usually do a little worse on new queries.",
     )
@@ -154,7 +154,7 @@ def _clicked(key: str, layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -
 def _curve(
     backend: Backend, ranks: LayerGrid, pairs: Pairs, layer: int, pooling: Pooling, best: tuple[int, Pooling]
 ) -> None:
-    most = min(MOST_K, len(pairs))
+    most = min(MOST_K, len(pairs.documents))
     chosen = ranks.of(layer, pooling)
     recall, (low, high) = metrics.recall_curve(chosen, most), metrics.recall_band(chosen, most)
     curves = [charts.Curve(f"layer {layer}, {POOLING_NAMES[pooling]}", 100 * recall, 100 * low, 100 * high)]
@@ -186,7 +186,7 @@ def _curve(
     )
 
 
-def _measures_table(ranks: Int64) -> pd.DataFrame:
+def _measures_table(ranks: Ranks) -> pd.DataFrame:
     """Every measure of one cell with its interval, in one row."""
     cells = {}
     for name, measure in metrics.MEASURES.items():

@@ -105,7 +105,9 @@ def _runs(models: Sequence[Backend], pairs: Mapping[str, Pairs], similarity: Sim
         for number, model in enumerate(models):
             runs.append(_model_run(model, pairs, similarity, f"kinds_{number}"))
         words = word_rankings.word_ranking(models[0], WORDS)
-        ranks = {kind: evaluation.word_run(words, of_kind).ranks for kind, of_kind in pairs.items()}
+        ranks = {
+            kind: metrics.first_ranks(evaluation.word_run(words, of_kind).ranks) for kind, of_kind in pairs.items()
+        }
         runs.append(KindRun(TITLES[WORDS], ranks, {}))
     return runs
 
@@ -117,11 +119,11 @@ def _model_run(model: Backend, pairs: Mapping[str, Pairs], similarity: Similarit
     for kind, of_kind in pairs.items():
         place = f"{where}_{kind}"
         documents, queries = evaluation.both_indexes(request, of_kind.documents, of_kind.queries, place)
-        by_similarity = evaluation.retrieved(documents, queries, layer, pooling, model.spec.title, place)
+        by_similarity = evaluation.retrieved(of_kind, documents, queries, layer, pooling, model.spec.title, place)
         retrieved[kind] = by_similarity[similarity]
     return KindRun(
         model.spec.title,
-        {kind: outcome.ranks for kind, outcome in retrieved.items()},
+        {kind: metrics.first_ranks(outcome.ranks) for kind, outcome in retrieved.items()},
         {kind: outcome.first_hits for kind, outcome in retrieved.items()},
     )
 

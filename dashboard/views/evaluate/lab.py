@@ -141,7 +141,7 @@ def lab(backend: Backend) -> None:
     """Two heatmaps over poolings and treatments, and two curves over the number of dimensions."""
     all_pairs, scored = choices.current_pairs(), sts.demo_pairs()
     pairs = pair_runs.first_pairs(all_pairs, pooling_lab.most_pairs(backend, scored))
-    if len(pairs) < FEWEST_PAIRS:
+    if min(len(pairs), len(pairs.documents)) < FEWEST_PAIRS:
         st.info(
             f"**{counted(len(pairs), 'pair')} {'is' if len(pairs) == 1 else 'are'} too few for the lab.** It needs at least "
             f"{FEWEST_PAIRS}: two sentences differ in only one direction, so there are no projections to compare. Choose "
@@ -154,7 +154,7 @@ def lab(backend: Backend) -> None:
             layer = controls.layer(backend.facts.layers)
         panel = controls.options()
     with panel:
-        most = min(backend.facts.hidden_size, len(pairs) - 1)
+        most = min(backend.facts.hidden_size, len(pairs.documents) - 1)
         dims = controls.number(
             "lab_dims", "Numbers kept by a projection", 2, most, min(DIMENSIONS, most), DIMENSIONS_HELP
         )
@@ -214,7 +214,8 @@ def _cells(work: Lab, layer: int, dims: int, seed: int) -> tuple[LabCell, ...]:
 
     def run(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[LabCell, ...]:
         vectors, report_rest = work.vectors(layer, report_progress, is_cancelled)
-        return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, report_rest, is_cancelled))
+        rank = work.pairs.ranks_by_vectors
+        return tuple(pooling_lab.lab_cells(vectors, work.scored.scores, dims, seed, report_rest, is_cancelled, rank))
 
     return evaluation.result(
         _cells_key(work, layer, dims, seed), f"Pooling and comparing {len(work.pairs):,} pairs", run, "lab"
@@ -227,7 +228,13 @@ def _sweep(work: Lab, pooling: LabPooling, layer: int, seed: int) -> tuple[LabCe
     def run(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[LabCell, ...]:
         vectors, report_rest = work.vectors(layer, report_progress, is_cancelled)
         cells = pooling_lab.dimension_sweep(
-            vectors, pooling, work.scored.scores, seed=seed, progress=report_rest, is_cancelled=is_cancelled
+            vectors,
+            pooling,
+            work.scored.scores,
+            seed=seed,
+            progress=report_rest,
+            is_cancelled=is_cancelled,
+            rank=work.pairs.ranks_by_vectors,
         )
         return tuple(cells)
 

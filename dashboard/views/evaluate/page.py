@@ -63,7 +63,7 @@ VIEWS = (
         examples=({"corpus": SMALL_CORPUS, "model": SMALL_MODEL, "measure": "ndcg", "layer": 1, "pooling": "max"},),
         without_blocks=(
             "How well does the model retrieve?",
-            "Share of queries whose correct answer is among the first k.",
+            "Share of queries with a correct answer among the first k.",
         ),
         inside="dashboard.views.evaluate.choices:measuring",
     ),

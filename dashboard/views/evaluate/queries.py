@@ -12,7 +12,9 @@ import streamlit as st
 
 from components import numbers
 from components.arrays import Int64
-from components.retrieval.evaluation.pair_runs import rows_of_pairs
+from components.retrieval.evaluation.metrics import first_ranks
+from components.retrieval.evaluation.pair_runs import rows_of_queries
+from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.search.exact import top
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import evaluate as snippets
@@ -64,9 +66,9 @@ def queries(
         return
     figures.subheader("Where the runs fail")
     left, right = st.columns([3, 2])
-    ranks = np.stack([entry.run.ranks for entry in entries])  # [run, query]
+    ranks = np.stack([first_ranks(entry.run.ranks) for entry in entries])  # [run, query]
     with right:
-        k = controls.number("right_at", "Right if the correct answer is among the first", 1, 50, 1)
+        k = controls.number("right_at", "Right if a correct answer is among the first", 1, 50, 1)
     right_runs = (ranks <= k).sum(axis=0)  # [query]
     masks = {
         "all": np.ones(len(pairs), bool),
@@ -92,20 +94,20 @@ def queries(
 def _query_table(
     rows: Int64, entries: Sequence[Entry], pairs: Pairs, ranks: Int64, code: Sequence[snippets.AnyRun]
 ) -> None:
-    # The hardest first: those with the highest geometric mean of the runs' ranks.
-    mean_ranks = np.exp(np.log(ranks).mean(axis=0))  # [query]
+    # The hardest first: those with the highest geometric mean of the runs' ranks. What is not found comes after the last.
+    mean_ranks = np.exp(np.log(np.minimum(ranks, len(pairs.documents))).mean(axis=0))  # [query]
     ordered = rows[np.argsort(-mean_ranks[rows], kind="stable")]
     first = [int(row) for row in ordered[:MOST_ROWS]]
 
     def table(rows: Sequence[int] | Int64) -> pd.DataFrame:
-        columns = {
+        columns: dict[str, object] = {
             "number": rows,
             "query": [pairs.queries.texts[row] for row in rows],
-            "correct answer": [pairs.documents.texts[row] for row in rows],
+            "correct answer": [_answers(pairs, row) for row in rows],
         }
         columns["geometric mean rank"] = mean_ranks[rows].round(1)
         for number, entry in enumerate(entries, start=1):
-            columns[f"{number}  {entry.short}"] = ranks[number - 1, rows]
+            columns[f"{number}  {entry.short}"] = _shown(ranks[number - 1, rows])
         return pd.DataFrame(columns)
 
     st.dataframe(
@@ -120,9 +122,13 @@ def _query_table(
             "query": st.column_config.TextColumn(width=340),
             "correct answer": st.column_config.TextColumn(width=340),
             "geometric mean rank": st.column_config.NumberColumn(
-                width=180, format="%.1f", help="The geometric mean of the runs' ranks, by which the queries are ordered"
+                width=180,
+                format="%.1f",
+                help="The geometric mean of the runs' ranks, by which the queries are ordered; what a run does not find "
+                "counts as its last rank",
             ),
         },
+        placeholder="not found",
     )
     if len(rows) > MOST_ROWS:
         st.caption(f"These are the {MOST_ROWS:,} hardest of {len(rows):,} queries; the download has all.")
@@ -130,8 +136,17 @@ def _query_table(
         "queries_all",
         lambda: table(ordered),
         snippets.ranks(choices.code_of_pairs(), code),
-        "The rank of each query's correct answer",
+        "The rank of each query's first correct answer",
     )
+
+
+def _answers(pairs: Pairs, query: int) -> str:
+    return " · ".join(pairs.documents.texts[number] for number in pairs.answers_of(query))
+
+
+def _shown(ranks: Int64) -> pd.Series:
+    """Ranks as a column; an empty cell for what is not found."""
+    return pd.Series(ranks, dtype="Int64").mask(ranks == NOT_FOUND)
 
 
 def _open(queries: Sequence[int]) -> None:
@@ -146,7 +161,12 @@ def _opened(
         left, right = st.columns([8, 1])
         left.markdown(f"**Query number {row}:** {messages.escape(pairs.queries.texts[row])}")
         right.button("Close", key="close_query", on_click=state.put, args=("opened", None))
-        st.markdown(f"**Correct answer:** {messages.escape(pairs.documents.texts[row])}")
+        answers = [messages.escape(pairs.documents.texts[number]) for number in pairs.answers_of(row)]
+        st.markdown(
+            f"**Correct answer:** {answers[0]}"
+            if len(answers) == 1
+            else "\n".join([f"**{len(answers)} correct answers:**\n", *(f"- {answer}" for answer in answers)])
+        )
         live = [entry for entry in entries if entry.live]
         for start in range(0, len(live), 2):
             for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
@@ -161,14 +181,14 @@ def _opened(
 def _explained(entry: Entry, row: int) -> None:
     """A button that opens the Why page for a query that fails here, if the run is one of the first model's vectors."""
     code = choices.parsed(entry.code)
-    if code is None or code.model != "m" or code.second or entry.run.ranks[row] <= 1:
+    if code is None or code.model != "m" or code.second or first_ranks(entry.run.ranks)[row] <= 1:
         return
     if st.button("Why?", icon=":material/troubleshoot:", key=f"why_{entry.code}", help="Why another text ranks first"):
         corpus = current.corpus()
         column = current.query_column(corpus)
         if column is None:
             return
-        rows = rows_of_pairs(corpus.columns[column])
+        rows = rows_of_queries(corpus.columns[column])
         navigation.go_to(
             "failed-search", failed_query=rows[row], typed_query="", layer=code.layer, pooling=code.pooling
         )
@@ -194,7 +214,7 @@ def _ranked(
         return scores, top(scores, SHOWN_HITS)
     if entry.candidates is not None:
         rows, own_scores = entry.candidates.rows[row], entry.candidates.scores[row]
-        scores = np.full(len(pairs), -np.inf, np.float32)
+        scores = np.full(len(pairs.documents), -np.inf, np.float32)
         scores[rows] = own_scores
         return scores, in_order_of(own_scores, rows).rows[:SHOWN_HITS]
     model_indexes = indexes[code.model]
@@ -205,32 +225,28 @@ def _ranked(
 
 
 def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, hits: Int64, row: int) -> None:
-    rank = int(entry.run.ranks[row])
-    by_words = (
-        choices.parsed(entry.code) is None and entry.code != "jm"
-    )  # a score of 0: nothing in common with the query
-    if by_words:
-        hits = hits[scores[hits] > 0]
-    is_found = not by_words or scores[row] > 0
+    rank, answers = int(first_ranks(entry.run.ranks)[row]), pairs.answers_of(row)
+    is_found, by_words = rank != NOT_FOUND, choices.parsed(entry.code) is None
+    if by_words and entry.code != "jm":
+        hits = hits[scores[hits] > 0]  # with a score of 0, nothing is in common with the query
     st.markdown(f"**{messages.escape(entry.short)}**: " + (f"rank {rank:,}" if is_found else "not found"))
     lines = []
     for number, hit in enumerate(hits, start=1):
         text = messages.escape(pairs.documents.texts[hit])
-        lines.append(f"{number}. :green-background[{text}] ✓" if hit == row else f"{number}. {text}")
+        lines.append(f"{number}. :green-background[{text}] ✓" if hit in answers else f"{number}. {text}")
     st.markdown("\n".join(lines))
-    best = float(scores.max())
-    text = (
-        f"Score of the correct answer: {numbers.number(float(scores[row]))}; of the first hit: {numbers.number(best)}."
-    )
+    own, best = float(scores[list(answers)].max()), float(scores.max())
+    name = "The correct answer" if len(answers) == 1 else "The best correct answer"
+    text = f"Score of {name[0].lower()}{name[1:]}: {numbers.number(own)}; of the first hit: {numbers.number(best)}."
     if not is_found:
-        text = (
-            f"The correct answer has nothing in common with the query; score of the first hit: {numbers.number(best)}."
-        )
+        nothing = "The correct answer has" if len(answers) == 1 else "The correct answers have"
+        text = f"{nothing} nothing in common with the query; score of the first hit: {numbers.number(best)}."
         text = text if len(hits) else "No sentence has anything in common with the query."
-    elif not np.isfinite(scores[row]):
-        text = (
-            f"The correct answer is not a candidate and keeps its rank; score of the first hit: {numbers.number(best)}."
-        )
-    if row in hits[: max(0, rank - 1)]:
+    elif not np.isfinite(own):
+        nothing = "The correct answer is not a candidate and keeps its rank"
+        if len(answers) > 1:
+            nothing = "No correct answer is a candidate: they stand after the candidates"
+        text = f"{nothing}; score of the first hit: {numbers.number(best)}."
+    if set(answers) & set(hits[: max(0, rank - 1)].tolist()):
         text += " Other sentences have the same score as the correct answer; ties count against it."
     st.caption(text)

@@ -159,11 +159,11 @@ def show(table: pd.DataFrame, measure: str, names: Sequence[str], is_same_data: 
     legend(measure, "**significant?** says whether the difference is more than chance.")
 
 
-def measure_columns() -> dict[str, Any]:
+def measure_columns(meanings: Mapping[str, str] = choices.MEANINGS) -> dict[str, Any]:
     """The columns of all measures, each with what it means."""
     return {
         name: st.column_config.NumberColumn(format="%.1f %%", help=f"{meaning[0].upper()}{meaning[1:]}")
-        for name, meaning in choices.MEANINGS.items()
+        for name, meaning in meanings.items()
     }
 
 
@@ -171,7 +171,7 @@ def columns_shown(table: pd.DataFrame, measure: str, left_out: Collection[str] =
     """The columns that a table of runs shows: the chosen measure and answers in words, unless a person wants all."""
     hidden = {*left_out}
     if not state.get("all_measures"):
-        hidden |= {*choices.MEANINGS, "p (Holm)", "p to the best (Holm)"} - {measure}
+        hidden |= {*choices.GRADED_MEANINGS, "p (Holm)", "p to the best (Holm)"} - {measure}
     return [name for name in table.columns if name not in hidden]
 
 
@@ -180,9 +180,9 @@ def all_measures() -> None:
     controls.switch("all_measures", "All measures", ALL_MEASURES_HELP)
 
 
-def legend(measure: str, rest: str) -> None:
+def legend(measure: str, rest: str, meanings: Mapping[str, str] = choices.MEANINGS) -> None:
     """What a table's columns mean, directly below it."""
-    meaning = choices.MEANINGS[measure]
+    meaning = meanings[measure]
     st.caption(f"**{measure}**: {meaning}. **95 % interval**: where it may lie for other queries. {rest}")
 
 

@@ -105,7 +105,7 @@ def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, 
     where = f"similarities_{code.model}"
     tokens = embedding.token_counts(request.models[code.model].backend, pairs.documents, where)
     by_similarity = evaluation.retrieved(
-        of_model.documents, of_model.queries, code.layer, code.pooling, entry.short, f"similarities_{entry.code}"
+        pairs, of_model.documents, of_model.queries, code.layer, code.pooling, entry.short, f"similarities_{entry.code}"
     )
     norms = of_model.documents.engine(code.layer, code.pooling).norms
     (of_run,) = request.code_of([(entry.code, entry.short)])

@@ -199,22 +199,26 @@ def options(count: int, place: Row) -> MapOptions:
         controls.choice("map_method", "Map by", METHOD_NAMES, help_text, to_widget=lambda _: method)
     with place.panel:
         dims = controls.choice("map_dims", "Dimensions", {"2": "2-D", "3": "3-D"})
-        neighbors = controls.number(
-            "map_neighbors",
-            "Neighbours (in t-SNE: perplexity)",
-            2,
-            200,
-            15,
-            "How many neighbours each token should keep. Few neighbours show small groups; many show the overall shape.",
-        )
-        min_dist = controls.number(
-            "map_min_dist",
-            "Minimum distance, in hundredths (UMAP)",
-            0,
-            99,
-            10,
-            "How tightly UMAP may place points: 0 gives dense groups.",
-        )
+        # What the method does not use is not offered, and so not stated in a report.
+        neighbors, min_dist = state.default("map_neighbors"), state.default("map_min_dist")
+        if method != "pca":
+            neighbors = controls.number(
+                "map_neighbors",
+                "Perplexity" if method == "tsne" else "Neighbours",
+                2,
+                200,
+                15,
+                "How many neighbours each token should keep. Few neighbours show small groups; many show the overall shape.",
+            )
+        if method == "umap":
+            min_dist = controls.number(
+                "map_min_dist",
+                "Minimum distance, in hundredths",
+                0,
+                99,
+                10,
+                "How tightly UMAP may place points: 0 gives dense groups.",
+            )
         metric = controls.choice("map_metric", "Neighbours by", {"cosine": "Cosine", "euclidean": "Euclidean distance"})
         seed = controls.number("map_seed", "Seed", 0, 9_999, 0, "The same seed gives the same picture.")
         if count <= FEW and chosen == "auto":
@@ -222,8 +226,8 @@ def options(count: int, place: Row) -> MapOptions:
                 f"With {FEW} tokens or fewer, PCA shows as much as the other methods and distorts less. "
                 "You can try them too."
             )
-    check_count(count, cast(Method, method))
-    return MapOptions(cast(Method, method), int(dims), neighbors, min_dist / 100, cast(Metric, metric), seed)
+    check_count(count, cast("Method", method))
+    return MapOptions(cast("Method", method), int(dims), neighbors, min_dist / 100, cast("Metric", metric), seed)
 
 
 def drawing(

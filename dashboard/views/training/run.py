@@ -13,6 +13,7 @@ from components import numbers
 from components.charts import training as charts
 from components.errors import UserError
 from components.model.catalog import RUN_PREFIX
+from components.sizes import in_words
 from components.snippets import training as snippets
 from components.training import runs
 from components.training.history import History, Notice
@@ -23,7 +24,7 @@ from dashboard.jobs import requests, training
 from dashboard.jobs.requests import Awaited
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import progress
-from dashboard.ui.wording import counted, duration, size
+from dashboard.ui.wording import counted, duration
 from dashboard.views.training import choice, microscope, row_source
 from dashboard.views.training import plan as plans
 
@@ -313,8 +314,8 @@ def _all(listed: list[RunFolder], shown: RunFolder) -> None:
     more = f" {len(listed) - LISTED} older ones are not listed." if len(listed) > LISTED else ""
     takes = "takes" if usage.runs == 1 else "take"
     st.caption(
-        f"{counted(usage.runs, 'run')} {takes} {size(usage.nbytes)} of at most {size(usage.limit)}; the oldest are removed "
-        f"to make room.{more} Everybody on this server can see them."
+        f"{counted(usage.runs, 'run')} {takes} {in_words(usage.nbytes)} of at most {in_words(usage.limit)}; the oldest are "
+        f"removed to make room.{more} Everybody on this server can see them."
     )
 
 

@@ -192,7 +192,6 @@ def test_search_says_that_scores_are_equal(folder):
         (("evaluate", "none.jsonl"), "no file"),
         (("evaluate", "{}/news.csv"), "no column 'sentence'"),
         (("evaluate", "{}/alone.csv"), "sentence and compressed"),
-        (("evaluate", "{}/categories.csv"), "2 different queries for 8 rows: it looks like a category"),
         (("evaluate", "{}/pairs.jsonl", "--layers", "8"), "layers 0 to 6"),
         (("evaluate", "{}/pairs.jsonl", "--precision", "int4"), "int4"),
         (("sts", "{}/pairs.jsonl"), "no column 'sentence1'"),
@@ -242,6 +241,45 @@ def test_evaluate_gives_the_grid(folder, embedded):
     assert last["model"] == "embedded"
     first = next(found for found in runs if (found["layer"], found["pooling"]) == (0, "cls"))
     assert first["recall"]["1"] == 0  # the same vector for every sentence: ties count against the query
+
+
+@pytest.mark.usefixtures("loaded_once")
+def test_evaluate_counts_every_correct_answer_of_a_query(folder):
+    """Each query's nearest text is one of its answers: all of them are found first, in whatever row that text stands."""
+    desk = {
+        "How do I reset my password?": (
+            "Press the link for a forgotten password and follow the mail.",
+            "Ask the help desk for a new password.",
+            "In the settings choose account, then password, then reset.",
+        ),
+        "When is the library open?": (
+            "The library opens at nine and closes at six.",
+            "On Sundays the library is closed.",
+        ),
+        "Where can I park?": ("Parking is free behind the town hall.",),
+    }
+    rows = [{"compressed": query, "sentence": text} for query, answers in desk.items() for text in answers]
+    (folder / "several.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0]]))
+    done = run("evaluate", str(folder / "several.jsonl"), "--rerank", "2", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "3 queries have 6 correct answers: Recall@k is the share of queries with one of theirs among the" in done.stderr
+    )
+    assert "Rows with the sentence of an earlier row, which is searched once: 1." in done.stderr
+    found = json.loads(done.stdout)
+    assert (found["queries"], found["correct_answers"], found["documents"]) == (3, 6, 6)
+    assert found["runs"][0] | {"recall": found["runs"][0]["recall"]["1"]} == {
+        "model": "embedded", "layer": 6, "pooling": "mean", "recall": 100.0, "mrr": 100.0, "ndcg@10": 100.0, "n": 3,
+    }  # fmt: skip
+    assert found["runs"][1]["reranked"] == 2
+
+
+@pytest.mark.usefixtures("loaded_once")
+def test_evaluate_says_that_queries_look_like_a_category(folder):
+    done = run("evaluate", str(folder / "categories.csv"), "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert "The column compressed has 2 different values for 8 texts, so that it looks like a category" in done.stderr
+    assert json.loads(done.stdout)["correct_answers"] == 8
 
 
 @pytest.mark.usefixtures("loaded_once")

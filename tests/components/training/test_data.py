@@ -268,7 +268,7 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path):
         file.truncate(10 << 30)  # a hole: no such disk is needed
     with pytest.raises(InputError) as caught:
         load(path)
-    assert "huge.jsonl has 10,240 MB" in message(caught.value)
+    assert "huge.jsonl has 10.0 GiB" in message(caught.value)
     assert "python -m components train" in caught.value.fix
 
 

@@ -10,6 +10,7 @@ import pytest
 import components.folders
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
+from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.evaluation.sts import scored_pairs
 from dashboard.views.evaluate import kinds, sts
 from tests.dashboard.code.shown import codes, figure, numbers, same, y, z
@@ -55,10 +56,10 @@ def test_runs_compared(open_page: Open, run: Run, corpus: str, kind: str) -> Non
             if full == name or (name.endswith("…") and full.startswith(name.removesuffix("…")))
         ]
         same(own, trace["y"], 1e-4)
-    ranks = run(codes(app)["queries_all"].snippet)["runs"]
+    ranks = run(codes(app)["queries_all"].snippet)["values"]
     (shown_ranks,) = (item.value for item in app.dataframe if "geometric mean rank" in item.value)
     assert {tuple(item) for item in ranks.values()} == {
-        tuple(shown_ranks.sort_values("number")[column]) for column in shown_ranks.columns[4:]
+        tuple(shown_ranks.sort_values("number")[column].fillna(NOT_FOUND)) for column in shown_ranks.columns[4:]
     }
 
 

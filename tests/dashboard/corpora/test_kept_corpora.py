@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.jobs import Cancelled
 from components.sizes import memory_of
 from dashboard import caching, state
+from dashboard.corpora import current
 from tests.support.pages import Open, at_rest, texts
 
 
@@ -76,6 +79,37 @@ def test_a_link_finds_a_corpus_after_a_restart(open_page: Open) -> None:
     found = caching.corpora().find(key)
     assert found is not None
     assert found.texts == ("Sentence of person 7.", "Another one.")
+
+
+def test_whoever_stops_the_reading_can_use_the_demo_corpus_or_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = with_corpus(8)
+    key = app.session_state["corpus"]
+    restart()
+    release = threading.Event()
+
+    def slow(_key: str, _source: object, _: object, is_cancelled: Callable[[], bool]) -> None:
+        while not release.wait(0.02):
+            if is_cancelled():
+                raise Cancelled
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(current, "_read_again", slow)
+            app.run()
+            app.button(key="stop_corpus").click().run()
+            assert app.button(key="again_corpus")
+            assert "In use:" not in texts(app)
+            app.button(key="demo_instead").click().run()
+            assert "In use: Demo news" in texts(at_rest(app))
+            assert app.session_state["corpus"] == ""
+    finally:
+        release.set()
+    assert key  # it is still kept: a link to it opens it
+    app.session_state["corpus"] = key
+    app.run()
+    if "In use: of 8.txt" not in texts(at_rest(app)):
+        app.button(key="again_corpus").click().run()
+    assert "In use: of 8.txt" in texts(at_rest(app))
 
 
 def test_a_corpus_whose_file_is_gone_is_said_and_the_demo_is_used(

@@ -68,7 +68,34 @@ def test_what_no_page_has_written_is_nothing(sent: object) -> None:
 
 def of_browser(memory: Memory) -> dict[str, Any]:
     """The session of a browser that has sent what it remembers."""
-    return {"browser_memory": {"found": memory.to_text()[0]}}
+    return {"browser_memory": {"found": [memory.to_text()[0]]}}
+
+
+def test_what_several_sessions_have_left_is_offered_together_and_the_later_ones_count() -> None:
+    first = Memory(
+        {"queries": KEY, "saved_runs": (KEY, f"a.json {'1' * 64}")},
+        {CORPUS: Judgements().mark("q", 1, True).mark("q", 2, True), "b" * 64: Judgements().mark("other", 5, True)},
+    )
+    second = Memory(
+        {"queries": f"b.csv {'2' * 64}", "saved_runs": (f"b.json {'2' * 64}",)},
+        {CORPUS: Judgements().mark("p", 3, True).mark("q", 1, False)},
+    )
+    found = remembered.together([first.to_text()[0], "nonsense", 7, second.to_text()[0]])
+    assert found.uploads["queries"] == f"b.csv {'2' * 64}"
+    assert found.uploads["saved_runs"] == (KEY, f"a.json {'1' * 64}", f"b.json {'2' * 64}")
+    assert found.judgements[CORPUS].of("q") == {1: False, 2: True}
+    assert found.judgements[CORPUS].of("p") == {3: True}
+    assert found.judgements["b" * 64].of("other") == {5: True}
+    assert not remembered.together(first.to_text()[0])
+    assert not remembered.together(["x" * MOST_BYTES, first.to_text()[0]])
+
+
+def test_what_the_browser_dropped_is_counted_and_said_once(open_page: Open) -> None:
+    app = at_rest(open_page("search", v="many-queries", session=None))
+    app.session_state["browser_memory"] = {"dropped": 2}
+    assert "Your browser had no room for what 2 other sessions had left, the oldest" in texts(app.run())
+    app.session_state["browser_memory"] = {"dropped": True}
+    assert "had no room" not in texts(app.run())
 
 
 def test_marks_and_files_of_an_earlier_session_are_offered_and_taken(open_page: Open) -> None:

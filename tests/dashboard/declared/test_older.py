@@ -97,7 +97,7 @@ def test_packed_texts_of_an_older_address_are_read_by_their_older_keys(case: str
 def test_an_older_link_with_packed_texts_opens_its_view(open_page: Open) -> None:
     words = "a long text " * 8
     by_key = {"q": [words.strip()], "s": ["One.", "Two."]}
-    app = open_page("tokens", view="vocabulary", z=packing.pack(by_key))
+    app = open_page("tokens", v="vocabulary", z=packing.pack(by_key))
     assert setting(app, "tokens_view") == "vocabulary"
     assert setting(app, "vocabulary_query") == words.strip()
     assert setting(app, "sentences") == ("One.", "Two.")

@@ -94,6 +94,7 @@ ALSO = {
     "model output-vectors": set(),
     "layers two-tokens": {"whole_word", "centred", "show_baseline"},
     "heatmaps token-pairs": {"include_special"},
+    "map two-layers": {"corpus", "map_source", "map_colour", "map_tokens", "map_seed"},
     "attention attention-matrix": {"texts_filter", "chosen_blocks", "special_tokens"},
     "search similar-pairs": set(),
     "evaluate evaluated-data": set(),
@@ -112,7 +113,7 @@ def test_it_states_the_settings_that_its_view_uses_in_words_and_no_others(
     of_page = [settings_of(other, tiny) for other in STATES if other.split(" ")[0] == page]
     everywhere = {name: value for values in of_page for name, value in values.items()}
     own = settings_of(case, tiny)
-    app = open_page(page, session={**everywhere, **own, **PANEL})
+    app = open_page(page, session={**everywhere, **own, **PANEL, "_webgl": True})  # which Map asks for
     found = collected(app)
     stated = {fact.setting for fact in found.stated if fact.setting}
     assert stated <= {*own} | ALSO[case]

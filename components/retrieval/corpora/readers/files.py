@@ -23,13 +23,13 @@ from components.retrieval.corpora.readers.limits import (
     MOST_ROW_CHARACTERS,
     Count,
     Limits,
-    megabytes,
     never,
     read_bytes,
     unreadable,
 )
 from components.retrieval.corpora.readers.parquet_files import read_parquet
 from components.retrieval.corpora.readers.table import LINE_COLUMN, MOST_COLUMNS, SET_COLUMN, BadRows, Table
+from components.sizes import in_words
 
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 SHAPE_ROWS = 1_000  # the first JSON objects decide which columns there are
@@ -138,7 +138,7 @@ def _check_file(path: Path, name: str, limits: Limits | None) -> None:
     if size is None:
         raise InputError(f"There is no file {str(path)!r}.", "The path must name an existing file.", "Check the path.")
     if limits is not None and size > limits.bytes:
-        raise limits.exceeded(name, megabytes(size))
+        raise limits.exceeded(name, in_words(size, binary=True))
 
 
 def _read_lines(text: Decoded, max_rows: int | None, count: Count) -> Table:

@@ -30,6 +30,7 @@ from typing import Any
 from components import operator_settings
 from components.errors import InputError, first_line
 from components.jobs import Cancelled, IsCancelled
+from components.sizes import in_words
 
 ROWS_PER_SENTENCE = 3  # rows that are read for each sentence of the limit: many can be blank or without text
 MOST_ROW_CHARACTERS = 1 << 20
@@ -71,7 +72,7 @@ class Limits:
         """The error for a corpus `name` of `size` ("2,000,000 sentences")."""
         return InputError(
             f"{name} has {size}.",
-            f"The limit is {self.sentences:,} sentences or {megabytes(self.bytes)}.",
+            f"The limit is {self.sentences:,} sentences or {in_words(self.bytes, binary=True)}.",
             self.remedy(name),
         )
 
@@ -141,7 +142,7 @@ class Count:
         self.memory += memory
         if self._limits is not None and self.memory > self._limits.memory:
             raise self._limits.exceeded(
-                self._name, f"values that take more than {megabytes(self._limits.memory)} of memory"
+                self._name, f"values that take more than {in_words(self._limits.memory, binary=True)} of memory"
             )
 
 
@@ -168,11 +169,6 @@ def memory_of(value: Any) -> int:
     return _NUMBER
 
 
-def megabytes(size: int) -> str:
-    """Bytes in a text for people. They are MB of 2**20 bytes, like Streamlit's."""
-    return f"{size / (1 << 20):,.0f} MB" if size >= 1 << 20 else f"{size:,} bytes"
-
-
 def read_bytes(source: Path | bytes, name: str, limits: Limits | None, is_cancelled: IsCancelled = never) -> bytes:
     """The bytes of a file, decompressed up to the limits.
 
@@ -183,7 +179,7 @@ def read_bytes(source: Path | bytes, name: str, limits: Limits | None, is_cancel
     except OSError as problem:
         raise unreadable(name, problem) from problem
     if limits is not None and len(content) > limits.bytes:
-        raise limits.exceeded(name, f"more than {megabytes(limits.bytes)}")
+        raise limits.exceeded(name, f"more than {in_words(limits.bytes, binary=True)}")
     return decompressed(content, name, limits, is_cancelled) if content.startswith(_GZIP) else content
 
 
@@ -198,7 +194,7 @@ def decompressed(content: bytes, name: str, limits: Limits | None, is_cancelled:
 
     def check_size(size: int) -> None:
         if limits is not None and size > limits.bytes:
-            raise limits.exceeded(name, f"more than {megabytes(limits.bytes)} when decompressed")
+            raise limits.exceeded(name, f"more than {in_words(limits.bytes, binary=True)} when decompressed")
 
     unpacked = io.BytesIO()  # its value is no copy, unlike that of joined blocks
     for block in content_blocks(content, name, None if limits is None else check_size, is_cancelled):

@@ -18,8 +18,9 @@ from typing import Any
 from components import operator_settings
 from components.errors import InputError
 from components.retrieval.corpora.readers import parquet_child
-from components.retrieval.corpora.readers.limits import Count, Limits, megabytes, unreadable
+from components.retrieval.corpora.readers.limits import Count, Limits, unreadable
 from components.retrieval.corpora.readers.table import MOST_COLUMNS, Table
+from components.sizes import in_words
 
 WORKING_MEMORY = 128 << 20  # bytes that the process takes beside the file's values
 MOST_SECONDS = 120.0  # that a file may take; one of 200 MB takes about ten
@@ -210,7 +211,7 @@ def _ended(name: str, limits: Limits, memory: int, status: int, said: str) -> In
     if status == parquet_child.MANY_ROWS:
         return limits.exceeded(name, f"more than {limits.rows:,} rows")
     if status in {parquet_child.NO_MEMORY, -signal.SIGABRT, -_KILLED}:
-        return limits.exceeded(name, f"values that take more than {megabytes(memory)} of memory")
+        return limits.exceeded(name, f"values that take more than {in_words(memory, binary=True)} of memory")
     if status == -_TIME:
         return InputError(
             f"{name} takes more than {MOST_SECONDS:,.0f} seconds to read.",
@@ -227,7 +228,7 @@ def _ended(name: str, limits: Limits, memory: int, status: int, said: str) -> In
 
 
 def _large_row(name: str) -> InputError:
-    most = megabytes(parquet_child.ROW_BYTES)
+    most = in_words(parquet_child.ROW_BYTES, binary=True)
     return InputError(
         f"{name} has a row of more than {most} or {parquet_child.ROW_VALUES:,} values.",
         f"A row may have at most {most} and {parquet_child.ROW_VALUES:,} values, those in lists and records included.",

@@ -20,10 +20,10 @@ from components.retrieval.corpora.readers.limits import (
     EXPANDED_BYTES,
     MOST_EXPANSION,
     Limits,
-    megabytes,
     never,
     unreadable,
 )
+from components.sizes import in_words
 
 _MOST_FILES = 10_000
 _BLOCK_BYTES = 1 << 20
@@ -137,7 +137,7 @@ def _check(size: int, packed: int, name: str, limits: Limits | None) -> None:
     if limits is None:
         return
     if size > limits.bytes:
-        raise limits.exceeded(name, f"more than {megabytes(limits.bytes)} when unpacked")
+        raise limits.exceeded(name, f"more than {in_words(limits.bytes, binary=True)} when unpacked")
     if size > max(EXPANDED_BYTES, MOST_EXPANSION * packed):
         raise InputError(
             f"{name} expands to more than {MOST_EXPANSION} times its {packed:,} bytes.",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from components.arrays import Float64, Int64
 from components.retrieval.evaluation.graded.ranks import RelevantRanks
+from components.retrieval.evaluation.ranks import NOT_FOUND, inverse
 
 LEVELS = 11  # recall 0.0, 0.1, ... 1.0
 
@@ -32,10 +33,10 @@ def average_precision(relevant: RelevantRanks) -> Float64:
 
 
 def reciprocal_rank(relevant: RelevantRanks) -> Float64:
-    """1 / rank of the first relevant document, float64 [query] (Voorhees 1999); 0 where there is none."""
+    """1 / rank of the first relevant document, float64 [query] (Voorhees 1999); 0 where there is none or it is not found."""
     values = np.zeros(len(relevant))
     some = _sizes(relevant) > 0
-    values[some] = 1 / relevant.ranks[relevant.starts[:-1][some]]
+    values[some] = inverse(relevant.ranks[relevant.starts[:-1][some]])
     return values
 
 
@@ -132,8 +133,8 @@ def _positions(relevant: RelevantRanks) -> Int64:
 
 
 def _precisions(relevant: RelevantRanks) -> Float64:
-    """The precision at the rank of each relevant document, float64 [judged]."""
-    return _positions(relevant) / relevant.ranks
+    """The precision at the rank of each relevant document, float64 [judged]; 0 for one that is not found."""
+    return np.where(relevant.ranks == NOT_FOUND, 0.0, _positions(relevant) / relevant.ranks)
 
 
 def _sums(relevant: RelevantRanks, values: NDArray[Any]) -> Float64:

@@ -7,6 +7,8 @@ the worst order. Cosines within 1e-5 of a relevant document's are computed again
 How: each block of similarities is sorted by query, and the ranks of all relevant documents of a query are found by
 bisection: a query with 500 relevant documents takes hardly longer than a query with one.
 
+A document that a word ranking gives no more than a text without a word of the query is not found: NOT_FOUND is its rank.
+
 What it does not show: the order of documents that are not relevant, which no measure of graded relevance needs.
 """
 
@@ -18,9 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Float64, Int64
+from components.arrays import Float32, Float64, Int64, arrays_of
 from components.jobs import Cancelled, IsCancelled, ReportProgress
-from components.retrieval.evaluation.ranks import float32_directions
+from components.retrieval.evaluation.ranks import NOT_FOUND, float32_directions, longest_of
 from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
 TIED_SHARE = 1e-6  # scores of a word ranking are equal if they differ by less than this share of the query's largest
@@ -35,7 +37,7 @@ Grades = Sequence[Mapping[int, int]]
 class RelevantRanks:
     """Ranks of the relevant documents, query after query, best first; those of query q are starts[q] to starts[q + 1]."""
 
-    ranks: Int64  # [judged], from 1, among all documents
+    ranks: Int64  # [judged], from 1, among all documents; NOT_FOUND, which comes last, for what a word ranking does not find
     grades: Int64  # [judged], 1 or more
     starts: Int64  # [query + 1]
     # [judged], their numbers; empty where only the ranks are known.
@@ -44,6 +46,10 @@ class RelevantRanks:
     def __len__(self) -> int:
         """The number of queries."""
         return len(self.starts) - 1
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in arrays_of(self))
 
 
 @dataclass(frozen=True)
@@ -62,14 +68,17 @@ def vector_relevant_ranks(
     grades: Grades,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    cosine: bool = True,
 ) -> RelevantRanks:
     """Ranks by the cosine of vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0.
 
-    `grades[q]` maps the numbers of documents to grades of 1 or more. `progress(done, total)` counts queries. Raises
-    Cancelled once `is_cancelled()` is true, checked before each block of queries.
+    With `cosine` false they are ranked by the plain dot product. `grades[q]` maps the numbers of documents to grades of 1 or
+    more. `progress(done, total)` counts queries. Raises Cancelled once `is_cancelled()` is true, checked before each block of
+    queries.
     """
     _check(grades, len(queries), len(documents))
-    directions = float32_directions(documents)
+    longest = None if cosine else longest_of(documents)
+    directions = float32_directions(documents, longest)
     parts: list[_Judged] = []
     before: list[Int64] = []
     for start in range(0, len(queries), _QUERIES):
@@ -77,8 +86,8 @@ def vector_relevant_ranks(
             raise Cancelled
         block = exact_directions(queries[start : start + _QUERIES])
         rows, columns, levels = _flat(grades[start : start + _QUERIES])
-        judged = _judged(rows, columns, levels, _cosines(block, documents, rows, columns), SAME)
-        before.append(_others_before(block, directions, documents, judged))
+        judged = _judged(rows, columns, levels, _cosines(block, documents, rows, columns, longest), SAME)
+        before.append(_others_before(block, directions, documents, judged, longest))
         parts.append(judged)
         progress(min(start + _QUERIES, len(queries)), len(queries))
     return _ranks(parts, before, [len(each) for each in grades])
@@ -91,8 +100,11 @@ def ranker_relevant_ranks(
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
     tied: float = TIED_SHARE,
+    floor: Callable[[str], float] = lambda query: -np.inf,
 ) -> RelevantRanks:
     """Ranks by the scores [document] that `score` gives for a query, highest first.
+
+    `floor` is the score of a document that has nothing in common with a query: documents with no more are not found.
 
     Scores that differ by less than the share `tied` of the query's largest are equal: float32 sums vary with their order by
     a millionth. `progress(done, total)` counts queries. Raises Cancelled once `is_cancelled()` is true.
@@ -101,6 +113,7 @@ def ranker_relevant_ranks(
         raise ValueError(f"{len(grades)} queries' grades for {len(queries)} queries")
     parts: list[_Judged] = []
     before: list[Int64] = []
+    missing: list[NDArray[np.bool_]] = []
     for number, query in enumerate(queries):
         if is_cancelled():
             raise Cancelled
@@ -113,8 +126,11 @@ def ranker_relevant_ranks(
         others.sort()
         before.append(len(others) - np.searchsorted(others, judged.targets - tolerance))
         parts.append(judged)
+        missing.append(scores[judged.documents] <= floor(query) + tolerance)
         progress(number + 1, len(queries))
-    return _ranks(parts, before, [len(each) for each in grades])
+    found = _ranks(parts, before, [len(each) for each in grades])
+    found.ranks[np.concatenate([*missing, np.empty(0, np.bool_)])] = NOT_FOUND
+    return found
 
 
 def _check(grades: Grades, queries: int, documents: int) -> None:
@@ -158,7 +174,11 @@ def _ranks(parts: Sequence[_Judged], before: Sequence[Int64], sizes: Sequence[in
 
 
 def _others_before(
-    exact_queries: Float64, directions: Float32, documents: NDArray[np.floating], judged: _Judged
+    exact_queries: Float64,
+    directions: Float32,
+    documents: NDArray[np.floating],
+    judged: _Judged,
+    longest: float | None,
 ) -> Int64:
     """How many documents that are not relevant score at least as much as each target, int64 [judged]."""
     lead = np.searchsorted(judged.rows, np.arange(len(exact_queries) + 1))  # where each query's judgements begin
@@ -182,10 +202,12 @@ def _others_before(
         unsettled = np.flatnonzero(near > above)
         if (near - above)[unsettled].sum() <= _FEW * cells:
             before += above
-            before[unsettled] += _settled(exact_queries, documents, judged, unsettled, scores, low, high, start)
+            before[unsettled] += _settled(
+                exact_queries, documents, judged, unsettled, scores, low, high, start, longest
+            )
             continue
         # Too many scores are nearly equal: the whole block is computed again in float64.
-        exact = exact_queries @ exact_directions(documents[start : start + _DOCUMENTS]).T
+        exact = exact_queries @ exact_directions(documents[start : start + _DOCUMENTS], longest).T
         exact[relevant] = -np.inf
         exact.sort(axis=1)
         before += _bisect(exact, lead, exactly, "left")
@@ -210,6 +232,7 @@ def _settled(
     low: Float32,
     high: Float32,
     start: int,
+    longest: float | None,
 ) -> Int64:
     """How many documents with nearly a target's score in float32 reach it in float64, int64 [unsettled]."""
     reaching = np.zeros(len(unsettled), np.int64)
@@ -223,16 +246,18 @@ def _settled(
         if count >= _PAIRS or number + 1 == len(unsettled):
             numbers, near = (np.concatenate(each) for each in zip(*waiting, strict=True))
             rows = judged.rows[unsettled[numbers]]
-            reach = _cosines(exact_queries, documents, rows, near) >= judged.targets[unsettled[numbers]] - SAME
+            reach = _cosines(exact_queries, documents, rows, near, longest) >= judged.targets[unsettled[numbers]] - SAME
             np.add.at(reaching, numbers[reach], 1)
             waiting, count = [], 0
     return reaching
 
 
-def _cosines(queries: Float64, documents: NDArray[np.floating], rows: Int64, columns: Int64) -> Float64:
-    """The cosine of each pair of a query and a document, float64 [pair]."""
+def _cosines(
+    queries: Float64, documents: NDArray[np.floating], rows: Int64, columns: Int64, longest: float | None
+) -> Float64:
+    """The cosine of each pair of a query and a document, float64 [pair]; a share of the dot product with `longest`."""
     cosines = np.empty(len(rows))
     for start in range(0, len(rows), _PAIRS):
         part = slice(start, start + _PAIRS)
-        cosines[part] = np.einsum("pd,pd->p", queries[rows[part]], exact_directions(documents[columns[part]]))
+        cosines[part] = np.einsum("pd,pd->p", queries[rows[part]], exact_directions(documents[columns[part]], longest))
     return cosines

@@ -15,8 +15,10 @@ from components.model.backend import Backend
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.corpora.texts import Texts
-from components.retrieval.evaluation import pair_runs
+from components.retrieval.evaluation import metrics, pair_runs
 from components.retrieval.evaluation import ranks as ranks_module
+from components.retrieval.evaluation.graded import metrics as graded_metrics
+from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks
 from components.retrieval.evaluation.pair_runs import (
     first_pairs,
     grid_ranks,
@@ -24,8 +26,10 @@ from components.retrieval.evaluation.pair_runs import (
     ranker_milliseconds,
     ranker_ranks,
     second_milliseconds,
+    some_pairs,
     vector_milliseconds,
 )
+from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.index.build import build_index
 from components.retrieval.search.lexical import make_ranker
 from tests.support.tiny import WORDS, save_tiny
@@ -42,9 +46,10 @@ def corpus(rows: str, header: str = "sentence,compressed"):
 
 def test_a_query_stands_beside_its_own_document_and_rows_without_one_are_counted():
     pairs = pairs_of_corpus(corpus('a b,q1\nc d,\n"a b",q3\ne f,   \ng h,q5'))
-    assert pairs.documents.texts == ("a b", "a b", "g h")
+    assert pairs.documents.texts == ("a b", "g h")  # equal texts are one
     assert pairs.queries.texts == ("q1", "q3", "q5")
-    assert (pairs.name, len(pairs), pairs.left_out, pairs.repeated) == ("x.csv", 3, 2, 2)
+    assert [pairs.answers_of(query) for query in range(3)] == [(0,), (0,), (1,)]
+    assert (pairs.name, len(pairs), pairs.left_out, pairs.repeated) == ("x.csv", 3, 2, 1)
 
 
 def test_another_column_may_hold_the_queries():
@@ -62,34 +67,46 @@ def test_columns_that_are_missing_or_empty_are_refused():
         pairs_of_corpus(corpus("a b,\nc d, "))
 
 
-def test_of_rows_with_one_query_the_first_is_a_pair_and_the_others_are_counted():
-    pairs = pairs_of_corpus(corpus("a b,q1\nc d,q2\ne f, q1 \ng h,\ni j,q3"))
-    assert pairs.documents.texts == ("a b", "c d", "i j")  # "e f" is right for q1 too, and would count as wrong
+def test_rows_with_one_query_all_hold_correct_answers_of_it():
+    pairs = pairs_of_corpus(corpus("a b,q1\nc d,q2\ne f, q1 \ng h,\ni j,q3\na b,q1"))
+    assert pairs.documents.texts == ("a b", "c d", "e f", "i j")
     assert pairs.queries.texts == ("q1", "q2", "q3")
-    assert (pairs.left_out, pairs.same_query) == (1, 1)
-    assert first_pairs(pairs, 2).same_query == 1
+    assert pairs.answers == ((0, 2), (1,), (3,))
+    assert (len(pairs), pairs.right_texts, pairs.left_out, pairs.repeated) == (3, 4, 1, 1)
+    assert pairs.has_several
+    assert not pairs_of_corpus(corpus("a b,q1\nc d,q2")).has_several
 
 
-def test_a_category_is_no_column_of_queries():
+def test_a_category_is_measured_and_one_sentence_says_what_was_seen():
     rows = "\n".join(f"text {number},{('billing', 'returns', 'login')[number % 3]}" for number in range(30))
-    with pytest.raises(InputError, match=r"3 different queries for 30 rows: it looks like a category"):
-        pairs_of_corpus(corpus(rows))
+    assert "The column compressed has 3 different values for 30 texts, so that it looks like a category" in (
+        pairs_of_corpus(corpus(rows)).warning
+    )
     half = "\n".join(f"text {number},query {number // 2}" for number in range(30))
-    assert len(pairs_of_corpus(corpus(half))) == 15  # two answers each: no category
+    assert not pairs_of_corpus(corpus(half)).warning  # two answers each
+    few_answers = "\n".join(f"answer {number % 3},query {number}" for number in range(60))
+    pairs = pairs_of_corpus(corpus(few_answers))  # a log of questions: three answers, which are searched
+    assert (len(pairs), len(pairs.documents), pairs.right_texts, pairs.warning) == (60, 3, 60, "")
 
 
 def test_the_first_pairs_are_searched_among_themselves():
-    pairs = pairs_of_corpus(corpus("a b,q1\nc d,q2\nc d,q3\na b,q4\na b,q5"))
-    assert pairs.repeated == 5
+    pairs = pairs_of_corpus(corpus("a b,q1\nc d,q2\nc d,q3\na b,q4\ne f,q2\na b,q5"))
     few = first_pairs(pairs, 3)
-    assert few.documents.texts == ("a b", "c d", "c d")
+    assert few.documents.texts == ("a b", "c d", "e f")
     assert few.queries.texts == ("q1", "q2", "q3")
-    assert few.repeated == 2  # the first one's double is not among them
+    assert few.answers == ((0,), (1, 2), (1,))
     assert first_pairs(pairs, 5) is pairs
+    last = some_pairs(pairs, [3, 1])
+    assert last.queries.texts == ("q4", "q2")
+    assert (last.documents.texts, last.answers) == (("a b", "c d", "e f"), ((0,), (1, 2)))
 
 
 def test_the_hash_is_that_of_both_sides_in_order():
     rows = ("a b,q1\nc d,q2", "c d,q2\na b,q1", "a b,q2\nc d,q1", "a b,q1\nc d,q2")
+    several = [
+        pairs_of_corpus(corpus(each)).content_hash for each in ("a b,q1\nc d,q1\ne f,q2", "a b,q1\nc d,q2\ne f,q2")
+    ]
+    assert several[0] != several[1]  # the same texts, another correct answer
     hashes = [pairs_of_corpus(corpus(each)).content_hash for each in rows]
     assert hashes[0] == hashes[3]
     assert len(set(hashes)) == 3
@@ -202,6 +219,9 @@ class Fixed:
     def scores(self, query: str) -> np.ndarray:
         return np.array(self._scores[query], np.float32)
 
+    def floor(self, query: str) -> float:
+        return -np.inf
+
 
 def test_equal_scores_stand_before_the_right_document():
     ranker = Fixed(a=[3, 5, 3, 1], b=[0, 0, 0, 0], c=[1, 2, 3, 4], d=[-4, -2, -9, -4])
@@ -219,17 +239,121 @@ def test_a_score_that_is_no_number_counts_against_the_query():
 @pytest.mark.parametrize(("size", "gap", "rank"), [(1, 5e-7, 2), (1, 5e-6, 1), (1000, 5e-4, 2), (1000, 5e-3, 1)])
 def test_scores_are_equal_relative_to_their_size(size, gap, rank):
     for sign in (1, -1):
-        ranker = types.SimpleNamespace(scores=lambda _, sign=sign: np.array([sign * size, sign * size - gap]))
+        ranker = types.SimpleNamespace(
+            scores=lambda _, sign=sign: np.array([sign * size, sign * size - gap]), floor=lambda _: -np.inf
+        )
         assert ranker_ranks(ranker, [""]).tolist() == [rank]
 
 
-def test_bag_of_words_by_hand_and_a_query_that_shares_no_word_is_last():
+def test_bag_of_words_by_hand_and_what_shares_no_word_is_not_found():
     texts = ["the cat sat", "the dog sat", "the dog sat on the dog", "nothing else"]
     # cosines of "dog sat": 1 / sqrt 6 (0.41), 2 / sqrt 6 (0.82), 3 / sqrt 20 (0.67), 0
     queries = ["dog sat", "cat", "dog sat", "unknown"]
-    assert ranker_ranks(make_ranker("bow", texts), queries).tolist() == [3, 4, 2, 4]
-    for kind in ("tfidf", "bm25", "jm", "lsa"):
-        assert ranker_ranks(make_ranker(kind, texts), ["unknown"], np.array([2])).tolist() == [4]
+    assert ranker_ranks(make_ranker("bow", texts), queries).tolist() == [3, NOT_FOUND, 2, NOT_FOUND]
+    for kind in ("bow", "tfidf", "bm25", "jm", "lsa"):
+        ranker = make_ranker(kind, texts)
+        assert ranker_ranks(ranker, ["unknown", "cat"], np.array([2, 0])).tolist() == [NOT_FOUND, 1], kind
+        if kind != "lsa":  # its dimensions find texts without a word of the query
+            assert ranker_ranks(ranker, ["cat"], np.array([3])).tolist() == [NOT_FOUND], kind
+        graded = ranker_relevant_ranks(ranker.scores, ["cat", "unknown"], [{0: 1, 3: 2}, {1: 1}], floor=ranker.floor)
+        assert graded.ranks.tolist() == [1, NOT_FOUND, NOT_FOUND], kind
+        assert graded_metrics.reciprocal_rank(graded).tolist() == [1, 0]
+        assert graded_metrics.average_precision(graded).tolist() == [0.5, 0]
+        assert graded_metrics.recall(graded, 100).tolist() == [0.5, 0]  # of four texts
+    not_found = ranker_ranks(make_ranker("bm25", texts), ["unknown", "cat"], np.array([2, 0]))
+    measured = metrics.summary(not_found)
+    assert measured["recall"] == {"1": 50.0, "5": 50.0, "10": 50.0, "20": 50.0, "50": 50.0}
+    assert (measured["mrr"], measured["ndcg@10"]) == (50.0, 50.0)
+
+
+# Several correct answers
+
+
+def several_pairs():
+    """Twelve texts of five queries with one to four correct answers; two queries share one."""
+    numbers = np.random.default_rng(7)
+    texts = [" ".join(numbers.choice(PLAIN, 8, replace=False)) for _ in range(12)]
+    own = [(0, 3, 5), (1,), (2, 4), (6, 7, 8, 9), (10, 11, 0)]
+    asked = [" ".join(texts[numbers.choice(answers)].split()[:4]) for answers in own]
+    rows = sorted((answer, query) for query, answers in enumerate(own) for answer in answers)
+    lines = "\n".join(f"{texts[answer]},{asked[query]}" for answer, query in rows)
+    return pairs_of_corpus(corpus(lines))
+
+
+def plain_measures(scores: np.ndarray, answers) -> dict[str, np.ndarray]:
+    """By plain numpy in float64, from scores [query, document] without ties: {measure: [query]}."""
+    order = np.argsort(-scores, axis=1)
+    found: dict[str, list[float]] = {"Recall@1": [], "Recall@5": [], "MRR": [], "nDCG@10": []}
+    for row, own in zip(order, answers, strict=True):
+        hit = np.isin(row, own)
+        first = int(np.flatnonzero(hit)[0]) + 1
+        discounts = 1 / np.log2(np.arange(2, 12))
+        found["Recall@1"].append(float(first <= 1))
+        found["Recall@5"].append(float(first <= 5))
+        found["MRR"].append(1 / first)
+        found["nDCG@10"].append((hit[:10] * discounts).sum() / discounts[: len(own)].sum())
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def test_several_correct_answers_equal_plain_numpy_and_sentence_transformers(backend, tmp_path):
+    from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
+
+    pairs = several_pairs()
+    assert pairs.has_several
+    options = backend.embed_options((0, 2, 3), POOLINGS, precision="float32")
+    built = [
+        build_index(backend, texts, tmp_path / name, options, "float32")
+        for texts, name in ((pairs.documents, "d"), (pairs.queries, "q"))
+    ]
+    grid = grid_ranks(*built, pairs=pairs)
+    assert grid.values.shape == (3, 3)
+    assert grid.nbytes == sum(grid.of(*cell).nbytes for cell in grid.cells) > 0
+    documents, queries = (plain_vectors(backend, texts.texts) for texts in (pairs.documents, pairs.queries))
+    documents, queries = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (documents, queries))
+    checked = 0
+    for layer, pooling in grid.cells:
+        if (layer, pooling) == (0, "cls"):  # all vectors are the same: nothing is first
+            assert metrics.recall(grid.of(layer, pooling), 1).sum() == 0
+            continue
+        at = POOLINGS.index(pooling)
+        scores = queries[layer, at] @ documents[layer, at].T
+        for name, expected in plain_measures(scores, pairs.answers).items():
+            np.testing.assert_allclose(metrics.MEASURES[name](grid.of(layer, pooling)), expected, atol=1e-12)
+        checked += 1
+        if checked > 1:
+            continue
+        theirs = InformationRetrievalEvaluator(
+            {str(number): text for number, text in enumerate(pairs.queries.texts)},
+            {str(number): text for number, text in enumerate(pairs.documents.texts)},
+            {str(query): {str(number) for number in own} for query, own in enumerate(pairs.answers)},
+            show_progress_bar=False,
+        ).compute_metrics(
+            [[{"corpus_id": str(number), "score": row[number]} for number in np.argsort(-row)] for row in scores]
+        )
+        ours = grid.of(layer, pooling)
+        assert theirs["accuracy@k"][1] == pytest.approx(metrics.recall(ours, 1).mean(), abs=1e-12)
+        assert theirs["accuracy@k"][5] == pytest.approx(metrics.recall(ours, 5).mean(), abs=1e-12)
+        ranked = metrics.first_ranks(ours)
+        assert theirs["mrr@k"][10] == pytest.approx((metrics.reciprocal_rank(ours) * (ranked <= 10)).mean(), abs=1e-12)
+        assert theirs["ndcg@k"][10] == pytest.approx(metrics.ndcg(ours).mean(), abs=1e-12)
+        np.testing.assert_allclose(metrics.precision_curve(ours, 3)[2], theirs["precision@k"][3], atol=1e-12)
+    assert checked == 8
+
+
+def test_by_dot_product_and_by_words_several_answers_equal_plain_numpy():
+    pairs, numbers = several_pairs(), np.random.default_rng(5)
+    queries, documents = numbers.normal(size=(5, 6)), numbers.normal(size=(12, 6)) * numbers.uniform(1, 9, (12, 1))
+    ours = pairs.ranks_by_vectors(queries, documents, cosine=False)
+    for name, expected in plain_measures(queries @ documents.T, pairs.answers).items():
+        np.testing.assert_allclose(metrics.MEASURES[name](ours), expected, atol=1e-12)
+    ranker = make_ranker("bm25", pairs.documents.texts)
+    found = pairs.ranks_by_words(ranker)
+    for query, text in enumerate(pairs.queries.texts):
+        scores = ranker.scores(text).astype(np.float64)
+        best = max(scores[number] for number in pairs.answers[query])
+        others = [score for number, score in enumerate(scores) if number not in pairs.answers[query]]
+        expected = 1 + sum(score >= best - 1e-6 for score in others) if best > 0 else NOT_FOUND
+        assert metrics.first_ranks(found)[query] == expected
 
 
 def test_a_ranking_by_words_tells_where_it_is_and_can_be_stopped():

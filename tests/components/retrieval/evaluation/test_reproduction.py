@@ -63,14 +63,14 @@ def test_pairs_stay_pairs_in_a_sample(pairs_file, monkeypatch):
     monkeypatch.setattr(reproduction, "MOST_PAIRS", 3)
     data = pairs_data([pairs_file], "pairs.jsonl", seed=1)
     assert (data.n, data.of) == (3, 6)
-    assert set(zip(data.documents, data.queries, strict=True)) < set(PAIRS)
+    assert set(zip(data.pairs.documents.texts, data.pairs.queries.texts, strict=True)) < set(PAIRS)
 
 
 def test_lists_of_two_are_pairs_too(tmp_path, pairs_file):
     path = tmp_path / "sets.jsonl"
     path.write_text("".join(json.dumps({"set": pair}) + "\n" for pair in PAIRS))
     data, same = pairs_data([path], "sets.jsonl"), pairs_data([pairs_file], "pairs.jsonl")
-    assert (data.documents, data.queries) == (same.documents, same.queries)
+    assert data.pairs.content_hash == same.pairs.content_hash
 
 
 def test_unusable_rows_are_counted(tmp_path):

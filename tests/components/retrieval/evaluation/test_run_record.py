@@ -11,6 +11,8 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.evaluation import metrics, run_record
+from components.retrieval.evaluation.graded.ranks import RelevantRanks
+from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.evaluation.run_record import Run, RunData, read_runs, write_runs
 
 RUN = Run(
@@ -51,6 +53,31 @@ def test_runs_come_back_as_they_were():
     assert read_runs(b"\xef\xbb\xbf" + write_runs([RUN]), "x")[0].key == RUN.key
 
 
+def test_ranks_of_several_answers_and_answers_that_are_not_found_come_back():
+    several = RelevantRanks(
+        np.array([1, 7, 40, 3, NOT_FOUND, 2, NOT_FOUND]), np.ones(7, int), np.array([0, 3, 5, 6, 7])
+    )
+    runs = [replace(RUN, ranks=several), replace(RUN, ranks=np.array([NOT_FOUND, 40, 7, 1], np.int64))]
+    content = write_runs(runs)
+    rows = json.loads(content)["runs"]
+    assert (rows[0]["ranks"], rows[0]["answers"]) == ([1, 7, 40, 3, None, 2, None], [3, 2, 1, 1])
+    assert (rows[1]["ranks"], "answers" in rows[1]) == ([None, 40, 7, 1], False)
+    found = read_runs(content, "x")
+    assert [run.key for run in found] == [run.key for run in runs]
+    assert write_runs(found) == content
+    assert metrics.summary(found[0].ranks) == metrics.summary(several)
+    assert (
+        found[0].key != replace(RUN, ranks=RelevantRanks(several.ranks, several.grades, np.array([0, 2, 5, 6, 7]))).key
+    )
+    rows[0]["ranks"] = [7, 1, 40, 3, None, 2, None]
+    with pytest.raises(InputError, match="the ranks of a query's answers do not rise"):
+        read_runs(json.dumps({"kind": run_record.KIND, "format": 2, "runs": rows}).encode(), "x")
+
+
+def test_a_file_of_the_earlier_format_is_read():
+    assert read_runs(write_runs([RUN]).replace(b'"format":2', b'"format":1'), "x")[0].key == RUN.key
+
+
 def test_the_time_is_that_of_utc():
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", run_record.now())
 
@@ -76,7 +103,10 @@ def test_the_measures_stand_in_the_file_for_others_and_are_not_believed():
         (b"[]", "is not a file of runs"),
         (b"null", "is not a file of runs"),
         (b'{"kind": "BERT Internals index", "format": 1, "runs": []}', "is not a file of runs"),
-        (b'{"kind": "BERT Internals runs", "format": 2, "runs": [1]}', "has format 2; this program reads format 1"),
+        (
+            b'{"kind": "BERT Internals runs", "format": 3, "runs": [1]}',
+            "has format 3; this program reads the formats 1 and 2",
+        ),
         (b'{"kind": "BERT Internals runs", "runs": [1]}', "has format None"),
         (b'{"kind": "BERT Internals runs", "format": 1}', "damaged.*runs"),
         (b'{"kind": "BERT Internals runs", "format": 1, "runs": []}', "not have between 1 and 200 runs"),
@@ -101,7 +131,10 @@ def test_other_files_are_refused(content, reason):
         ("ranks", [1, True, 7, 1], "'True' is not a whole number"),
         ("ranks", [1, 2.0, 7, 1], "'2.0' is not a whole number"),
         ("ranks", [1, "2", 7, 1], "'2' is not a whole number"),
-        ("ranks", [1, None, 7, 1], "'None' is not a whole number"),
+        ("answers", [1, 1, 1], "4 ranks and 3 numbers of answers of 4 queries"),
+        ("answers", [2, 2], "4 ranks and 2 numbers of answers of 4 queries"),
+        ("answers", [1, 1, 1, 0], "4 ranks and 4 numbers of answers of 4 queries"),
+        ("answers", [1, None, 1, 1], "'None' is not a whole number"),
         ("ranks", [1, 2**64, 7, 1], "not a whole number"),
         ("ranks", [[1], [2], [3], [4]], "not a whole number"),
         ("ranks", "1111", "'1' is not a whole number"),

@@ -20,6 +20,7 @@ from scipy import stats
 from streamlit.testing.v1 import AppTest
 
 from components.jobs import Cancelled, Job
+from components.model.backend import Backend
 from components.model.catalog import spec_of
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
@@ -27,6 +28,7 @@ from components.retrieval.evaluation import metrics, pair_runs
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded.collection import GradedSet
 from components.retrieval.evaluation.layer_grid import LayerGrid
+from components.retrieval.evaluation.ranks import NOT_FOUND
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
 from components.retrieval.evaluation.sts import ScoredPairs
 from components.retrieval.search.lexical import TITLES, make_ranker
@@ -35,9 +37,10 @@ from dashboard.corpora import current
 from dashboard.jobs import evaluation
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, sts
+from tests.support import plain_vectors as plain
 from tests.support.evaluate_page import kept_corpus, ready, timed
 from tests.support.pages import Open, backend, figures, frame, plain_table, read_texts, setting, texts, traces
-from tests.support.plain_vectors import cosines, plain_vectors, ranks_by
+from tests.support.plain_vectors import cosines, plain_vectors
 from tests.support.tiny import save_tiny
 
 LAYERS = range(7)
@@ -47,6 +50,11 @@ DEFAULT_RUNS = ("m.6.mean", "m.6.cls", "m.0.mean", "bow", "tfidf", "bm25", "stat
 
 
 # --- What is to be expected, by other means
+
+
+def ranks_by(scores: np.ndarray) -> np.ndarray:
+    """Ranks of the diagonal; a score of 0 is not found."""
+    return np.where(np.diag(scores) > 0, plain.ranks_by(scores), NOT_FOUND)
 
 
 def word_scores(kind: str, corpus: Corpus) -> np.ndarray:
@@ -267,7 +275,7 @@ def test_the_comparison_is_what_the_ranks_say(evaluate: Open, scores_of: Callabl
     ranks = ranks_by(scores_of("tfidf"))
     np.testing.assert_allclose(curves["TF-IDF"], [100 * (ranks <= k).mean() for k in range(1, 101)], atol=100.1 / COUNT)
     queries = frame(app, "correct answer")  # the hardest first, by their mean rank
-    of_runs = queries.iloc[:, -4:].to_numpy(float)
+    of_runs = queries.iloc[:, -4:].fillna(COUNT).to_numpy(float)  # what is not found counts as the last
     np.testing.assert_allclose(queries["geometric mean rank"], of_runs.prod(axis=1) ** (1 / 4), atol=0.051)
     assert queries["geometric mean rank"].is_monotonic_decreasing
 
@@ -329,7 +337,7 @@ def test_filters_count_as_brute_force_does(evaluate: Open, scores_of: Callable[[
     assert sum(int(shown[name].strip("()")) for name in list(expected)[1:]) == COUNT
     table = frame(app, "correct answer")
     assert len(table) == int(shown["Disagree"].strip("()"))
-    ranks = table[[name for name in table.columns if name[0].isdigit()]].to_numpy()
+    ranks = table[[name for name in table.columns if name[0].isdigit()]].fillna(COUNT).to_numpy(float)
     assert ((ranks <= 2).any(axis=1) & ~(ranks <= 2).all(axis=1)).all()
     hardness = np.log(ranks).mean(axis=1)
     assert (np.diff(hardness) <= 1e-9).all()  # the hardest first
@@ -337,7 +345,7 @@ def test_filters_count_as_brute_force_does(evaluate: Open, scores_of: Callable[[
     app.segmented_control(key="w_query_filter").set_value("wrong")
     ready(app.run())
     table = frame(app, "correct answer")
-    assert (table[[name for name in table.columns if name[0].isdigit()]].to_numpy() > 1).all()
+    assert (table[[name for name in table.columns if name[0].isdigit()]].fillna(COUNT).to_numpy(float) > 1).all()
 
 
 def test_an_opened_query_shows_its_answer_in_each_ranking(
@@ -382,11 +390,11 @@ def test_a_word_ranking_does_not_find_what_has_no_word_of_the_query(open_page: O
 
 
 def test_why_leads_to_the_failed_query_also_after_rows_without_a_query(open_page: Open) -> None:
-    """Rows without a query are no pairs: the third pair is the file's fifth row here, and asks for the row after it."""
+    """Rows without a query are no pairs: the third pair is the file's fifth row here, and asks for another row."""
     demo = current.demo()
     asked = demo.columns["compressed"]
     key = kept_corpus(
-        "gaps.jsonl", demo.texts[:8], ["", asked[1], asked[2], "", asked[5], asked[5], asked[6], asked[7]]
+        "gaps.jsonl", demo.texts[:8], ["", asked[1], asked[2], "", asked[6], asked[5], asked[0], asked[7]]
     )
     app = ready(open_page("evaluate", corpus=key, v="compare-runs", r=["m.6.mean"], oq="2"))
     assert f"Correct answer:** {demo.texts[4]}" in texts(app).replace("\\", "")
@@ -881,7 +889,9 @@ def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
     assert "100 queries" in captions(app)
     assert app.table[0].value["correct answer"][0].replace("\\", "") == small.texts[0]
     app.selectbox(key="w_query_column").set_value("topic").run()
-    assert "10 different queries for 100 rows: it looks like a category" in read_texts(app)
+    said = read_texts(app)
+    assert "10 queries with 100 correct answers among 100 sentences" in said
+    assert "The column topic has 10 different values for 100 texts, so that it looks like a category" in said
     app.selectbox(key="w_query_column").set_value("title").run()  # it can still be chosen
     assert app.query_params["col"] == "title"
     assert app.table[0].value["query"][0].replace("\\", "") == titles[0]
@@ -928,25 +938,67 @@ def test_repeated_sentences_are_said(open_page: Open) -> None:
     own = read_corpus("\n".join(map(json.dumps, rows)).encode(), "again.jsonl", "sentence")
     caching.corpora().put(current.key_of(own), own)
     app = ready(open_page("evaluate", v="compare-runs", r="bow", corpus=current.key_of(own)))
-    assert "2 rows have a sentence that another row has too" in texts(app)
+    assert "1 row has the sentence of an earlier row, which is searched once" in captions(app)
+    assert "3 queries, each with one correct answer among 2 sentences" in captions(app)
     assert "1 row has no query and is left out" in captions(app)
-    assert frame(app, "p (Holm)")["Recall@1"].tolist() == [pytest.approx(100 / 3)]
+    assert frame(app, "p (Holm)")["Recall@1"].tolist() == [100]  # equal texts are one
 
 
-def test_a_category_is_not_measured_as_queries_and_a_repeated_query_is_one(open_page: Open) -> None:
+def test_a_category_is_warned_about_and_rows_with_one_query_hold_its_correct_answers(open_page: Open) -> None:
     sentences = [f"Answer number {number} of the help desk." for number in range(30)]
     category = kept_corpus(
         "desk.jsonl", sentences, [("billing", "returns", "login")[number % 3] for number in range(30)]
     )
-    app = ready(open_page("evaluate", corpus=category))
-    said = read_texts(app)
-    assert "3 different queries for 30 rows: it looks like a category" in said
+    said = read_texts(open_page("evaluate", v="evaluated-data", corpus=category))
+    assert "The column compressed has 3 different values for 30 texts, so that it looks like a category" in said
     assert "each with one correct answer" not in said
-    assert not figures(app)
     twice = kept_corpus("twice.jsonl", sentences[:4], ["login", "billing", "login", "returns"])
-    said = read_texts(ready(open_page("evaluate", v="evaluated-data", corpus=twice)))
-    assert "3 queries, each with one correct answer among as many sentences." in said
-    assert "1 row has the query of an earlier row and is left out." in said
+    app = open_page("evaluate", v="evaluated-data", corpus=twice)
+    said = read_texts(app)
+    assert "3 queries with 4 correct answers among 4 sentences. Recall@k is the share of queries with a correct" in said
+    assert "looks like a category" not in said
+    assert app.table[0].value["query"].tolist() == ["login", "login", "billing", "returns"]
+    assert [text.split()[2] for text in app.table[0].value["correct answer"]] == ["0", "2", "1", "3"]
+
+
+def test_several_correct_answers_by_vectors_and_by_words(open_page: Open, embedded: Backend) -> None:
+    desk = {
+        "How do I reset my password?": ("Press the link for a forgotten password.", "Ask the desk for a new password."),
+        "When is the library open?": ("The library opens at nine.", "On Sundays the library is closed."),
+        "Where can I park?": ("The garage in Mill Street has room for 200 cars.",),
+        "Qwxyz zzz": ("Write to us to cancel an order.",),
+    }
+    rows = [(text, query) for query, answers in desk.items() for text in answers]
+    own = kept_corpus("several.jsonl", [text for text, _ in rows], [query for _, query in rows])
+    app = ready(open_page("evaluate", v="compare-runs", corpus=own, r=["m.6.mean", "bm25"], oq="3"))
+    said = read_texts(app)
+    assert "4 queries with 6 correct answers among 6 sentences" in said
+    options = embedded.embed_options(precision="float32")
+    documents, queries = (
+        embedded.embed(texts, options=options)[0, 0].astype(np.float64)
+        for texts in ([text for text, _ in rows], list(desk))
+    )
+    scores = [
+        queries @ documents.T / np.linalg.norm(queries, axis=1)[:, None] / np.linalg.norm(documents, axis=1),
+        np.array([make_ranker("bm25", [text for text, _ in rows]).scores(query) for query in desk], np.float64),
+    ]
+    firsts = []
+    for of_run in scores:
+        firsts.append([])
+        for row, query in zip(of_run, desk, strict=True):
+            right = np.array([asked == query for _, asked in rows])
+            best = row[right].max()
+            firsts[-1].append(1 + int((row[~right] >= best - 1e-6).sum()) if best > 0 else None)
+    assert firsts[1][3] is None
+    table = frame(app, "p (Holm)")
+    for measure, of_rank in (("Recall@1", lambda rank: rank == 1), ("MRR", lambda rank: 1 / rank)):
+        expected = [100 * np.mean([of_rank(rank) if rank else 0 for rank in run]) for run in firsts]
+        np.testing.assert_allclose(table[measure].to_numpy(), expected, atol=0.01)
+    shown = frame(app, "geometric mean rank").sort_values("number")
+    for column, run in zip(shown.columns[4:], firsts, strict=True):
+        assert [None if pd.isna(rank) else int(rank) for rank in shown[column]] == run
+    assert shown["correct answer"].tolist()[0] == " · ".join(desk["How do I reset my password?"])
+    assert "**BM25**: not found" in said
 
 
 # --- Published figures
@@ -980,6 +1032,7 @@ def test_a_job_is_stopped_and_started_again(evaluate: Open, monkeypatch: pytest.
     def slow(
         _ranker: Any,
         queries: Sequence[str],
+        _gold: Any,
         progress: Callable[[int, int], None],
         is_cancelled: Callable[[], bool],
     ) -> np.ndarray:

@@ -280,4 +280,4 @@ def test_all_measures_and_p_values_are_shown_on_request(runs, monkeypatch):
 
 
 def test_every_measure_has_its_meaning_in_words():
-    assert {*metrics.MEASURES, *graded_metrics.MEASURES} == set(choices.MEANINGS)
+    assert {*metrics.MEASURES, *graded_metrics.MEASURES} == set(choices.GRADED_MEANINGS)

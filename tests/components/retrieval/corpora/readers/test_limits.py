@@ -36,7 +36,7 @@ from tests.support.places import ROOT
 MB = 1 << 20
 LIMIT, SENTENCES = 8 * MB, 50_000
 RUNS_LIMIT = 16 * MB  # whose own limit are 8 MB of JSON
-MEMORY, ROWS = "take more than 16 MB of memory", "more than 150,000 rows"
+MEMORY, ROWS = "take more than 16.0 MiB of memory", "more than 150,000 rows"
 LONG = "a row of more than 1,048,576 characters"
 SECONDS = 60
 # A process may take three times the limit, besides what it has after its imports and 32 MB for blocks.
@@ -208,15 +208,15 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
         "a.parquet",
         lambda: parquet(text=[["x"] * 3_000_000]),
         "corpus",
-        "of memory|row of more than 16 MB",
+        "of memory|row of more than 16.0 MiB",
     ),
     "judgements": ("a.tsv", lambda: rows(350_000, lambda n: b"q%d\td%d\t1\n" % (n, n)), "judgements", MEMORY),
     "documents": ("a.tsv", lambda: rows(500_000, lambda n: b"d%d\ttext\n" % n), "entries", MEMORY + "|" + ROWS),
-    "word vectors": ("a.vec", lambda: NUMBERS, "vectors", "vectors of 4,000 numbers that take more than 8 MB"),
+    "word vectors": ("a.vec", lambda: NUMBERS, "vectors", "vectors of 4,000 numbers that take more than 8.00 MiB"),
     "lists instead of runs": ("a.json", lambda: b"[" + b"[]," * 2_700_000 + b"[]]", "runs", "more values than"),
     "runs of texts": ("a.json", lambda: b'{"runs":[' + b'"ab",' * 1_600_000 + b"1]}", "runs", "more values than"),
     "as many ranks as are read": ("a.json", lambda: b"[" + b"30000," * 1_000_000 + b"1]", "runs", "not a file of runs"),
-    "large saved runs": ("a.json", lambda: b"[" + b"[]," * 3_000_000 + b"[]]", "runs", "at most 8 MB are read"),
+    "large saved runs": ("a.json", lambda: b"[" + b"[]," * 3_000_000 + b"[]]", "runs", "at most 8.00 MiB are read"),
     "a line of numbers": ("a.vec.gz", lambda: gzip.compress(b"w" + b" 0" * 5_000_000, 1), "vectors", "1,048,576"),
 }
 

@@ -126,10 +126,12 @@ def facts_of(page: str, used: frozenset[str] | None = None) -> tuple[Fact, ...]:
     """
     facts = []
     for setting in settings.SETTINGS:
-        value = state.get(setting.name)
-        if page not in setting.pages or value is None or value == "" or setting.name == f"{page}_view":
+        if page not in setting.pages or setting.name == f"{page}_view":
             continue
         if setting.name not in ("model", "sentences") and used is not None and setting.name not in used:
+            continue
+        value = state.get(setting.name)
+        if value is None or value == "":
             continue
         if setting.name in state.MODELS:
             if setting.name == "model" or value != setting.default:

@@ -183,7 +183,8 @@ def _baseline(vectors: Float32, first: np.ndarray, second: np.ndarray, sentence_
     centre = read_only(vectors.mean(axis=1, dtype=np.float64).astype(np.float32))  # [layer, dim]
     rows, places = np.unique(np.concatenate([first, second]), return_inverse=True)  # those that are in a pair
     at_first, at_second = places.reshape(2, -1)
-    raw, centred_cosines = [], []
+    raw: list[Float64] = []
+    centred_cosines: list[Float64] = []
     for layer in range(vectors.shape[0]):  # one layer at a time: float64 copies stay small
         states = vectors[layer][rows]
         shifted = centred(states[None], centre[layer][None])[0]

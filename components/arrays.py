@@ -54,8 +54,12 @@ def unit(vectors: NDArray[F]) -> NDArray[F]:
 
 def cosine(a: np.ndarray, b: np.ndarray) -> Float64:
     """cos(a, b) = a.b / (|a| |b|) along the last axis, in float64, within -1..1; 0 for a zero vector, NaN for a missing one."""
-    products = unit(np.asarray(a, np.float64)) * unit(np.asarray(b, np.float64))
-    return np.asarray(np.clip(products.sum(axis=-1), -1.0, 1.0))
+    return cosines_of_directions(unit(np.asarray(a, np.float64)), unit(np.asarray(b, np.float64)))
+
+
+def cosines_of_directions(a: Float64, b: Float64) -> Float64:
+    """As `cosine`, for float64 vectors that `unit` has scaled."""
+    return np.asarray(np.clip((a * b).sum(axis=-1), -1.0, 1.0))
 
 
 def wilson(shares: Float64, count: float) -> tuple[Float64, Float64]:

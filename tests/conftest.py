@@ -21,6 +21,7 @@ from tests.support.selection import (  # noqa: E402, F401 - hooks
     pytest_addoption,
     pytest_collection_modifyitems,
     pytest_terminal_summary,
+    pytest_xdist_make_scheduler,
 )
 
 # UMAP's and PaCMAP's loops set OpenMP's threads for the whole process, whatever OMP_NUM_THREADS says: without this,

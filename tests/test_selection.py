@@ -84,6 +84,21 @@ def test_files_known_as_slow_come_first_and_exist() -> None:
     )
 
 
+def test_files_of_the_browser_go_to_one_process_and_others_file_by_file() -> None:
+    config: Any = SimpleNamespace(getvalue={"dist": "loadfile", "tx": ["popen"]}.get)
+    scheduler = selection.pytest_xdist_make_scheduler(config, None)
+    assert scheduler is not None
+    scopes = [
+        scheduler._split_scope(f"{name}::test")
+        for name in ("tests/browser/test_a.py", "tests/browser/test_b.py", "tests/a/test_a.py", "tests/a/test_b.py")
+    ]
+    assert scopes[0] == scopes[1]
+    assert scopes[2:] == ["tests/a/test_a.py", "tests/a/test_b.py"]
+    assert (ROOT / "tests" / "browser").relative_to(ROOT).as_posix() + "/" == selection.BROWSER
+    other: Any = SimpleNamespace(getvalue={"dist": "load"}.get)
+    assert selection.pytest_xdist_make_scheduler(other, None) is None
+
+
 def test_the_end_of_a_run_lists_the_slowest_files() -> None:
     def report(name: str, seconds: float, when: Any = "call") -> pytest.TestReport:
         return pytest.TestReport(f"{name}::test", ("", 0, ""), {}, "passed", None, when, duration=seconds)

@@ -140,10 +140,12 @@ def facts_of(page: str, used: frozenset[str] | None = None) -> tuple[Fact, ...]:
     """
     facts = []
     for setting in SETTINGS:
-        value = state.get(setting.name)
-        if not state.is_in_view(setting.name, page) or value is None or value == "":
+        if not state.is_in_view(setting.name, page):
             continue
         if setting.name not in ("model", "sentences") and used is not None and setting.name not in used:
+            continue
+        value = state.get(setting.name)
+        if value is None or value == "":
             continue
         if setting.name in state.MODELS:
             if setting.name == "model" or value != setting.default:

@@ -8,21 +8,28 @@ from playwright.sync_api import Page
 SERIOUS = ["serious", "critical"]
 # Not in frames: axe-core would have to be in each of them, and waits half a second for every frame without it. Not in plotly's
 # drawings: of text in an SVG it cannot tell the contrast, though it tries long. Its rule "region" is of moderate impact only.
-RUN = """async (impacts) => {
+RUN = """async ([impacts, exclude]) => {
     // A colour that fades in has too little contrast for some frames; what turns for ever or is paused is not waited for.
     await Promise.allSettled(document.getAnimations()
         .filter(({playState, effect}) => playState === "running" && effect.getComputedTiming().endTime < 10_000)
         .map(({finished}) => finished));
     const options = {resultTypes: ["violations"], iframes: false, rules: {region: {enabled: false}}};
-    const {violations} = await axe.run({include: "html", exclude: ".js-plotly-plot .main-svg"}, options);
+    const {violations} = await axe.run({include: "html", exclude}, options);
     return violations.filter(({impact}) => impacts.includes(impact)).flatMap(({id, nodes}) => nodes.map((node) =>
         `${id}: ${node.target} ${node.html.slice(0, 120)} ${node.failureSummary.slice(0, 300)}`));
 }"""
 
 
-def serious_findings(page: Page) -> list[str]:
-    """Each serious or critical finding of axe-core on the page as it is drawn now: rule, element and what to mend."""
+DRAWINGS = ".js-plotly-plot .main-svg"
+FRAME = ("[data-testid=stSidebar]", "[data-testid=stHeader]")  # the same around every view of a page
+
+
+def serious_findings(page: Page, with_frame: bool = True) -> list[str]:
+    """Each serious or critical finding of axe-core on the page as it is drawn now: rule, element and what to mend.
+
+    Without the frame it takes half as long: for further views of a page whose frame has been looked at.
+    """
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
-    found: list[str] = page.evaluate(RUN, SERIOUS)
+    found: list[str] = page.evaluate(RUN, [SERIOUS, [[DRAWINGS], *([part] for part in FRAME if not with_frame)]])
     return found

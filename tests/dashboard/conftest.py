@@ -9,7 +9,9 @@ from collections.abc import Iterator
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from dashboard import caching, garbage, state
 from dashboard.declared import table
@@ -29,6 +31,22 @@ def _one_scan() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         scan = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _short_waits() -> Iterator[None]:
+    """AppTest asks a thousand times a second whether a page is drawn, and compiles the page's script in each run."""
+    look, scripts = local_script_runner.require_widgets_deltas, ScriptCache()
+
+    def wait(runner: LocalScriptRunner, timeout: float = 3) -> None:
+        assert runner._script_thread is not None
+        runner._script_thread.join(timeout)
+        look(runner, 0 if runner._script_thread.is_alive() else timeout)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_script_runner, "require_widgets_deltas", wait)
+        patch.setattr(local_script_runner, "ScriptCache", lambda: scripts)
         yield
 
 

@@ -1,4 +1,4 @@
-"""Hooks of tests/conftest.py: which tests a run has, in which order their files come, and which files took longest."""
+"""Hooks of tests/conftest.py: which tests a run has, in which order and process, and which files took longest."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import random
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from _pytest.terminal import TerminalReporter
+from xdist.scheduler import LoadFileScheduling
 
 from tests.support.places import ROOT
 
+BROWSER = "tests/browser/"
 PARTS = 8  # of the rare tests: `make test-rare` runs one
 MOST_FILES = 20  # that the end of a run lists
 # The files that take longest, longest first, as a run of `make test` lists them at its end: no process is left alone with one.
@@ -77,6 +80,19 @@ def _other_parts(items: Sequence[pytest.Item], part: int) -> list[pytest.Item]:
     """The rare tests of the other parts. Those of one file stand together, so that a part starts few clusters."""
     rare = [item for item in items if item.get_closest_marker("rare")]
     return [item for number, item in enumerate(rare) if number * PARTS // len(rare) + 1 != part]
+
+
+class OneBrowser(LoadFileScheduling):
+    """Whole files to a process, those of the browser to one: a second server and Chromium take a minute of a core to begin,
+    and each server would compute the same figures."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return BROWSER if nodeid.startswith(BROWSER) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is none
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneBrowser | None:
+    return OneBrowser(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

@@ -157,14 +157,23 @@ def test_how_sentences_are_spread_over_traces_does_not_matter(tiny_backends, tin
         np.testing.assert_allclose(one.centred.low, other.centred.low, atol=1e-4)
 
 
-def test_a_sample_is_measured_in_short_passes(tiny_backends):
-    sample, passes = [f"the {word} sat by the river" for word in ("cat", "dog", "bank", "money", "hat")] * 12, []
-    backend = tiny_backends["bert"]
+def test_a_sample_is_measured_in_short_passes_of_texts_of_about_one_length(tiny_backends):
+    texts = [f"the {word} sat by the river" for word in ("cat", "dog", "bank", "money", "hat")] * 12
+    sample = [f"{text} {'and the dog ran ' * (number % 4)}" for number, text in enumerate(texts)]
+    backend, passes = tiny_backends["bert"], []
     found = measure_sample(lambda texts: passes.append(list(texts)) or backend.run(list(texts)), sample)
-    assert [text for texts in passes for text in texts] == sample
+    assert [text for texts in passes for text in texts] == sorted(sample, key=len)
     assert [len(texts) for texts in passes] == [CHUNK, CHUNK, 10]
     expected = measure(backend.run(sample[start : start + CHUNK]) for start in range(0, len(sample), CHUNK))
-    np.testing.assert_array_equal(found.tokens.raw.mean, expected.tokens.raw.mean)
+    assert found.sentences.keys() == expected.sentences.keys()
+    for one, other in [
+        (found.tokens, expected.tokens),
+        *zip(found.sentences.values(), expected.sentences.values(), strict=True),
+    ]:
+        np.testing.assert_array_equal(one.first, other.first)  # the same pairs, of sentences in the sample's order
+        np.testing.assert_array_equal(one.second, other.second)
+        np.testing.assert_allclose(one.raw.cosines, other.raw.cosines, atol=1e-5)
+        np.testing.assert_allclose(one.centred.cosines, other.centred.cosines, atol=1e-4)
 
 
 def test_special_tokens_and_padding_are_not_in_the_sample():

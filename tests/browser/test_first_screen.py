@@ -88,7 +88,11 @@ def addresses() -> dict[str, tuple[str, bool]]:
 
 ADDRESSES = addresses()
 # Those with a figure that has to fit, and the first of each page, whose frame and colours are looked at too.
-FOR_A_PROJECTOR = [path for path, (view, is_first) in ADDRESSES.items() if is_first or view not in {*LISTS, *WITHOUT}]
+FOR_A_PROJECTOR = [
+    path
+    for path, (view, is_first) in ADDRESSES.items()
+    if is_first or not (view in LISTS or table.VIEWS[view].figure == "text")
+]
 
 
 def first_figure(page: Page, view: str) -> dict[str, float] | None:

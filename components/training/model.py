@@ -98,6 +98,7 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
             with BUILDING:
                 model = (_encoder if kind == "encoder" else _cross_encoder)(checked, settings, longest)
     core = model.transformers_model
+    core.name_or_path = core.config._name_or_path = str(folder)  # an adapter's file names it; the copy is gone
     if files.adapter is not None:  # the included cross-encoder
         merge_published(core.base_model, files.adapter, spec.title)
         if kind == "cross-encoder":

@@ -180,3 +180,11 @@ def test_damage_is_noise_on_the_matrices_of_the_blocks_alone(tiny_folder):
     again, other = built(damage=0.4), built(damage=0.4, seed=11)
     assert all(torch.equal(damaged[name], again[name]) for name in whole)
     assert all(not torch.equal(damaged[name], other[name]) for name in changed)
+
+
+def test_an_adapter_names_the_folder_it_was_trained_from(tiny_folder, tmp_path):
+    """Models are loaded from a copy that is gone afterwards."""
+    settings = TrainingSettings(model=str(tiny_folder("bert")))
+    models.save(models.build(settings, "encoder"), settings, tmp_path / "model", tmp_path / "adapter")
+    named = json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())["base_model_name_or_path"]
+    assert named == settings.model

@@ -506,7 +506,12 @@ def parquet_repeated(draw: Random, path: Path) -> None:
     column = pa.DictionaryArray.from_arrays(indices, pa.array([value]))
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.table({"sentence1": column, "score": column}), path, compression=draw.choice(["zstd", "gzip"]))
+    pq.write_table(
+        pa.table({"sentence1": column, "score": column}),
+        path,
+        compression=draw.choice(["zstd", "gzip"]),
+        dictionary_pagesize_limit=1 << 30,  # else a long value would be written for each row
+    )
 
 
 def parquet_cell(draw: Random, path: Path) -> None:

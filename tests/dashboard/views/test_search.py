@@ -744,6 +744,29 @@ def test_the_graph_finds_what_the_exact_search_finds(
     assert app.selectbox(key="w_engine").options == ["Exact", "HNSW graph (usearch)"]  # Milvus is the operator's
 
 
+def test_the_page_says_when_a_graph_of_another_machine_was_built_anew(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caching.search_engines.clear()
+    open_file, calls = graph.open_file, []
+
+    def foreign_once(*values: Any, **named: Any) -> Any:
+        calls.append(values)
+        if len(calls) == 1:
+            raise graph._refused(Path("g.usearch"), graph.NOT_OURS)
+        return open_file(*values, **named)
+
+    monkeypatch.setattr(graph, "open_file", foreign_once)
+    app = at_rest(open_page("search", q="volcano erupted", eng="usearch"))
+    assert not app.exception
+    (note,) = [item.value for item in app.caption if "built anew" in item.value]
+    assert "was not made on this machine" in note
+    caching.search_engines.clear()
+    again = at_rest(open_page("search", q="volcano erupted", eng="usearch"))
+    assert rows_of(again) == rows_of(app)
+    assert not [item for item in again.caption if "built anew" in item.value]
+
+
 def test_an_engine_that_is_not_there_is_refused(open_page: Open, demo_vectors: np.ndarray, monkeypatch) -> None:
     monkeypatch.setattr(graph, "is_installed", lambda: False)
     app = open_page("search", q="volcano erupted", eng="usearch")

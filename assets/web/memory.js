@@ -8,6 +8,7 @@ let session = null; // whose page this is: a browser that comes back too late ge
 let key = null; // of this session's entry
 let own = ""; // what it holds
 let offered = []; // the keys of the entries that were sent
+let dropped = 0; // entries of other sessions that made room for this one's
 let timer = null;
 
 export default function ({ data, setStateValue }) {
@@ -24,8 +25,9 @@ export default function ({ data, setStateValue }) {
     }
     if (data.text === own) return;
     own = data.text;
-    const dropped = makeRoom(data.most);
-    if (dropped) setStateValue("dropped", dropped);
+    const more = makeRoom(data.most);
+    dropped += more;
+    if (more) setStateValue("dropped", dropped);
     write(Date.now());
   } catch {
     console.info("This browser allows no storage: marks and uploads last as long as the session.");
@@ -37,6 +39,7 @@ function begin(newSession) {
   session = newSession;
   key = `${PREFIX}.${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`;
   own = "";
+  dropped = 0;
   if (timer !== null) return;
   timer = window.setInterval(() => signOfLife(Date.now()), REFRESH);
   window.addEventListener("pagehide", () => signOfLife(0));
@@ -77,12 +80,12 @@ function makeRoom(most) {
   const others = entries().filter((entry) => entry.key !== key);
   const bytes = (text) => new TextEncoder().encode(text).length;
   let size = bytes(own) + others.reduce((sum, entry) => sum + bytes(entry.text), 0);
-  let dropped = 0;
+  let count = 0;
   for (const entry of others) {
     if (size <= most) break;
     window.localStorage.removeItem(entry.key);
     size -= bytes(entry.text);
-    dropped += 1;
+    count += 1;
   }
-  return dropped;
+  return count;
 }

@@ -23,10 +23,14 @@ def page() -> None:
 
     from dashboard.corpora import chooser, current
     from dashboard.ui import messages
+    from dashboard.ui.waiting import frame
 
-    if current.is_ready():
-        messages.guarded(chooser.choose, "testing")
+    def view() -> None:
+        current.make_ready()
+        chooser.choose()
         st.markdown(f"In use: {current.corpus().name}: {current.corpus().texts[0]}")
+
+    messages.guarded(lambda: frame.view(view), "testing")
 
 
 @pytest.fixture(autouse=True)

@@ -31,7 +31,7 @@ def draw(first: str, second: str, *, key: str = "", model: str = "") -> None:
     cross-encoder; the session's model by default.
     """
     texts, problem = _cleaned(first, second)
-    reader = f" (read by {messages.escape(spec_of(model).title)})" if model not in ("", state.get("model")) else ""
+    reader = f" (read by {messages.escape(spec_of(model).title)})" if model not in ("", state.peek("model")) else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"pair_links{key}"):
         st.markdown(f"Look at this pair{reader} in", width="content")
         for page in _VIEWS:
@@ -67,7 +67,7 @@ def choose(first: str, second: str, page: str, model: str = "") -> None:
 
     The session's sentences stay if both texts are among them.
     """
-    sentences: tuple[str, ...] = state.get("sentences")
+    sentences: tuple[str, ...] = state.peek("sentences")
     if not {first, second} <= set(sentences):
         sentence_bar.replace((first, second))
         sentences = (first, second)

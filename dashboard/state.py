@@ -43,11 +43,11 @@ def get(name: str) -> Any:
     """The session's value of a setting."""
     if (read := st.session_state.get(_READ)) is not None:
         read.add(name)
-    return _value(name)
+    return peek(name)
 
 
-def _value(name: str) -> Any:
-    """As `get`, where a setting is read for an address and not for what a view draws."""
+def peek(name: str) -> Any:
+    """As `get`, where a setting is read for an address or for what is opened next, and not for what a view draws."""
     return st.session_state.get(name, SETTING[name].default)
 
 
@@ -87,7 +87,7 @@ def is_used(name: str, page: str) -> bool:
 def view_of(page: str) -> str:
     """The key of the view that is open on a page, or will be when the page is opened."""
     views = [view.key for view in table.views_of(page)]
-    chosen = _value(table.view_setting(page)) if len(views) > 1 else views[0]
+    chosen = peek(table.view_setting(page)) if len(views) > 1 else views[0]
     return chosen if chosen in views else views[0]
 
 
@@ -124,11 +124,11 @@ def restorations(name: str) -> int:
 @contextlib.contextmanager
 def restoring() -> Iterator[None]:
     """For changes that no widget made: counts the settings whose values change within it (see `restorations`)."""
-    before = {setting.name: _value(setting.name) for setting in SETTINGS}
+    before = {setting.name: peek(setting.name) for setting in SETTINGS}
     yield
     counts: dict[str, int] = st.session_state.setdefault(_RESTORED, {})
     for name, value in before.items():
-        if _value(name) != value:
+        if peek(name) != value:
             counts[name] = counts.get(name, 0) + 1
 
 
@@ -261,13 +261,13 @@ def _take(setting: Setting, texts: list[str]) -> str:
 
 def _models_of(name: str) -> tuple[str, ...]:
     """The keys of the models that a setting names."""
-    value = _value(name)
+    value = peek(name)
     return () if not value else value if isinstance(value, tuple) else (value,)
 
 
 def named_models() -> dict[str, str]:
     """The key of each model that this session has chosen, by the setting that names it; of several, with its number."""
-    found = {name: _value(name) for name in MODELS if _value(name)}
+    found = {name: peek(name) for name in MODELS if peek(name)}
     return found | {f"{COMPARED} {number}": key for number, key in enumerate(_models_of(COMPARED), start=1)}
 
 
@@ -313,7 +313,7 @@ def _whole(page: str) -> dict[str, list[str]]:
     view = view_of(page)
     address = {VIEW: [view]} if len(table.views_of(page)) > 1 else {}
     for setting in table.settings_in(view):
-        is_default = _value(setting.name) == setting.default
+        is_default = peek(setting.name) == setting.default
         if is_default and not (setting.if_chosen and setting.name in st.session_state):
             continue
         texts = _texts_of(setting)
@@ -331,7 +331,7 @@ def _packed(address: dict[str, list[str]]) -> dict[str, list[str]]:
 def _texts_of(setting: Setting) -> list[str] | None:
     """What an address writes for a setting's value; None for one that cannot be written: it must not make the page fail."""
     with contextlib.suppress(TypeError, ValueError):
-        texts = setting.show(_value(setting.name))
+        texts = setting.show(peek(setting.name))
         if all(isinstance(text, str) for text in texts):
             return texts
     return None
@@ -355,8 +355,8 @@ def carried(page: str) -> list[tuple[str, str]]:
     return [
         (setting.short, text)
         for setting in SETTINGS
-        if setting.shared and setting.name not in in_view and _value(setting.name) != setting.default
-        for text in setting.show(_value(setting.name))
+        if setting.shared and setting.name not in in_view and peek(setting.name) != setting.default
+        for text in setting.show(peek(setting.name))
     ]
 
 
@@ -394,7 +394,7 @@ def refuse(name: str, replacement: Any, text: str) -> None:
     The pages that use the setting show the message, until the value, the model or the corpus changes.
     """
     put(name, replacement)
-    situation = tuple((other, _value(other)) for other in dict.fromkeys((name, "model", "corpus")))
+    situation = tuple((other, peek(other)) for other in dict.fromkeys((name, "model", "corpus")))
     st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, situation))
 
 
@@ -420,4 +420,4 @@ class _Notice:
 
     def is_current(self) -> bool:
         is_fresh = time.monotonic() - self.since < NOTICE_SECONDS
-        return is_fresh and all(_value(name) == value for name, value in self.situation)
+        return is_fresh and all(peek(name) == value for name, value in self.situation)

@@ -53,7 +53,7 @@ def keep_own(sentences: tuple[str, ...], what: str = _BY_LESSON) -> bool:
     Returns whether they are others than the session's.
     """
     take_edits()  # what was typed before must not come after
-    current: tuple[str, ...] = state.get("sentences")
+    current: tuple[str, ...] = state.peek("sentences")
     if current == sentences:
         return False
     is_own = current and not ready_made.is_ready_made(current) and current != st.session_state.get(_PUT)
@@ -74,7 +74,7 @@ def bring_back_after_lesson() -> None:
     """Put a person's own sentences back where a lesson's are still in their place."""
     take_edits()  # who types in a lesson wants these sentences
     kept = st.session_state.get(_KEPT)
-    is_untouched = state.get("sentences") == st.session_state.get(_PUT)
+    is_untouched = state.peek("sentences") == st.session_state.get(_PUT)
     if kept and is_untouched and st.session_state.get(_KEPT_FOR) == _BY_LESSON:
         _bring_back()
         are = "is" if len(kept) == 1 else "are"
@@ -90,7 +90,7 @@ def _bring_back() -> None:
 
 def draw(page: str) -> None:
     """Draw the bar of a page: folded when the page opens, whether or not it was open on the page before."""
-    sentences: tuple[str, ...] = state.get("sentences")
+    sentences: tuple[str, ...] = state.peek("sentences")
     label = "  ·  ".join(messages.escape(text[:200]) for text in sentences[:8]) or "No sentence yet: type one here"
     # A key of its own on each page: the browser keeps what has the same key open from page to page.
     with st.container(key="sentence_bar"):
@@ -197,7 +197,7 @@ def _arrange(current: tuple[str, ...]) -> None:
 def _move(before: tuple[str, ...], row: int, target: int) -> None:
     """Swap two sentences of the list that the person saw; do nothing if the list has changed since."""
     take_edits()
-    if state.get("sentences") != before:
+    if state.peek("sentences") != before:
         return
     sentences = list(before)
     sentences[row], sentences[target] = sentences[target], sentences[row]
@@ -207,5 +207,5 @@ def _move(before: tuple[str, ...], row: int, target: int) -> None:
 
 def _remove(before: tuple[str, ...], row: int) -> None:
     take_edits()
-    if state.get("sentences") == before:
+    if state.peek("sentences") == before:
         state.put("sentences", (*before[:row], *before[row + 1 :]))

@@ -125,7 +125,7 @@ def test_row_numbers_of_the_grids_cover_what_scrolls_under_them(look: Stage, dar
 
 
 def test_a_chip_that_is_chosen_stays_marked_when_clicked_again(visit: Visit) -> None:
-    page = visit("/layers?v=one-word&cmp=within")
+    page = visit("/layers?v=two-tokens")
     picked = page.locator("button.chip.picked")
     expect(picked).to_have_count(2)
     picked.first.click()

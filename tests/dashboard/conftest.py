@@ -65,7 +65,8 @@ def _only_declared_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     end_view = report.end_view
 
     def ended(page: str, used: frozenset[str]) -> None:
-        view = table.VIEWS[state.view_of(page)]
+        drawn = st.session_state.get("_view", ("", ""))  # a click may have chosen another one, to be drawn next
+        view = table.VIEWS[drawn[1] if drawn[0] == page else state.view_of(page)]
         if others := used - {*view.settings, table.view_setting(page)}:
             undeclared.setdefault(view.key, set()).update(others)
         end_view(page, used)

@@ -14,7 +14,7 @@ from components.analysis.pooling import pool
 from components.analysis.similarity.cosines import cosine
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, parse_model
 from dashboard import caching, ready_made
-from dashboard.settings import PAGES
+from dashboard.declared import table
 from tests.dashboard.page_states import small_corpus
 from tests.support.pages import Open, at_rest, figures, texts, traces
 from tests.support.tiny import dense_module, pooling_module, publish, save_tiny
@@ -65,7 +65,7 @@ def settled(app: AppTest) -> AppTest:
     return app
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [page.key for page in table.PAGES if page.question or page.key == "home"])
 def test_every_page_says_once_what_is_not_applied(open_page: Open, last_token: str, page: str) -> None:
     quick = {"by": "pca"} if page == "map" else {}  # UMAP would be compiled first
     app = open_page(page, m=last_token, **quick, **on_few(page))

@@ -9,12 +9,12 @@ import pytest
 from components.analysis.similarity import baseline
 from components.errors import InputError
 from components.model.backend import Backend
-from dashboard.navigation import PATH
+from dashboard.declared import table
 from tests.dashboard.page_states import small_corpus
 from tests.support import odd_models
 from tests.support.pages import figures, texts
 
-PAGES = [page[0] for page in PATH]
+PAGES = [page.key for page in table.PAGES if page.question or page.key == "home"]
 BANK = ["We will rob a bank next week!", "I put money in the bank.", "He sat on the bank of the river."]
 
 

@@ -187,11 +187,11 @@ def test_a_chosen_token_changes_the_curves_and_the_address(open_page: Open) -> N
 
 
 def test_two_tokens_of_one_sentence(open_page: Open, read_page: Open) -> None:
-    app = open_page("layers", cmp="within", t=["5", "7", "6"], t2="3")
+    app = open_page("layers", v="two-tokens", t=["5", "7", "6"], t2="3")
     trace = backend().trace(BANK)
     expected = cosine(trace.token_vectors(0, [5])[:, 0], trace.token_vectors(0, [3])[:, 0])
     assert_close(traces(app)["bank – rob"], expected)
-    assert set(traces(read_page("layers", cmp="within"))) >= {"bank – rob"}  # the default: two content words
+    assert set(traces(read_page("layers", v="two-tokens"))) >= {"bank – rob"}  # the default: two content words
 
 
 def test_two_tokens_no_more_similar_than_unrelated_ones_are_said_so() -> None:
@@ -213,7 +213,7 @@ def test_cls_is_said_to_start_at_1_only_where_its_curves_do(open_page: Open) -> 
 
 
 def test_one_token_against_all_others(read_page: Open) -> None:
-    app = read_page("layers", cmp="against")
+    app = read_page("layers", v="one-against-all")
     sentence = backend().trace(BANK).sentences[0]
     others = {sentence.word_text(token.position) for token in sentence.tokens} - {"bank"}
     assert others < set(traces(app))  # the title names "bank", the curves only the others
@@ -226,22 +226,12 @@ def test_equal_words_of_one_sentence_are_told_apart_by_position(open_page: Open)
     assert {"saw", "the, position 1", "the, position 4", "cat, position 6"} < set(traces(app))
 
 
-@pytest.mark.parametrize(
-    ("address", "view"),
-    [
-        ({"cmp": "within"}, "within"),
-        ({"cmp": "against"}, "against"),
-        ({"view": "tokens"}, "across"),
-        ({"view": "tokens", "cmp": "against"}, "against"),
-        ({"view": "sentences", "cmp": "within"}, "sentences"),
-    ],
-)
-def test_older_links_open_the_same_view(read_page: Open, address: dict[str, str], view: str) -> None:
-    app = read_page("layers", **address)
-    assert app.segmented_control(key="w_layers_view").value == view
-    assert not app.warning
-    assert app.query_params.get("view", "across") in (view, [view])
-    assert "cmp" not in app.query_params
+def test_a_link_of_an_older_form_opens_its_view(read_page: Open) -> None:
+    for older, view in (("within", "two-tokens"), ("against", "one-against-all"), ("sentences", "sentence-curves")):
+        app = read_page("layers", view=older)
+        assert app.segmented_control(key="w_layers_view").value == view
+        assert not app.warning
+        assert dict(app.query_params) == {"v": [view]}
 
 
 def test_sentences_are_named_by_the_words_that_differ(open_page: Open) -> None:
@@ -353,7 +343,7 @@ def test_many_sentences_become_a_matrix_by_layer(open_page: Open) -> None:
 
 def test_many_tokens_against_one_become_rows(open_page: Open) -> None:
     text = ready_made.ready_made_sets()["paragraph"].sentences[0]
-    figure = figures(open_page("layers", s=[text], cmp="against"))[0]
+    figure = figures(open_page("layers", s=[text], v="one-against-all"))[0]
     assert figure["data"][0]["type"] == "heatmap"
     assert figure["data"][0]["z"].shape[1] == 7
 
@@ -726,7 +716,7 @@ def test_reorder_remove_and_reset(open_page: Open) -> None:
     app.session_state["more_settings"] = True
     app.run()
     app.button(key="reset").click().run()
-    assert app.query_params == {}
+    assert dict(app.query_params) == {"v": ["one-word"]}
     assert "bank (rob) – bank (money)" in traces(app)
 
 
@@ -773,11 +763,11 @@ def test_unusual_text_gives_a_page_not_an_error(open_page: Open, unusual: list[s
 
 
 def test_a_bad_link_falls_back_with_a_notice(open_page: Open) -> None:
-    app = open_page("layers", pool="median", m="a b c", t=["x"])
+    app = open_page("layers", v="one-word", l="median", m="a b c", t=["x"])
     (notice,) = (item.value for item in app.warning)
-    for value in ("pooling \\(“pool=median”", "model \\(“m=a b c”", "chosen tokens \\(“t=x”"):
+    for value in ("layer \\(“l=median”", "model \\(“m=a b c”", "chosen tokens \\(“t=x”"):
         assert f"value for the {value}" in notice
-    assert app.session_state["_address"] == {}
+    assert app.session_state["_address"] == {"v": ["one-word"]}
     assert "bank (rob) – bank (river)" in traces(app)
 
 
@@ -840,7 +830,7 @@ def test_a_fault_is_said_without_a_traceback_and_logged(
 
     monkeypatch.setattr("dashboard.views.tokens.sections.pieces", broken)
     app.run()
-    assert "Something went wrong while drawing the tokens" in texts(app)
+    assert "Something went wrong while drawing “Pieces”" in texts(app)
     assert "secret" not in texts(app)
     assert not app.exception
     assert "secret path /x/y" in caplog.text
@@ -925,8 +915,8 @@ def test_a_long_text_is_packed_into_the_address(open_page: Open) -> None:
     assert app.query_params["s"] == sentences  # as long as they fit, in words
     sentences = [f"{text} {text} {text}" for text in sentences]
     type_sentences(app, "\n".join(sentences))
-    assert app.query_params.keys() == {"view", "len", "z"}
-    assert state.size_of([("z", app.query_params["z"][0])]) < 2_000
+    assert app.query_params.keys() == {"v", "len", state.PACKED}
+    assert state.size_of([(state.PACKED, app.query_params[state.PACKED][0])]) < 2_000
     other = open_page("tokens", **app.query_params)
     assert list(setting(other, "sentences")) == sentences
     assert not other.warning
@@ -977,7 +967,7 @@ def test_what_a_page_does_not_use_stays_for_the_others(open_page: Open, tiny_fol
     folder = str(tiny_folder("bert").resolve())
     app = open_page("layers", m2=folder, s=["a river bank", "a money bank"])
     app.session_state["corpus"] = small_corpus()
-    for page, in_address in (("search", {"m2"}), ("attention", {"s"}), ("evaluate", {"m2"}), ("layers", {"m2", "s"})):
+    for page, in_address in (("search", {"m2"}), ("attention", {"s"}), ("evaluate", set()), ("layers", {"m2", "s"})):
         go_to(app, page)
         assert {"m2", "s"} & set(app.query_params) == in_address
         assert app.session_state["model2"] == folder

@@ -31,7 +31,8 @@ from components.retrieval.evaluation.run_record import Run, RunData, read_runs, 
 from components.retrieval.index.folder import FORMAT, KIND, MANIFEST, open_index, read_manifest
 from components.retrieval.search.static_vectors import read_static_vectors
 from dashboard import state
-from dashboard.settings import PAGES, SETTINGS
+from dashboard.declared import older, table
+from dashboard.declared.table import SETTINGS
 from dashboard.sharing import session_file
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.timeout(1_800)]  # one test has thousands of cases
@@ -79,24 +80,23 @@ class Address(dict[str, list[str]]):
         return self[key]
 
 
-def session_of(page: str, address: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def session_of(page: str, address: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> str:
     session: dict[str, Any] = {}
     monkeypatch.setattr("streamlit.session_state", session)
     monkeypatch.setattr("streamlit.query_params", Address(address))
-    state.read_address(page)
-    return session
+    return state.read_address(page)
 
 
 @cases(6_000)
-@given(page=st.sampled_from(PAGES), address=ADDRESSES)
+@given(page=st.sampled_from(sorted(table.PAGE_BY_KEY)), address=ADDRESSES)
 def test_an_address_is_read_or_ignored_with_a_notice(page: str, address: dict[str, list[str]]) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        session_of(page, address, monkeypatch)
+        page = session_of(page, address, monkeypatch)
         read = {setting.name: state.get(setting.name) for setting in SETTINGS}
         written, _ = state.address_of(page)
         # What is written leads back to the same values.
-        session_of(page, written, monkeypatch)
-        used = [setting.name for setting in SETTINGS if page in setting.pages and setting.short in written]
+        assert session_of(page, written, monkeypatch) == page
+        used = [setting.name for setting in table.settings_in(state.view_of(page)) if setting.short in written]
         assert {name: state.get(name) for name in used} == {name: read[name] for name in used}
 
 
@@ -392,6 +392,6 @@ def test_a_session_file_is_opened_or_refused(content: bytes) -> None:
 @given(word=st.one_of(st.text(max_size=40), mutated(PACKED).map(lambda content: content.decode("latin-1"))))
 def test_packed_texts_are_read_or_ignored_with_a_notice(word: str) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        session_of("tokens", {state.PACKED: [word], "view": ["tensors"]}, monkeypatch)
-        assert state.get("tokens_view") == "tensors"
+        session_of("tokens", {older.PACKED: [word], "view": ["tensors"]}, monkeypatch)
+        assert state.get("tokens_view") == "input-tensors"
         assert all(isinstance(text, str) for text in state.get("sentences"))

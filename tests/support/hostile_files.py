@@ -236,7 +236,9 @@ def trec(draw: random.Random) -> Files:
     topics = "".join(f"<top><num>{number}</num><title>{a_text(draw)} &x;&a;</title></top>\n" for number in (1, 2))
     return {
         "corpus.tsv": table(draw, "\t", "id", "text").encode(errors="surrogatepass"),
-        "topics.txt": (draw.choice(["", entity]) + topics * draw.choice([1, 1, 5_000 if len(topics) < 2_000 else 2])).encode(errors="surrogatepass"),
+        "topics.txt": (
+            draw.choice(["", entity]) + topics * draw.choice([1, 1, 5_000 if len(topics) < 2_000 else 2])
+        ).encode(errors="surrogatepass"),
         "qrels.txt": damaged(draw, b"1 0 d1 1\n2 0 d2 0\n1 0 d1 -1\n"),
     }
 

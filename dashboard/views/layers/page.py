@@ -37,6 +37,9 @@ VIEWS = (
             "whole_word",
             "centred",
             "show_baseline",
+            "layer",
+            "second_token",
+            "layers_sentence",
         ),
         examples=(
             {"sentences": RIVER, "tokens": (1, 2, 3), "whole_word": False, "centred": True, "show_baseline": False},
@@ -61,6 +64,7 @@ VIEWS = (
             "whole_word",
             "centred",
             "show_baseline",
+            "layer",
         ),
         examples=(
             {"sentences": RIVER, "tokens": (2, 3, 1), "second_token": 4, "layers_sentence": 1, "percentiles": True},
@@ -84,6 +88,7 @@ VIEWS = (
             "whole_word",
             "centred",
             "show_baseline",
+            "layer",
         ),
         examples=({"sentences": RIVER, "tokens": (2, 3, 1), "layers_sentence": 2},),
         needs="blocks",
@@ -104,6 +109,7 @@ VIEWS = (
             "pooling",
             "centred",
             "show_baseline",
+            "layer",
         ),
         examples=(
             {"sentences": RIVER, "pooling": "max", "include_special": False, "centred": True, "model2": SMALL_MODEL},

@@ -136,6 +136,7 @@ VIEWS = (
             "sense_word",
             "sense_layer",
             "sense_source",
+            "corpus",
         ),
         examples=({"map_method": "pca", "sense_word": "crane", "sense_layer": 3},),
         needs="blocks",

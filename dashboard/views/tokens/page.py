@@ -36,6 +36,7 @@ VIEWS = (
             "reading",
             "tokens",
             "joint_token",
+            "sentence",
         ),
         examples=({**PAIR, "tokens": (1, 2, 3), "reading": "together", "joint_token": 4},),
         figure="chips",

@@ -71,6 +71,7 @@ VIEWS = (
             "damage",
             "held_out",
             "training_seed",
+            "corpus",
         ),
         examples=({**PRESET, "training_length": 16, "held_out": 30, "training_seed": 7},),
         needs="blocks",

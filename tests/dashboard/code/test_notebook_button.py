@@ -45,6 +45,7 @@ def changed_settings() -> None:
     state.put("sentences", ("A text of a person.",))
     state.put("head", 4)  # of another page
     state.put("own_scale", True)  # of another view
+    state.open_view("token-pairs")
     st.session_state["found"] = facts_of("heatmaps", frozenset({"layer", "include_special", "sentences", "head"}))
 
 
@@ -65,6 +66,7 @@ def settings_beside_long_texts() -> None:
     from dashboard.sharing.report import facts_of
 
     state.put("layer", 3)
+    state.open_view("token-pairs")
     state.put("sentences", tuple(f"Sentence {number} " + "goes on and " * 20 for number in range(40)))
     st.session_state["packed"] = state.PACKED in state.address_of("heatmaps")[0]
     st.session_state["found"] = facts_of("heatmaps")

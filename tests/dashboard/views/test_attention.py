@@ -399,7 +399,7 @@ def test_block_and_head_are_one_choice_of_all_views(open_page: Open) -> None:
     app = open_page("attention")
     app.number_input(key="w_block").set_value(3).run()
     app.number_input(key="w_head").set_value(7).run()
-    assert (app.query_params["l"], app.query_params["h"]) == ("3", "7")
+    assert (app.query_params["b"], app.query_params["h"]) == ("3", "7")
     assert (sent(app)["block"], sent(app)["head"], sent(app)["blocks"]) == (3, 7, [3])
     app.segmented_control(key="w_attention_view").set_value("attention-matrix").run()
     assert figures(app)[0]["layout"]["title"]["text"] == "Block 3, head 7"
@@ -418,7 +418,7 @@ def test_show_me_opens_the_best_head_of_a_pattern(open_page: Open) -> None:
     pill = next(item for item in pills if item.key == "w_show_me")
     pill.set_value("next").run()
     assert figures(app)[0]["layout"]["title"]["text"] == f"Block {block}, head {head}"
-    assert (app.query_params["l"], app.query_params["h"]) == (str(block), str(head))
+    assert (app.query_params["b"], app.query_params["h"]) == (str(block), str(head))
     assert app.session_state["w_show_me"] == "next"
     app.number_input(key="w_head").set_value(11 - int(head)).run()
     assert app.session_state["w_show_me"] != "next"

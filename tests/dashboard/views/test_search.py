@@ -654,11 +654,11 @@ def test_a_notice_on_a_refused_layer_goes_when_another_is_chosen_in_any_way(
     assert "Layer 999" not in texts(app.run())
 
 
-@pytest.mark.parametrize("view", ["results", "queries", "corpus"])
+@pytest.mark.parametrize("view", ["hits", "many-queries"])
 def test_a_layer_that_the_model_lacks_is_said_in_every_view(
     open_page: Open, demo_vectors: np.ndarray, view: str
 ) -> None:
-    app = open_page("search", view=view, l="999")
+    app = open_page("search", v=view, l="999")
     assert "Layer 999 is not available" in texts(app)
     assert app.session_state["layer"] is None or app.session_state["layer"] == 6
     app.session_state["_notices"] = []  # as after some seconds

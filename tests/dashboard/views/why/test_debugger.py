@@ -292,7 +292,7 @@ def test_a_hit_leads_to_the_split_and_to_the_failed_search(open_page: Open, smal
     app = at_rest(open_page("search", corpus=key, q="stolen piano", why="1"))
     app.button(key="why_not_first").click().run()
     assert (setting(app, "why_view"), setting(app, "typed_query"), setting(app, "right_row")) == (
-        "debugger",
+        "failed-search",
         "stolen piano",
         1,
     )
@@ -305,7 +305,7 @@ def test_a_failed_query_of_evaluate_leads_here(open_page: Open, small: Corpus, e
     app = at_rest(open_page("evaluate", **address))
     app.button(key="why_m.6.mean").click().run()
     assert not app.exception
-    assert (setting(app, "why_view"), setting(app, "failed_query")) == ("debugger", worst.row)
+    assert (setting(app, "why_view"), setting(app, "failed_query")) == ("failed-search", worst.row)
     assert (setting(app, "layer"), setting(app, "pooling")) == (6, "mean")
     at_rest(app)
 

@@ -173,7 +173,7 @@ def test_values_that_do_not_exist_give_a_notice(
 ) -> None:
     said = {
         "pool": "pooling (“pool=zzz”) was ignored",
-        "view": "view (“view=nonsense”) was ignored" if address["view"] == "nonsense" else "",
+        "view": "view (“v=nonsense”) was ignored" if address["view"] == "nonsense" else "",
         "l": "layer (“l=x”) was ignored" if address["l"] == "x" else "Layer 99 is not available",
         "sa": "" if address["view"] == "clinic" else "Sentence A 10 is not available",  # the clinic has no A
     }

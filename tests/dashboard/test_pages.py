@@ -231,7 +231,7 @@ def test_a_link_of_an_older_form_opens_its_view(read_page: Open) -> None:
         app = read_page("layers", view=older)
         assert app.segmented_control(key="w_layers_view").value == view
         assert not app.warning
-        assert dict(app.query_params) == {"v": [view]}
+        assert dict(app.query_params) == {"v": view}
 
 
 def test_sentences_are_named_by_the_words_that_differ(open_page: Open) -> None:
@@ -716,7 +716,7 @@ def test_reorder_remove_and_reset(open_page: Open) -> None:
     app.session_state["more_settings"] = True
     app.run()
     app.button(key="reset").click().run()
-    assert dict(app.query_params) == {"v": ["one-word"]}
+    assert dict(app.query_params) == {"v": "one-word"}
     assert "bank (rob) – bank (money)" in traces(app)
 
 

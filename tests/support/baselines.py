@@ -20,14 +20,12 @@ def of_few_sentences() -> Iterator[None]:
 
     The default model must be measured before.
     """
-    kept, whole = caching._baselines()._kept, demo.demo_sentences
-    before = {key: kept[key] for key in list(kept) if key[0] != EMBEDDED_KEY}
-    for key in before:
-        del kept[key]
+    cache, whole = caching._baselines(), demo.demo_sentences
+    before = {key: cache.find(key) for key in list(cache._kept) if key[0] != EMBEDDED_KEY}
+    cache.drop(before.__contains__)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(demo, "demo_sentences", lambda: whole()[:SENTENCES])
         yield
-    for key in [key for key in kept if key[0] != EMBEDDED_KEY]:
-        del kept[key]
+    cache.drop(lambda key: key[0] != EMBEDDED_KEY)
     for key, measured in before.items():
-        caching._baselines().put(key, measured)
+        cache.put(key, measured)

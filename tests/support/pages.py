@@ -41,7 +41,7 @@ def new_session(page: str = "home", *, session: dict[str, Any] | None = None, **
 
 def go_to(app: AppTest, page: str) -> AppTest:
     """Another page of the same session, as by its link: the address goes with the page before."""
-    app._page_hash = "" if page == "home" else calc_hash(page)
+    app._page_hash = calc_hash("" if page == "home" else page)
     app.query_params.clear()
     return app.run()
 

@@ -42,7 +42,14 @@ VIEWS = (
             "layers_sentence",
         ),
         examples=(
-            {"sentences": RIVER, "tokens": (1, 2, 3), "whole_word": False, "centred": True, "show_baseline": False},
+            {
+                "sentences": RIVER,
+                "tokens": (1, 2, 3),
+                "whole_word": False,
+                "layer": 2,
+                "centred": True,
+                "show_baseline": False,
+            },
         ),
         needs="blocks",
         has_two_models=True,

@@ -22,7 +22,7 @@ def choose() -> tuple[str, ...]:
     """Draw the choice of the models beside the session's own, and return their keys."""
     own = state.get("model")
     chosen = state.get("compared_models") or ()
-    offered = [*(spec.key for spec in CATALOG), *sidebar.trained_models(), state.get("model2"), *chosen]
+    offered = [*(spec.key for spec in CATALOG), *sidebar.trained_models(), state.peek("model2"), *chosen]
     keys = [key for key in dict.fromkeys(offered) if key and key != own]
 
     def without_own(models: Any) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def _label(key: str) -> str:
 
 def default() -> tuple[str, ...]:
     """The models to begin with: the session's second model, or else an included one."""
-    own, second = state.get("model"), state.get("model2")
+    own, second = state.get("model"), state.peek("model2")
     included = EMBEDDED_CROSS_ENCODER_KEY if own == EMBEDDED_KEY else EMBEDDED_KEY
     return (second,) if second and second != own else (included,)
 

@@ -104,7 +104,6 @@ VIEWS = (
         draw="dashboard.views.model.compare:draw",
         settings=(
             *OF_SENTENCES,
-            "model2",
             "percentiles",
             "sentence",
             "compared_models",

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from dashboard import app as server
+from dashboard import logs
 
 HTML = {"accept": "text/html"}
 
@@ -18,6 +18,10 @@ HTML = {"accept": "text/html"}
 @pytest.fixture(scope="module")
 def client() -> TestClient:
     """The server's answer to browsers that ask for a page, in front of a page that is always the same."""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logs, "keep_texts_out", lambda: None)  # for the server's process, not for that of the tests
+        from dashboard import app as server
 
     async def page(_: Any) -> HTMLResponse:
         return HTMLResponse("<html><body>page</body></html>")

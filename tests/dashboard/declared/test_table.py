@@ -119,10 +119,10 @@ from dashboard import state
 
 
 def draw(backend):
-    st.table({"value": [backend.facts.layers, state.get("new_setting")]})
+    st.table({"value": [str(backend.facts.layers), str(state.get("new_setting"))]})
 """
 SEEN = """
-import json, sys
+import json, os, sys
 from dashboard import pair_links
 from dashboard.declared import document, table
 from dashboard.views.__main__ import rows
@@ -152,6 +152,8 @@ json.dump(
     },
     sys.stdout,
 )
+sys.stdout.flush()
+os._exit(0)  # work in the background is of no interest
 """
 
 
@@ -179,7 +181,7 @@ def test_a_view_that_is_added_to_the_declarations_is_everywhere(tmp_path: Path) 
         "settings": ["m", "s", "len", "proj", "lesson", "class", "sa", "sb", "nw"],
         "choice": ["One word", "Two tokens", "One against all", "Whole sentences", "New"],
         "title": "What is new?",
-        "table": [6, True],
+        "table": ["6", "True"],
         "address": {"v": ["new-view"], "nw": ["1"]},
         "document": True,
         "list": True,

@@ -182,7 +182,7 @@ def test_a_view_that_is_added_to_the_declarations_is_everywhere(tmp_path: Path) 
         "choice": ["One word", "Two tokens", "One against all", "Whole sentences", "New"],
         "title": "What is new?",
         "table": ["6", "True"],
-        "address": {"v": ["new-view"], "nw": ["1"]},
+        "address": {"v": "new-view", "nw": "1"},
         "document": True,
         "list": True,
         "restored": True,

@@ -38,7 +38,6 @@ def main() -> None:
     in_lesson = bool(st.session_state.get("lesson")) or (is_first_run and "lesson" in st.query_params)
     # Our own icon: a Material icon would be fetched from a font host.
     st.set_page_config(
-        page_title="BERT Internals",
         page_icon=str(ready_made.ASSETS / "icon.svg"),
         layout="wide",
         # The lesson's panel takes the room of the sidebar, which can still be opened.
@@ -54,6 +53,7 @@ def main() -> None:
     key = page.url_path or navigation.HOME
     context = get_script_run_ctx()
     key = state.read_address(key, history=bool(context and context.is_history_navigation))
+    navigation.name_tab(key)
     sentence_bar.take_edits()
     steps.open_short_link(key, is_first_run)
     # Request the model before drawing anything: the first import of torch then runs while the page is drawn.
@@ -91,6 +91,7 @@ def main() -> None:
 
 def ask_for_login() -> None:
     """All that a person sees who has not logged in."""
+    st.set_page_config(page_title=navigation.PRODUCT)
     st.title("BERT Internals")
     st.write("This server shows its pages to people who have logged in.")
     if st.button("Log in", key="log_in", type="primary"):

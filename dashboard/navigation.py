@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from dashboard.declared.view import View
 
-HOME = "home"
+HOME, PRODUCT = "home", "BERT Internals"
 SHOWN = {  # what the pages and views that need it are about
     "blocks": "What is shown here needs an encoder, whose blocks change the vectors of tokens.",
     "tokens": "What is shown here needs the vectors of single tokens.",
@@ -65,6 +65,13 @@ def steps() -> tuple[table.Page, ...]:
     return tuple(page for page in table.PAGES if page.question)
 
 
+def name_tab(page: str) -> None:
+    """Give the browser's tab the question of the open view, by which people find it among others and in their history."""
+    view = table.VIEWS[state.view_of(page)]
+    name = view.question or table.PAGE_BY_KEY[page].title
+    st.set_page_config(page_title=PRODUCT if page == HOME else f"{name} · {PRODUCT}")
+
+
 def show(page: str) -> None:
     """Draw the open view of a page."""
     view = table.VIEWS[state.view_of(page)]
@@ -103,6 +110,7 @@ def _framed(page: str) -> None:
             state.postpone_address()
             st.rerun()  # the whole page: the line above, which is not drawn with the fragment, shows other sentences
         report.begin_view(page, view.question)
+        name_tab(page)  # also where the view alone is drawn
         with header:
             title, line = st.empty(), st.empty()
             title.title(view.question, anchor=False)

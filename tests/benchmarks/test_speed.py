@@ -48,7 +48,7 @@ def test_interactions_cost_at_most_two_and_a_half_trivial_ones(
     # A switch: one click turns it over.
     page.get_by_role("button", name="Options").click()
     switch = median_time(page, lambda _: page.get_by_text("Centred vectors").click(), axis_is)
-    page.goto(f"{page.url.split('?')[0]}?view=sentences")
+    page.goto(f"{page.url.split('?')[0]}?v=sentence-curves")
     settle(page)
     page.wait_for_function(title_is("Sentence vectors (Mean)"))
     poolings = [("Maximum in each dimension", "Max"), ("Mean of all tokens", "Mean")]

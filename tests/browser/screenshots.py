@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from dashboard.declared import document, table
 from tests.browser import chromium
-from tests.support.browser import settle
+from tests.support.browser import settle, wait_until
 from tests.support.places import ROOT
 from tests.support.server import Server, start_server, stop_server
 
@@ -37,6 +37,9 @@ SHOTS = (
     ("why", "/why?v=score-split&s=The+dog+chased+the+ball.&s=A+puppy+ran+after+a+toy.", False, 1010),
     ("training", "/training?v=training-data&preset=collapse", False, 1180),
 )
+
+
+NOT_DRAWN = "[data-testid=stMain] [data-testid=stSkeleton], [data-testid=stMain] [data-testid=stProgress]"
 
 
 def main() -> None:
@@ -83,6 +86,7 @@ def take_views(browser: Browser, server: Server, keys: Sequence[str]) -> None:
     for key in keys:
         page.goto(f"{server.url}/{table.place_of(key)}?v={key}" if key != "home" else server.url)
         settle(page, 300_000)
+        wait_until(page, f"() => !document.querySelector('{NOT_DRAWN}')", timeout=300_000)
         page.wait_for_timeout(2_500)  # the figures' last animations
         page.screenshot(path=document.PICTURES / f"{key}.jpg", type="jpeg", quality=70)
     page.close()

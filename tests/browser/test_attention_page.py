@@ -106,7 +106,7 @@ def test_head_numbers_are_large_enough_for_fingers(touched: Visit) -> None:
     assert min(tokens) >= max(bottom for *_, bottom in boxes) - 1  # the second row of squares covers no token
     squares.nth(11).tap()
     expect(frame_of(phone).get_by_role("checkbox", name="Head 11", exact=True)).to_be_checked()
-    phone.goto(phone.url.split("?")[0] + "?view=glance")
+    phone.goto(phone.url.split("?")[0] + "?v=all-heads")
     canvas = phone.locator(CANVAS)
     expect(canvas).to_be_visible(timeout=30_000)
     box = canvas.bounding_box()
@@ -150,6 +150,6 @@ def test_fast_clicks_write_no_defaults_into_the_address(visit: Visit) -> None:
         page.get_by_role("radio", name=name).click(delay=0, no_wait_after=True)
         page.wait_for_timeout(60)  # a fast person
     expect(page.get_by_role("radio", name=names[-1])).to_be_checked()
-    wait_until(page, "() => location.search === ''")
+    wait_until(page, "() => location.search === '?v=block'")
     settle(page)
-    assert "?" not in page.url, page.url
+    assert page.url.endswith("?v=block"), page.url

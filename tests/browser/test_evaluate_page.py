@@ -142,7 +142,7 @@ def test_a_row_of_the_query_table_opens_it(use: Stage) -> None:
     expect(opened).to_be_visible(timeout=30_000)
     expect(opened).to_contain_text("Correct answer:")
     expect(opened.locator("ol")).to_have_count(2)
-    page.wait_for_url("**n=**")
+    page.wait_for_url("**oq=**")
     settle(page)
     opened.get_by_role("button", name="Close").click()
     expect(opened).to_have_count(0)

@@ -118,7 +118,7 @@ def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(visit: Visit, s
     with slow_runs(server.log.parent):
         started = time.monotonic()
         go(page, "Model")
-        page.wait_for_url("**/model")
+        page.wait_for_url("**/model?v=model-facts")
         assert time.monotonic() - started > 0.5
         type_and_go(page, 6)
 
@@ -128,10 +128,12 @@ def test_a_choice_is_an_entry_of_its_own(visit: Visit) -> None:
     wait_until(page, HAS_RULES)
     before = page.evaluate("history.length")
     page.get_by_text("Input tensors", exact=True).click()
-    page.wait_for_url("**view=tensors*")
+    page.wait_for_url("**v=input-tensors*")
     assert page.evaluate("history.length") == before + 1
+    expect(page).to_have_title("What exactly does the model read? · BERT Internals")
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")
+    expect(page).to_have_title("How does text become numbers? · BERT Internals")
 
 
 def test_one_visit_is_one_entry_of_the_history(visit: Visit) -> None:
@@ -140,12 +142,12 @@ def test_one_visit_is_one_entry_of_the_history(visit: Visit) -> None:
     before = page.evaluate("history.length")
     for number, title in enumerate(["Model", "Layers", "Heatmaps"], start=1):
         go(page, title)
-        page.wait_for_url(f"**/{title.lower()}?s=a+river*")
+        page.wait_for_url(f"**/{title.lower()}?v=*&s=a+river*")
         settle(page)
         assert page.evaluate("history.length") == before + number
     for title in ("layers", "model", "tokens"):
         page.go_back()
-        page.wait_for_url(f"**/{title}?s=a+river*")
+        page.wait_for_url(f"**/{title}?v=*&s=a+river*")
         settle(page)
         expect(editor_of(page)).to_have_value("a river bank\na money bank")
 
@@ -243,7 +245,7 @@ def test_an_emptied_editor_stays_empty_after_a_reload(visit: Visit) -> None:
     page = visit("/tokens?v=pieces&s=hello+there")
     editor_of(page).fill("")
     expect(page.get_by_text("No sentence yet.")).to_be_visible()
-    wait_until(page, "() => location.search === '?s='")
+    wait_until(page, "() => location.search === '?v=pieces&s='")
     page.reload()
     expect(page.get_by_text("No sentence yet.")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text("How does text become numbers?")

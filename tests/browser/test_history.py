@@ -28,10 +28,10 @@ def go_back(page: Page, address: str | re.Pattern[str]) -> None:
 def test_back_restores_a_setting_whose_panel_is_closed(visit: Visit) -> None:
     page = visit("/why?v=important-words&s=a+river+bank&s=a+money+bank&sb=2")
     choose_in_options(page, "[CLS], the first token")
-    go_back(page, "**&sb=2&view=methods")
+    go_back(page, "**/why?v=important-words&*sb=2")
     # The closed panel's widget must not send its old value with the next click.
     page.get_by_text(SPLIT, exact=True).click()
-    page.wait_for_url(re.compile(r"/why\?s=a\+river\+bank&s=a\+money\+bank&sb=2$"))
+    page.wait_for_url(re.compile(r"/why\?v=score-split&s=a\+river\+bank&s=a\+money\+bank&sb=2$"))
 
 
 def test_leaving_a_page_adds_no_entry_with_the_next_pages_settings(visit: Visit) -> None:
@@ -40,10 +40,10 @@ def test_leaving_a_page_adds_no_entry_with_the_next_pages_settings(visit: Visit)
     settle(page)
     before = page.evaluate("history.length")
     page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Layers", exact=True).click()
-    page.wait_for_url("**/layers?*pool=cls*")  # without Why's own settings
+    page.wait_for_url("**/layers?v=one-word&s=a+river*")  # without Why's own settings
     settle(page)
     assert page.evaluate("history.length") == before + 1
-    go_back(page, "**/why?*pool=cls&sb=2&view=methods")
+    go_back(page, re.compile(r"/why\?v=important-words&.*pool=cls"))
     expect(page.get_by_role("heading", level=1)).to_have_text("Which words does the similarity depend on?")
 
 
@@ -53,10 +53,10 @@ def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
     )  # a view without the pair that the next one needs
     before = page.evaluate("history.length")
     page.get_by_text(METHODS, exact=True).click()
-    page.wait_for_url("**&sb=2&view=methods")
+    page.wait_for_url("**/why?v=important-words&*sb=2*")
     settle(page)
     assert page.evaluate("history.length") == before + 1
-    go_back(page, "**view=clinic*")
+    go_back(page, "**v=known-failures*")
     expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("^Which differences in meaning"))
 
 
@@ -67,5 +67,5 @@ def test_back_after_a_link_in_the_page_restores_its_settings_at_once(visit: Visi
     page.wait_for_url("**/why?*sb=*")
     settle(page)
     assert page.evaluate("history.length") == before + 1
-    go_back(page, re.compile(r"/heatmaps\?view=sentences&s=a\+river\+bank&s=a\+money\+bank&s=a\+long\+river$"))
+    go_back(page, re.compile(r"/heatmaps\?v=sentence-pairs&s=a\+river\+bank&s=a\+money\+bank&s=a\+long\+river$"))
     expect(page.locator(".st-key-why_pair input")).to_be_visible()

@@ -27,7 +27,7 @@ def click_cell(page: Page, row: int, column: int, count: int, x: float, y: float
 
 @pytest.mark.parametrize(("x", "y"), [(0.5, 0.5), (0.04, 0.9)])
 def test_a_click_on_a_cell_chooses_two_sentences_and_leads_to_why(use: Stage, x: float, y: float) -> None:
-    page = use.at("/heatmaps?view=sentences&" + "&".join(f"s={text.replace(' ', '+')}" for text in SENTENCES))
+    page = use.at("/heatmaps?v=sentence-pairs&" + "&".join(f"s={text.replace(' ', '+')}" for text in SENTENCES))
     click_cell(page, 2, 1, 3, x, y)
     chosen = page.locator(".st-key-why_pair input")
     expect(chosen).to_have_value(re.compile("^2 – 3 "))

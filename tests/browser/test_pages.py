@@ -45,7 +45,7 @@ def test_home_draws_the_bank_curves_and_leads_to_the_pages(visit: Visit) -> None
         expect(picture).to_be_visible()
         assert picture.evaluate("(image) => image.naturalWidth") > 0
     page.locator(".st-key-card_layers a").click()
-    page.wait_for_url("**/layers")
+    page.wait_for_url("**/layers?v=one-word")
     expect(page.get_by_role("heading", level=1)).to_have_text("How does a word's vector change?")
 
 
@@ -83,14 +83,16 @@ def test_a_link_restores_the_view_in_another_browser(use: Stage, visit: Visit) -
     first.get_by_role("button", name="river", exact=True).click()
     first.get_by_text("Whole sentences", exact=True).click()
     first.get_by_text("Maximum in each dimension", exact=True).click()
-    first.wait_for_url("**pool=max*")
-    first.get_by_text("One word", exact=True).click()
-    wait_until(first, "() => !location.search.includes('view=')")
+    first.wait_for_url("**v=sentence-curves*pool=max*")
     settle(first)
     second = visit(first.url[first.url.index("/layers") :])
-    expect(second.locator("button.chip.picked")).to_have_text(["bank", "river", "bank"])
-    second.get_by_text("Whole sentences", exact=True).click()
     wait_for_title(second, "(Max)")
+    first.get_by_text("One word", exact=True).click()
+    first.wait_for_url("**v=one-word*")
+    settle(first)
+    second.goto(first.url)
+    settle(second)
+    expect(second.locator("button.chip.picked")).to_have_text(["bank", "river", "bank"])
 
 
 def test_the_back_button_restores_the_choice_before(visit: Visit) -> None:

@@ -33,7 +33,7 @@ def boxes(page: Page) -> list[tuple[float, float, float]]:
 
 
 def test_four_pairs_stand_side_by_side_with_lines_between_their_texts(look: Stage) -> None:
-    page = look.at(f"/heatmaps?view=pairs&{ADDRESS}", dark=True)
+    page = look.at(f"/heatmaps?v=read-together&{ADDRESS}", dark=True)
     drawn = boxes(page)
     assert len({round(top) for _, top, _ in drawn}) == 1
     assert drawn[0][1] <= 330
@@ -62,7 +62,7 @@ def test_four_pairs_stand_side_by_side_with_lines_between_their_texts(look: Stag
 
 
 def test_on_a_phone_the_pairs_stand_one_below_the_other(look: Stage) -> None:
-    page = look.at(f"/heatmaps?view=pairs&{ADDRESS}", phone=True)
+    page = look.at(f"/heatmaps?v=read-together&{ADDRESS}", phone=True)
     drawn = boxes(page)
     tops = [top for _, top, _ in drawn]
     assert tops == sorted(set(tops))

@@ -143,7 +143,7 @@ def test_a_link_to_an_explanation_shows_it_and_so_does_back(visit: Visit) -> Non
     page.wait_for_url("**/why?*")
     settle(page)
     page.go_back()
-    page.wait_for_url(re.compile(r"/search\?q=trains\+that\+crash&why=39$"))
+    page.wait_for_url(re.compile(r"/search\?v=hits&q=trains\+that\+crash&why=39$"))
     expect(heading).to_be_in_viewport(timeout=30_000)
 
 

@@ -133,12 +133,12 @@ def test_long_work_ends_with_the_session_that_waits_for_it(server: Server) -> No
     with opened(server.url) as session:
         session.run("layers")
         session.wait_for_result("layers")  # the model is loaded
-        session.run("why", f"view=split&by=words&steps=100&s=One+{long}&s=Another+{long}")
+        session.run("why", f"v=score-split&by=words&steps=100&s=One+{long}&s=Another+{long}")
         wait_until(1)
         session.socket.socket.close()  # without a word, as a computer that is switched off
     wait_until(0)
     with opened(server.url) as other:
-        other.run("why", "view=split&by=tokens")
+        other.run("why", "v=score-split&by=tokens")
         assert not any(type(element).__name__ == "Exception" for element in other.elements)
     assert "Traceback" not in server.log.read_text()
 

@@ -188,7 +188,7 @@ def test_nobody_empties_the_caches_of_all(private: Server) -> None:
     """The model that a session works with must stay loaded whatever another one sends."""
     with opened(private.url) as session:
         for _ in range(300):
-            session.run("model", "view=facts")
+            session.run("model", "v=model-facts")
             if "22,713,216" in shown(session):
                 break
             time.sleep(0.2)
@@ -201,7 +201,7 @@ def test_nobody_empties_the_caches_of_all(private: Server) -> None:
                 other.socket.send(b"\xff no message at all")
                 other.run("about")  # the session itself goes on
                 assert other.elements
-        session.run("model", "view=facts")
+        session.run("model", "v=model-facts")
         assert "22,713,216" in shown(session)  # at once: without the cache it would be loaded again
         assert threads_of(private) <= before + 2  # each emptied cache left threads behind
 
@@ -221,7 +221,7 @@ def values_of_other_kinds(widget: str) -> Iterator[WidgetState]:
 def test_a_value_of_another_kind_ends_nobodys_session(private: Server) -> None:
     """Streamlit keeps what was sent: what it cannot read would end each later run too."""
     with opened(private.url) as session:
-        for page, query in (("search", "view=corpus"), ("attention", "")):
+        for page, query in (("search", "v=corpus"), ("attention", "")):
             session.run(page, query)
             widgets = [str(element.id) for element in session.elements if getattr(element, "id", "")]  # type: ignore[attr-defined]
             assert len(widgets) > 5
@@ -298,13 +298,13 @@ def test_a_server_on_all_addresses_reads_no_file_whatever_is_sent(
             if "secret sentence" in shown(session):
                 break
             time.sleep(0.1)
-            session.run("search", "view=corpus", states=states)
+            session.run("search", "v=corpus", states=states)
         assert "secret sentence" in shown(session)
     for values in FORGED:
         with opened(public.url) as session:
             states, _ = ask_for_path(session, values, secret, known)  # the field's id is the same on every server
             for _ in range(3):
-                session.run("search", "view=corpus", states=states)
+                session.run("search", "v=corpus", states=states)
                 (chooser,) = session.labelled("Corpus")
                 assert options_of(chooser) == ["Demo corpus", "Upload a file", "Hugging Face dataset"]
                 assert session.labelled(PATH) == []
@@ -314,7 +314,7 @@ def test_a_server_on_all_addresses_reads_no_file_whatever_is_sent(
 
 def test_a_private_server_offers_files(private: Server) -> None:
     with opened(private.url) as session:
-        session.run("search", "view=corpus")
+        session.run("search", "v=corpus")
         (chooser,) = session.labelled("Corpus")
         assert "File on this machine" in options_of(chooser)
 

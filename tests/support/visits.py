@@ -35,7 +35,7 @@ def plain_visits(server: Server, sessions: int, visits: int, pause: float) -> li
             session.run("layers")
             for step in range(visits):
                 time.sleep(pauses.uniform(0, pause))
-                taken.append(timed(session, "layers", f"view=sentences&pool={('max', 'mean')[step % 2]}"))
+                taken.append(timed(session, "layers", f"v=sentence-curves&pool={('max', 'mean')[step % 2]}"))
         return taken
 
     with ThreadPoolExecutor(sessions) as people:

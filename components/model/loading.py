@@ -52,7 +52,7 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     check_sentence_files(folder, name)
     static = static_files.static_folder(folder)
     if static is not None:
-        return _static(static, name)
+        return _static(static, folder, name)
     with usable(name):
         is_for_texts = decoder.is_for_texts(read_modules(folder))
         check_supported_file(read_config(folder, name), name, is_for_texts)
@@ -90,12 +90,16 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _static(folder: Path, name: str) -> tuple[Any, Any]:
-    """A static model as an encoder without blocks, and its tokenizer. Raises ModelError."""
+def _static(place: Path, folder: Path, name: str) -> tuple[Any, Any]:
+    """A static model as an encoder without blocks, and its tokenizer; its files are in the folder or in one within it.
+
+    Raises ModelError.
+    """
     with usable(name):
-        check_place(folder / WEIGHTS, folder, name)
-        tokenizer = static_files.read_tokenizer(read_tokenizer(folder, name))
-        model = StaticEncoder(static_files.read_table(folder, name))
+        check_place(place / WEIGHTS, folder, name)
+        file = (place / static_files.TOKENIZER).relative_to(folder).as_posix()
+        tokenizer = static_files.read_tokenizer(read_tokenizer(folder, name, file))
+        model = StaticEncoder(static_files.read_table(place, name))
     check_finite(model, name)
     return model, tokenizer
 

@@ -532,7 +532,7 @@ class Mischief:
         path = self.folder / file
         try:
             known = json.loads(path.read_text()) if path.is_file() and not path.is_symlink() else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             known = {}
         path.unlink(missing_ok=True)
         path.write_text(json.dumps({**(known if isinstance(known, dict) else {}), **values}))
@@ -544,7 +544,13 @@ class Mischief:
                     content = json.loads(path.read_text(encoding="utf-8"))
                     change(content)
                     path.write_text(json.dumps(content), encoding="utf-8")
-                except (ValueError, AttributeError, TypeError, KeyError):  # something is wrong with it already
+                except (
+                    ValueError,
+                    AttributeError,
+                    TypeError,
+                    KeyError,
+                    RecursionError,
+                ):  # something is wrong with it already
                     continue
 
 

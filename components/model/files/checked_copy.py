@@ -117,7 +117,7 @@ def left_out(folder: Path | None, name: str) -> tuple[str, ...]:
         sentences.append(
             f"Its files set {', '.join(keys)}. This is not applied: it could read other files, run code, or load another model."
         )
-    if (folder / ADAPTER).exists():
+    if (folder / ADAPTER).exists() and (folder / CONFIG).exists():  # without it, the adapter is what the folder is for
         sentences.append(f"It has an adapter ({ADAPTER}), which is not applied: the weights are used without it.")
     return tuple(sentences)
 
@@ -148,9 +148,9 @@ def _small_files(folder: Path, name: str) -> dict[str, Any]:
     return contents
 
 
-def read_tokenizer(folder: Path, name: str) -> dict[str, Any]:
-    """What of a tokenizer.json is handed on. Raises ModelError."""
-    content = _read(folder, TOKENIZER, name, MOST_TOKENIZER_BYTES)
+def read_tokenizer(folder: Path, name: str, file: str = TOKENIZER) -> dict[str, Any]:
+    """What of a tokenizer.json, in the folder or in one within it, is handed on. Raises ModelError."""
+    content = _read(folder, file, name, MOST_TOKENIZER_BYTES)
     return tokenizer_files.checked_tokenizer(content, name)
 
 

@@ -103,7 +103,7 @@ class LoadedModel:
             gives_own=self.splade is not None or self.late_interaction is not None,
             not_given=self.not_given,
             takes_last_token=self.structure.is_causal,
-        ) + left_out(None if spec.source == "embedded" else folder, spec.title)  # our own adapter is applied
+        ) + left_out(folder, spec.title)
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
         self.own_max_length = min(
             self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from components.folders import ASSETS
 from components.retrieval.evaluation.run_record import Run, RunData, write_runs
 from tests.support.hostile_texts import HOSTILE
 
@@ -84,6 +85,11 @@ def a_text(draw: random.Random) -> str:
     return draw.choice([f"../{SECRET}.txt", "file:///etc/passwd", "/etc/passwd", "=HYPERLINK(1)", "@SUM(1)", *_NUMBERS])
 
 
+def value_of(draw: random.Random, column: str) -> str:
+    """A text; of a column of scores mostly a number."""
+    return draw.choice(["1", "2.5", "4", draw.choice(_NUMBERS)]) if column == "score" else a_text(draw)
+
+
 def json_value(draw: random.Random) -> str:
     """A value as JSON writes it, or nearly."""
     kind = draw.random()
@@ -97,10 +103,22 @@ def json_value(draw: random.Random) -> str:
     return draw.choice(["[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth, "[" * depth, "[0," * depth])
 
 
+def json_texts(draw: random.Random) -> str:
+    """A list of texts as JSON writes it; one in ten has something else in it."""
+    texts = [json.dumps(a_text(draw), ensure_ascii=draw.random() < 0.5) for _ in range(draw.randint(0, 4))]
+    return "[" + ", ".join([*texts, *[json_value(draw)] * (draw.random() < 0.1)]) + "]"
+
+
 def json_rows(draw: random.Random, *names: str) -> str:
     keys = [*names, *draw.choices(["text", "text", "", "__proto__", "a" * 300, "\ud800", "n"], k=draw.randint(0, 3))]
     rows = [
-        "{" + ", ".join(f"{json.dumps(key)}: {json_value(draw)}" for key in keys if draw.random() < 0.95) + "}"
+        "{"
+        + ", ".join(
+            f"{json.dumps(key)}: {value_of(draw, key) if key == 'score' else json_value(draw)}"
+            for key in keys
+            if draw.random() < 0.95
+        )
+        + "}"
         for _ in range(draw.randint(0, 30))
     ]
     if draw.random() < 0.1:
@@ -120,7 +138,8 @@ def table(draw: random.Random, comma: str, *names: str) -> str:
     rows = [comma.join(map(field, columns))] if draw.random() < 0.95 else []
     for _ in range(draw.randint(0, 30)):
         width = max(0, min(len(columns), 12) + draw.choice([0] * 8 + [1, -1]))
-        rows.append(comma.join(field(a_text(draw)) for _ in range(width)))
+        values = [value_of(draw, columns[min(place, len(columns) - 1)]) for place in range(width)]
+        rows.append(comma.join(map(field, values)))
     return draw.choice(["\n"] * 8 + ["\r\n", "\r", "\n\n"]).join(rows)
 
 
@@ -233,9 +252,11 @@ def beir(draw: random.Random) -> Files:
 
 def trec(draw: random.Random) -> Files:
     entity = f'<!DOCTYPE t [<!ENTITY x SYSTEM "../{SECRET}.txt"><!ENTITY a "{"b" * 99}">]>\n'
-    topics = "".join(f"<top><num>{number}</num><title>{a_text(draw)} &x;&a;</title></top>\n" for number in (1, 2))
+    topics = "".join(f"<top><num>{number}</num><title>river {a_text(draw)} &x;&a;</title></top>\n" for number in (1, 2))
     return {
-        "corpus.tsv": table(draw, "\t", "id", "text").encode(errors="surrogatepass"),
+        "corpus.tsv": "\n".join(f"{name}\t{a_text(draw)}" for name in ("d1", "d2", "", "d3", "d1\t")).encode(
+            errors="surrogatepass"
+        ),
         "topics.txt": (
             draw.choice(["", entity]) + topics * draw.choice([1, 1, 5_000 if len(topics) < 2_000 else 2])
         ).encode(errors="surrogatepass"),
@@ -244,12 +265,13 @@ def trec(draw: random.Random) -> Files:
 
 
 def session(draw: random.Random) -> bytes:
-    settings = ", ".join(f"{json_value(draw)}: {json_value(draw)}" for _ in range(4))
+    names = draw.choices(["t", "q", "view", "__proto__", "\ud800", "k", "seed"], k=4)
+    settings = ", ".join(f"{json.dumps(name)}: {json_texts(draw)}" for name in names)
     parts = [
         '"format": "BERT Internals session", "format_version": 1',
-        f'"page": {draw.choice(["tokens", "search", "x"])!r}'.replace("'", '"'),
-        f'"settings": {{"sentences": [{json_value(draw)}], {settings}}}',
-        f'"models": {draw.choice(["{}", json_value(draw)])}, "corpus": {draw.choice(["null", json_value(draw)])}',
+        f'"page": {draw.choice(["tokens"] * 4 + ["search", "x"])!r}'.replace("'", '"'),
+        f'"settings": {{"sentences": {json_texts(draw)}, {settings}}}',
+        f'"models": {draw.choice(["{}"] * 4 + [json_value(draw)])}, "corpus": {draw.choice(["null"] * 4 + [json_value(draw)])}',
     ]
     return ("{" + ", ".join(parts) + "}").encode(errors="surrogatepass")
 
@@ -279,20 +301,18 @@ def runs(draw: random.Random) -> bytes:
 
 
 def lesson(draw: random.Random) -> bytes:
-    lines = [
-        "# A lesson",
-        "Level: first steps",
-        "## A step",
-        f"Show: /tokens?v=x&s={a_text(draw)}",
-        "Question: x",
-        "- [x] a",
-    ]
-    extra = [f"{draw.choice(['Holds: ', 'Says: ', '- [x] ', '## ', '', 'Answer: '])}{a_text(draw)}" for _ in range(9)]
-    return "\n".join([*lines, *extra]).encode(errors="surrogatepass")
+    """One of the dashboard's own, in which a line or two say something else."""
+    lines = (ASSETS / "lessons" / "01-tokens.md").read_text(encoding="utf-8").split("\n")
+    for _ in range(draw.randint(0, 2)):
+        word = draw.choice(["", "", "", "Holds: ", "Says: ", "Show: tokens?s=", "Show: ", "- [x] ", "## ", "Answer: "])
+        lines.insert(draw.randint(5, len(lines)), "\n" + word + a_text(draw) + "\n")
+    return "\n".join(lines).encode(errors="surrogatepass")
 
 
 def link(draw: random.Random) -> bytes:
-    plain = f'{{"s": [{json_value(draw)}], {json_value(draw)}: {json_value(draw)}}}'.encode(errors="surrogatepass")
+    plain = f'{{"s": {json_texts(draw)}, {json.dumps(a_text(draw)[:99])}: {json_texts(draw)}}}'.encode(
+        errors="surrogatepass"
+    )
     if draw.random() < 0.1:
         plain = draw.choice([b"[", b"a", b"\0"]) * (50 << 20)
     deflate = zlib.compressobj(9, wbits=-15)
@@ -356,6 +376,7 @@ def read(kind: str, files: Files, folder: Path) -> str:
     Raises UserError and ValueError for what is refused.
     """
     from components import packing
+    from components.errors import UserError
     from components.lessons.reader import read_lesson
     from components.retrieval.corpora.corpus import columns_of, read_corpus
     from components.retrieval.corpora.minimal_pairs import read_minimal_pairs
@@ -399,7 +420,9 @@ def read(kind: str, files: Files, folder: Path) -> str:
     if kind == "lesson":
         (folder / name).write_bytes(content)
         found, problems = read_lesson(folder / name)
-        return f"{found} {[str(problem) for problem in problems]}"
+        if found is None:
+            raise UserError("; ".join(map(str, problems)), "", "")
+        return str(found)
     return str(packing.unpack(content.decode("latin-1")))
 
 

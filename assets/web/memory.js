@@ -15,7 +15,7 @@ export default function ({ data, setStateValue }) {
   try {
     if (data.session !== session) {
       begin(data.session);
-      const left = entries().filter((entry) => entry.key !== key && Date.now() - entry.time > ALIVE);
+      const left = entries().filter((entry) => entry.key !== key && (entry.closed || Date.now() - entry.time > ALIVE));
       offered = left.map((entry) => entry.key);
       if (left.length && !data.answered) setStateValue("found", left.map((entry) => entry.text));
     }
@@ -28,46 +28,46 @@ export default function ({ data, setStateValue }) {
     const more = makeRoom(data.most);
     dropped += more;
     if (more) setStateValue("dropped", dropped);
-    write(Date.now());
+    write();
   } catch {
     console.info("This browser allows no storage: marks and uploads last as long as the session.");
   }
 }
 
 function begin(newSession) {
-  if (key !== null) write(0); // the session before it has ended
+  if (key !== null) write(true); // the session before it has ended
   session = newSession;
   key = `${PREFIX}.${Date.now().toString(36)}${Math.random().toString(36).slice(2)}`;
   own = "";
   dropped = 0;
   if (timer !== null) return;
-  timer = window.setInterval(() => signOfLife(Date.now()), REFRESH);
-  window.addEventListener("pagehide", () => signOfLife(0));
-  window.addEventListener("pageshow", () => signOfLife(Date.now()));
+  timer = window.setInterval(() => signOfLife(), REFRESH);
+  window.addEventListener("pagehide", () => signOfLife(true));
+  window.addEventListener("pageshow", () => signOfLife());
 }
 
-function signOfLife(time) {
+function signOfLife(closed = false) {
   try {
-    write(time);
+    write(closed);
   } catch {
     // Said when something was to be kept.
   }
 }
 
-function write(time) {
+function write(closed = false) {
   if (own === "") window.localStorage.removeItem(key);
-  else window.localStorage.setItem(key, JSON.stringify({ time, text: own }));
+  else window.localStorage.setItem(key, JSON.stringify({ time: Date.now(), closed, text: own }));
 }
 
 // All entries, the oldest first.
 function entries() {
   const found = [];
   for (const each of Object.keys(window.localStorage)) {
-    if (each === PREFIX) found.push({ key: each, time: 0, text: window.localStorage.getItem(each) });
+    if (each === PREFIX) found.push({ key: each, time: 0, closed: true, text: window.localStorage.getItem(each) });
     if (!each.startsWith(`${PREFIX}.`)) continue;
     try {
-      const { time, text } = JSON.parse(window.localStorage.getItem(each));
-      if (typeof time === "number" && typeof text === "string") found.push({ key: each, time, text });
+      const { time, closed, text } = JSON.parse(window.localStorage.getItem(each));
+      if (typeof time === "number" && typeof text === "string") found.push({ key: each, time, closed: closed === true, text });
     } catch {
       window.localStorage.removeItem(each); // nothing that this page has written
     }

@@ -26,6 +26,7 @@ _NAME = re.compile(r"\d{2}-(?P<key>[a-z0-9]+(-[a-z0-9]+)*)\.md")
 _LINE = re.compile(r"(?P<word>Show|Holds|Says|Question|Answer):\s*(?P<rest>.*)")
 _CHOICE = re.compile(r"- \[(?P<mark>[ x])\] (?P<text>.*\S)\s*")
 # Words that look like one of ours, but would be shown as text.
+_NO_WORDS = re.compile(r"!\[|\$|<[a-zA-Z/!]")  # begins a picture, a formula or HTML
 _ALMOST = re.compile(r"(?i)(show|holds|says|question|answer)\s*:.*|[-*] ?\[.{0,3}\].*")
 
 
@@ -177,6 +178,7 @@ class _Reader:
                 self.report(number, f"“{name}” is given a second time.", "Remove one of the two lines.")
             else:
                 head[name], at[name] = value, number
+                self._check_words(line, number)
         for name in ("title", "question", "minutes", "level"):
             if not head.get(name):
                 self.report(at.get(name, 1), f"“{name}” is missing.", f"Write a line such as: {_EXAMPLES[name]}")
@@ -190,6 +192,11 @@ class _Reader:
             self.report(at["level"], f"“{head['level']}” is not a level.", f"Choose one of: {', '.join(LEVELS)}.")
         return head, end + 1
 
+    def _check_words(self, line: str, number: int) -> None:
+        """Report what pages would draw as something else than words, and fetch from elsewhere: pictures, formulas, HTML."""
+        if _NO_WORDS.search(line):
+            self.report(number, "Pictures, formulas and HTML are not shown.", "Write it in words.")
+
     def _check_length(self, text: str, name: str, line: int) -> None:
         if len(text) > LONGEST[name]:
             self.report(line, f"The {name} has more than {LONGEST[name]} characters.", "Shorten it.")
@@ -199,6 +206,7 @@ class _Reader:
         for number, line in enumerate(lines[start:], start + 1):
             if line.startswith("## "):
                 drafts.append(_Draft(line[3:].strip(), number))
+                self._check_words(line, number)
                 self._check_length(drafts[-1].title, "heading", number)
             elif line.startswith("#"):
                 self.report(number, "Only steps have headings, with two number signs.", "Write: ## The step's title")
@@ -215,6 +223,7 @@ class _Reader:
             self._take_marked(draft, marked["word"], marked["rest"], number)
         elif choice is not None and draft.question is not None and draft.answer is None:
             draft.choices.append((choice["mark"] == "x", choice["text"]))
+            self._check_words(line, number)
             self._check_length(choice["text"], "choice", number)
         elif _ALMOST.fullmatch(line.strip()):
             self.report(
@@ -222,8 +231,8 @@ class _Reader:
                 f"“{line.strip()[:40]}” is not read as you may mean it.",
                 "Write Show:, Holds:, Says:, Question: or Answer:, and below a question choices as - [ ] or - [x].",
             )
-        elif "![" in line or "$" in line or re.search(r"<[a-zA-Z/!]", line):
-            self.report(number, "Pictures, formulas and HTML are not shown.", "Write it in words.")
+        elif _NO_WORDS.search(line):
+            self._check_words(line, number)
         elif draft.answer is not None:
             draft.answer.append(line)
         elif draft.question is None:
@@ -245,6 +254,7 @@ class _Reader:
             elif not rest:
                 self.report(number, "The question is empty.", "Write it behind “Question:”, on one line.")
             draft.question, draft.question_line = rest, number
+            self._check_words(rest, number)
         elif word == "Answer":
             if draft.question is None or draft.answer is not None:
                 self.report(number, "There is no question for this answer.", "Write “Question:” and choices above it.")

@@ -36,6 +36,7 @@ import numpy as np
 from components.arrays import Float32, read_only
 from components.errors import InputError
 from components.folders import write_json
+from components.sizes import in_words
 
 if TYPE_CHECKING:
     from components.training.data import Split, TrainingData
@@ -50,6 +51,8 @@ STATE, SETTINGS, DATA, ROWS, EVENTS, RECORD = (
 )
 WATCH, TOKENS, STOP, LOG = "watch", "tokens.json", "stop", "process.log"
 CHECKPOINTS, MODEL, ADAPTER, START = "checkpoints", "model", "adapter", "start"
+MOST_BYTES = 8 << 20  # of a file that is read whole: settings are some 2 kB
+_READ_WHOLE = {SETTINGS, STATE, RECORD, DATA, f"{WATCH}/{TOKENS}"}
 _STEP_FILE = re.compile(r"^(\d{1,9})\.npz$")
 
 
@@ -105,6 +108,31 @@ class RunFolder:
     def exists(self) -> bool:
         """Whether the run was created: its state is written last."""
         return (self.path / STATE).is_file()
+
+    def check_files(self) -> None:
+        """Raise InputError for a run that holds what no run writes: it may come from somebody else.
+
+        A link would have files elsewhere read, moved or written, a pipe or a device never ends, and what is read whole has a
+        limit. Nothing of the run is read.
+        """
+        folders = [self.path]
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    shown = os.path.relpath(entry.path, self.path)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(Path(entry.path))
+                    elif not entry.is_file(follow_symlinks=False):
+                        raise self._foreign(f"{shown} is a link, a pipe or a device")
+                    elif shown in _READ_WHOLE and entry.stat().st_size > MOST_BYTES:
+                        raise self._foreign(f"{shown} has more than {in_words(MOST_BYTES, binary=True)}")
+
+    def _foreign(self, what: str) -> InputError:
+        return InputError(
+            f"The run {self.path} cannot be used: {what}.",
+            "A run holds plain files that training wrote, and its settings and state are small.",
+            "Use a run that was trained on this machine, or start a new one.",
+        )
 
     @property
     def created(self) -> float:

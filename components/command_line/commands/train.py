@@ -177,6 +177,7 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
         find_files(spec, report_progress)  # the process of the run asks nobody for anything
     run = None if options.out is None else RunFolder(options.out / RUN)
     if run is not None and run.exists:
+        run.check_files()
         _check_same(run, settings, data, options.out)
     _say(options, settings, data, parts, rows)
     if run is None or options.dry_run:
@@ -325,6 +326,7 @@ def _unfinished(folder: Path) -> RunFolder:
             "It must be the folder of a run that was stopped or killed.",
             "Check the path, or start a new run with --out.",
         )
+    found.check_files()
     _check_writable(folder)
     return found
 

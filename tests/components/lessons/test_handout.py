@@ -23,7 +23,7 @@ def test_the_page_has_text_question_and_answers_apart() -> None:
     assert "<p>Look <strong>here</strong>:</p><ul><li>a</li><li>b</li></ul>" in before
     assert "Which &lt;one&gt;?" in before
     assert "<li>A &lt;b&gt; &amp; a cat.</li>" in before
-    assert '<a href="http://x/layers?s=A&amp;t=1">' in before
+    assert '<a href="http://x/layers?v=one-word&amp;s=A&amp;t=1">' in before
     assert "<em>second</em>" not in before
     assert "The <em>second</em> one, <code>x &lt; y</code>." in answers
     assert "<b>second &amp; last</b>" in answers

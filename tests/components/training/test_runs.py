@@ -17,12 +17,13 @@ import numpy as np
 import psutil
 import pytest
 
+from components.command_line import program
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.model.catalog import parse_model, spec_of
 from components.training import runs, worker
 from components.training.data import load, split
-from components.training.run_folder import EventReader, RunFolder, RunState
+from components.training.run_folder import MOST_BYTES, EventReader, RunFolder, RunState
 from components.training.settings import TrainingSettings
 
 
@@ -146,6 +147,30 @@ def test_one_process_trains_at_a_time_also_where_the_runs_lie_elsewhere(folder, 
         run.ask_to_stop()
         waiting.join(20)
         assert (run.state().status, run.has_model) == ("stopped", False)
+
+
+@pytest.mark.parametrize("harm", ["link to a folder", "link to a file", "pipe", "size"])
+def test_a_run_from_somebody_else_reaches_no_file_outside_and_ends(folder, tmp_path, capsys, harm):
+    run, outside = small_run(), tmp_path / "outside"
+    run.check_files()  # as it was made
+    outside.mkdir()
+    (outside / "config.json").write_text("{}")
+    if harm == "link to a folder":
+        run.model_folder.symlink_to(outside)
+    elif harm == "link to a file":
+        (run.path / "process.log").symlink_to(outside / "config.json")
+    elif harm == "pipe":
+        (run.path / "settings.json").unlink()
+        os.mkfifo(run.path / "settings.json")
+    else:
+        (run.path / "settings.json").write_bytes(b" " * (MOST_BYTES + 1))
+    given = tmp_path / "given"
+    given.mkdir()
+    run.path.rename(given / "run")
+    assert program.main(["train", "--resume", str(given)]) == 2
+    assert "cannot be used" in capsys.readouterr().err
+    assert [path.name for path in outside.iterdir()] == ["config.json"]
+    assert (outside / "config.json").read_text() == "{}"
 
 
 def test_data_settings_and_split_come_back_as_they_were_given(folder):

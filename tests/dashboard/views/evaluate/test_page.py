@@ -228,12 +228,12 @@ def test_an_address_chooses_the_cell_and_its_curve(evaluate: Open, scores_of: Ca
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ({"view": "nothing", "pool": "idf"}, ["“view=nothing”", "“pool=idf”"]),
+        ({"view": "nothing", "pool": "idf"}, ["“v=nothing”", "“pool=idf”"]),
         ({"l": "-1", "by": "map"}, ["“l=-1”", "“by=map”"]),
         ({"l": "99"}, ["Layer 99"]),
         ({"r": "xyz", "view": "compare"}, ["“r=xyz”"]),
         ({"r": ["m.99.mean", "m2.3.max", "bm25"], "view": "compare", "n": "99999999"}, ["m.99.mean, m2.3.max"]),
-        ({"n": "999999999999", "at": "0", "view": "compare", "r": "bm25"}, ["“n=999999999999”", "“at=0”"]),
+        ({"n": "999999999999", "at": "0", "view": "compare", "r": "bm25"}, ["“oq=999999999999”", "“at=0”"]),
         ({"run": "<img src=x>", "view": "similarity"}, []),
         ({"corpus": "ab" * 16, "view": "compare", "r": "bm25"}, ["no longer kept on this server"]),
         ({"col": "nosuch"}, []),
@@ -400,8 +400,8 @@ def test_why_leads_to_the_failed_query_also_after_rows_without_a_query(open_page
     assert f"Correct answer:** {demo.texts[4]}" in texts(app).replace("\\", "")
     app.button(key="why_m.6.mean").click().run()
     assert setting(app, "failed_query") == 4
-    assert (setting(app, "why_view"), setting(app, "layer"), setting(app, "pooling")) == ("debugger", 6, "mean")
-    assert app.query_params["view"] in ("debugger", ["debugger"])
+    assert (setting(app, "why_view"), setting(app, "layer"), setting(app, "pooling")) == ("failed-search", 6, "mean")
+    assert app.query_params["v"] in ("failed-search", ["failed-search"])
 
 
 def test_the_other_figures_of_a_comparison(evaluate: Open, scores_of: Callable[[str], np.ndarray]) -> None:

@@ -73,9 +73,9 @@ def test_every_page_says_once_what_is_not_applied(open_page: Open, last_token: s
     assert not app.exception
 
 
-@pytest.mark.parametrize("page", ["layers", "heatmaps"])
-def test_the_second_model_is_said_too_by_name(open_page: Open, last_token: str, page: str) -> None:
-    said = texts(open_page(page, m2=last_token))
+@pytest.mark.parametrize(("page", "view"), [("layers", "one-word"), ("heatmaps", "sentence-pairs")])
+def test_the_second_model_is_said_too_by_name(open_page: Open, last_token: str, page: str, view: str) -> None:
+    said = texts(open_page(page, v=view, m2=last_token))
     assert said.count(SAID) == 1
     assert "**last\\-token:**" in said or "**last-token:**" in said
 

@@ -314,7 +314,7 @@ def test_a_model_without_the_head_shows_what_depends_on_a_token_and_names_other_
     assert "was published without one" in texts(app)
     assert [box for box in app.selectbox if box.label == "Sentence B"]
     app.button(key="see_models").click().run()
-    assert app.session_state["model_view"] == "catalog"
+    assert app.session_state["model_view"] == "available-models"
     (table,) = (table.value for table in app.table if "licence" in table.value.columns)
     assert "BERT base" in table.to_string()
     assert not figures(app)

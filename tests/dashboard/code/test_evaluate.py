@@ -27,11 +27,12 @@ def test_every_layer_and_pooling(open_page: Open, run: Run, corpus: str) -> None
     shown = z(app, "grid_figure")
     same(np.reshape(list(values.values()), shown.shape), shown, 1e-4)
     names = run(codes(app)["grid_curve"].snippet)
-    drawn = [item for item in y(app, "grid_curve") if len(item) == 7]
+    count = len(next(iter(names["values"])))
+    drawn = [item for item in y(app, "grid_curve") if len(item) == count]
     for curve in names["values"]:
         assert any(np.allclose(curve, item, atol=1e-4) for item in drawn)
     edges = [
-        item for item in y(app, "grid_curve") if len(item) == 14
+        item for item in y(app, "grid_curve") if len(item) == 2 * count
     ]  # of the band: there along one, back along the other
     both = [*(100 * names["low"]), *(100 * names["high"])]
     assert any(np.allclose(np.sort(both), np.sort(item), atol=1e-4) for item in edges)

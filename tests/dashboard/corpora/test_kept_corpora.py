@@ -22,11 +22,17 @@ def page() -> None:
     import streamlit as st
 
     from dashboard.corpora import chooser, current
+    from dashboard.jobs.requests import NotReady
     from dashboard.ui import messages
     from dashboard.ui.waiting import frame
 
     def view() -> None:
-        current.make_ready()
+        try:
+            current.make_ready()
+        except NotReady as problem:  # as in main.py
+            frame.draw(problem)
+            current.offer_demo(problem)
+            return
         chooser.choose()
         st.markdown(f"In use: {current.corpus().name}: {current.corpus().texts[0]}")
 
@@ -65,7 +71,8 @@ def test_each_of_many_people_keeps_a_corpus_though_memory_has_room_for_few(
     sessions = [with_corpus(0)]
     one = caching.corpora().find(sessions[0].session_state["corpus"])
     assert one is not None
-    monkeypatch.setattr(caching.parsed()._kept, "_Cache__maxsize", 6 * memory_of(one))
+    monkeypatch.setattr(caching.parsed()._kept, "limit", 6 * memory_of(one))
+    monkeypatch.setattr(caching.parsed()._kept._entries, "_Cache__maxsize", 6 * memory_of(one))
     monkeypatch.setattr(caching.parsed(), "limit", 6 * memory_of(one))
     for person in range(1, people):
         sessions.append(with_corpus(person))

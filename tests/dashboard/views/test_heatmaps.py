@@ -65,7 +65,8 @@ def test_a_text_without_tokens_is_no_fault(open_page: Open, view: str) -> None:
 
 def test_inside_a_block_needs_no_attentions(open_page: Open) -> None:
     open_page("heatmaps", v="inside-block", s=["A text of this test alone."])
-    kept = [value for key, value in backend().store._kept.items() if "A text of this test alone." in key]
+    store = backend().store
+    kept = [store.find(key) for key in list(store._kept) if "A text of this test alone." in key]
     assert kept
     assert all(record.attentions is None for record in kept)
 

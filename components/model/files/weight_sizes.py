@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 from components.errors import ModelError
@@ -24,6 +25,8 @@ def check_header(path: Path, shown: str) -> int:
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
+            if os.fstat(file.fileno()).st_size <= 8:
+                return 0  # it is none: there is nothing behind the length of its header
             header = json.loads(file.read(size)) if size <= MOST_HEADER_BYTES else None
     except (OSError, ValueError, RecursionError):
         return 0

@@ -66,7 +66,7 @@ def nulls(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", READING)
 @pytest.mark.parametrize(
-    ("file", "says"), [("bomb", "has more than 200 MB when decompressed"), ("nulls", "has more than 3,000,000 rows")]
+    ("file", "says"), [("bomb", "has more than 200 MiB when decompressed"), ("nulls", "has more than 3,000,000 rows")]
 )
 def test_a_small_file_that_becomes_large_is_refused_in_one_line(
     tmp_path: Path, request: pytest.FixtureRequest, command: str, file: str, says: str

@@ -109,7 +109,8 @@ def test_saved_runs(open_page: Open, run: Run, corpus: str) -> None:
     assert uploaded is not None
     pairs = pair_runs.pairs_of_corpus(uploaded)
     data = RunData("mine", len(pairs.documents), len(pairs.queries), pairs.content_hash)
-    ours = SavedRun("Last year's", {"kind": "x"}, data, {}, {}, np.minimum(np.arange(1, len(pairs.queries) + 1), len(pairs.documents)))
+    ranks = np.minimum(np.arange(1, len(pairs.queries) + 1), len(pairs.documents))
+    ours = SavedRun("Last year's", {"kind": "x"}, data, {}, {}, ranks)
     app = at_rest(open_page("evaluate", corpus=corpus, v="compare-runs", r=["bm25"]))
     app.session_state["load_runs"] = True
     app = upload(app.run(), "run_files_0", {"last year.json": write_runs([ours])}, many=True)

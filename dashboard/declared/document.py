@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pkgutil import resolve_name
 
-from components.folders import ASSETS
+from components.folders import ASSETS, whole_file
 from dashboard.declared import table
 from dashboard.declared.addresses import HOME
 from dashboard.declared.view import View
@@ -63,4 +63,5 @@ def _view_lines(page: str, view: View, is_single: bool) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    PATH.write_text(written(), encoding="utf-8")
+    with whole_file(PATH) as file:
+        file.write(written().encode())

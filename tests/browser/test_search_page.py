@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
@@ -80,6 +81,7 @@ def test_marks_are_offered_again_once_their_session_has_ended(visit: Visit) -> N
     wait_until(page, f"() => {KEPT} === ''")
 
 
+@pytest.mark.rare
 def test_two_tabs_keep_their_marks_beside_each_other(visit: Visit) -> None:
     """Both are marked in turn; once they are closed, a third is offered the marks of both. An open tab's are not offered."""
     first = visit("/search?q=volcano+erupted")
@@ -105,6 +107,7 @@ def test_two_tabs_keep_their_marks_beside_each_other(visit: Visit) -> None:
     wait_until(third, f"() => Object.keys(localStorage).filter((key) => key.startsWith('{MEMORY}')).length === 1")
 
 
+@pytest.mark.rare
 def test_the_oldest_of_what_is_kept_makes_room(visit: Visit) -> None:
     page = visit("/search")
     expect(hits(page)).to_have_count(10, timeout=60_000)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.declared import table
 from tests.dashboard.page_states import small_corpus
 from tests.support import static_models
 from tests.support.pages import Open, at_rest, figures, go_to, settled, texts
@@ -81,7 +82,7 @@ def test_views_that_work_say_nothing_about_blocks_and_lead_on(open_page: Open, f
             _leads_on(app, page)
             said = texts(app)
             assert "has no blocks" not in said, (page, view)
-            if view == "tensors":
+            if view == "input-tensors":
                 assert "a piece has the same vector wherever it stands" in said
                 words = ("attention scores", "separator", "in each block", "no token attends")
                 assert not any(word in said for word in words)
@@ -89,7 +90,8 @@ def test_views_that_work_say_nothing_about_blocks_and_lead_on(open_page: Open, f
             assert app.session_state["model"] == str(folder)
             if figures(app):
                 drawn.add((page, view))
-    assert drawn >= {("map", "ends"), ("search", "hits"), ("evaluate", "grid"), ("evaluate", "similarity")}
+    drawing = ("two-layers", "hits", "layer-grid", "sentence-similarity")
+    assert drawn >= {(table.place_of(view), view) for view in drawing}
 
 
 def test_views_that_need_blocks_say_so_and_lead_on(open_page: Open, folder: Path) -> None:

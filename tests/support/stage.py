@@ -9,6 +9,8 @@ from playwright.sync_api import BrowserContext, Page, WebSocket
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from dashboard.declared import table
+from dashboard.declared.addresses import HOME, corrected
 from tests.support.browser import FAILURES, Watch, settle, wait_until, wait_until_still
 from tests.support.server import Server
 
@@ -119,6 +121,9 @@ class Stage:
         # Streamlit forgets Back where another run is asked for at once, as a bar of progress does.
         wait_until(page, "() => !document.querySelector('[data-testid=stProgress]')")
         settle(page)
+        parts = urlsplit(path)
+        found = corrected(parts.path.strip("/"), parts.query)  # as the server redirects whoever opens an older address
+        path = path if found is None else f"/{found[0]}?{found[1]}"
         # Projector mode stands in the address; an address without any value would leave the sentences as they are.
         path = f"{path}{'&' if '?' in path else '?'}proj={int(projector)}"
         run = RunOfHistory()
@@ -138,10 +143,11 @@ class Stage:
         assert view_of(page.url) == wanted
 
 
-def view_of(url: str) -> tuple[str, list[str] | None]:
-    """The page and the view that an address names."""
+def view_of(url: str) -> tuple[str, list[str]]:
+    """The page and the view that an address names; without `v` it is the page's first view."""
     parts = urlsplit(url)
-    return parts.path, parse_qs(parts.query).get("v")
+    page = parts.path.strip("/") or HOME
+    return page, parse_qs(parts.query).get(table.VIEW, [table.views_of(page)[0].key])
 
 
 @dataclass

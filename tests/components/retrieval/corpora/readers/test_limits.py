@@ -408,15 +408,15 @@ def test_a_parquet_process_that_ends_is_an_error_and_not_the_end(
     whole, broken_off = stream("text"), stream("One.", is_closed=False)
     two = f"import os, sys; sys.stdout.buffer.write({whole + broken_off!r}); sys.stdout.buffer.flush(); "
     for end, said in {
-        "import os; os.abort()": "MB of memory",
-        "import sys; sys.exit(4)": "MB of memory",
-        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)": "MB of memory",
+        "import os; os.abort()": "MiB of memory",
+        "import sys; sys.exit(4)": "MiB of memory",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)": "MiB of memory",
         "import os, signal; os.kill(os.getpid(), signal.SIGXCPU)": "more than 120 seconds to read",
         "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)": "could not be read: .* ended with status -11",
         "import sys; sys.exit('no such module')": "could not be read: .* ended with status 1",
         "": "could not be read",
         # It ends between two batches, where the stream could also be complete.
-        two + "os.abort()": "MB of memory",
+        two + "os.abort()": "MiB of memory",
         two + "sys.exit(1)": "could not be read",
         f"import sys; sys.stdout.buffer.write({whole!r})": "could not be read",
     }.items():

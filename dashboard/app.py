@@ -234,7 +234,7 @@ class StyledPage:
         if access.is_below_a_page(path):
             await RedirectResponse(_below_base("/"))(scope, receive, send)
             return
-        if scope["query_string"] and (address := await run_in_threadpool(_corrected, path, scope["query_string"])):
+        if address := await run_in_threadpool(_corrected, path, scope["query_string"]):
             # 307, before Streamlit sees the address: the browser's history has one step for it.
             await RedirectResponse(address)(scope, receive, send)
             return
@@ -265,6 +265,8 @@ class StyledPage:
 
 def _corrected(path: str, query: bytes) -> str:
     """Where an address leads that names a view of another page, or is of an older form; empty where it is right."""
+    if not query and path == "/":
+        return ""
     from dashboard.declared import addresses  # here: the server answers before it is loaded
 
     found = addresses.corrected(path.strip("/"), query.decode("latin-1"))

@@ -62,6 +62,7 @@ def main() -> None:
     # Before the page is drawn too: a press while it is drawn ends the visit's first moment, and an address written after
     # it would be a second entry of the browser's history for the same visit (see tools.js).
     state.write_address(key, before_drawing=True)
+    st.html(navigation.hints())
     enlarge_for_projector()
     listing.expect()
     jobs_slot = sidebar.draw(key)
@@ -72,7 +73,7 @@ def main() -> None:
         messages.notices()
     # What a view reads of the corpus must not start with the demo because its own has left the memory.
     try:
-        if state.is_used("corpus", key) or key == "training":
+        if state.is_in_view("corpus", key) or state.is_in_view("training_data", key):
             current.make_ready()
         if key == (page.url_path or navigation.HOME):
             page.run()

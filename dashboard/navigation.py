@@ -19,11 +19,15 @@ from dashboard.ui import controls, figures, messages, model_gate, page_header
 from dashboard.ui.waiting import frame, progress
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from components.model.architecture.structure import Offer
     from components.model.backend import Backend
     from dashboard.declared.view import View
 
 HOME, PRODUCT = "home", "BERT Internals"
+DOORS = 8  # the pages in the upper part of their list
+MOST_BESIDE = 8  # names of views that stand beside each other: of more there is a drop-down list
 SHOWN = {  # what the pages and views that need it are about
     "blocks": "What is shown here needs an encoder, whose blocks change the vectors of tokens.",
     "tokens": "What is shown here needs the vectors of single tokens.",
@@ -62,7 +66,27 @@ def go_to(view: str, **values: Any) -> None:
 
 def steps() -> tuple[table.Page, ...]:
     """The pages that are steps on the way from text to use."""
-    return tuple(page for page in table.PAGES if page.question)
+    return tuple(page for page in table.PAGES if page.is_step)
+
+
+def hints() -> str:
+    """A style sheet that writes the hint of each page below its title in the sidebar, and a line above what is no door."""
+    rules = [
+        '[data-testid="stSidebarNavLink"] { flex-wrap: wrap; row-gap: 0; padding-bottom: 0.3rem; } '
+        '[data-testid="stSidebarNavLink"]::after '
+        "{ flex-basis: 100%; padding-left: 1.55rem; font-size: 0.75rem; line-height: 1.1; font-weight: 400; opacity: 0.75; }"
+    ]
+    rules += [
+        f'[data-testid="stSidebarNavLink"][href$="/{"" if page.key == HOME else page.key}"]::after '
+        f'{{ content: "{page.hint}"; }}'
+        for page in table.PAGES
+    ]
+    first = table.PAGES[DOORS]
+    rules.append(
+        f'[data-testid="stSidebarNavItems"] > :has([href$="/{first.key}"]) '
+        "{ border-top: 1px solid rgba(133, 139, 149, 0.3); margin-top: 0.5rem; padding-top: 0.5rem; }"
+    )
+    return f"<style>{' '.join(rules)}</style>"
 
 
 def name_tab(page: str) -> None:
@@ -101,10 +125,9 @@ def _framed(page: str) -> None:
         nonlocal is_refused, offered
         st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
         st.session_state.pop(progress.IN_PAGE, None)  # each view that waits for jobs names them anew
+        names = st.container(key="view_names")
         header = st.container(key="view_header")
-        key = controls.choice(
-            table.view_setting(page), "View", {key: item.label for key, item in views.items()}, show_label=False
-        )
+        key = _choose_view(page, names)
         view = views[key]
         if page_header.is_outdated(page):
             state.postpone_address()
@@ -160,6 +183,31 @@ def _framed(page: str) -> None:
     if foot and not is_refused:
         resolve_name(foot)()
     next_step(page, offered)
+
+
+def _choose_view(page: str, place: DeltaGenerator) -> str:
+    """Draw the names of a page's views in a place, and the choice where a name stands for several. Returns a view's key."""
+    named, setting = table.choices_of(page), table.view_setting(page)
+    if len(table.views_of(page)) == 1:
+        return state.view_of(page)
+    are_many = len(named) > MOST_BESIDE
+    with place:
+        name = controls.bind(
+            setting,
+            st.selectbox if are_many else st.segmented_control,
+            "View",
+            options={name: name for name in named},
+            to_widget=table.name_of,
+            from_widget=lambda chosen: named[chosen][0].key,
+            key=f"w_{page}_name",
+            label_visibility="collapsed",
+            **({} if are_many else {"required": True}),
+        )
+    views = named[name]
+    if len(views) == 1:
+        return views[0].key
+    with st.container(key="view_choices"):
+        return controls.choice(setting, name, {view.key: view.label for view in views}, show_label=False)
 
 
 def _models(view: View) -> Any:

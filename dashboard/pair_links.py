@@ -1,4 +1,4 @@
-"""Links from a pair of texts to the pages that show how a model reads the two as one input."""
+"""Links from a pair of texts to the views that show how a model reads the two as one input."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dashboard.declared import table
 from dashboard.ui import messages, sentence_bar
 
 
-def _views_by_page() -> dict[str, list[str]]:
-    """The pages with views that show a pair, and the keys of these views."""
+def _views_by_name() -> dict[str, list[str]]:
+    """The names under which the steps on the way from text to use offer views of a pair, and the keys of these views."""
     found: dict[str, list[str]] = {}
-    for page in table.PAGES:
-        if keys := [view.key for view in table.views_of(page.key) if "sentence_b" in view.settings]:
-            found[page.key] = keys
+    for page, _, key in table.PLACES:
+        if table.PAGE_BY_KEY[page].is_step and "sentence_b" in table.VIEWS[key].settings:
+            found.setdefault(table.name_of(key), []).append(key)
     return found
 
 
-_VIEWS = _views_by_page()
+_VIEWS = _views_by_name()
 
 
 def draw(first: str, second: str, *, key: str = "", model: str = "") -> None:
@@ -34,22 +34,24 @@ def draw(first: str, second: str, *, key: str = "", model: str = "") -> None:
     reader = f" (read by {messages.escape(spec_of(model).title)})" if model not in ("", state.peek("model")) else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"pair_links{key}"):
         st.markdown(f"Look at this pair{reader} in", width="content")
-        for page in _VIEWS:
-            named = table.PAGE_BY_KEY[page]
+        for name, views in _VIEWS.items():
+            page = table.PAGE_BY_KEY[table.place_of(views[0])]
+            opened = state.view_of(page.key)
+            view = opened if opened in views else views[0]
             if st.button(
-                named.title, icon=named.icon, key=f"pair_in_{page}{key}", disabled=bool(problem), help=problem or None
+                name, icon=page.icon, key=f"pair_in_{views[0]}{key}", disabled=bool(problem), help=problem or None
             ):  # not by a callback, which cannot go to another page
-                choose(texts[0], texts[1], page, model)
-                st.switch_page(navigation.page_of(page))
+                choose(texts[0], texts[1], view, model)
+                navigation.go_to(view)
 
 
-def button(label: str, first: str, second: str, page: str, *, key: str, icon: str = "") -> None:
-    """Draw one link that opens a page's view of a pair, by default with the icon of the page."""
+def button(label: str, first: str, second: str, view: str, *, key: str, icon: str = "") -> None:
+    """Draw one link that opens a view of a pair, by default with the icon of its page."""
     texts, problem = _cleaned(first, second)
-    icon = icon or table.PAGE_BY_KEY[page].icon
+    icon = icon or table.PAGE_BY_KEY[table.place_of(view)].icon
     if st.button(label, icon=icon, key=key, disabled=bool(problem), help=problem or None):
-        choose(texts[0], texts[1], page)
-        st.switch_page(navigation.page_of(page))
+        choose(texts[0], texts[1], view)
+        navigation.go_to(view)
 
 
 def _cleaned(first: str, second: str) -> tuple[tuple[str, ...], str]:
@@ -62,8 +64,8 @@ def _cleaned(first: str, second: str) -> tuple[tuple[str, ...], str]:
     return texts, ""
 
 
-def choose(first: str, second: str, page: str, model: str = "") -> None:
-    """Make two texts the session's sentences A and B, and open a page's view that shows them as one input.
+def choose(first: str, second: str, view: str, model: str = "") -> None:
+    """Make two texts the session's sentences A and B, and let the page of a view show it, which reads them as one input.
 
     The session's sentences stay if both texts are among them.
     """
@@ -78,7 +80,6 @@ def choose(first: str, second: str, page: str, model: str = "") -> None:
     state.put("reading", "together")
     state.put("experiment_texts", "own")
     state.put("map_source", "sentences")
-    if state.view_of(page) not in _VIEWS[page]:
-        state.open_view(_VIEWS[page][0])
+    state.open_view(view)
     if model:
         state.put("model", model)

@@ -466,7 +466,7 @@ def parse_model(text: str) -> ModelSpec:
             raise InputError(
                 f"There is no trained model {name[:80]!r} on this server.",
                 "It must be the name of a training run that has a result.",
-                "Pick another model, or train one on the Training page.",
+                "Pick another model, or train one on the page Train.",
             )
         return spec_of(key)
     if is_path(key):

@@ -64,7 +64,7 @@ def not_applied(
         )
         if gives_own:
             text += (
-                "MaxSim on the Search, Evaluate and Pairs pages uses these vectors. All other figures show the encoder's "
+                "MaxSim under Search and Diagnose uses these vectors. All other figures show the encoder's "
                 "hidden states, or pool them to one vector per text, for which the model was not trained."
             )
         else:
@@ -80,7 +80,7 @@ def not_applied(
         )
         if gives_own:
             text += (
-                "The ranking “SPLADE” on the Search and Evaluate pages uses these weights. All other figures show the "
+                "The ranking “SPLADE” under Search and Diagnose uses these weights. All other figures show the "
                 "encoder's hidden states, or pool them, although they were not trained to be compared."
             )
         else:

@@ -9,6 +9,12 @@ from dashboard.declared import older, table
 HOME = "home"
 
 
+def page_of(path: str) -> str:
+    """The page that a path means: itself, or that on which the first view of a page of older addresses stands today."""
+    first = None if path in table.PAGE_BY_KEY else older.first_view(path)
+    return path if first is None else table.place_of(first)
+
+
 def corrected(page: str, query: str) -> tuple[str, str] | None:
     """The page and the query of an address, as they should be; None where they are right already.
 
@@ -21,7 +27,7 @@ def corrected(page: str, query: str) -> tuple[str, str] | None:
         address.setdefault(unquote_plus(key), []).append(text)
     found = older.translated(page or HOME, address)
     named = found.get(table.VIEW, [])
-    place = table.PLACE.get(named[0], page or HOME) if len(named) == 1 else page or HOME
+    place = table.PLACE.get("".join(named)) or page_of(page or HOME)
     if place == (page or HOME) and found == address:
         return None
     is_same = found == address

@@ -34,9 +34,8 @@ def _lines() -> Iterator[str]:
         views = table.views_of(page.key)
         yield ""
         yield f"## {page.title}"
-        if page.question:
-            yield ""
-            yield page.question
+        yield ""
+        yield page.question
         for view in views:
             yield from _view_lines(page.key, view, is_single=len(views) == 1)
 

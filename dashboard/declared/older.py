@@ -1,8 +1,8 @@
 """Addresses and settings as they were written before views had addresses of their own, in today's form.
 
 An older address has no `v`: its page says which view is meant, together with `view`, and its keys mean what they meant on
-that page. The tables are frozen: whatever is renamed later, they lead to today's names. They are those of the last commit
-that wrote this form, 9db9ccd4.
+that page. The tables are frozen: whatever is renamed or moved later, they lead to today's names and places. They are those
+of the last commit that wrote this form, 9db9ccd4.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def is_older(page: str, address: Mapping[str, list[str]]) -> bool:
-    """Whether an address of a page is in the older form. One without any key says nothing but its page."""
-    return bool(address) and table.VIEW not in address and page in _VIEWS
+    """Whether an address of a page is in the older form. One without any key says nothing but its page, if that exists."""
+    return table.VIEW not in address and page in _VIEWS and (bool(address) or page not in table.PAGE_BY_KEY)
 
 
 def translated(page: str, address: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -149,11 +149,25 @@ def _keys(page: str, view: str, address: Mapping[str, list[str]]) -> dict[str, l
     return found
 
 
-def named(values: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Settings by name, as session files hold them, with today's names of views."""
-    found = dict(values)
-    for page, views in _VIEWS.items():
-        name = table.view_setting(page)
-        if name in found and len(found[name]) == 1:
-            found[name] = [_pairs(views).get(found[name][0], found[name][0])]
-    return found
+def first_view(page: str) -> str | None:
+    """Today's name of the view that opened on a page of older addresses; None for a page that was not among them."""
+    return next(iter(_pairs(_VIEWS[page]).values())) if page in _VIEWS else None
+
+
+def session(page: str, values: Mapping[str, list[str]]) -> tuple[str, dict[str, list[str]]]:
+    """The page and the settings of a session file, by name, with today's names of pages and views.
+
+    Where views of several pages of the file stand on one page today, that of the file's page is open there, else the first.
+    """
+    shown, found = page, dict(values)
+    for other in sorted(_VIEWS, key=lambda other: other != page):
+        asked, first = found.pop(f"{other}_view", None), str(first_view(other))
+        if asked is None and other != page:
+            continue
+        name = first if asked is None else ", ".join(asked)
+        view = _pairs(_VIEWS[other]).get(name, name)
+        place = table.PLACE.get(view, table.place_of(first))
+        found.setdefault(table.view_setting(place), [view])
+        if other == page:
+            shown = place
+    return shown, found

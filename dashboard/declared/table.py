@@ -17,6 +17,7 @@ from dashboard.views.attention import page as attention
 from dashboard.views.evaluate import page as evaluate
 from dashboard.views.heatmaps import page as heatmaps
 from dashboard.views.home import page as home
+from dashboard.views.laboratory import page as laboratory
 from dashboard.views.layers import page as layers
 from dashboard.views.lessons import page as lessons
 from dashboard.views.map import page as map_page
@@ -37,104 +38,107 @@ class Page:
     key: str  # also its path
     title: str
     icon: str
-    question: str = ""  # empty for pages that are no step on the way from text to use
+    hint: str  # a few words below the title in the list of pages
+    question: str
+    is_step: bool = False  # on the way from text to use
 
 
-PAGES = (  # in the order in which a person visits them
-    Page("home", "Home", ":material/home:"),
-    Page("lessons", "Lessons", ":material/school:"),
-    Page("tokens", "Tokens", ":material/match_word:", "How does text become numbers?"),
-    Page("model", "Model", ":material/layers:", "What is inside the model?"),
-    Page("layers", "Layers", ":material/show_chart:", "How does a word's vector change?"),
-    Page("heatmaps", "Heatmaps", ":material/grid_on:", "What does a block do to each token?"),
-    Page("attention", "Attention", ":material/visibility:", "Which token attends to which?"),
-    Page("map", "Map", ":material/scatter_plot:", "How do blocks rearrange the tokens?"),
-    Page("search", "Search", ":material/search:", "Which sentences come closest?"),
-    Page("evaluate", "Evaluate", ":material/leaderboard:", "Which layer and pooling retrieve best?"),
-    Page("pairs", "Pairs", ":material/compare_arrows:", "How does a model read two texts together?"),
-    Page("why", "Why", ":material/troubleshoot:", "What makes two texts similar?"),
-    Page("training", "Training", ":material/model_training:", "What does fine-tuning change?"),
-    Page("about", "About", ":material/info:"),
+PAGES = (  # the doors in the order in which a person meets them, then what stands below them
+    Page("home", "Start", ":material/home:", "Type a sentence", "Type a sentence, and see what a model makes of it"),
+    Page("lessons", "Lessons", ":material/school:", "BERT in ten minutes", "What can be learnt here?"),
+    Page("text", "Text", ":material/match_word:", "From letters to ids", "How does text become numbers?", True),
+    Page("inside", "Inside", ":material/layers:", "Blocks and attention", "What do the blocks do?", True),
+    Page("meaning", "Meaning", ":material/scatter_plot:", "What vectors tell", "What do the vectors mean?", True),
+    Page("search", "Search", ":material/search:", "Find by meaning", "Which sentences come closest?", True),
+    Page("diagnose", "Diagnose", ":material/troubleshoot:", "Why a search fails", "Why does a search fail?", True),
+    Page("train", "Train", ":material/model_training:", "Change a model", "What does fine-tuning change?", True),
+    Page("laboratory", "Laboratory", ":material/science:", "Everything else", "What else can be asked?"),
+    Page("glossary", "Glossary", ":material/dictionary:", "Words of the field", "What does this word mean?"),
+    Page("about", "About", ":material/info:", "Version and licences", "What is this?"),
 )
-PLACES = (  # page and view; the views of a page in the order in which they are offered
-    ("home", "home"),
-    ("lessons", "lessons"),
-    ("tokens", "pieces"),
-    ("tokens", "input-tensors"),
-    ("tokens", "decoding"),
-    ("tokens", "vocabulary"),
-    ("tokens", "two-tokenizers"),
-    ("model", "model-facts"),
-    ("model", "output-vectors"),
-    ("model", "layer-zero"),
-    ("model", "feed-forward"),
-    ("model", "compare-models"),
-    ("model", "available-models"),
-    ("layers", "one-word"),
-    ("layers", "two-tokens"),
-    ("layers", "one-against-all"),
-    ("layers", "sentence-curves"),
-    ("heatmaps", "block"),
-    ("heatmaps", "inside-block"),
-    ("heatmaps", "token-pairs"),
-    ("heatmaps", "read-together"),
-    ("heatmaps", "layer-pairs"),
-    ("heatmaps", "sentence-pairs"),
-    ("attention", "head-view"),
-    ("attention", "model-view"),
-    ("attention", "neuron-view"),
-    ("attention", "attention-scores"),
-    ("attention", "attention-matrix"),
-    ("attention", "all-heads"),
-    ("attention", "head-patterns"),
-    ("attention", "attention-flow"),
-    ("attention", "mask-token"),
-    ("map", "two-layers"),
-    ("map", "layer-by-layer"),
-    ("map", "word-senses"),
-    ("search", "hits"),
-    ("search", "many-queries"),
-    ("search", "similar-pairs"),
-    ("search", "corpus"),
-    ("evaluate", "layer-grid"),
-    ("evaluate", "compare-runs"),
-    ("evaluate", "search-kinds"),
-    ("evaluate", "graded-relevance"),
-    ("evaluate", "sentence-similarity"),
-    ("evaluate", "pooling-lab"),
-    ("evaluate", "approximation"),
-    ("evaluate", "evaluated-data"),
-    ("pairs", "one-input"),
-    ("pairs", "pair-scores"),
-    ("pairs", "retrieve-rerank"),
-    ("pairs", "disagreement"),
-    ("pairs", "learnt-ranking"),
-    ("why", "score-split"),
-    ("why", "important-words"),
-    ("why", "experiments"),
-    ("why", "failed-search"),
-    ("why", "known-failures"),
-    ("training", "training-data"),
-    ("training", "training-objective"),
-    ("training", "training-run"),
-    ("training", "before-after"),
-    ("about", "about"),
+# Page, name and view: the views of a page in the order in which they are offered. Views of one name are choices below it;
+# a view that stands alone is offered under its own label.
+PLACES = (
+    ("home", "", "home"),
+    ("lessons", "", "lessons"),
+    ("text", "Pieces", "pieces"),
+    ("text", "Pieces", "input-tensors"),
+    ("text", "Pieces", "decoding"),
+    ("text", "Pieces", "vocabulary"),
+    ("text", "", "two-tokenizers"),
+    ("inside", "", "model-facts"),
+    ("inside", "Before and after a block", "block"),
+    ("inside", "Before and after a block", "inside-block"),
+    ("inside", "Attention", "all-heads"),
+    ("inside", "Attention", "head-view"),
+    ("inside", "Attention", "attention-matrix"),
+    ("inside", "Attention", "attention-scores"),
+    ("inside", "Attention", "head-patterns"),
+    ("inside", "", "attention-flow"),
+    ("inside", "", "mask-token"),
+    ("meaning", "One word through the layers", "one-word"),
+    ("meaning", "One word through the layers", "one-against-all"),
+    ("meaning", "One word through the layers", "sentence-curves"),
+    ("meaning", "One word through the layers", "sentence-pairs"),
+    ("meaning", "Map of tokens", "two-layers"),
+    ("meaning", "Map of tokens", "layer-by-layer"),
+    ("meaning", "", "word-senses"),
+    ("meaning", "Two sentences: why similar", "important-words"),
+    ("meaning", "Two sentences: why similar", "score-split"),
+    ("meaning", "Two sentences: why similar", "token-pairs"),
+    ("meaning", "", "known-failures"),
+    ("meaning", "", "experiments"),
+    ("search", "Hits", "hits"),
+    ("search", "Hits", "many-queries"),
+    ("search", "", "retrieve-rerank"),
+    ("search", "", "similar-pairs"),
+    ("search", "", "corpus"),
+    ("diagnose", "", "failed-search"),
+    ("diagnose", "Compare models and methods", "compare-runs"),
+    ("diagnose", "Compare models and methods", "graded-relevance"),
+    ("diagnose", "Compare models and methods", "sentence-similarity"),
+    ("diagnose", "", "layer-grid"),
+    ("diagnose", "", "evaluated-data"),
+    ("train", "Set up", "training-data"),
+    ("train", "Set up", "training-objective"),
+    ("train", "", "training-run"),
+    ("train", "", "before-after"),
+    ("laboratory", "", "laboratory"),
+    ("laboratory", "", "output-vectors"),
+    ("laboratory", "", "layer-zero"),
+    ("laboratory", "", "feed-forward"),
+    ("laboratory", "", "compare-models"),
+    ("laboratory", "", "available-models"),
+    ("laboratory", "", "two-tokens"),
+    ("laboratory", "", "read-together"),
+    ("laboratory", "", "layer-pairs"),
+    ("laboratory", "", "model-view"),
+    ("laboratory", "", "neuron-view"),
+    ("laboratory", "", "pooling-lab"),
+    ("laboratory", "", "approximation"),
+    ("laboratory", "", "search-kinds"),
+    ("laboratory", "", "one-input"),
+    ("laboratory", "", "pair-scores"),
+    ("laboratory", "", "disagreement"),
+    ("laboratory", "", "learnt-ranking"),
+    ("glossary", "", "glossary"),
+    ("about", "", "about"),
 )
 _FOLDERS = (home, lessons, tokens, model, layers, heatmaps, attention, map_page, search, evaluate, pairs, why)
-_DECLARED = tuple(folder.DECLARED for folder in (*_FOLDERS, training, about))
+_DECLARED = tuple(folder.DECLARED for folder in (*_FOLDERS, training, laboratory, about))
 
 
 def _checked_views() -> dict[str, View]:
     """All views by key. Raises ValueError for one that is declared twice, or stands nowhere or in two places."""
     views = [view for declared in _DECLARED for view in declared.views]
     by_key = {view.key: view for view in views}
-    placed = [key for _, key in PLACES]
+    placed = [key for _, _, key in PLACES]
     twice = sorted({key for key in [*placed, *(view.key for view in views)] if placed.count(key) > 1})
     if twice or len(views) > len(by_key):
         raise ValueError(f"a view is declared or placed twice: {twice or sorted(view.key for view in views)}")
     if wrong := sorted(by_key.keys() ^ set(placed)):
         raise ValueError(f"views that are declared and not placed, or placed and not declared: {wrong}")
-    if wrong := sorted({page for page, _ in PLACES} ^ {page.key for page in PAGES}):
+    if wrong := sorted({page for page, _, _ in PLACES} ^ {page.key for page in PAGES}):
         raise ValueError(f"pages without views, or views on no page: {wrong}")
     return by_key
 
@@ -150,7 +154,7 @@ def views_of(page: str) -> tuple[View, ...]:
 
 @cache
 def _views_by_page() -> dict[str, tuple[View, ...]]:
-    return {page.key: tuple(VIEWS[key] for place, key in PLACES if place == page.key) for page in PAGES}
+    return {page.key: tuple(VIEWS[key] for place, _, key in PLACES if place == page.key) for page in PAGES}
 
 
 def place_of(view: str) -> str:
@@ -158,7 +162,25 @@ def place_of(view: str) -> str:
     return PLACE[view]
 
 
-PLACE: Mapping[str, str] = {view: page for page, view in PLACES}
+PLACE: Mapping[str, str] = {view: page for page, _, view in PLACES}
+
+
+def choices_of(page: str) -> dict[str, tuple[View, ...]]:
+    """The names under which a page offers its views, in their order, each with the views that are choices below it."""
+    found: dict[str, tuple[View, ...]] = {}
+    for place, _, key in PLACES:
+        if place == page:
+            name = name_of(key)
+            found[name] = (*found.get(name, ()), VIEWS[key])
+    return found
+
+
+def name_of(view: str) -> str:
+    """The name under which a view is offered on its page: its own label, or that of the views beside which it is a choice."""
+    return _NAMES[view]
+
+
+_NAMES: Mapping[str, str] = {key: name or VIEWS[key].label for _, name, key in PLACES}
 
 
 def view_setting(page: str) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.errors import UserError
 from dashboard import caching, navigation, ready_made, settings, state
-from dashboard.declared import older, table
+from dashboard.declared import addresses, older, table
 from dashboard.ui import sentence_bar
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 KEPT = ("lesson", "class_code", "projector", "max_length")  # settings that showing a step does not change
 _ANSWERS = "_lesson_answers"  # session key: (lesson, step) to the number of the choice
-PAGES = {page.key for page in table.PAGES if page.question}  # on which a step can show something
+PAGES = {page.key for page in table.PAGES if page.is_step}  # on which a step can show something
 
 
 def current() -> tuple[Lesson, int] | None:
@@ -122,7 +122,7 @@ def _is_shown(scene: Scene, page: str) -> bool:
 def address_of(scene: Scene) -> dict[str, list[str]]:
     """A scene's address, with the view that it shows: files may name it as older addresses do."""
     found = older.translated(scene.page, scene.address)
-    if table.VIEW not in found and scene.page in table.PAGE_BY_KEY and len(views := table.views_of(scene.page)) > 1:
+    if table.VIEW not in found and scene.page in PAGES and len(views := table.views_of(scene.page)) > 1:
         found = {table.VIEW: [views[0].key]} | found
     return found
 
@@ -130,7 +130,7 @@ def address_of(scene: Scene) -> dict[str, list[str]]:
 def view_of(scene: Scene) -> str:
     """The key of the view that a scene shows; the first one of its page if it names none that exists."""
     named = "".join(address_of(scene).get(table.VIEW, ()))
-    return named if named in table.VIEWS else table.views_of(scene.page)[0].key
+    return named if named in table.VIEWS else table.views_of(addresses.page_of(scene.page))[0].key
 
 
 def query_of(scene: Scene) -> str:
@@ -146,7 +146,7 @@ def short_link(lesson: Lesson, number: int) -> str:
 
 def check_address(scene: Scene) -> list[str]:
     """What the dashboard would ignore in a scene's address, in sentences."""
-    if scene.page not in PAGES:
+    if addresses.page_of(scene.page) not in PAGES:
         return [f"There is no page “{scene.page}” for a step; choose one of {', '.join(sorted(PAGES))}."]
     address, view = address_of(scene), table.VIEWS[view_of(scene)]
     if address.get(table.VIEW, [view.key]) != [view.key]:

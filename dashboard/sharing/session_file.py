@@ -22,9 +22,10 @@ from components.retrieval.index.build import versions
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.declared import older
+from dashboard.declared.addresses import page_of
 from dashboard.declared.table import PAGE_BY_KEY, SETTING, SETTINGS
 
-FORMAT, FORMAT_VERSION = "BERT Internals session", 2  # files of format 1 name views as older addresses do
+FORMAT, FORMAT_VERSION = "BERT Internals session", 2  # files of format 1 name pages and views as older addresses do
 MOST_BYTES = 1 << 20
 MOST_SETTINGS, MOST_TEXTS = 1_000, 2_000  # in a file, and of one setting
 PACKAGES = ("streamlit", "torch", "transformers", "numpy")
@@ -99,7 +100,7 @@ def read(content: bytes) -> SessionFile:
             "Open it on the server where it was saved, or update this one.",
         )
     page, chosen = found.get("page"), found.get("settings")
-    if not isinstance(page, str) or page not in PAGE_BY_KEY:
+    if not isinstance(page, str) or page_of(page) not in PAGE_BY_KEY:
         raise _bad("This session file names no page of the dashboard.", f"“page” is one of {', '.join(PAGE_BY_KEY)}.")
     if not isinstance(chosen, dict) or len(chosen) > MOST_SETTINGS or not all(map(_are_texts, chosen.values())):
         raise _bad(
@@ -109,9 +110,11 @@ def read(content: bytes) -> SessionFile:
     corpus = found.get("corpus")
     own_corpus = corpus if isinstance(corpus, dict) and corpus.get("included") is not True else {}
     models, versions_there = found.get("models"), found.get("versions")
+    if number == 1:
+        page, chosen = older.session(page, chosen)
     return SessionFile(
         page,
-        older.named(chosen) if number == 1 else chosen,
+        chosen,
         _texts_only((item.get("key"), item.get("revision")) for item in _objects(models)),
         _texts_only(versions_there.items() if isinstance(versions_there, dict) else ()),
         str(own_corpus.get("name", ""))[:100],

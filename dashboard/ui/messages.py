@@ -162,7 +162,7 @@ def cross_encoder_note(backends: Sequence[Backend], after: Sequence[Backend] = (
         f"{names} {verb} trained to give scores, usually to two texts that are read together (a cross-encoder), and not to "
         f"make vectors that can be compared. This page shows cosines of {possessive} pooled hidden states. Low numbers do "
         "not mean that the model is weak. Use a cross-encoder to score a few candidates again that another model has found "
-        "(re-ranking). The Attention page shows how it reads two texts together. To search with vectors or to compare "
+        "(re-ranking). The page Inside shows how it reads two texts together. To search with vectors or to compare "
         "them, choose a sentence encoder such as all-MiniLM-L6-v2.",
         icon=":material/info:",
     )

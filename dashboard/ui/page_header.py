@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import state
+from dashboard.declared import table
 from dashboard.ui import browser, messages, sentence_bar, wording
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _SLOT = "_data_line"  # the session's place for the name of what a page measures
-_DRAWN_FOR = "_header_drawn_for"  # session key: the page, and whether its open view draws other sentences
+_DRAWN_FOR = "_header_drawn_for"  # session key: the `surroundings` of the view that was open when the page was drawn
 
 
 def draw(page: str, draw_session: Callable[[], None]) -> None:
@@ -28,13 +29,12 @@ def draw(page: str, draw_session: Callable[[], None]) -> None:
     carried = state.carried(page)
     items = [(key, text) for key, texts in address.items() for text in texts]
     with st.container(horizontal=True, key="page_header", gap="small"):
-        st.session_state[_DRAWN_FOR] = (page, _has_other_sentences(page))
-        if _has_other_sentences(page):
-            _line()
-        elif state.is_used("sentences", page):
+        st.session_state[_DRAWN_FOR] = surroundings(page)
+        if state.is_in_view("sentences", page):
             sentence_bar.draw(page)
         elif _is_of_data(page):
-            _line()
+            with st.container(key="corpus_line"):
+                st.session_state[_SLOT] = st.empty()
         else:
             st.space("stretch")
         can_carry = has_room and state.size_of([*items, *carried]) <= state.ADDRESS_LIMIT
@@ -62,39 +62,36 @@ def draw(page: str, draw_session: Callable[[], None]) -> None:
         )
 
 
+def surroundings(page: str) -> tuple[str, frozenset[str]]:
+    """What stands around the open view and depends on it: the page, and which of this the view uses."""
+    names = ("sentences", "corpus", "training_data", *state.MODELS)
+    return page, frozenset(name for name in names if state.is_in_view(name, page))
+
+
 def is_outdated(page: str) -> bool:
-    """Whether the line was drawn for another view of the page, which a view changed in a fragment leaves in place."""
+    """Whether the page was drawn around another view, which a view changed in a fragment leaves in place."""
     drawn_for = st.session_state.get(_DRAWN_FOR)
-    return drawn_for is not None and drawn_for == (page, not _has_other_sentences(page))
-
-
-def _has_other_sentences(page: str) -> bool:
-    """Whether the open view of a page of sentences draws other ones."""
-    return state.is_used("sentences", page) and not state.is_in_view("sentences", page)
+    return drawn_for is not None and drawn_for[0] == page and drawn_for != surroundings(page)
 
 
 def begin_view(page: str, corpus: Corpus) -> None:
-    """Name the session's corpus in the line, if the page uses it; the view that follows may name something else.
+    """Name the session's corpus in the line, if the open view uses it; the view that follows may name something else.
 
     Called in every run of a view, also where it names something itself: a view that is drawn again without the rest of the
-    page may write only to places outside it that it wrote to when the whole page was drawn, though it was another view then.
+    page may write only to places outside it that it wrote to when the whole page was drawn.
     """
-    if _has_other_sentences(page) or (_is_of_data(page) and not state.is_used("corpus", page)):
-        st.session_state[_SLOT].empty()
-    elif _is_of_data(page):
+    if not _is_of_data(page) or state.is_in_view("sentences", page):
+        return
+    if state.is_in_view("corpus", page):
         measures_corpus(corpus)
+    else:
+        st.session_state[_SLOT].empty()
 
 
 def _is_of_data(page: str) -> bool:
-    """Whether the line names a corpus, or what a page trains on."""
-    uses = state.is_used
-    return not uses("sentences", page) and (uses("corpus", page) or uses("training_data", page))
-
-
-def _line() -> None:
-    """The place where the open view names what it measures."""
-    with st.container(key="corpus_line"):
-        st.session_state[_SLOT] = st.empty()
+    """Whether the open view may name what it measures: a corpus, what it trains on, or texts of its own."""
+    view = table.VIEWS[state.view_of(page)]
+    return view.is_framed and not view.uses_sentences
 
 
 def measures_corpus(corpus: Corpus) -> None:

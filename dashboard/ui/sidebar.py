@@ -23,16 +23,12 @@ if TYPE_CHECKING:
 
 FEWEST_TYPED = 4  # characters of a name that stand for the one model that has them
 _NONE = "(none)"
-_USED = {  # models that only some views of a page use
-    (
-        "model2",
-        "search",
-    ): "Used in “Hits” when you choose “Compare: second model”, and for “MaxSim” or “SPLADE” "
-    "if only this model was made for it.",
-    ("model2", "evaluate"): "“Compare”, “Kinds of search” and “Graded relevance” use it.",
-    ("model2", "pairs"): "“Learnt from [CLS]” uses it.",
-    ("cross_encoder", "search"): "Used in “Hits” when you choose “Compare: re-ranked”.",
-    ("cross_encoder", "evaluate"): "Used by runs that are re-ranked.",
+_USED = {  # models that a view uses for some of its choices
+    ("model2", "hits"): "Used when you choose “Compare: second model”, and for “MaxSim” or “SPLADE” if only this model "
+    "was made for it.",
+    ("cross_encoder", "hits"): "Used when you choose “Compare: re-ranked”.",
+    ("cross_encoder", "compare-runs"): "Used by runs that are re-ranked.",
+    ("cross_encoder", "graded-relevance"): "Used by runs that are re-ranked.",
 }
 
 
@@ -99,7 +95,7 @@ def _models(page: str) -> None:
         ("model2", "Second model", [_NONE], "A second model to compare with the first."),
         ("cross_encoder", "Cross-encoder", [], "A model that reads two texts together and scores the pair."),
     ):
-        if not state.is_used(name, page):
+        if not state.is_in_view(name, page):
             continue
         chosen = state.get(name) or _NONE
         widget = f"w_{name}"
@@ -117,7 +113,7 @@ def _models(page: str) -> None:
             + (f" You can also type a Hugging Face hub id{folder}." if free else ""),
         )
         _facts(chosen, here)
-        if note := _USED.get((name, page)):
+        if note := _USED.get((name, state.view_of(page))):
             st.caption(note)
         problem = st.session_state.pop(f"_{name}_problem", None)
         if problem:

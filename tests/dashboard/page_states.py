@@ -17,7 +17,7 @@ from dashboard.declared.view import SMALL_CORPUS, SMALL_MODEL
 # Page and view, and a number from the second example on, to settings by name.
 STATES: dict[str, Mapping[str, Any]] = {
     f"{page} {key}" + (f" {number}" if number > 1 else ""): example
-    for page, key in table.PLACES
+    for page, _, key in table.PLACES
     for number, example in enumerate(table.VIEWS[key].examples, 1)
 }
 

@@ -37,6 +37,7 @@ from tests.support.pages import (
     Open,
     backend,
     chips,
+    choose_view,
     figures,
     go_to,
     plain_table,
@@ -148,12 +149,12 @@ def test_controls_cost_no_forward_pass(open_page: Open) -> None:
     app.toggle(key="w_show_baseline").set_value(False).run()
     app.session_state["tokens"] = (1, 2, 3)
     app.run()
-    app.segmented_control(key="w_layers_view").set_value("sentence-curves").run()
+    choose_view(app, "sentence-curves")
     for pooling in ("cls", "max", "mean"):
         app.segmented_control(key="w_pooling").set_value(pooling).run()
     app.toggle(key="w_include_special").set_value(False).run()
     go_to(app, "model")
-    app.segmented_control(key="w_model_view").set_value("output-vectors").run()
+    choose_view(app, "output-vectors")
     app.slider(key="w_layer").set_value(2).run()
     assert not app.error
     assert model.forward_passes == before
@@ -352,7 +353,7 @@ def test_one_sentence_is_compared_within_itself(open_page: Open) -> None:
     app = open_page("layers", s=["The cat sat on the mat."])
     assert "One sentence has no other" in texts(app)
     assert len(figures(app)) == 1
-    app.segmented_control(key="w_layers_view").set_value("sentence-curves").run()
+    choose_view(app, "sentence-curves")
     assert "Add a second one" in texts(app)
     assert not figures(app)
 
@@ -775,7 +776,7 @@ def test_every_drawing_of_a_view_is_counted(open_page: Open) -> None:
     """By the count a progress bar of a view that was left is known, and draws nothing (test_progress.py)."""
     app = open_page("tokens")
     before = app.session_state[progress.DRAWING]
-    app.segmented_control(key="w_tokens_view").set_value("input-tensors").run()
+    choose_view(app, "input-tensors")
     assert app.session_state[progress.DRAWING] > before
 
 

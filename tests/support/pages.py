@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import parse_qs, quote, urlencode
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,8 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from components.charts.curves import EXTREMES
-from dashboard import caching, ready_made
+from dashboard import caching, navigation, ready_made
+from dashboard.declared import addresses, table
 from tests.support.places import ROOT
 
 APP = str(ROOT / "dashboard" / "main.py")
@@ -25,25 +27,55 @@ BANK = ready_made.ready_made_sets()["bank"].sentences
 def new_session(page: str = "home", *, session: dict[str, Any] | None = None, **address: str | list[str]) -> AppTest:
     """A page in a new session, as from a link with these address values. It is the first page that this session draws.
 
-    `session` is put into the session before that, as if a person had done so on an earlier page.
+    The page and the address may be older ones, which the server corrects. `session` is put into the session before that, as
+    if a person had done so on an earlier page.
     """
     app = AppTest.from_file(APP, default_timeout=60)
     if session and not address:
         app.session_state["_address"] = {}  # read on the earlier page: it takes no value away
     for name, value in (session or {}).items():
         app.session_state[name] = value
+    page, address = right_address(page, address)
     app.query_params.update(address)
     if page != "home":
-        # AppTest.switch_page knows the pages only after a first run, which would draw Home.
+        # AppTest.switch_page knows the pages only after a first run, which would draw Start.
         app._page_hash = calc_hash(page)
     return app.run()
 
 
-def go_to(app: AppTest, page: str) -> AppTest:
-    """Another page of the same session, as by its link: the address goes with the page before."""
+def right_address(page: str, address: Mapping[str, str | list[str]]) -> tuple[str, dict[str, list[str]]]:
+    """Where the server sends a browser that asks for this address."""
+    query = urlencode(address, doseq=True, quote_via=quote, errors="surrogatepass")
+    found = addresses.corrected("" if page == "home" else page, query)
+    if found is None:
+        return page, {key: texts if isinstance(texts, list) else [texts] for key, texts in address.items()}
+    return found[0] or "home", parse_qs(found[1], keep_blank_values=True, errors="surrogatepass")
+
+
+def go_to(app: AppTest, place: str) -> AppTest:
+    """Another page of the same session, or another view, as by a link to it: the address goes with the page before."""
+    page = table.PLACE.get(place, place)
+    if page != place:
+        app.session_state[table.view_setting(page)] = place
     app._page_hash = calc_hash("" if page == "home" else page)
     app.query_params.clear()
     return app.run()
+
+
+def choose_view(app: AppTest, view: str) -> AppTest:
+    """The page after a person has chosen another of its views, or followed a link to a view of another page."""
+    page = table.place_of(view)
+    if app._page_hash != calc_hash(page):
+        return go_to(app, view)
+    named = table.choices_of(page)
+    shown = setting(app, table.view_setting(page)) or table.views_of(page)[0].key
+    if table.name_of(shown) != table.name_of(view):
+        widgets = app.segmented_control if len(named) <= navigation.MOST_BESIDE else app.selectbox
+        widgets(key=f"w_{page}_name").set_value(table.name_of(view)).run()
+        shown = setting(app, table.view_setting(page))
+    if shown != view:
+        app.segmented_control(key=f"w_{table.view_setting(page)}").set_value(view).run()
+    return app
 
 
 def backend() -> Any:

@@ -1,4 +1,4 @@
-"""About: what this is, its version and licences, the glossary, and how to cite."""
+"""About: what this is, its version and licences, and how to cite. Glossary: the words of the field."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ from dashboard.declared.view import EVERYWHERE, Declared, View
 
 DECLARED = Declared(
     (
+        View(
+            key="glossary",
+            label="Glossary",
+            question="",
+            intro="",
+            draw="dashboard.views.about.text:glossary",
+            settings=EVERYWHERE,
+            examples=({"class_code": "7b"},),
+            figure="text",
+            is_framed=False,
+        ),
         View(
             key="about",
             label="About",

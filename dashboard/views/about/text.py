@@ -1,4 +1,4 @@
-"""About: what this is and its version, the licence of the included model, the glossary, and how to cite."""
+"""About: what this is and its version, the licence of the included model, and how to cite. Glossary: its terms."""
 
 from __future__ import annotations
 
@@ -37,17 +37,22 @@ def render() -> None:
     st.markdown(
         f"**The included model** is {messages.escape(included.title)}, licence {included.licence}. The included cross-encoder "
         "is the same encoder with an adapter that was trained on the STS Benchmark (Cer et al. 2017; CC BY-SA 4.0). Other "
-        "models have their own licences: see “All available models” on the Model page."
+        "models have their own licences: see “All available models” in the Laboratory."
     )
-    st.subheader("Glossary", anchor=False)
-    _glossary()
     st.subheader("How to cite", anchor=False)
     st.code(BIBTEX, language=None)
     st.markdown(f"Cite the model that you used too, and the work that a figure is based on:\n{PAPERS}")
 
 
+def glossary() -> None:
+    with st.container(key="view_header"):
+        st.title("Glossary", anchor=False)
+        st.caption(f"{len(caching.glossary())} terms, in the sense in which the pages use them.")
+    _terms()
+
+
 @st.fragment
-def _glossary() -> None:
+def _terms() -> None:
     query = st.text_input(
         "Search the glossary", key="glossary_query", placeholder="layer, pooling, baseline …", max_chars=60, live=True
     )
@@ -56,5 +61,5 @@ def _glossary() -> None:
     if not hits:
         st.caption("No term has this text.")
     # A term that matches comes before a text that does.
-    for term in sorted(hits, key=lambda term: (needle not in term.lower(), term)):
+    for term in sorted(hits, key=lambda term: (needle not in term.lower(), term.casefold())):
         st.markdown(f"**{messages.escape(term)}**  \n{messages.escape(hits[term])}")

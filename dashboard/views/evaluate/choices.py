@@ -199,7 +199,7 @@ def current_pairs() -> Pairs:
         raise InputError(
             f"{corpus.name} has one sentence with a query.",
             "At least two are needed: every query would find the only sentence.",
-            "Choose another corpus under “Data”.",
+            "Choose another corpus on the page Diagnose, under “Data”.",
         )
     return pairs
 
@@ -224,7 +224,7 @@ def code_of_pairs() -> snippets.Collection:
     return snippets.pairs(current.code_of(corpus), current.query_column(corpus) or QUERY_COLUMN)
 
 
-def about(pairs: Pairs, advice: str = " Change it under “Data”.") -> None:
+def about(pairs: Pairs, advice: str = " Change it on the page Diagnose, under “Data”.") -> None:
     """What is evaluated, and what was left out."""
     text = f"**{messages.escape(pairs.name)}**: {counted(len(pairs), 'query', 'queries')}"
     text += " (headlines)" if not state.get("corpus") else ""

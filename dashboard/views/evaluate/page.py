@@ -48,7 +48,7 @@ SETTINGS = (
 VIEWS = (
     View(
         key="layer-grid",
-        label="Layers",
+        label="Layers and poolings",
         question="Which layer and pooling retrieve best?",
         intro="Share of queries whose correct answer each layer and pooling ranks first.",
         draw="dashboard.views.evaluate.grid:grid",

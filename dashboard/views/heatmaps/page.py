@@ -27,7 +27,7 @@ SETTINGS = (
 VIEWS = (
     View(
         key="block",
-        label="A block's input and output",
+        label="Input and output",
         question="What does a block do to each token?",
         intro="Bright cells: two vectors point in similar directions (cosine similarity).",
         draw="dashboard.views.heatmaps.blocks:input_and_output",
@@ -45,7 +45,7 @@ VIEWS = (
     ),
     View(
         key="inside-block",
-        label="Inside a block",
+        label="What its parts add",
         question="Which part of a block changes a token most?",
         intro="A block has two steps: attention mixes in other tokens, then a feed-forward network changes each token alone.",
         draw="dashboard.views.heatmaps.blocks:inside",
@@ -96,7 +96,7 @@ VIEWS = (
     ),
     View(
         key="layer-pairs",
-        label="Pairs of layers",
+        label="Layers against layers",
         question="Which layers give similar vectors?",
         intro="Each cell compares two layers. Bright: tokens that are similar at one layer are similar at the other layer too.",
         draw="dashboard.views.heatmaps.similarity:layers",

@@ -264,7 +264,7 @@ def _why(similarities: SentenceSimilarity, texts: Sequence[str], chosen_pair: tu
             width=420,
         )
         first, second = (texts[int(number)] for number in chosen.split("-"))
-        pair_links.button("Why are these two similar?", first, second, "why", key="why_similar")
+        pair_links.button("Why are these two similar?", first, second, "score-split", key="why_similar")
 
 
 def _show_pairs(pairs: pd.DataFrame, key: str) -> None:

@@ -8,7 +8,7 @@ DECLARED = Declared(
     (
         View(
             key="home",
-            label="Home",
+            label="Start",
             question="",
             intro="",
             draw="dashboard.views.home.start:render",

@@ -72,7 +72,7 @@ def _example() -> None:
         shown_choice = None if are_whole else choice
         st.markdown(_explanation(sentences, shown_choice, curves, backend.own_pooling, backend.structure))
         messages.hint("sentences" if are_whole else "across")
-        st.page_link(navigation.page_of("layers"), label="More on the Layers page", icon=":material/show_chart:")
+        st.page_link(navigation.page_of("meaning"), label="More under Meaning", icon=":material/show_chart:")
     if are_whole:
         messages.cross_encoder_note([backend])
         layer_figures.compare_sentences(
@@ -180,10 +180,5 @@ def _cards() -> None:
     columns = [column for _ in range(0, len(pages), CARDS) for column in st.columns(CARDS)]
     for column, page in zip(columns, pages, strict=False):
         with column.container(border=True, key=f"card_{page.key}"):
-            st.image(
-                ready_made.ASSETS / "cards" / f"{page.key}.svg",
-                width="stretch",
-                alt=f"Small picture of the {page.title} page",
-            )
             st.page_link(navigation.page_of(page.key), label=f"**{page.title}**", icon=page.icon)
             st.caption(page.question)

@@ -36,7 +36,7 @@ SETTINGS = (
 VIEWS = (
     View(
         key="model-facts",
-        label="Sizes and parameters",
+        label="Architecture",
         question="What is inside the model?",
         intro="An encoder is a table of word vectors and a stack of blocks that all have the same structure.",
         draw="dashboard.views.model.views:facts",
@@ -96,7 +96,7 @@ VIEWS = (
     ),
     View(
         key="compare-models",
-        label="Compare models",
+        label="Models beside each other",
         question="How do models differ?",
         intro="The same sentence in two to four models: depth is the layer divided by the number of layers, "
         "so that all of them go "

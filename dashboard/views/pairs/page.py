@@ -54,7 +54,7 @@ SETTINGS = (
 VIEWS = (
     View(
         key="one-input",
-        label="One input",
+        label="One input of two texts",
         question="What is a cross-encoder given?",
         intro="Both texts become one input: [CLS] query [SEP] document [SEP].",
         draw="dashboard.views.pairs.given:given",
@@ -84,7 +84,7 @@ VIEWS = (
     ),
     View(
         key="pair-scores",
-        label="Scores",
+        label="Scores of pairs",
         question="What do the scores of a query's documents mean?",
         intro="One query, many documents: one score for each.",
         draw="dashboard.views.pairs.scores:scores",
@@ -118,7 +118,7 @@ VIEWS = (
     ),
     View(
         key="retrieve-rerank",
-        label="Retrieve and re-rank",
+        label="Re-ranking and its cost",
         question="What does re-ranking change and cost?",
         intro="A fast model finds some documents; a slower one sorts these again.",
         draw="dashboard.views.pairs.rerank:rerank",

@@ -123,7 +123,7 @@ VIEWS = (
     ),
     View(
         key="similar-pairs",
-        label="Similar pairs",
+        label="Near duplicates",
         question="Which sentences of the corpus are most similar?",
         intro="All pairs are compared, with the settings of “Hits”.",
         draw="dashboard.views.search.batches:similar_pairs",

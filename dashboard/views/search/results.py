@@ -98,7 +98,7 @@ OF_WORDS = (
 OF_MAX_SIM = "Bars show MaxSim from 0 to that of a sentence which has the very vector of each token of the query."
 CROSS_ENCODER_SAYS = (
     "**The cross-encoder gave {score}**, one number for query and sentence read together: it is no sum over words. The page "
-    "Pairs shows how it falls without each word (“One input”)."
+    "The Laboratory shows how it falls without each word (“One input of two texts”)."
 )
 COUNTING = ("bow", "tfidf", "bm25", "jm")  # word rankings whose scores are sums over shared words
 

@@ -190,7 +190,7 @@ def _max_sim(request: SearchRequest, row: int, trained: Backend | None, is_ranki
 def _links(request: SearchRequest, row: int, text: str) -> None:
     """Links to the Why page: to the hit's score as a sum, and to the search as one that should have found this sentence."""
     with st.container(horizontal=True, gap="small", key="why_links"):
-        pair_links.button("Why is this here?", request.query, text, "why", key="why_here")
+        pair_links.button("Why is this here?", request.query, text, "score-split", key="why_here")
         if st.button("Why is this text not first?", icon=":material/swap_vert:", key="why_not_first"):
             navigation.go_to(
                 "failed-search",

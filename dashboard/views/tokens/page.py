@@ -93,7 +93,7 @@ VIEWS = (
     ),
     View(
         key="two-tokenizers",
-        label="Another tokenizer",
+        label="Compare tokenizers",
         question="How do two tokenizers split the same text?",
         intro="Coloured rows are split differently. A model works only with the tokenizer it was trained with.",
         draw="dashboard.views.tokens.views:two_tokenizers",

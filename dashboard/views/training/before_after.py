@@ -123,7 +123,7 @@ def _no_model(run: RunFolder) -> None:
     st.info(
         "**This run is under way.** Once it has ended, or was stopped, this view shows what it changed."
         if is_under_way
-        else "**This run ended before it had a model.** “Run” can continue it.",
+        else "**This run ended before it had a model.** “Watch” can continue it.",
         icon=":material/hourglass_empty:" if is_under_way else ":material/info:",
     )
     st.button("Show the run", key="go_to_run", on_click=state.open_view, args=("training-run",))
@@ -136,7 +136,7 @@ def _which_step(run: RunFolder) -> None:
     if collapsed and record.get("best_step", 0) < collapsed[0]:
         st.info(
             f"**This run collapsed at step {collapsed[0]:,}, and what is compared here is step {record['best_step']:,}:** the "
-            "best one on the held-out rows is kept. “Run” shows the collapse: move the slider to its last step.",
+            "best one on the held-out rows is kept. “Watch” shows the collapse: move the slider to its last step.",
             icon=":material/info:",
         )
 
@@ -708,7 +708,7 @@ def _heads(run: RunFolder) -> None:
         read="Each cell is a head: half the sum of the absolute differences of its attention before and after, averaged over "
         "all tokens of the watch sentences. 0: nothing moved; 100: all attention went to other tokens.",
         not_shown="Whether the change matters for the vectors: a head can move its attention between tokens with nearly the "
-        "same content. The Attention page shows any head of either model.",
+        "same content. The page Inside shows any head of either model.",
         table=lambda: (
             pd.DataFrame((100 * change.share).round(3), columns=[f"head {number}" for number in range(heads)])
             .rename_axis("block")

@@ -124,7 +124,7 @@ VIEWS = (
     ),
     View(
         key="training-run",
-        label="Run",
+        label="Watch",
         question="How does the model learn?",
         intro="The loss of each step, measures on held-out rows, and what the model makes of a few sentences.",
         draw="dashboard.views.training.run:run",

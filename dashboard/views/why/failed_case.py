@@ -374,8 +374,8 @@ def _about_bars(case: Case, found: QueryWords) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_split_links"):
         st.markdown("Split the score by pairs of tokens:", width="content")
-        pair_links.button(f"Query and {case.name}", case.query, case.right, "why", key="split_right")
-        pair_links.button("Query and rival", case.query, case.rival, "why", key="split_rival")
+        pair_links.button(f"Query and {case.name}", case.query, case.right, "score-split", key="split_right")
+        pair_links.button("Query and rival", case.query, case.rival, "score-split", key="split_rival")
     with st.expander("Each query word with each word of both texts", icon=":material/grid_on:"):
         _matrices(found.right, found.rival, case.name, found.code)
 

@@ -96,7 +96,7 @@ VIEWS = (
     ),
     View(
         key="experiments",
-        label="Experiments",
+        label="Patch it",
         question="Where does the difference between two sentences lie?",
         intro="An activation of A is put into B: how far does the similarity move?",
         draw="dashboard.views.why.experiments:draw",
@@ -135,7 +135,7 @@ VIEWS = (
     ),
     View(
         key="failed-search",
-        label="A failed search",
+        label="Failed queries",
         question="Why is this text not first?",
         intro="The words of the query that put another text before it.",
         draw="dashboard.views.why.debugger:draw",
@@ -168,7 +168,7 @@ VIEWS = (
     ),
     View(
         key="known-failures",
-        label="Known failures",
+        label="What it cannot see",
         question="Which differences in meaning does the model not see?",
         intro="Sentences that differ in a word or two, and do not mean the same.",
         draw="dashboard.views.why.clinic:draw",

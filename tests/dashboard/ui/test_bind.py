@@ -12,7 +12,7 @@ from dashboard import access, state
 from dashboard.declared import table
 from dashboard.ui import controls
 from tests.dashboard.page_states import small_corpus
-from tests.support.pages import Open, go_to, texts
+from tests.support.pages import Open, choose_view, go_to, texts
 
 
 def forge(widget: Any, *values: str, text: str | None = None) -> None:
@@ -32,7 +32,7 @@ def test_an_empty_segmented_control_changes_nothing(open_page: Open) -> None:
     assert not app.exception
     assert not app.error
     assert "layers_view" not in app.session_state
-    app.segmented_control(key="w_layers_view").set_value("sentence-curves").run()
+    choose_view(app, "sentence-curves")
     assert app.query_params["v"] == "sentence-curves"
 
 

@@ -15,7 +15,7 @@ from components.arrays import cosine
 from dashboard import caching, ready_made
 from dashboard.views.attention import single_heads
 from tests.support.closeness import assert_close
-from tests.support.pages import BANK, Open, backend, figures, texts
+from tests.support.pages import BANK, Open, backend, choose_view, figures, texts
 from tests.support.saved_models import twelve_by_twelve
 from tests.support.tiny import save_tiny_masked_lm
 
@@ -285,7 +285,7 @@ def test_switching_head_or_block_costs_no_forward_pass(open_page: Open) -> None:
     app.number_input(key="w_head").set_value(4).run()
     app.number_input(key="w_block").set_value(2).run()
     for view in ("head-view", "model-view", "neuron-view", "all-heads", "head-patterns", "attention-flow"):
-        app.segmented_control(key="w_attention_view").set_value(view).run()
+        choose_view(app, view)
         assert not app.error, view
     assert model.forward_passes == before
 
@@ -401,11 +401,11 @@ def test_block_and_head_are_one_choice_of_all_views(open_page: Open) -> None:
     app.number_input(key="w_head").set_value(7).run()
     assert (app.query_params["b"], app.query_params["h"]) == ("3", "7")
     assert (sent(app)["block"], sent(app)["head"], sent(app)["blocks"]) == (3, 7, [3])
-    app.segmented_control(key="w_attention_view").set_value("attention-matrix").run()
+    choose_view(app, "attention-matrix")
     assert figures(app)[0]["layout"]["title"]["text"] == "Block 3, head 7"
-    app.segmented_control(key="w_attention_view").set_value("all-heads").run()
+    choose_view(app, "all-heads")
     assert tiles(app)[0]["selected"] == [3, 7]
-    app.segmented_control(key="w_attention_view").set_value("neuron-view").run()
+    choose_view(app, "neuron-view")
     assert (sent(app)["block"], sent(app)["head"]) == (3, 7)
 
 

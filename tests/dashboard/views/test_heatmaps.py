@@ -19,7 +19,7 @@ from components.charts import theme
 from dashboard import caching, ready_made
 from dashboard.views.heatmaps import blocks, together
 from tests.support.closeness import assert_close
-from tests.support.pages import BANK, Open, backend, figures, texts
+from tests.support.pages import BANK, Open, backend, choose_view, figures, texts
 
 THREE_GROUPS = ready_made.ready_made_sets()["three-groups"].sentences
 
@@ -88,12 +88,12 @@ def test_moving_blocks_and_layers_costs_no_forward_pass(open_page: Open) -> None
     model.inside(BANK[0], attentions=False)
     before = model.forward_passes
     app.number_input(key="w_first_block").set_value(3).run()
-    app.segmented_control(key="w_heatmaps_view").set_value("token-pairs").run()
+    choose_view(app, "token-pairs")
     app.number_input(key="w_layer").set_value(2).run()
-    app.segmented_control(key="w_heatmaps_view").set_value("inside-block").run()
+    choose_view(app, "inside-block")
     app.number_input(key="w_first_block").set_value(1).run()
-    app.segmented_control(key="w_heatmaps_view").set_value("layer-pairs").run()
-    app.segmented_control(key="w_heatmaps_view").set_value("sentence-pairs").run()
+    choose_view(app, "layer-pairs")
+    choose_view(app, "sentence-pairs")
     assert not app.error
     assert model.forward_passes == before
 
@@ -344,8 +344,8 @@ def test_only_a_chosen_pair_has_a_frame(open_page: Open) -> None:
         ((item["x0"] + item["x1"]) / 2, (item["y0"] + item["y1"]) / 2) for item in figures(app)[0]["layout"]["shapes"]
     }
     assert centres == {(first, second), (second, first)}
-    app.segmented_control(key="w_heatmaps_view").set_value("layer-pairs").run()
-    app.segmented_control(key="w_heatmaps_view").set_value("sentence-pairs").run()
+    choose_view(app, "layer-pairs")
+    choose_view(app, "sentence-pairs")
     assert app.selectbox(key="why_pair").value == chosen  # the box and the frame agree
     assert len(figures(app)[0]["layout"]["shapes"]) == 4
 

@@ -22,7 +22,7 @@ from dashboard.ready_made import ready_made_sets
 from dashboard.views.map import choices, senses
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
-from tests.support.pages import Open, backend, figures, texts
+from tests.support.pages import Open, backend, choose_view, figures, texts
 
 BANK = ready_made_sets()["bank"].sentences
 
@@ -94,7 +94,7 @@ def test_umap_is_the_default_and_pca_stands_in_until_it_is_there(open_page: Open
 
 def test_moving_a_layer_on_a_computed_map_costs_no_pass_and_no_fit(open_page: Open, monkeypatch: Any) -> None:
     app = open_page("map", by="pca", v="layer-by-layer")  # all layers
-    app.segmented_control(key="w_map_view").set_value("two-layers").run()
+    choose_view(app, "two-layers")
     from components.analysis.maps import drawing
 
     def never(*_: Any) -> None:
@@ -417,7 +417,7 @@ def test_reading_a_pair_together_is_one_click_and_layers_cost_no_pass(open_page:
     before = backend().forward_passes
     app.slider(key="w_map_first").set_value(2).run()
     app.toggle(key="w_include_special").set_value(False).run()
-    app.segmented_control(key="w_map_view").set_value("layer-by-layer").run()
+    choose_view(app, "layer-by-layer")
     assert backend().forward_passes == before
     assert not app.error
     app.segmented_control(key="w_map_source").set_value("sentences").run()

@@ -28,7 +28,7 @@ from dashboard.views.search import batches
 from dashboard.views.search.ranked import Ranked, up_to
 from dashboard.views.search.request import SearchRequest
 from tests.support.closeness import assert_close
-from tests.support.pages import Open, at_rest, backend, figures, hit_axis, hits, texts
+from tests.support.pages import Open, at_rest, backend, choose_view, figures, hit_axis, hits, texts
 
 
 @pytest.fixture(scope="module")
@@ -530,13 +530,13 @@ def test_a_corpus_of_ones_own_is_looked_at_embedded_and_searched(
     assert "on disk" in texts(app)  # the costs stand there before anything runs
     app.multiselect(key="layers_corpus").set_value([0, 6]).run()
     at_rest(app.button(key="embed_corpus").click().run())
-    app.segmented_control(key="w_search_view").set_value("hits").run()
+    choose_view(app, "hits")
     app.text_input(key="w_query").set_value("a story about ships").run()
     assert not app.error, [error.value for error in app.error]
     assert len(hits(app)) == 10
     assert all("ships" in "".join(part["text"] for part in row["parts"]) for row in hits(app)[:5])
     assert "Layer 6" in texts(app)
-    app.segmented_control(key="w_search_view").set_value("corpus").run()
+    choose_view(app, "corpus")
     app.segmented_control(key="corpus_way").set_value("demo").run()
     app.button(key="use_demo").click().run()
     assert {metric.label: metric.value for metric in app.metric}["Sentences"] == "630"

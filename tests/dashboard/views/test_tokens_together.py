@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from transformers import AutoTokenizer
 
-from tests.support.pages import BANK, Open, backend, chips, go_to, plain_table, texts
+from tests.support.pages import BANK, Open, backend, chips, choose_view, go_to, plain_table, texts
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_it_costs_no_forward_pass(open_page: Open) -> None:
     open_page("tokens", rd="together")
     before = backend().forward_passes
     app = open_page("tokens", rd="together", sa="2", sb="1")
-    app.segmented_control(key="w_tokens_view").set_value("input-tensors").run()
+    choose_view(app, "input-tensors")
     assert backend().forward_passes == before
 
 

@@ -39,7 +39,18 @@ from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, sts
 from tests.support import plain_vectors as plain
 from tests.support.evaluate_page import kept_corpus, ready, timed
-from tests.support.pages import Open, backend, figures, frame, plain_table, read_texts, setting, texts, traces
+from tests.support.pages import (
+    Open,
+    backend,
+    choose_view,
+    figures,
+    frame,
+    plain_table,
+    read_texts,
+    setting,
+    texts,
+    traces,
+)
 from tests.support.plain_vectors import cosines, plain_vectors
 from tests.support.tiny import save_tiny
 
@@ -895,7 +906,7 @@ def test_the_data_and_another_column(open_page: Open, small: Corpus) -> None:
     app.selectbox(key="w_query_column").set_value("title").run()  # it can still be chosen
     assert app.query_params["col"] == "title"
     assert app.table[0].value["query"][0].replace("\\", "") == titles[0]
-    app.segmented_control(key="w_evaluate_view").set_value("compare-runs").run()
+    choose_view(app, "compare-runs")
     app.multiselect(key="w_runs").set_value(["bm25"])
     ready(app.run())
     ranker = make_ranker("bm25", small.texts)
@@ -910,7 +921,7 @@ def test_a_corpus_without_columns_says_what_is_missing(open_page: Open) -> None:
     assert "two.txt has only sentences" in texts(app).replace("\\", "")
     assert not app.error
     for view in ("layer-grid", "compare-runs", "pooling-lab"):
-        app.segmented_control(key="w_evaluate_view").set_value(view).run()
+        choose_view(app, view)
         assert "two.txt has only sentences" in texts(app).replace("\\", "")
         assert not app.error
         assert "Something went wrong" not in texts(app)

@@ -21,7 +21,7 @@ from dashboard.jobs.reranking import PassCosts
 from dashboard.settings import DEFAULT_QUERY
 from dashboard.ui.wording import shortened
 from dashboard.views.pairs import rerank as view
-from tests.support.pages import Open, at_rest, backend, figures, texts
+from tests.support.pages import Open, at_rest, backend, choose_view, figures, texts
 
 FirstStage = Callable[[str, int], tuple[np.ndarray, np.ndarray]]
 
@@ -223,7 +223,7 @@ def test_one_job_is_left_of_many_quick_changes_and_none_of_a_view_that_was_left(
         app.run()
         (last,) = awaited()
         assert "Re-ranking 21 candidates: 50 are scored at once" in last.title
-        app.button_group(key="w_pairs_view").set_value("disagreement").run()
+        choose_view(app, "disagreement")
         assert last.cancel.is_set()
         assert "second stage" not in [job.key[0] for job in awaited()]
     finally:

@@ -16,7 +16,7 @@ from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching
 from dashboard.corpora import current
-from tests.support.pages import Open, at_rest, backend, figures, setting, texts
+from tests.support.pages import Open, at_rest, backend, choose_view, figures, setting, texts
 from tests.support.saved_models import save_cross_encoder
 
 QUERY = "volcano erupted"
@@ -319,6 +319,6 @@ def test_a_corpus_without_topics_and_queries_offers_only_marks(open_page: Open) 
     app.run()
     assert not app.exception
     assert [int(np.sum(trace["y"])) for trace in figures(app)[0]["data"]] == [2, 1]
-    app.segmented_control(key="w_pairs_view").set_value("one-input").run()
+    choose_view(app, "one-input")
     app.button_group(key="w_triple").set_value("From the corpus").run()
     assert "has no column with a query for each sentence" in texts(app)

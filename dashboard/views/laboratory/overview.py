@@ -1,0 +1,110 @@
+"""Laboratory: its views, each with its question, and those of the whole dashboard that answer what a person asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components.model.catalog import EMBEDDED_KEY
+from components.retrieval.search import questions
+from dashboard import navigation, state
+from dashboard.declared import table
+from dashboard.jobs import requests
+from dashboard.ui import controls, messages, model_gate
+
+if TYPE_CHECKING:
+    from components.arrays import Float32
+    from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
+    from dashboard.declared.view import View
+
+CARDS = 3  # per row
+MOST_FOUND = 5
+EXAMPLES = (
+    "does [CLS] attend to itself?",
+    "where does the meaning of a word appear?",
+    "do smaller vectors lose much?",
+    "which tokenizer splits my word?",
+)
+
+
+def draw(backend: Backend) -> None:
+    controls.bind(
+        "asked",
+        st.text_input,
+        "Your question",
+        placeholder="does [CLS] attend to itself?",
+        label_visibility="collapsed",
+        max_chars=200,
+    )
+    with st.container(horizontal=True, gap="small", key="asked_examples"):
+        for number, example in enumerate(EXAMPLES):
+            st.button(example, key=f"ask_{number}", type="tertiary", on_click=state.put, args=("asked", example))
+    asked = str(state.get("asked")).strip()
+    if asked:
+        _found(asked, backend)
+        return
+    names = table.choices_of("laboratory")
+    _cards([view for views in names.values() for view in views if view.key != "laboratory"])
+
+
+def _found(asked: str, backend: Backend) -> None:
+    """The views that answer a question, or that none does."""
+    views = [view for view in table.VIEWS.values() if view.is_framed and view.key != "laboratory"]
+    reader = _reader(backend)
+    if reader is None:
+        return
+    asks = [f"{view.label}. {view.question}" for view in views]
+
+    def embed(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
+        return _vectors(reader, asks, report_progress, is_cancelled)
+
+    vectors = requests.prepared(
+        ("questions of views", reader.revision),
+        "Reading the questions of the views",
+        embed,
+        "questions",
+        "reading questions",
+    )
+    found = questions.scores(asked, asks, _vectors(reader, [asked])[0], vectors)
+    rows = questions.best(found, MOST_FOUND)
+    if not rows:
+        st.info("No view answers this. Try other words, or one of the questions above.", icon=":material/search_off:")
+        return
+    st.caption(
+        f"The {len(rows)} that come closest of {len(views)} views, by the included encoder's vectors of the questions and by "
+        "shared words."
+        if len(rows) > 1
+        else f"The one that comes closest of {len(views)} views."
+    )
+    _cards([views[row] for row in rows])
+
+
+def _reader(backend: Backend) -> Backend | None:
+    """The included encoder, once it is loaded: what is found must not depend on the model that is looked at."""
+    if backend.spec.key == EMBEDDED_KEY:
+        return backend
+    return model_gate.further_models([EMBEDDED_KEY], lambda key: state.put("asked", "")).get(EMBEDDED_KEY)
+
+
+def _vectors(
+    reader: Backend,
+    texts: list[str],
+    report_progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Float32:
+    """The model's own sentence vectors, float32 [text, dim]."""
+    options = reader.embed_options([reader.facts.layers], [reader.own_pooling], None, precision="float32")
+    return reader.embed(texts, options=options, progress=report_progress, is_cancelled=is_cancelled)[0, 0]
+
+
+def _cards(views: list[View]) -> None:
+    columns = [column for _ in range(0, len(views), CARDS) for column in st.columns(CARDS)]
+    for column, view in zip(columns, views, strict=False):
+        page = table.PAGE_BY_KEY[table.place_of(view.key)]
+        with column.container(border=True, key=f"view_card_{view.key}", height="stretch"):
+            if st.button(messages.escape(view.label), key=f"open_{view.key}", icon=page.icon, type="tertiary"):
+                navigation.go_to(view.key)
+            st.markdown(view.question)
+            st.caption(f"{page.title} · {table.name_of(view.key)}")

@@ -11,8 +11,8 @@ HOME = "home"
 
 def page_of(path: str) -> str:
     """The page that a path means: itself, or that on which the first view of a page of older addresses stands today."""
-    first = None if path in table.PAGE_BY_KEY else older.first_view(path)
-    return path if first is None else table.place_of(first)
+    views = () if path in table.PAGE_BY_KEY else older.views_of(path)
+    return table.place_of(views[0]) if views else path
 
 
 def corrected(page: str, query: str) -> tuple[str, str] | None:

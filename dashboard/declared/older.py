@@ -149,9 +149,9 @@ def _keys(page: str, view: str, address: Mapping[str, list[str]]) -> dict[str, l
     return found
 
 
-def first_view(page: str) -> str | None:
-    """Today's name of the view that opened on a page of older addresses; None for a page that was not among them."""
-    return next(iter(_pairs(_VIEWS[page]).values())) if page in _VIEWS else None
+def views_of(page: str) -> tuple[str, ...]:
+    """Today's names of the views of a page of older addresses; the first is the one that opened."""
+    return tuple(_pairs(_VIEWS[page]).values()) if page in _VIEWS else ()
 
 
 def session(page: str, values: Mapping[str, list[str]]) -> tuple[str, dict[str, list[str]]]:
@@ -161,7 +161,7 @@ def session(page: str, values: Mapping[str, list[str]]) -> tuple[str, dict[str, 
     """
     shown, found = page, dict(values)
     for other in sorted(_VIEWS, key=lambda other: other != page):
-        asked, first = found.pop(f"{other}_view", None), str(first_view(other))
+        asked, first = found.pop(f"{other}_view", None), views_of(other)[0]
         if asked is None and other != page:
             continue
         name = first if asked is None else ", ".join(asked)

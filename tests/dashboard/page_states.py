@@ -14,10 +14,10 @@ from dashboard.corpora import current
 from dashboard.declared import table
 from dashboard.declared.view import SMALL_CORPUS, SMALL_MODEL
 
-# Page and view, and a number from the second example on, to settings by name.
+# View, and a number from the second example on, to settings by name.
 STATES: dict[str, Mapping[str, Any]] = {
-    f"{page} {key}" + (f" {number}" if number > 1 else ""): example
-    for page, _, key in table.PLACES
+    key + (f" {number}" if number > 1 else ""): example
+    for _, _, key in table.PLACES
     for number, example in enumerate(table.VIEWS[key].examples, 1)
 }
 
@@ -34,13 +34,19 @@ def small_corpus(count: int = 24) -> str:
 
 def settings_of(case: str, tiny_model: str) -> dict[str, Any]:
     """The settings of a case by name, with its view; `tiny_model` is the folder of the tiny model."""
-    page, view, *_ = case.split(" ")
+    page, view = place_of(case)
     keys = {SMALL_CORPUS: small_corpus, SMALL_MODEL: lambda: tiny_model}
     values = {
         name: keys[value]() if isinstance(value, str) and value in keys else value
         for name, value in STATES[case].items()
     }
     return values | ({table.view_setting(page): view} if len(table.views_of(page)) > 1 else {})
+
+
+def place_of(case: str) -> tuple[str, str]:
+    """The page and the view of a case."""
+    view = case.partition(" ")[0]
+    return table.place_of(view), view
 
 
 def shown(app: AppTest) -> list[tuple[str, Any]]:

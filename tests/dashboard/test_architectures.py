@@ -12,24 +12,18 @@ from streamlit.testing.v1 import AppTest
 
 from tests.support import tiny
 from tests.support.pages import Open, at_rest, figures, go_to, new_session, settled, texts
-from tests.support.views import views_of_pages
+from tests.support.views import views_by_folder
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
-# The pages whose every view looks inside a model; the others are opened with what they show first, and need a model less.
+# The subjects whose every view looks inside a model; of the others the first view is opened, and they need a model less.
 INSIDE = ("model", "layers", "heatmaps", "attention", "why")
-# Views of these pages that show a corpus, other models or a list.
-ELSEWHERE = {
-    ("model", "compare-models"),
-    ("model", "available-models"),
-    ("why", "important-words"),
-    ("why", "failed-search"),
-    ("why", "known-failures"),
-}
+# Views of these that show a corpus, other models or a list.
+ELSEWHERE = {"compare-models", "available-models", "important-words", "failed-search", "known-failures"}
 CASES = [
-    (page, view)
-    for page, views in views_of_pages().items()
-    for view in (views if page in INSIDE else views[:1])
-    if (page, view) not in ELSEWHERE
+    view
+    for folder, views in views_by_folder().items()
+    for view in (views if folder in INSIDE else views[:1])
+    if view not in ELSEWHERE
 ]
 # Families that are read as another one here: RoBERTa's kin, and norms and rotation as in ModernBERT. Each opens what a page
 # that looks inside shows first, and what its scores are made of.
@@ -38,35 +32,32 @@ LIKE_ANOTHER = {"data2vec-text", "ernie", "roberta-prelayernorm", "xlm-roberta-x
 SCORES = {"modernbert": 3, "nomic_bert": 3, "eurobert": 3, "deberta-v2": 5}
 
 
-def drawn_by(app: AppTest, page: str, view: str) -> int:
-    """How many figures a page of this session draws, opened at a view."""
-    app.session_state[f"{page}_view"] = view
-    if page != "home":
-        at_rest(go_to(app, page))
-    assert not app.exception, (page, view, app.exception)
-    assert [item.value for item in app.error] == [], (page, view)
+def drawn_by(app: AppTest, view: str) -> int:
+    """How many figures a view of this session draws."""
+    if view != "home":
+        at_rest(go_to(app, view))
+    assert not app.exception, (view, app.exception)
+    assert [item.value for item in app.error] == [], view
     return len(figures(app))
 
 
 @pytest.fixture(scope="module")
-def of_bert(tiny_folder: Callable[[str], Path]) -> dict[tuple[str, str], int]:
+def of_bert(tiny_folder: Callable[[str], Path]) -> dict[str, int]:
     """How many figures each view draws for BERT."""
     app = new_session("home", m=str(tiny_folder("bert")), s=TEXTS)
-    return {case: drawn_by(app, *case) for case in CASES}
+    return {case: drawn_by(app, case) for case in CASES}
 
 
 @pytest.mark.parametrize("family", tiny.OTHERS)
 def test_every_page_draws_what_it_draws_for_bert(
-    open_page: Open, tiny_folder: Callable[[str], Path], of_bert: dict[tuple[str, str], int], family: str
+    open_page: Open, tiny_folder: Callable[[str], Path], of_bert: dict[str, int], family: str
 ) -> None:
     app = open_page("home", m=str(tiny_folder(family)), s=TEXTS)
-    first = {(page, views[0]) for page, views in views_of_pages().items() if page in INSIDE}
-    cases = [
-        case for case in CASES if family not in LIKE_ANOTHER or case in {*first, ("attention", "attention-scores")}
-    ]
-    drawn = {case: drawn_by(app, *case) for case in cases}
+    first = {views[0] for folder, views in views_by_folder().items() if folder in INSIDE}
+    cases = [case for case in CASES if family not in LIKE_ANOTHER or case in {*first, "attention-scores"}]
+    drawn = {case: drawn_by(app, case) for case in cases}
     assert app.session_state["model"] == str(tiny_folder(family))
-    expected = of_bert | ({("attention", "attention-scores"): SCORES[family]} if family in SCORES else {})
+    expected = of_bert | ({"attention-scores": SCORES[family]} if family in SCORES else {})
     assert drawn == {case: expected[case] for case in cases}
     assert sum(count > 0 for count in drawn.values()) > len(cases) / 2
 

@@ -41,8 +41,7 @@ def test_search_and_evaluate_use_it(open_page: Open, folder: Path) -> None:
     app.session_state["corpus"] = small_corpus()
     for page, views in WORK.items():
         for view in views:
-            app.session_state[f"{page}_view"] = view
-            app = at_rest(go_to(app, page))
+            app = at_rest(go_to(app, view))
             assert not app.exception, (page, view, app.exception)
             assert [item.value for item in app.error] == [], (page, view)
             if (page, view) == ("search", "hits"):
@@ -65,8 +64,7 @@ def test_the_other_pages_say_why(open_page: Open, folder: Path) -> None:
     app = open_page("home", m=str(folder), s=TEXTS)
     for page, view in REFUSED.items():
         if view:
-            app.session_state[f"{page}_view"] = view
-            go_to(app, page)
+            go_to(app, view)
         assert not app.exception, (page, app.exception)
         assert [item.value for item in app.error] == [], page
         assert "is a decoder, in which a token sees only those before it" in texts(app), page

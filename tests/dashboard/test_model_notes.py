@@ -14,10 +14,10 @@ from components.analysis.pooling import pool
 from components.analysis.similarity.cosines import cosine
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, parse_model
 from dashboard import caching, ready_made
-from dashboard.declared import table
 from tests.dashboard.page_states import small_corpus
 from tests.support.pages import Open, at_rest, figures, texts, traces
 from tests.support.tiny import dense_module, pooling_module, publish, save_tiny
+from tests.support.views import ONE_OF_EACH
 
 BANK = ready_made.ready_made_sets()["bank"].sentences
 SAID = "last-token pooling"
@@ -49,7 +49,7 @@ def dense(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def on_few(page: str = "search") -> dict[str, str]:
     """The part of an address that lets a page which searches measure a few sentences only."""
-    return {"corpus": small_corpus()} if page in {"search", "evaluate"} else {}
+    return {"corpus": small_corpus()} if page in {"search", "evaluate", "hits", "layer-grid"} else {}
 
 
 def backend(folder: str) -> Any:
@@ -65,9 +65,9 @@ def settled(app: AppTest) -> AppTest:
     return app
 
 
-@pytest.mark.parametrize("page", [page.key for page in table.PAGES if page.question or page.key == "home"])
+@pytest.mark.parametrize("page", ONE_OF_EACH)
 def test_every_page_says_once_what_is_not_applied(open_page: Open, last_token: str, page: str) -> None:
-    quick = {"by": "pca"} if page == "map" else {}  # UMAP would be compiled first
+    quick = {"by": "pca"} if page == "two-layers" else {}  # UMAP would be compiled first
     app = open_page(page, m=last_token, **quick, **on_few(page))
     assert texts(app).count(SAID) == 1
     assert not app.exception

@@ -9,12 +9,11 @@ import pytest
 from components.analysis.similarity import baseline
 from components.errors import InputError
 from components.model.backend import Backend
-from dashboard.declared import table
 from tests.dashboard.page_states import small_corpus
 from tests.support import odd_models
 from tests.support.pages import figures, texts
+from tests.support.views import ONE_OF_EACH
 
-PAGES = [page.key for page in table.PAGES if page.question or page.key == "home"]
 BANK = ["We will rob a bank next week!", "I put money in the bank.", "He sat on the bank of the river."]
 
 
@@ -48,7 +47,7 @@ def all_unknown(tmp_path_factory):
 
 WITH_BASELINE = [
     ("home", {}),
-    ("layers", {}),
+    ("one-word", {}),
     ("layers", {"view": "sentences", "c": "1"}),
     ("heatmaps", {"view": "blocks"}),
     ("heatmaps", {"view": "tokens"}),
@@ -56,11 +55,11 @@ WITH_BASELINE = [
 
 
 @pytest.mark.parametrize(
-    ("page", "address"), [*((page, {}) for page in PAGES if (page, {}) not in WITH_BASELINE), *WITH_BASELINE]
+    ("page", "address"), [*((view, {}) for view in ONE_OF_EACH if (view, {}) not in WITH_BASELINE), *WITH_BASELINE]
 )
 def test_without_a_baseline_the_rest_of_a_page_goes_on(page, address, open_page, all_unknown):
-    few = {"corpus": small_corpus()} if page in {"search", "evaluate"} else {}
-    quick = {"by": "pca"} if page == "map" else {}  # UMAP would be compiled first
+    few = {"corpus": small_corpus()} if page in {"hits", "layer-grid"} else {}
+    quick = {"by": "pca"} if page == "two-layers" else {}  # UMAP would be compiled first
     app = open_page(page, m=all_unknown, s=BANK, **address, **few, **quick)
     assert not app.exception
     assert [item.value for item in app.error] == []

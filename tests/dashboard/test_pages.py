@@ -52,17 +52,20 @@ from tests.support.tiny import save_tiny
 TITLES = {
     "home": "See what happens inside BERT",
     "lessons": "What can be learnt here?",
-    "tokens": "How does text become numbers?",
-    "model": "What is inside the model?",
-    "layers": "How does a word's vector change?",
-    "heatmaps": "What does a block do to each token?",
-    "attention": "Which token attends to which?",
-    "map": "How do blocks rearrange the tokens?",
-    "search": "Which sentences come closest?",
-    "evaluate": "Which layer and pooling retrieve best?",
-    "pairs": "What is a cross-encoder given?",
-    "why": "What makes these two texts similar?",
-    "training": "What does the model learn from?",
+    "pieces": "How does text become numbers?",
+    "model-facts": "What is inside the model?",
+    "one-word": "How does a word's vector change?",
+    "block": "What does a block do to each token?",
+    "head-view": "Which token attends to which?",
+    "two-layers": "How do blocks rearrange the tokens?",
+    "score-split": "What makes these two texts similar?",
+    "hits": "Which sentences come closest?",
+    "failed-search": "Why is this text not first?",
+    "layer-grid": "Which layer and pooling retrieve best?",
+    "training-data": "What does the model learn from?",
+    "laboratory": "What do you want to know?",
+    "one-input": "What is a cross-encoder given?",
+    "glossary": "Glossary",
     "about": "About BERT Internals",
 }
 
@@ -78,32 +81,34 @@ def complete_figures(app: AppTest) -> int:
     return len(drawn)
 
 
-@pytest.mark.parametrize("page", TITLES)
+@pytest.mark.parametrize("view", TITLES)
 def test_a_page_opens_with_its_title_without_errors_and_with_the_controls_of_what_it_uses(
-    open_page: Open, page: str
+    open_page: Open, view: str
 ) -> None:
-    address = {"by": "pca"} if page == "map" else {}  # UMAP would be compiled first
-    if page in {"search", "evaluate"}:
+    address = {"by": "pca"} if view == "two-layers" else {}  # UMAP would be compiled first
+    if view in {"hits", "failed-search", "layer-grid"}:
         address = {"corpus": small_corpus()}
-    app = open_page(page, **address)
-    assert [item.value for item in app.title] == [TITLES[page]]
+    app = open_page(view, **address)
+    assert [item.value for item in app.title] == [TITLES[view]]
     assert not app.exception
     assert not app.error
     assert not app.warning
-    if page in (drawn := {"home": 1, "layers": 1, "model": 1, "heatmaps": 3}):
-        assert complete_figures(app) == drawn[page]
-    if page not in {"lessons", "about"}:
+    if view in (drawn := {"home": 1, "one-word": 1, "model-facts": 1, "block": 3}):
+        assert complete_figures(app) == drawn[view]
+    if view not in {"lessons", "glossary", "about"}:
         models = {item.key for item in app.sidebar.selectbox}
-        assert ("w_model2" in models) == (page in {"tokens", "layers", "heatmaps", "search", "evaluate", "pairs"})
+        assert ("w_model2" in models) == (view in {"one-word", "hits"})
         assert "w_model" in models
-        uses_sentences = page not in {"search", "evaluate", "pairs", "training"}
+        uses_sentences = view in {
+            *("home", "pieces", "model-facts", "one-word", "block", "head-view", "two-layers", "score-split")
+        }
         assert ("w_set" in {item.key for item in app.main.selectbox}) == uses_sentences
         editors = [item for item in app.get("bidi_component") if "One sentence per line" in item.proto.json]
         assert len(editors) == uses_sentences
 
 
 def test_every_page_is_opened() -> None:
-    assert TITLES.keys() == table.PAGE_BY_KEY.keys()
+    assert {table.place_of(view) for view in TITLES} == table.PAGE_BY_KEY.keys()
 
 
 def test_figures_of_other_views_have_a_title_axes_and_an_alternative_text(open_page: Open) -> None:
@@ -931,7 +936,7 @@ def test_a_long_text_is_packed_into_the_address(open_page: Open) -> None:
 def test_packed_texts_that_are_damaged_or_too_large_are_ignored(open_page: Open, word: str | list[str]) -> None:
     app = open_page("tokens", z=word, v="input-tensors")
     assert setting(app, "sentences") in (None, BANK)
-    assert setting(app, "tokens_view") == "input-tensors"
+    assert setting(app, "text_view") == "input-tensors"
     assert "were ignored" in texts(app) or "does not use the link's “nothing”" in texts(app)
     assert not app.exception
 

@@ -26,10 +26,13 @@ def pair_page(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> Open:
     return opened
 
 
-@pytest.mark.parametrize("page", pair_links._VIEWS)
-def test_each_page_opens_with_the_pair_as_its_two_sentences(pair_page: Open, page: str) -> None:
+FIRST_VIEWS = [views[0] for views in pair_links._VIEWS.values()]
+
+
+@pytest.mark.parametrize("view", FIRST_VIEWS)
+def test_each_view_opens_with_the_pair_as_its_two_sentences(pair_page: Open, view: str) -> None:
     app = pair_page()
-    app.button(key=f"pair_in_{page}").click().run()
+    app.button(key=f"pair_in_{view}").click().run()
     assert not app.exception
     assert not app.error
     assert setting(app, "sentences") == READ  # one line each
@@ -39,36 +42,35 @@ def test_each_page_opens_with_the_pair_as_its_two_sentences(pair_page: Open, pag
 
 def test_a_view_that_shows_no_pair_gives_way_to_one_that_does(pair_page: Open) -> None:
     app = pair_page()
-    for name, value in (("tokens_view", "vocabulary"), ("heatmaps_view", "inside-block"), ("map_source", "corpus")):
+    for name, value in (("text_view", "vocabulary"), ("inside_view", "inside-block"), ("map_source", "corpus")):
         app.session_state[name] = value
-    app.button(key="pair_in_tokens").click().run()
-    assert setting(app, "tokens_view") == "pieces"
-    pages = {"heatmaps": ("heatmaps_view", "inside-block"), "map": ("map_source", "sentences")}
-    for page, (name, value) in pages.items():
-        go_to(app, "pairs")
-        app.button(key=f"pair_in_{page}").click().run()
+    app.button(key="pair_in_pieces").click().run()
+    assert setting(app, "text_view") == "pieces"
+    for view, name, value in (("block", "inside_view", "block"), ("two-layers", "map_source", "sentences")):
+        go_to(app, "one-input")
+        app.button(key=f"pair_in_{view}").click().run()
         assert setting(app, name) == value
 
 
 def test_sentences_that_hold_both_texts_stay(pair_page: Open) -> None:
     app = pair_page("b two", "a one")
     app.session_state["sentences"] = ("a one", "between", "b two")
-    app.button(key="pair_in_attention").click().run()
+    app.button(key="pair_in_all-heads").click().run()
     assert setting(app, "sentences") == ("a one", "between", "b two")
     assert (setting(app, "sentence_a"), setting(app, "sentence_b")) == (2, 1)
 
 
 def test_own_sentences_are_kept_until_they_are_wanted_back(pair_page: Open) -> None:
     app = pair_page()
-    go_to(app, "tokens")
+    go_to(app, "pieces")
     own = ("My first sentence.", "My second sentence.")
     type_sentences(app, "\n".join(own))
-    go_to(app, "pairs")
-    app.button(key="pair_in_tokens").click().run()
+    go_to(app, "one-input")
+    app.button(key="pair_in_pieces").click().run()
     assert "in place of your 2 sentences" in texts(app)
-    go_to(app, "pairs")
+    go_to(app, "one-input")
     assert "in place of" not in texts(app)  # a page without the bar that the message names
-    app.button(key="pair_in_heatmaps").click().run()  # a pair in place of itself
+    app.button(key="pair_in_block").click().run()  # a pair in place of itself
     app.button(key="bring_back").click().run()
     assert setting(app, "sentences") == own
     assert "bring_back" not in [button.key for button in app.button]
@@ -78,7 +80,7 @@ def test_own_sentences_are_kept_until_they_are_wanted_back(pair_page: Open) -> N
 def test_ready_made_sentences_are_replaced_without_a_message(pair_page: Open) -> None:
     app = pair_page()
     assert setting(app, "sentences") in (None, ready_made_sets()["bank"].sentences)
-    app.button(key="pair_in_tokens").click().run()
+    app.button(key="pair_in_pieces").click().run()
     assert "in place of" not in texts(app)
     assert "bring_back" not in [button.key for button in app.button]
 
@@ -86,11 +88,11 @@ def test_ready_made_sentences_are_replaced_without_a_message(pair_page: Open) ->
 @pytest.mark.parametrize("second", ["  ", "x" * MAX_CHARACTERS])
 def test_a_pair_that_the_pages_cannot_show_has_no_links(pair_page: Open, second: str) -> None:
     app = pair_page(second=second)
-    assert all(app.button(key=f"pair_in_{page}").disabled for page in pair_links._VIEWS)
+    assert all(app.button(key=f"pair_in_{view}").disabled for view in FIRST_VIEWS)
 
 
 def test_a_row_of_links_can_name_the_model_that_reads_the_pair(pair_page: Open) -> None:
     app = pair_page(model="embedded-cross-encoder")
     assert "read by" in texts(app)
-    app.button(key="pair_in_tokens").click().run()
+    app.button(key="pair_in_pieces").click().run()
     assert setting(app, "model") == "embedded-cross-encoder"

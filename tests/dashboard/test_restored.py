@@ -13,7 +13,7 @@ from components.training import runs
 from dashboard import caching, settings
 from dashboard.declared import table
 from dashboard.declared.view import A_RUN
-from tests.dashboard.page_states import STATES, settings_of, shown
+from tests.dashboard.page_states import STATES, place_of, settings_of, shown
 from tests.support import tiny
 from tests.support.pages import Open, go_to, setting, settled, texts
 from tests.support.training_runs import write_run
@@ -48,7 +48,7 @@ def with_settings(app: AppTest, page: str, values: dict[str, Any]) -> AppTest:
 
 def drawn(app: AppTest, page: str) -> AppTest:
     """The page once nothing is under way, in a browser with WebGL, which the Map page asks for."""
-    if page == "map":
+    if page == "meaning":
         app.session_state["_webgl"] = True
         app.run()
     for _ in range(30):
@@ -61,7 +61,7 @@ def drawn(app: AppTest, page: str) -> AppTest:
 
 @pytest.mark.parametrize("case", STATES)
 def test_a_new_session_at_the_address_shows_the_same(open_page: Open, case: str, tiny_model: str) -> None:
-    page, values = case.partition(" ")[0], settings_of(case, tiny_model)
+    (page, _), values = place_of(case), settings_of(case, tiny_model)
     first = with_settings(open_page("lessons" if page == "about" else "about"), page, values)
     assert not first.exception
     assert {name: setting(first, name) for name in values} == values  # nothing was refused

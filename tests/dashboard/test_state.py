@@ -66,7 +66,7 @@ def test_every_setting_has_an_example_that_is_not_its_default() -> None:
 
 def test_labels_are_words_and_name_settings() -> None:
     assert all(re.fullmatch("[A-Za-z ]+", setting.label) for setting in table.SETTINGS)
-    assert [SETTINGS[name].label for name in ("map_view", "sense_word", "chosen_heads")] == [
+    assert [SETTINGS[name].label for name in ("meaning_view", "sense_word", "chosen_heads")] == [
         "view",
         "word",
         "chosen heads",
@@ -104,7 +104,7 @@ def test_short_keys_are_unique_in_every_view() -> None:
         ("centred", ["yes"]),
         ("pooling", ["median"]),
         ("layer", ["__import__('os')"]),
-        ("layers_view", ["facts"]),
+        ("meaning_view", ["facts"]),
     ],
 )
 def test_nonsense_is_refused(name: str, values: list[str]) -> None:

@@ -57,10 +57,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _show(app: AppTest, page: str, view: str) -> AppTest:
-    if view:
-        app.session_state[f"{page}_view"] = view
     if page != "home":
-        go_to(app, page)
+        go_to(app, view)
     app = at_rest(app)
     assert not app.exception, (page, view, app.exception)
     assert [item.value for item in app.error] == [], (page, view)

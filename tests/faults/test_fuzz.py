@@ -393,5 +393,5 @@ def test_a_session_file_is_opened_or_refused(content: bytes) -> None:
 def test_packed_texts_are_read_or_ignored_with_a_notice(word: str) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         session_of("tokens", {older.PACKED: [word], "view": ["tensors"]}, monkeypatch)
-        assert state.get("tokens_view") == "input-tensors"
+        assert state.get("text_view") == "input-tensors"
         assert all(isinstance(text, str) for text in state.get("sentences"))

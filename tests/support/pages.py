@@ -16,7 +16,7 @@ from streamlit.util import calc_hash
 
 from components.charts.curves import EXTREMES
 from dashboard import caching, navigation, ready_made
-from dashboard.declared import addresses, table
+from dashboard.declared import addresses, older, table
 from tests.support.places import ROOT
 
 APP = str(ROOT / "dashboard" / "main.py")
@@ -27,15 +27,22 @@ BANK = ready_made.ready_made_sets()["bank"].sentences
 def new_session(page: str = "home", *, session: dict[str, Any] | None = None, **address: str | list[str]) -> AppTest:
     """A page in a new session, as from a link with these address values. It is the first page that this session draws.
 
-    The page and the address may be older ones, which the server corrects. `session` is put into the session before that, as
-    if a person had done so on an earlier page.
+    The page may be a view, for where that stands; page and address may be older ones, which the server corrects. `session` is
+    put into the session before that, as if a person had done so on an earlier page.
     """
     app = AppTest.from_file(APP, default_timeout=60)
     if session and not address:
         app.session_state["_address"] = {}  # read on the earlier page: it takes no value away
     for name, value in (session or {}).items():
         app.session_state[name] = value
-    page, address = right_address(page, address)
+    if page in table.VIEWS and page not in table.PAGE_BY_KEY:
+        page, address = table.place_of(page), {table.VIEW: page, **address}
+    if address or page in table.PAGE_BY_KEY:
+        page, address = right_address(page, address)
+    else:  # an older page: its first view, unless another one of it is named
+        first, page = older.views_of(page)[0], addresses.page_of(page)
+        if not setting(app, table.view_setting(page)):
+            app.session_state[table.view_setting(page)] = first
     app.query_params.update(address)
     if page != "home":
         # AppTest.switch_page knows the pages only after a first run, which would draw Start.
@@ -53,10 +60,17 @@ def right_address(page: str, address: Mapping[str, str | list[str]]) -> tuple[st
 
 
 def go_to(app: AppTest, place: str) -> AppTest:
-    """Another page of the same session, or another view, as by a link to it: the address goes with the page before."""
-    page = table.PLACE.get(place, place)
-    if page != place:
-        app.session_state[table.view_setting(page)] = place
+    """Another page of the same session, or another view, as by a link to it: the address goes with the page before.
+
+    An older page is the open view where that stood on it, else its first view.
+    """
+    page = table.PLACE.get(place) or addresses.page_of(place)
+    if place not in table.PAGE_BY_KEY and len(table.views_of(page)) > 1:
+        name = table.view_setting(page)
+        if place in table.VIEWS:
+            app.session_state[name] = place
+        elif setting(app, name) not in older.views_of(place):
+            app.session_state[name] = older.views_of(place)[0]
     app._page_hash = calc_hash("" if page == "home" else page)
     app.query_params.clear()
     return app.run()

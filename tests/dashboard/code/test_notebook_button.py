@@ -28,7 +28,7 @@ def test_a_page_without_figures_has_none(open_page: Open, page: str, address: di
 def test_only_the_figures_of_the_open_view_are_in_it(open_page: Open) -> None:
     app = open_page("layers", s=SENTENCES)
     assert set(codes(app)) == {"words_0"}
-    app.session_state["layers_view"] = "sentence-curves"
+    app.session_state["meaning_view"] = "sentence-curves"
     assert set(codes(app.run())) == {"sentences_0"}
     app = at_rest(go_to(app, "heatmaps"))
     assert set(codes(app)) == {"block_left", "block_right", "diagonal"}

@@ -82,7 +82,7 @@ def test_what_one_person_uploads_is_shown_to_nobody_else(open_page: Open, kind: 
         mine = settled(mine)
     if kind == "vectors of pairs":  # only once its view was left and opened again, the page names the file
         for view in ("one-input", "learnt-ranking"):
-            mine.session_state["pairs_view"] = view
+            mine.session_state["laboratory_view"] = view
             mine = settled(mine)
     shown = SHOWN.get(kind, SECRET)
     assert shown in whole(mine)

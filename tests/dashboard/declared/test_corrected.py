@@ -34,9 +34,10 @@ def client() -> TestClient:
     ("asked", "right"),
     [
         ("/layers?v=hits&q=a%20b", "/search?v=hits&q=a%20b"),
-        ("/layers/?view=within&t=2", "/layers?v=two-tokens&t=2"),
+        ("/layers/?view=within&t=2", "/laboratory?v=two-tokens&t=2"),
+        ("/layers", "/meaning?v=one-word"),
         ("/why?v=home", "/?v=home"),
-        ("/tokens?z=eNo%2B_-&q=%C3%A4", "/tokens?v=pieces&z=eNo%2B_-"),
+        ("/tokens?z=eNo%2B_-&q=%C3%A4", "/text?v=pieces&z=eNo%2B_-"),
     ],
 )
 def test_a_browser_is_sent_to_the_place_of_the_view(client: TestClient, asked: str, right: str) -> None:
@@ -44,7 +45,9 @@ def test_a_browser_is_sent_to_the_place_of_the_view(client: TestClient, asked: s
     assert (answer.status_code, answer.headers["location"]) == (307, right)
 
 
-@pytest.mark.parametrize("address", ["/layers?v=two-tokens&t=2", "/layers", "/", "/?v=nothing", "/search?v=hits&q=%00"])
+@pytest.mark.parametrize(
+    "address", ["/laboratory?v=two-tokens&t=2", "/meaning", "/", "/?v=nothing", "/search?v=hits&q=%00"]
+)
 def test_an_address_that_is_right_is_answered(client: TestClient, address: str) -> None:
     answer = client.get(address, headers=HTML)
     assert answer.status_code == 200

@@ -36,7 +36,7 @@ def parts_of(address: str) -> tuple[str, dict[str, list[str]]]:
 
 def view_of(page: str, address: dict[str, list[str]]) -> str:
     """The view that a translated address opens."""
-    return address.get(table.VIEW, [table.views_of(page)[0].key])[0]
+    return address.get(table.VIEW, [table.views_of(addresses.page_of(page))[0].key])[0]
 
 
 def texts_of(view: str, address: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -98,7 +98,7 @@ def test_an_older_link_with_packed_texts_opens_its_view(open_page: Open) -> None
     words = "a long text " * 8
     by_key = {"q": [words.strip()], "s": ["One.", "Two."]}
     app = open_page("tokens", v="vocabulary", z=packing.pack(by_key))
-    assert setting(app, "tokens_view") == "vocabulary"
+    assert setting(app, "text_view") == "vocabulary"
     assert setting(app, "vocabulary_query") == words.strip()
     assert setting(app, "sentences") == ("One.", "Two.")
     # The server has translated all but the packed texts before the page is opened.
@@ -110,7 +110,7 @@ def test_an_older_link_with_packed_texts_opens_its_view(open_page: Open) -> None
 
 def test_a_view_that_never_was_is_said_and_the_first_one_opens(open_page: Open) -> None:
     app = open_page("layers", view="nothing", pool="max", x="1")
-    assert setting(app, "layers_view") is None
+    assert setting(app, "meaning_view") is None
     (warning,) = app.warning
     assert "“v=nothing”" in warning.value
     assert "does not use the link's “x”" in warning.value
@@ -120,23 +120,26 @@ def test_the_server_corrects_an_address_and_leaves_its_texts_as_they_are() -> No
     for page, query, right in (
         ("layers", "v=hits&q=a%20b+c", ("search", "v=hits&q=a%20b+c")),
         ("nowhere", "v=hits", ("search", "v=hits")),
-        ("layers", "view=within&t=2&t=3&s=a%26b&zip=x", ("layers", "v=two-tokens&t=2&t=3&s=a%26b&zip=x")),
-        ("tokens", "view=vocabulary&q=%C3%A4&z=eNo%2B_-", ("tokens", "v=vocabulary&vq=%C3%A4&z=eNo%2B_-")),
-        ("attention", "l=3&h=2&sp=hidden", ("attention", "v=head-view&b=3&h=2&spt=hidden")),
+        ("layers", "view=within&t=2&t=3&s=a%26b&zip=x", ("laboratory", "v=two-tokens&t=2&t=3&s=a%26b&zip=x")),
+        ("tokens", "view=vocabulary&q=%C3%A4&z=eNo%2B_-", ("text", "v=vocabulary&vq=%C3%A4&z=eNo%2B_-")),
+        ("attention", "l=3&h=2&sp=hidden", ("inside", "v=head-view&b=3&h=2&spt=hidden")),
+        ("layers", "", ("meaning", "v=one-word")),
+        ("training", "v=before-after", ("train", "v=before-after")),
+        ("why", "v=nothing", ("meaning", "v=nothing")),
         ("", "v=about", ("about", "v=about")),
         ("layers", "v=home", ("", "v=home")),
     ):
         assert addresses.corrected(page, query) == right, (page, query)
     for page, query in (
         *(
-            ("layers", ""),
+            ("meaning", ""),
             ("", ""),
             ("", "s=a&m=x"),
             ("search", "v=hits&q=x"),
             ("nowhere", "x=1"),
-            ("layers", "v=nothing"),
+            ("meaning", "v=nothing"),
         ),
-        *(("layers", "v=hits&v=corpus"), ("layers", "v"), ("about", "class=7b")),
+        *(("meaning", "v=hits&v=corpus"), ("meaning", "v"), ("about", "class=7b")),
     ):
         assert addresses.corrected(page, query) is None, (page, query)
 
@@ -157,13 +160,17 @@ def test_every_address_of_today_is_right_as_it_is(key: str) -> None:
     assert addresses.corrected("" if page == "home" else page, query) is None
 
 
-def test_session_files_of_the_first_format_name_views_as_before() -> None:
-    assert older.named({"layers_view": ["within"], "why_view": ["clinic"], "k": ["5"], "map_view": ["x", "y"]}) == {
-        "layers_view": ["two-tokens"],
-        "why_view": ["known-failures"],
-        "k": ["5"],
-        "map_view": ["x", "y"],
-    }
+def test_session_files_of_the_first_format_name_pages_and_views_as_before() -> None:
+    chosen = {"layers_view": ["across"], "why_view": ["clinic"], "k": ["5"], "model_view": ["x", "y"]}
+    rest = {"k": ["5"], "inside_view": ["x, y"]}
+    assert older.session("why", chosen) == ("meaning", {"meaning_view": ["known-failures"]} | rest)
+    assert older.session("layers", chosen) == ("meaning", {"meaning_view": ["one-word"]} | rest)
+    assert older.session("training", {}) == ("train", {"train_view": ["training-data"]})
+    assert older.session("attention", {"attention_view": ["neuron"]}) == (
+        "laboratory",
+        {"laboratory_view": ["neuron-view"]},
+    )
+    assert older.session("about", {"k": ["5"]}) == ("about", {"k": ["5"]})
 
 
 def test_the_frozen_table_names_settings_of_today() -> None:

@@ -66,10 +66,10 @@ def test_a_part_that_was_forgotten_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(table, "_DECLARED", (*table._DECLARED, Declared((new,))))
     with pytest.raises(ValueError, match=r"declared and not placed.*new-view"):
         table._checked_views()
-    monkeypatch.setattr(table, "PLACES", (*table.PLACES, ("nowhere", "new-view")))
+    monkeypatch.setattr(table, "PLACES", (*table.PLACES, ("nowhere", "", "new-view")))
     with pytest.raises(ValueError, match=r"views on no page.*nowhere"):
         table._checked_views()
-    monkeypatch.setattr(table, "PLACES", (*table.PLACES[:-1], ("layers", "new-view"), ("map", "new-view")))
+    monkeypatch.setattr(table, "PLACES", (*table.PLACES[:-1], ("text", "", "new-view"), ("inside", "", "new-view")))
     with pytest.raises(ValueError, match="placed twice"):
         table._checked_views()
 
@@ -99,7 +99,7 @@ def test_settings_that_do_not_fit_are_named(
 def test_the_list_of_views_has_a_line_for_each() -> None:
     lines = list(listing.rows())
     assert len(lines) == len(table.VIEWS) + 1
-    assert lines[1].split()[:2] == ["home", "home"]
+    assert lines[1].split()[:3] == ["home", "Start", "home"]
 
 
 NEW_VIEW = """    View(
@@ -134,21 +134,21 @@ from tests.browser.test_first_screen import ADDRESSES
 
 app = AppTest.from_file(APP, default_timeout=600)  # it imports torch and loads the model
 app.query_params.update(v="new-view", nw="1")
-app._page_hash = calc_hash("layers")
+app._page_hash = calc_hash("meaning")
 app.run()
 json.dump(
     {
         "places": table.place_of("new-view"),
         "settings": [setting.short for setting in table.settings_in("new-view")],
-        "choice": list(app.segmented_control(key="w_layers_view").options),
+        "choice": list(app.segmented_control(key="w_meaning_view").options),
         "title": app.title[0].value,
         "table": app.table[0].value["value"].tolist(),
         "address": dict(app.query_params),
         "document": "### New: What is new?" in document.written(),
         "list": any(" new-view " in row for row in rows()),
-        "restored": STATES["layers new-view"]["new_setting"],
-        "first screen": ADDRESSES["/layers?v=new-view"][0],
-        "pairs": pair_links._VIEWS["layers"],
+        "restored": STATES["new-view"]["new_setting"],
+        "first screen": ADDRESSES["/meaning?v=new-view"][0],
+        "pairs": pair_links._VIEWS["One word through the layers"],
     },
     sys.stdout,
 )
@@ -170,16 +170,18 @@ def test_a_view_that_is_added_to_the_declarations_is_everywhere(tmp_path: Path) 
     declared.write_text(text, encoding="utf-8")
     (declared.parent / "new.py").write_text(NEW_MODULE, encoding="utf-8")
     places = tmp_path / "dashboard" / "declared" / "table.py"
-    line = '    ("layers", "sentence-curves"),\n'
+    line = '    ("meaning", "One word through the layers", "sentence-pairs"),\n'
     text = places.read_text(encoding="utf-8")
     assert text.count(line) == 1
-    places.write_text(text.replace(line, f'{line}    ("layers", "new-view"),\n'), encoding="utf-8")
+    places.write_text(
+        text.replace(line, f'{line}    ("meaning", "One word through the layers", "new-view"),\n'), encoding="utf-8"
+    )
     done = subprocess.run([sys.executable, "-c", SEEN], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2_000:]
     assert json.loads(done.stdout) == {
-        "places": "layers",
+        "places": "meaning",
         "settings": ["m", "s", "len", "proj", "lesson", "class", "sa", "sb", "nw"],
-        "choice": ["One word", "Two tokens", "One against all", "Whole sentences", "New"],
+        "choice": ["One word", "One against all", "Whole sentences", "Pairs of sentences", "New"],
         "title": "What is new?",
         "table": ["6", "True"],
         "address": {"v": "new-view", "nw": "1"},

@@ -355,9 +355,9 @@ def test_the_check_of_addresses_knows_the_pages(open_page: Open) -> None:
         return steps.check_address(Scene(page, values, 1))
 
     assert wrong("layers", ("s", "A dog."), ("view", "sentences")) == []
-    assert wrong("nowhere")[0].startswith("There is no page “nowhere” for a step; choose one of attention, evaluate,")
-    assert wrong("layers", ("v", "one-word"), ("h", "3")) == ["The view “One word” of the page “layers” has no “h”."]
-    assert wrong("layers", ("lesson", "two-banks.1")) == ["The view “One word” of the page “layers” has no “lesson”."]
+    assert wrong("nowhere")[0].startswith("There is no page “nowhere” for a step; choose one of diagnose, inside,")
+    assert wrong("layers", ("v", "one-word"), ("h", "3")) == ["The view “One word” of the page “meaning” has no “h”."]
+    assert wrong("layers", ("lesson", "two-banks.1")) == ["The view “One word” of the page “meaning” has no “lesson”."]
     for key in ("v", "view"):
         assert wrong("layers", (key, "all")) == ["There is no view “all”."]
     assert wrong("layers", ("v", "one-word"), ("t", "1")) == []

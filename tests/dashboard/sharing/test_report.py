@@ -17,7 +17,7 @@ from components.charts import matrices
 from components.charts.stand_alone.page import title_of
 from dashboard.sharing import report
 from dashboard.views.attention import single_heads
-from tests.dashboard.page_states import STATES, settings_of, small_corpus
+from tests.dashboard.page_states import STATES, place_of, settings_of, small_corpus
 from tests.support.pages import Open, at_rest, chips, figures, setting, whole_figures
 from tests.support.static_models import save_model2vec
 
@@ -88,19 +88,19 @@ def test_sentences_are_named_as_on_the_page(open_page: Open) -> None:
 
 # Views that are drawn at once, and what they read besides the settings of their case in page_states.STATES.
 ALSO = {
-    "home home": set(),
-    "tokens pieces": {"max_length"},
-    "tokens vocabulary": {"max_length", "tokens", "sentence"},
-    "model output-vectors": set(),
-    "layers two-tokens": {"whole_word", "centred", "show_baseline"},
-    "heatmaps token-pairs": {"include_special"},
-    "map two-layers": {"corpus", "map_source", "map_colour", "map_tokens", "map_seed"},
-    "attention attention-matrix": {"texts_filter", "chosen_blocks", "special_tokens"},
-    "search similar-pairs": set(),
-    "evaluate evaluated-data": set(),
-    "pairs one-input": set(),
-    "training training-objective": {"training_length", "held_out", "training_seed"},
-    "why known-failures": {"layer", "pooling"},
+    "home": set(),
+    "pieces": {"max_length"},
+    "vocabulary": {"max_length", "tokens", "sentence"},
+    "output-vectors": set(),
+    "two-tokens": {"whole_word", "centred", "show_baseline"},
+    "token-pairs": {"include_special"},
+    "two-layers": {"corpus", "map_source", "map_colour", "map_tokens", "map_seed"},
+    "attention-matrix": {"texts_filter", "chosen_blocks", "special_tokens"},
+    "similar-pairs": set(),
+    "evaluated-data": set(),
+    "one-input": set(),
+    "training-objective": {"training_length", "held_out", "training_seed"},
+    "known-failures": {"layer", "pooling"},
 }
 
 
@@ -109,15 +109,15 @@ def test_it_states_the_settings_that_its_view_uses_in_words_and_no_others(
     open_page: Open, tiny_folder: Callable[[str], Path], case: str
 ) -> None:
     """Every setting of every view of the page has a value of its own, as in a session that has been everywhere."""
-    page, tiny = case.split(" ")[0], str(tiny_folder("bert"))
-    of_page = [settings_of(other, tiny) for other in STATES if other.split(" ")[0] == page]
+    (page, _), tiny = place_of(case), str(tiny_folder("bert"))
+    of_page = [settings_of(other, tiny) for other in STATES if place_of(other)[0] == page]
     everywhere = {name: value for values in of_page for name, value in values.items()}
     own = settings_of(case, tiny)
     app = open_page(page, session={**everywhere, **own, **PANEL, "_webgl": True})  # which Map asks for
     found = collected(app)
     stated = {fact.setting for fact in found.stated if fact.setting}
     assert stated <= {*own} | ALSO[case]
-    assert stated & {*own} or page in {"home", "model"}
+    assert stated & {*own} or case in {"home", "output-vectors"}
     for fact in found.facts:
         assert not re.search(r": ([0-9a-f]{12,}|True|False)$", fact), fact  # no key, and no value of the program
     assert not any("■" in item.title for item in app.session_state["_figures_drawn"].values())
@@ -125,7 +125,7 @@ def test_it_states_the_settings_that_its_view_uses_in_words_and_no_others(
 
 
 def test_numbers_stand_in_their_units(open_page: Open) -> None:
-    margin = {"training_view": "training-objective", "margin": 30, "warm_up": 10, "objective": "triplet", **PANEL}
+    margin = {"train_view": "training-objective", "margin": 30, "warm_up": 10, "objective": "triplet", **PANEL}
     facts = collected(open_page("training", session=margin)).facts
     assert {"Margin: 0.3", "Warm up: 10 %"} <= set(facts)
 

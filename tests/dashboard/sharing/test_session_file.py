@@ -12,11 +12,11 @@ from streamlit.testing.v1 import AppTest
 from components import VERSION
 from components.errors import InputError
 from dashboard.sharing import session_file
-from tests.dashboard.page_states import STATES, settings_of, shown
+from tests.dashboard.page_states import STATES, place_of, settings_of, shown
 from tests.support.pages import BANK, Open, at_rest, backend, go_to, setting, texts
 
 PANEL = {"session_panel_0": True}  # it is open
-FIRST_VIEWS = list({case.partition(" ")[0]: case for case in reversed(STATES)}.values())  # one case of each page
+FIRST_VIEWS = list({place_of(case)[0]: case for case in reversed(STATES)}.values())  # one case of each page
 
 
 def saved(app: AppTest, page: str) -> bytes:
@@ -49,9 +49,9 @@ def opened(app: AppTest, file: bytes, page: str | None = "tokens", name: str = "
 
 @pytest.mark.parametrize("case", FIRST_VIEWS)
 def test_a_session_comes_back_on_every_page(open_page: Open, case: str, tiny_folder: Callable[[str], Any]) -> None:
-    page, values = case.partition(" ")[0], settings_of(case, str(tiny_folder("bert").resolve()))
-    if page == "training":
-        values["training_view"] = "training-data"  # the others show a run
+    (page, _), values = place_of(case), settings_of(case, str(tiny_folder("bert").resolve()))
+    if page == "train":
+        values["train_view"] = "training-data"  # the others show a run
     before = at_rest(open_page(page, session=values))
     after = at_rest(opened(open_page("about", session=PANEL), saved(before, page), page))
     assert not after.exception
@@ -126,14 +126,14 @@ def test_bad_values_are_replaced_by_defaults_and_said(open_page: Open) -> None:
         "sentences": ["<script>alert(1)</script>", "**bold**"],
         "model": ["../../etc/passwd"],
         "layer": ["__import__('os').system('true')"],
-        "tokens_view": ["input-tensors"],
+        "text_view": ["input-tensors"],
         "max_length": ["12", "13"],
         "no <b>such</b>": ["x"],
     }
     app = opened(open_page("about", session=PANEL), content(settings=values))
     assert not app.exception
     assert setting(app, "sentences") == tuple(values["sentences"])
-    assert setting(app, "tokens_view") == "input-tensors"
+    assert setting(app, "text_view") == "input-tensors"
     assert setting(app, "model") is None
     assert setting(app, "max_length") is None
     (warning,) = app.warning

@@ -31,7 +31,7 @@ def test_an_empty_segmented_control_changes_nothing(open_page: Open) -> None:
     app.run()
     assert not app.exception
     assert not app.error
-    assert "layers_view" not in app.session_state
+    assert "meaning_view" not in app.session_state
     choose_view(app, "sentence-curves")
     assert app.query_params["v"] == "sentence-curves"
 

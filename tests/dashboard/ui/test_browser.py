@@ -123,9 +123,9 @@ def test_negative_positions_are_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("page", "values"),
     [
-        ("attention", {"attention_view": "attention-matrix", "block": -1, "head": -1}),
-        ("attention", {"attention_view": "all-heads", "block": -1, "head": -1}),
-        ("attention", {"attention_view": "mask-token", "masked": -1}),
+        ("attention", {"inside_view": "attention-matrix", "block": -1, "head": -1}),
+        ("attention", {"inside_view": "all-heads", "block": -1, "head": -1}),
+        ("attention", {"inside_view": "mask-token", "masked": -1}),
         ("search", {"why": -1}),
     ],
 )
@@ -146,13 +146,13 @@ def test_a_block_beyond_the_model_views_first_blocks_stays_chosen(
         single_heads, "_sent", lambda *given: (4, 12) if given[1] == "model" else whole(*given)
     )  # as for a long text: four of six blocks are drawn
     app = open_page("attention", v="head-view", b="5", h="0")
-    app.session_state["attention_view"] = "model-view"
+    app.session_state["laboratory_view"] = "model-view"
     app.run()
     assert not app.exception
     assert not app.warning
     first = app.number_input(key="w_block")
     assert (first.label, first.value, first.max) == ("First block drawn", 2, 2)
-    app.session_state["attention_view"] = "head-view"
+    app.session_state["inside_view"] = "head-view"
     app.run()
     assert app.number_input(key="w_block").value == 5
     assert app.session_state["block"] == 5

@@ -230,7 +230,7 @@ def test_a_head_opened_is_shown_alone(open_page: Open) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("streamlit.session_state", session)
         single_heads.open_head(1, 8)
-    assert session == {"block": 1, "head": 8, "combination": "one", "attention_view": "attention-matrix"}
+    assert session == {"block": 1, "head": 8, "combination": "one", "inside_view": "attention-matrix"}
 
 
 def test_chosen_queries_hold_when_rows_are_hidden_and_not_for_another_text(open_page: Open) -> None:
@@ -314,7 +314,7 @@ def test_a_model_without_the_head_shows_what_depends_on_a_token_and_names_other_
     assert "was published without one" in texts(app)
     assert [box for box in app.selectbox if box.label == "Sentence B"]
     app.button(key="see_models").click().run()
-    assert app.session_state["model_view"] == "available-models"
+    assert app.session_state["laboratory_view"] == "available-models"
     (table,) = (table.value for table in app.table if "licence" in table.value.columns)
     assert "BERT base" in table.to_string()
     assert not figures(app)

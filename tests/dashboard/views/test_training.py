@@ -383,7 +383,7 @@ def test_one_click_starts_a_run_which_another_session_joins_and_stops(
     monkeypatch.setattr(runs, "follow", _follow_until_stopped)
     app = at_rest(open_page("training"))
     app.button(key="start_training").click().run()
-    assert setting(app, "training_view") == "training-run"
+    assert setting(app, "train_view") == "training-run"
     (run,) = runs.list_runs()
     assert run.settings().objectives == ("mnrl",)
     job = caching.training_runs().find(run.name)
@@ -493,7 +493,7 @@ def test_before_and_after_without_a_model_leads_to_the_data(open_page: Open) -> 
     app = open_page("training", v="before-after")
     assert "no trained model yet" in texts(app)
     app.button(key="go_to_data").click().run()
-    assert setting(app, "training_view") == "training-data"
+    assert setting(app, "train_view") == "training-data"
 
 
 @pytest.fixture(scope="module")
@@ -562,7 +562,7 @@ def test_a_run_without_a_model_is_named_as_what_it_is(open_page: Open, compared:
     assert "This run ended before it had a model" in texts(app)
     assert "It was deleted" not in texts(app)
     app.button(key="go_to_run").click().run()
-    assert setting(app, "training_view") == "training-run"
+    assert setting(app, "train_view") == "training-run"
     assert app.button(key="continue_shown")
     newest_with_a_model = at_rest(open_page("training", v="before-after", on="held-out"))
     assert newest_with_a_model.selectbox(key="w_training_run").value == compared.name

@@ -411,7 +411,11 @@ def test_why_leads_to_the_failed_query_also_after_rows_without_a_query(open_page
     assert f"Correct answer:** {demo.texts[4]}" in texts(app).replace("\\", "")
     app.button(key="why_m.6.mean").click().run()
     assert setting(app, "failed_query") == 4
-    assert (setting(app, "why_view"), setting(app, "layer"), setting(app, "pooling")) == ("failed-search", 6, "mean")
+    assert (setting(app, "diagnose_view"), setting(app, "layer"), setting(app, "pooling")) == (
+        "failed-search",
+        6,
+        "mean",
+    )
     assert app.query_params["v"] in ("failed-search", ["failed-search"])
 
 

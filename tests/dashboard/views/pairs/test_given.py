@@ -208,7 +208,7 @@ def test_next_sentence_prediction_is_shown_for_a_model_that_has_it(
 
 def test_a_pair_is_opened_in_the_pages_that_show_it(open_page: Open) -> None:
     app = open_page("pairs")
-    app.button(key="pair_in_attention_other").click().run()
+    app.button(key="pair_in_all-heads_other").click().run()
     assert not app.exception
     assert app.session_state["sentences"] == (DEFAULT_TRIPLE[0], DEFAULT_TRIPLE[2])
     assert app.session_state["model"] == EMBEDDED_CROSS_ENCODER_KEY

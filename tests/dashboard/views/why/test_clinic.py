@@ -60,8 +60,8 @@ def test_a_link_opens_a_pair_and_a_button_takes_it_to_the_other_views(open_page:
     assert app.selectbox(key="w_clinic_kind").value == "time"
     assert app.selectbox(key="w_clinic_pair").value == 5
     assert "dentist **today**" in texts(app)
-    app.button(key="pair_in_why_clinic").click().run()
-    assert setting(app, "why_view") == "score-split"
+    app.button(key="pair_in_important-words_clinic").click().run()
+    assert setting(app, "meaning_view") == "important-words"
     chosen = setting(app, "sentences")
     assert (chosen[setting(app, "sentence_a")], chosen[setting(app, "sentence_b") - 1]) == (
         PAIRS.first[row],

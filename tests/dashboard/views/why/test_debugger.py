@@ -182,7 +182,7 @@ def test_texts_of_people_are_text_and_the_query_s_words_in_them_are_marked(open_
 def test_the_split_of_the_rival_opens_with_the_pair(page: AppTest, small: Corpus, expected: Failures) -> None:
     worst = expected.in_order("worst")[0]
     page.button(key="split_rival").click().run()
-    assert setting(page, "why_view") == "score-split"
+    assert setting(page, "meaning_view") == "score-split"
     assert setting(page, "sentences") == (small.columns["compressed"][worst.row], small.texts[worst.rival])
 
 
@@ -291,7 +291,7 @@ def test_a_hit_leads_to_the_split_and_to_the_failed_search(open_page: Open, smal
     assert setting(app, "sentences") == ("stolen piano", small.texts[1])
     app = at_rest(open_page("search", corpus=key, q="stolen piano", why="1"))
     app.button(key="why_not_first").click().run()
-    assert (setting(app, "why_view"), setting(app, "typed_query"), setting(app, "right_row")) == (
+    assert (setting(app, "diagnose_view"), setting(app, "typed_query"), setting(app, "right_row")) == (
         "failed-search",
         "stolen piano",
         1,
@@ -305,7 +305,7 @@ def test_a_failed_query_of_evaluate_leads_here(open_page: Open, small: Corpus, e
     app = at_rest(open_page("evaluate", **address))
     app.button(key="why_m.6.mean").click().run()
     assert not app.exception
-    assert (setting(app, "why_view"), setting(app, "failed_query")) == ("failed-search", worst.row)
+    assert (setting(app, "diagnose_view"), setting(app, "failed_query")) == ("failed-search", worst.row)
     assert (setting(app, "layer"), setting(app, "pooling")) == (6, "mean")
     at_rest(app)
 

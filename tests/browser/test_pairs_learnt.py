@@ -13,17 +13,20 @@ from playwright.sync_api import Page, expect
 from tests.support.browser import Visit, settle, wait_until
 from tests.support.stage import Stage
 
-BARS = """() => {
+ALL = ["Learnt: [CLS] layer 6", "Cosine: [CLS] layer 6", "Cross-encoder", "BM25", "By chance"]
+# The bars once they are all there: that of the cross-encoder comes when it is loaded.
+BARS = """(names) => {
     const plot = document.querySelector('.js-plotly-plot');
     if (!plot?._fullData || document.querySelector('[data-testid=stProgress]')) return null;
     const trace = plot._fullData[0];
     if (trace.type !== 'bar') return null;
-    return Object.fromEntries(trace.y.map((name, row) => [name.replace('<br>', ' '), trace.x[row]]));
+    const bars = Object.fromEntries(trace.y.map((name, row) => [name.replace('<br>', ' '), trace.x[row]]));
+    return names.every((name) => name in bars) ? bars : null;
 }"""
 
 
 def bars(page: Page) -> dict[str, float]:
-    values: dict[str, float] = wait_until(page, BARS, timeout=240_000)
+    values: dict[str, float] = wait_until(page, BARS, ALL, timeout=240_000)
     settle(page)
     return values
 
@@ -31,7 +34,7 @@ def bars(page: Page) -> dict[str, float]:
 def test_a_ranking_is_learnt_compared_and_saved(use: Stage, tmp_path: Path) -> None:
     page = use.at("/pairs?v=learnt-ranking&lq=60")
     first = bars(page)
-    assert {"Learnt: [CLS] layer 6", "Cosine: [CLS] layer 6", "Cross-encoder", "BM25", "By chance"} < set(first)
+    assert "Bi-encoder" in first
     expect(page.get_by_text("Learnt MAP")).to_be_visible()
     assert page.locator(".js-plotly-plot").count() == 2  # and the curve of precision
 
@@ -89,7 +92,6 @@ def test_a_users_folder_is_uploaded_as_zip_and_learnt_from(visit: Visit, tmp_pat
     page = visit("/pairs?v=learnt-ranking&gs=file&lo=5")
     page.locator(".st-key-graded_files input[type=file]").set_input_files(path)
     values = bars(page)
-    assert {"Learnt: [CLS] layer 6", "BM25", "Cross-encoder", "By chance"} < set(values)
     assert values["Bi-encoder"] > values["By chance"]
     expect(page.get_by_text("MAP of 8 test queries")).to_be_visible()
     expect(page.get_by_text("little-cranfield").first).to_be_visible()

@@ -143,8 +143,8 @@ def _framed(page: str) -> None:
         state.watch()
         loaded = _models(view)  # requested here because Streamlit keeps the fragment, which must not keep a model alive
         # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.
-        is_new = st.session_state.get("_view") != (page, key)
-        st.session_state["_view"] = (page, key)
+        is_new = st.session_state.get(state.SHOWN_VIEW) != (page, key)
+        st.session_state[state.SHOWN_VIEW] = (page, key)
         figures.begin()
         main = loaded[0] if isinstance(loaded, list) else loaded
         offered = main.structure.offered

@@ -28,6 +28,7 @@ _ARRIVALS = "_arrivals"  # session key
 EXPECTED_REVISIONS = "_expected_revisions"  # session key: model keys to the revisions that a session file names
 _READ = "_settings_read"  # session key: the names of the settings that the view under way has read
 _POSTPONED = "_address_postponed"  # session key
+SHOWN_VIEW = "_view"  # session key: the page and the view that are being drawn, or were drawn last
 OF_SENTENCES = {"s", "t"}  # the keys that a short address leaves out: the sentences, and the tokens chosen in them
 ADDRESS_LIMIT = 8_000  # characters: longer links break in mail programs and proxies
 PACKED = "zip"  # the key of long texts in an address that would be too long without it
@@ -79,16 +80,16 @@ def put(name: str, value: Any) -> None:
     st.session_state[name] = value
 
 
-def is_used(name: str, page: str) -> bool:
-    """Whether a view of a page uses a setting."""
-    return table.is_used(name, page)
-
-
 def view_of(page: str) -> str:
     """The key of the view that is open on a page, or will be when the page is opened."""
     views = [view.key for view in table.views_of(page)]
     chosen = peek(table.view_setting(page)) if len(views) > 1 else views[0]
     return chosen if chosen in views else views[0]
+
+
+def shown_view() -> str:
+    """The key of the view that is being drawn, or was drawn last; empty before the first one."""
+    return str(st.session_state.get(SHOWN_VIEW, ("", ""))[1])
 
 
 def open_view(view: str) -> None:
@@ -99,8 +100,8 @@ def open_view(view: str) -> None:
 
 
 def is_in_view(name: str, page: str) -> bool:
-    """Whether the view that is open on a page uses a setting."""
-    return name in table.VIEWS[view_of(page)].settings
+    """Whether the view that is open on a page uses a setting; the choice of views is used by its page."""
+    return name == table.view_setting(page) or name in table.VIEWS[view_of(page)].settings
 
 
 def reset() -> None:
@@ -384,14 +385,14 @@ def notice(text: str, page: str = "") -> None:
 
 
 def notice_while(name: str, value: Any, text: str) -> None:
-    """Show a message for some seconds, as long as a setting has this value, on the pages that use the setting."""
+    """Show a message for some seconds, as long as a setting has this value, in the views that use the setting."""
     st.session_state.setdefault("_notices", []).append(_Notice(time.monotonic(), text, name, ((name, value),)))
 
 
 def refuse(name: str, replacement: Any, text: str) -> None:
     """Replace a setting's value that is not available, and say so for some seconds.
 
-    The pages that use the setting show the message, until the value, the model or the corpus changes.
+    The views that use the setting show the message, until the value, the model or the corpus changes.
     """
     put(name, replacement)
     situation = tuple((other, peek(other)) for other in dict.fromkeys((name, "model", "corpus")))
@@ -399,7 +400,7 @@ def refuse(name: str, replacement: Any, text: str) -> None:
 
 
 def current_notices(page: str | None = None) -> list[str]:
-    """The notices to show now: those of a page, and those about settings that it uses; without a page, all others.
+    """The notices to show now: those of a page, and those about settings of its open view; without a page, all others.
 
     A page that waits for a job is drawn again, so each notice stays for some seconds.
     """
@@ -407,7 +408,7 @@ def current_notices(page: str | None = None) -> list[str]:
     st.session_state["_notices"] = kept
     if page is None:
         return [item.text for item in kept if not item.setting and not item.page]
-    return [item.text for item in kept if item.page == page or (item.setting and is_used(item.setting, page))]
+    return [item.text for item in kept if item.page == page or is_in_view(item.setting, page)]
 
 
 @dataclass(frozen=True)

@@ -234,9 +234,3 @@ def settings_in(view: str) -> tuple[Setting, ...]:
     """What an address of a view holds, in the order of the table."""
     names = set(VIEWS[view].settings)
     return tuple(setting for setting in SETTINGS if setting.name in names)
-
-
-@cache
-def is_used(name: str, page: str) -> bool:
-    """Whether a view of a page uses a setting; the choice of views is used by its page."""
-    return name == view_setting(page) or any(name in view.settings for view in views_of(page))

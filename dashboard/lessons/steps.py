@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 KEPT = ("lesson", "class_code", "projector", "max_length")  # settings that showing a step does not change
 _ANSWERS = "_lesson_answers"  # session key: (lesson, step) to the number of the choice
-PAGES = {page.key for page in table.PAGES if page.is_step}  # on which a step can show something
+# On which a step can show something.
+PAGES = {page.key for page in table.PAGES if any(view.is_framed for view in table.views_of(page.key))}
 
 
 def current() -> tuple[Lesson, int] | None:

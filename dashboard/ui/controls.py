@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
     """Restore the default of layers, blocks and heads that the models do not have, and say so.
 
-    A control refuses such a value when it is drawn; this covers a page's settings that the open view does not draw.
+    A control refuses such a value when it is drawn; this covers those settings of the open view for which it draws none.
     """
     facts = [model.facts for model in (models if isinstance(models, Sequence) else [models])]
     layers, heads = max(item.layers for item in facts), max(item.heads for item in facts)
@@ -35,9 +35,9 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
         (("head",), "Head", heads - 1),
     ):
         for name in names:
-            value = state.get(name)
+            value = state.peek(name)
             # Without blocks the page is not drawn (`navigation.NEEDS`): its settings wait for another model.
-            if state.is_used(name, page) and value is not None and value > most >= 0:
+            if state.is_in_view(name, page) and value is not None and value > most >= 0:
                 message = f"{label} {value} is not available in this model. Choose from 0 to {most}."
                 state.refuse(name, state.default(name), message)
 

@@ -235,7 +235,7 @@ def test_equal_words_of_one_sentence_are_told_apart_by_position(open_page: Open)
 def test_a_link_of_an_older_form_opens_its_view(read_page: Open) -> None:
     for older, view in (("within", "two-tokens"), ("against", "one-against-all"), ("sentences", "sentence-curves")):
         app = read_page("layers", view=older)
-        assert app.segmented_control(key="w_layers_view").value == view
+        assert app.session_state[table.view_setting(table.place_of(view))] == view
         assert not app.warning
         assert dict(app.query_params) == {"v": view}
 
@@ -665,15 +665,20 @@ def test_the_text_on_parameters_names_every_kind_of_bar(read_page: Open) -> None
     assert "one for the pooler" in texts(app)
 
 
-# --- About
+# --- About, Glossary
 
 
-def test_about_has_version_licence_and_a_glossary_to_search(open_page: Open) -> None:
+def test_about_has_version_and_licence(open_page: Open) -> None:
     app = open_page("about")
     said = texts(app)
     assert f"Version {VERSION}" in said
     assert f"version = {{{VERSION}}}" in app.code[0].value
     assert "licence Apache-2.0" in said
+
+
+def test_the_glossary_is_searched(open_page: Open) -> None:
+    app = open_page("glossary")
+    said = texts(app)
     for term in caching.glossary():
         assert f"**{term}**" in said
     app.text_input(key="glossary_query").set_value("pooling").run()
@@ -1033,4 +1038,4 @@ def test_pages_are_not_searched_for_bare_expressions(open_page: Open, monkeypatc
         raise SystemError("AST constructor recursion depth mismatch")
 
     monkeypatch.setattr(magic, "add_magic", failing)
-    assert "Glossary" in texts(open_page("about"))
+    assert "Glossary" in texts(open_page("glossary"))

@@ -46,7 +46,7 @@ def test_a_view_that_shows_no_pair_gives_way_to_one_that_does(pair_page: Open) -
         app.session_state[name] = value
     app.button(key="pair_in_pieces").click().run()
     assert setting(app, "text_view") == "pieces"
-    for view, name, value in (("block", "inside_view", "block"), ("two-layers", "map_source", "sentences")):
+    for view, name, value in (("block", "inside_view", "inside-block"), ("two-layers", "map_source", "sentences")):
         go_to(app, "one-input")
         app.button(key=f"pair_in_{view}").click().run()
         assert setting(app, name) == value

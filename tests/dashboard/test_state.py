@@ -165,7 +165,7 @@ def with_many_keys() -> None:
     from dashboard import state
 
     unknown = {f"x{number}": ["1"] for number in range(12)}
-    state.apply("heatmaps", {"v": ["sentence-pairs"], **unknown, "l": ["?"], "pool": ["?"]})
+    state.apply("meaning", {"v": ["sentence-pairs"], **unknown, "l": ["?"], "pool": ["?"]})
     st.session_state["found"] = state.apply_chosen({f"y{number}": ["1"] for number in range(4)})
 
 

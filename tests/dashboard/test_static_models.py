@@ -16,38 +16,14 @@ from tests.support import static_models
 from tests.support.pages import Open, at_rest, figures, go_to, settled, texts
 
 TEXTS = ["The cat sat on the bank.", "a bank by the river", "we put money in the bank"]
-WORK = {
-    "tokens": ("pieces", "input-tensors", "decoding", "vocabulary", "two-tokenizers"),
-    "model": ("model-facts", "output-vectors", "available-models"),
-    "map": ("two-layers",),
-    "search": ("hits", "many-queries", "similar-pairs", "corpus"),
-    "evaluate": (
-        "layer-grid",
-        "compare-runs",
-        "search-kinds",
-        "graded-relevance",
-        "sentence-similarity",
-        "evaluated-data",
-    ),
-}
+# A static model has vectors of tokens and of texts, and no blocks.
+WORK = [key for key, view in table.VIEWS.items() if view.is_framed and view.needs != "blocks"]
+REFUSED = [key for key, view in table.VIEWS.items() if view.needs == "blocks"]
 NEXT = {
-    "tokens": "Next: Model.",
-    "model": "Next: Map.",
-    "layers": "Next: Map.",
-    "map": "Next: Search.",
-    "evaluate": "Back to the start",
-}
-REFUSED = {
-    "home": ("",),
-    "model": ("layer-zero",),
-    "layers": ("one-word", "sentence-curves"),
-    "heatmaps": ("block", "inside-block"),
-    "attention": ("head-view", "attention-matrix"),
-    "map": ("layer-by-layer", "word-senses"),
-    "evaluate": ("pooling-lab",),
-    "pairs": ("one-input", "learnt-ranking"),
-    "why": ("score-split", "experiments", "known-failures"),
-    "training": ("training-data", "training-run"),
+    "text": "Next: Inside.",
+    "inside": "Next: Meaning.",
+    "meaning": "Next: Search.",
+    "diagnose": "Back to the start",
 }
 
 
@@ -56,54 +32,50 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return static_models.save_model2vec(tmp_path_factory.mktemp("static") / "tiny-static")
 
 
-def _show(app: AppTest, page: str, view: str) -> AppTest:
-    if page != "home":
-        go_to(app, view)
-    app = at_rest(app)
-    assert not app.exception, (page, view, app.exception)
-    assert [item.value for item in app.error] == [], (page, view)
+def _show(app: AppTest, view: str) -> AppTest:
+    app = at_rest(go_to(app, view))
+    assert not app.exception, (view, app.exception)
+    assert [item.value for item in app.error] == [], view
     return app
 
 
-def _leads_on(app: AppTest, page: str) -> None:
+def _leads_on(app: AppTest, view: str) -> None:
     """The foot of a page leads to the next one that the model has."""
-    if page in NEXT:
-        assert app.get("page_link")[-1].proto.label.startswith(NEXT[page]), page
+    if (page := table.place_of(view)) in NEXT:
+        assert app.get("page_link")[-1].proto.label.startswith(NEXT[page]), view
 
 
 def test_views_that_work_say_nothing_about_blocks_and_lead_on(open_page: Open, folder: Path) -> None:
     app, drawn = open_page("home", m=str(folder), s=TEXTS, q="money in the bank"), set()
     app.session_state["corpus"] = small_corpus()
-    for page, views in WORK.items():
-        for view in views:
-            _show(app, page, view)
-            _leads_on(app, page)
-            said = texts(app)
-            assert "has no blocks" not in said, (page, view)
-            if view == "input-tensors":
-                assert "a piece has the same vector wherever it stands" in said
-                words = ("attention scores", "separator", "in each block", "no token attends")
-                assert not any(word in said for word in words)
-                assert "the mean of a text leaves it out" in said
-            assert app.session_state["model"] == str(folder)
-            if figures(app):
-                drawn.add((page, view))
-    drawing = ("two-layers", "hits", "layer-grid", "sentence-similarity")
-    assert drawn >= {(table.place_of(view), view) for view in drawing}
+    for view in WORK:
+        _show(app, view)
+        _leads_on(app, view)
+        said = texts(app)
+        assert "has no blocks" not in said, view
+        if view == "input-tensors":
+            assert "a piece has the same vector wherever it stands" in said
+            words = ("attention scores", "separator", "in each block", "no token attends")
+            assert not any(word in said for word in words)
+            assert "the mean of a text leaves it out" in said
+        assert app.session_state["model"] == str(folder)
+        if figures(app):
+            drawn.add(view)
+    assert drawn >= {"two-layers", "hits", "layer-grid", "sentence-similarity"}
 
 
 def test_views_that_need_blocks_say_so_and_lead_on(open_page: Open, folder: Path) -> None:
     app = open_page("home", m=str(folder), s=TEXTS)
-    for page, views in REFUSED.items():
-        for view in views:
-            _show(app, page, view)
-            _leads_on(app, page)
-            assert "has no blocks: it is a table" in texts(app), (page, view)
-            assert not figures(app), (page, view)
-            if page != "home":  # only why, and what to do
-                (title,) = app.title
-                assert title.value.endswith(": another model is needed")
-            assert "Attention is not explanation" not in texts(app)
+    assert "has no blocks: it is a table" in texts(app)
+    assert not figures(app)
+    for view in REFUSED:
+        _show(app, view)
+        _leads_on(app, view)
+        assert "has no blocks: it is a table" in texts(app), view
+        assert not figures(app), view
+        (title,) = app.title  # only why, and what to do
+        assert title.value.endswith(": another model is needed")
+        assert "Attention is not explanation" not in texts(app)
     app.button(key="use_included").click().run()
     assert app.session_state["model"] == "embedded"
     assert "has no blocks" not in texts(app)
@@ -118,7 +90,7 @@ def test_other_pages_open_and_the_second_model_is_left_out_where_blocks_are_comp
     assert figures(app)
     app.session_state["model"] = str(folder)
     for page in ("lessons", "about"):
-        _show(app, page, "")
+        _show(app, page)
 
 
 def test_one_map_whose_equal_pieces_are_one_point(open_page: Open, folder: Path) -> None:

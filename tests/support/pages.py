@@ -37,12 +37,12 @@ def new_session(page: str = "home", *, session: dict[str, Any] | None = None, **
         app.session_state[name] = value
     if page in table.VIEWS and page not in table.PAGE_BY_KEY:
         page, address = table.place_of(page), {table.VIEW: page, **address}
-    if address or page in table.PAGE_BY_KEY:
+    if session and not address:  # the session says which view is open; on an older page its first one, if it does not
+        first, page = (*older.views_of(page), ""), addresses.page_of(page)
+        if table.PLACE.get(first[0]) == page and not setting(app, table.view_setting(page)):
+            app.session_state[table.view_setting(page)] = first[0]
+    else:
         page, address = right_address(page, address)
-    else:  # an older page: its first view, unless another one of it is named
-        first, page = older.views_of(page)[0], addresses.page_of(page)
-        if not setting(app, table.view_setting(page)):
-            app.session_state[table.view_setting(page)] = first
     app.query_params.update(address)
     if page != "home":
         # AppTest.switch_page knows the pages only after a first run, which would draw Start.

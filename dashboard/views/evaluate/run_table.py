@@ -17,6 +17,7 @@ from components.retrieval.evaluation.metrics import Float64
 from components.retrieval.evaluation.run_record import Run, read_runs, write_runs
 from dashboard import caching, state
 from dashboard.corpora import uploads
+from dashboard.declared.table import place_of
 from dashboard.ui import controls, figures
 from dashboard.ui.waiting import frame
 from dashboard.views.evaluate import choices
@@ -285,7 +286,9 @@ def loading() -> None:
     keys = st.session_state.get("_saved_runs", ())
     here = tuple(key for key in keys if uploads.is_here(caching.saved_runs(), key))
     if len(here) < len(keys):
-        state.notice("Some loaded runs are no longer kept on this server: load their files again.", "evaluate")
+        state.notice(
+            "Some loaded runs are no longer kept on this server: load their files again.", place_of("compare-runs")
+        )
         st.session_state["_saved_runs"] = here
     for number, key in enumerate(here):
         with frame.figure(f"loaded_{number}"):

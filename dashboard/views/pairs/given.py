@@ -17,6 +17,7 @@ from components.errors import InputError, ModelError
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from dashboard import caching, pair_links, state
 from dashboard.corpora import current
+from dashboard.declared import table
 from dashboard.settings import DEFAULT_TRIPLE
 from dashboard.sharing import report
 from dashboard.ui import browser, controls, figures, messages, model_gate
@@ -147,7 +148,7 @@ def _from_corpus() -> None:
     column = current.query_column(corpus)
     rows = [] if column is None else [row for row, query in enumerate(corpus.columns[column]) if query.strip()]
     if column is None or not rows or len(corpus) < 2:
-        state.notice(f"{corpus.name} has no column with a query for each sentence.", page="pairs")
+        state.notice(f"{corpus.name} has no column with a query for each sentence.", page=table.place_of("one-input"))
         return
     number = st.session_state["_corpus_triple"] = st.session_state.get("_corpus_triple", -1) + 1
     randomness = np.random.default_rng(number)

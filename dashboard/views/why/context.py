@@ -36,7 +36,7 @@ SOURCES = {"sample": "unrelated English sentences", "corpus": "sentences of the 
 
 def one_at_a_time(draw: Callable[[Backend], None], backend: Backend) -> None:
     """Draw a view, and stop what the view before it waited for: the new one would wait behind it."""
-    view = state.view_of("why")
+    view = state.shown_view()
     if st.session_state.get(_SHOWN, view) != view:
         requests.stop_requested()
     st.session_state[_SHOWN] = view

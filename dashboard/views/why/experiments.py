@@ -23,6 +23,7 @@ from components.snippets import why as snippets
 from components.snippets.code import Input, NoCode
 from dashboard import caching, settings, state
 from dashboard.corpora import current
+from dashboard.declared import table
 from dashboard.jobs import embedding, interventions
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.interventions import Experiment
@@ -244,7 +245,8 @@ def _add(code: str) -> None:
     if code in patches:
         return
     if len(patches) >= settings.MOST_PATCHES:
-        state.notice(f"At most {settings.MOST_PATCHES} patches are made together: remove one first.", page="why")
+        text = f"At most {settings.MOST_PATCHES} patches are made together: remove one first."
+        state.notice(text, table.place_of("experiments"))
         return
     state.put("patches", (*patches, code))
 

@@ -141,7 +141,7 @@ def test_a_legend_under_a_title_is_no_part_of_it() -> None:
 
 def test_a_page_that_cannot_show_the_model_says_so_in_it(open_page: Open, tmp_path: Path) -> None:
     found = collected(open_page("attention", session=PANEL, m=str(save_model2vec(tmp_path / "static"))))
-    assert found.title == "Attention: another model is needed"
+    assert found.title == "Head view: another model is needed"
     ((part, _),) = found.parts.values()
     assert "has no blocks" in part.message
 
@@ -176,7 +176,7 @@ def test_what_is_drawn_again_in_its_place_stands_in_it_once() -> None:
         from dashboard.sharing import report
         from dashboard.ui import figures
 
-        report.collect("why")
+        report.collect("meaning")
         for rows in (1, 2, 3):
             figures.plain_table(pd.DataFrame({"row": range(rows)}), key="facts")
         figures.plain_table(pd.DataFrame({"row": [9]}))
@@ -240,7 +240,7 @@ def test_a_table_that_stands_on_the_page_and_in_its_data_is_in_it_once() -> None
         from dashboard.sharing import report
         from dashboard.ui import figures
 
-        report.collect("pairs")
+        report.collect("laboratory")
         frame = pd.DataFrame({"row": [5, 6]})
         figures.whole_texts(frame, key="disagreement_list")
         report.add("disagreement", report.Part(), lambda: frame)
@@ -259,7 +259,7 @@ def test_tables_stand_below_the_titles_of_the_page_and_no_title_stands_alone() -
         from dashboard.sharing import report
         from dashboard.ui import figures
 
-        report.collect("pairs")
+        report.collect("laboratory")
         figures.subheader("Nothing follows")
         figures.subheader("Numbers <all>")
         figures.note("**Of the first row**")

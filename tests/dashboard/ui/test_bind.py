@@ -27,11 +27,11 @@ def forge(widget: Any, *values: str, text: str | None = None) -> None:
 
 def test_an_empty_segmented_control_changes_nothing(open_page: Open) -> None:
     app = open_page("layers")
-    forge(app.segmented_control(key="w_layers_view"))
+    forge(app.segmented_control(key="w_meaning_view"))
     app.run()
     assert not app.exception
     assert not app.error
-    assert "meaning_view" not in app.session_state
+    assert setting(app, "meaning_view") == "one-word"
     choose_view(app, "sentence-curves")
     assert app.query_params["v"] == "sentence-curves"
 
@@ -90,7 +90,7 @@ def test_a_refused_value_is_said_for_some_seconds(open_page: Open, monkeypatch: 
 def test_a_notice_about_a_setting_stays_on_the_pages_that_use_it(open_page: Open) -> None:
     app = open_page("attention", h="99", v="attention-matrix")
     assert "Head 99 is not available" in texts(app)
-    assert "Head 99" not in texts(go_to(app, "heatmaps"))
+    assert "Head 99" not in texts(go_to(app, "token-pairs"))
 
 
 def bound() -> None:

@@ -16,7 +16,7 @@ from dashboard.views.attention import summaries
 from dashboard.views.attention.head_tiles import head_tiles
 from dashboard.views.search.hit_list import Hit, hit_list
 from tests.dashboard.page_states import small_corpus
-from tests.support.pages import BANK, Open, backend
+from tests.support.pages import BANK, Open, backend, choose_view
 
 JUNK: list[Any] = [
     None,
@@ -146,13 +146,11 @@ def test_a_block_beyond_the_model_views_first_blocks_stays_chosen(
         single_heads, "_sent", lambda *given: (4, 12) if given[1] == "model" else whole(*given)
     )  # as for a long text: four of six blocks are drawn
     app = open_page("attention", v="head-view", b="5", h="0")
-    app.session_state["laboratory_view"] = "model-view"
-    app.run()
+    choose_view(app, "model-view")
     assert not app.exception
     assert not app.warning
     first = app.number_input(key="w_block")
     assert (first.label, first.value, first.max) == ("First block drawn", 2, 2)
-    app.session_state["inside_view"] = "head-view"
-    app.run()
+    choose_view(app, "head-view")
     assert app.number_input(key="w_block").value == 5
     assert app.session_state["block"] == 5

@@ -46,7 +46,7 @@ def changed_settings() -> None:
     state.put("head", 4)  # of another page
     state.put("own_scale", True)  # of another view
     state.open_view("token-pairs")
-    st.session_state["found"] = facts_of("heatmaps", frozenset({"layer", "include_special", "sentences", "head"}))
+    st.session_state["found"] = facts_of("meaning", frozenset({"layer", "include_special", "sentences", "head"}))
 
 
 def named(app: AppTest) -> dict[str, str]:
@@ -68,8 +68,8 @@ def settings_beside_long_texts() -> None:
     state.put("layer", 3)
     state.open_view("token-pairs")
     state.put("sentences", tuple(f"Sentence {number} " + "goes on and " * 20 for number in range(40)))
-    st.session_state["packed"] = state.PACKED in state.address_of("heatmaps")[0]
-    st.session_state["found"] = facts_of("heatmaps")
+    st.session_state["packed"] = state.PACKED in state.address_of("meaning")[0]
+    st.session_state["found"] = facts_of("meaning")
 
 
 def test_texts_that_the_address_packs_leave_the_settings_as_they_are() -> None:

@@ -12,7 +12,7 @@ from dashboard import access, state
 from dashboard.declared import table
 from dashboard.ui import controls
 from tests.dashboard.page_states import small_corpus
-from tests.support.pages import Open, choose_view, go_to, texts
+from tests.support.pages import Open, choose_view, go_to, setting, texts
 
 
 def forge(widget: Any, *values: str, text: str | None = None) -> None:

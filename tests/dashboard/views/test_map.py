@@ -281,7 +281,7 @@ def test_a_stop_says_so_and_can_be_taken_back(open_page: Open, monkeypatch: Any)
 def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     rows = senses.demo_senses().of("seal")
     vectors = backend().token_vectors([row.sentence for row in rows], word="seal")
-    app = open_page("map", v="word-senses", w="seal", by="pca")
+    app = at_rest(open_page("map", v="word-senses", w="seal", by="pca"))
     assert not app.error
     curve = sense_curve(vectors.vectors, [rows[token.sentence].sense for token in vectors.tokens])
     senses_map, curves = figures(app)[:2]  # the map, which the title is about, comes first

@@ -190,19 +190,18 @@ def _choose_view(page: str, place: DeltaGenerator) -> str:
     named, setting = table.choices_of(page), table.view_setting(page)
     if len(table.views_of(page)) == 1:
         return state.view_of(page)
-    are_many = len(named) > MOST_BESIDE
+    bind = partial(
+        controls.bind,
+        setting,
+        label="View",
+        options={name: name for name in named},
+        to_widget=table.name_of,
+        from_widget=lambda chosen: named[chosen][0].key,
+        key=f"w_{page}_name",
+        label_visibility="collapsed",
+    )
     with place:
-        name = controls.bind(
-            setting,
-            st.selectbox if are_many else st.segmented_control,
-            "View",
-            options={name: name for name in named},
-            to_widget=table.name_of,
-            from_widget=lambda chosen: named[chosen][0].key,
-            key=f"w_{page}_name",
-            label_visibility="collapsed",
-            **({} if are_many else {"required": True}),
-        )
+        name = str(bind(st.selectbox) if len(named) > MOST_BESIDE else bind(st.segmented_control, required=True))
     views = named[name]
     if len(views) == 1:
         return views[0].key

@@ -100,8 +100,8 @@ def open_view(view: str) -> None:
 
 
 def is_in_view(name: str, page: str) -> bool:
-    """Whether the view that is open on a page uses a setting; the choice of views is used by its page."""
-    return name == table.view_setting(page) or name in table.VIEWS[view_of(page)].settings
+    """Whether the view that is open on a page uses a setting."""
+    return name in table.VIEWS[view_of(page)].settings
 
 
 def reset() -> None:
@@ -408,7 +408,8 @@ def current_notices(page: str | None = None) -> list[str]:
     st.session_state["_notices"] = kept
     if page is None:
         return [item.text for item in kept if not item.setting and not item.page]
-    return [item.text for item in kept if item.page == page or is_in_view(item.setting, page)]
+    here = {table.view_setting(page), *table.VIEWS[view_of(page)].settings}
+    return [item.text for item in kept if item.page == page or item.setting in here]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from dashboard.ready_made import ready_made_sets
 from dashboard.views.map import choices, senses
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
-from tests.support.pages import Open, backend, choose_view, figures, texts
+from tests.support.pages import Open, at_rest, backend, choose_view, figures, texts
 
 BANK = ready_made_sets()["bank"].sentences
 

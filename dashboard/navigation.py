@@ -126,18 +126,19 @@ def _framed(page: str) -> None:
         st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
         st.session_state.pop(progress.IN_PAGE, None)  # each view that waits for jobs names them anew
         names = st.container(key="view_names")
-        header = st.container(key="view_header")
-        key = _choose_view(page, names)
+        with st.container(key="view_header"):
+            with st.container(key="view_title", horizontal=True, vertical_alignment="center"):
+                title, choices = st.empty(), st.container(key="view_choices", width="content")
+            line = st.empty()
+        key = _choose_view(page, names, choices)
         view = views[key]
         if page_header.is_outdated(page):
             state.postpone_address()
             st.rerun()  # the whole page: the line above, which is not drawn with the fragment, shows other sentences
         report.begin_view(page, view.question)
         name_tab(page)  # also where the view alone is drawn
-        with header:
-            title, line = st.empty(), st.empty()
-            title.title(view.question, anchor=False)
-            line.caption(str(resolve_name(view.intro)()) if view.intro_by() else view.intro)
+        title.title(view.question, anchor=False)
+        line.caption(str(resolve_name(view.intro)()) if view.intro_by() else view.intro)
         page_header.begin_view(page, current.in_use())
         refused = st.empty()
         state.watch()
@@ -185,8 +186,11 @@ def _framed(page: str) -> None:
     next_step(page, offered)
 
 
-def _choose_view(page: str, place: DeltaGenerator) -> str:
-    """Draw the names of a page's views in a place, and the choice where a name stands for several. Returns a view's key."""
+def _choose_view(page: str, place: DeltaGenerator, beside: DeltaGenerator) -> str:
+    """Draw the names of a page's views in a place, and `beside` the title the choice where a name stands for several.
+
+    Returns the key of the view.
+    """
     named, setting = table.choices_of(page), table.view_setting(page)
     if len(table.views_of(page)) == 1:
         return state.view_of(page)
@@ -205,7 +209,7 @@ def _choose_view(page: str, place: DeltaGenerator) -> str:
     views = named[name]
     if len(views) == 1:
         return views[0].key
-    with st.container(key="view_choices"):
+    with beside:
         return controls.choice(setting, name, {view.key: view.label for view in views}, show_label=False)
 
 

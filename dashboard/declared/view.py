@@ -41,6 +41,7 @@ class View:
     draw: str  # called with the model, or with a list of one or two models where `has_two_models`
     settings: tuple[str, ...]  # by name: what an address of this view holds
     examples: tuple[Mapping[str, Any], ...]  # settings by name, away from the defaults: tests open the view with them
+    asks: tuple[str, ...] = ()  # the question in other words, by which the Laboratory finds the view
     figure: Figure = "plot"
     needs: Offer = "texts"  # what it shows of a model
     has_two_models: bool = False

@@ -43,6 +43,10 @@ VIEWS = (
         key="head-view",
         label="Head view",
         question="Which token attends to which?",
+        asks=(
+            "Where does a token look in one head?",
+            "What are the lines of bertviz?",
+        ),
         intro="Lines lead from each token to the tokens it attends to; a thick line is a high weight.",
         draw="dashboard.views.attention.single_heads:head_view",
         settings=(
@@ -67,6 +71,7 @@ VIEWS = (
         key="model-view",
         label="Model view",
         question="What do all heads look like?",
+        asks=("What do all heads of all layers look like as lines?",),
         intro="One small picture per block and head. Click one to enlarge it.",
         draw="dashboard.views.attention.single_heads:model_view",
         settings=(
@@ -91,6 +96,7 @@ VIEWS = (
         key="neuron-view",
         label="Neuron view",
         question="How is an attention weight computed?",
+        asks=("How are queries and keys multiplied?",),
         intro="Point at a token on the left, or tap it: its query vector times each key vector, number by number.",
         draw="dashboard.views.attention.single_heads:neuron_view",
         settings=(
@@ -115,6 +121,10 @@ VIEWS = (
         key="attention-scores",
         label="Scores",
         question="What is a score made of?",
+        asks=(
+            "Why is this attention weight so high?",
+            "What is an attention score made of?",
+        ),
         intro="One query's scores with all keys, and the attention that softmax makes of them.",
         draw="dashboard.views.attention.scores:scores",
         settings=(
@@ -139,6 +149,10 @@ VIEWS = (
         key="attention-matrix",
         label="Matrix",
         question="Which token attends to which, in numbers?",
+        asks=(
+            "Which words attend to which, in numbers?",
+            "Where does the model look from this word?",
+        ),
         intro="Each row is a token, and its cells are the weights of the tokens it attends to.",
         draw="dashboard.views.attention.single_heads:matrix",
         settings=(
@@ -175,6 +189,10 @@ VIEWS = (
         key="all-heads",
         label="All heads",
         question="What does each head do?",
+        asks=(
+            "What does each attention head do?",
+            "Do heads attend to [CLS] and [SEP]?",
+        ),
         intro="Each tile is the matrix of one head: bright cells are high attention weights. Click one to open it.",
         draw="dashboard.views.attention.single_heads:glance",
         settings=(
@@ -200,6 +218,10 @@ VIEWS = (
         key="head-patterns",
         label="Patterns",
         question="Which heads follow a simple rule?",
+        asks=(
+            "Which heads look at the token before or at themselves?",
+            "Does [CLS] attend to itself?",
+        ),
         intro="Each tile is a head. Bright heads attend to what you choose, such as the token before. Click one to open it.",
         draw="dashboard.views.attention.summaries:patterns",
         settings=(
@@ -226,6 +248,10 @@ VIEWS = (
         key="attention-flow",
         label="Flow",
         question="Which tokens does a token's vector come from?",
+        asks=(
+            "Where does the information in a token come from?",
+            "What is attention rollout?",
+        ),
         intro="dashboard.views.attention.flow:intro",
         draw="dashboard.views.attention.flow:flow",
         settings=(
@@ -267,6 +293,10 @@ VIEWS = (
         key="mask-token",
         label="Mask a token",
         question="What changes if a token is hidden?",
+        asks=(
+            "What happens if a word is hidden?",
+            "Which word does the model guess for [MASK]?",
+        ),
         intro=(
             "Click a token to hide it behind the mask token. The bars show how far this turns the vector of "
             "each other token."

@@ -50,6 +50,7 @@ VIEWS = (
         key="layer-grid",
         label="Layers and poolings",
         question="Which layer and pooling retrieve best?",
+        asks=("Which layer and pooling should I use for search?",),
         intro="Share of queries whose correct answer each layer and pooling ranks first.",
         draw="dashboard.views.evaluate.grid:grid",
         settings=(
@@ -71,6 +72,10 @@ VIEWS = (
         key="compare-runs",
         label="Compare",
         question="Which run is better, and on which queries?",
+        asks=(
+            "Is BM25 better than the model?",
+            "Which method finds more, and is the difference significant?",
+        ),
         intro="Differences with intervals, and the queries on which runs disagree.",
         draw="dashboard.views.evaluate.compare:compare",
         settings=(
@@ -112,6 +117,7 @@ VIEWS = (
         key="search-kinds",
         label="Kinds of search",
         question="Questions or paraphrases: what does a run find better?",
+        asks=("Are questions harder than paraphrases?",),
         intro=(
             "Asymmetric search finds the answer to a question. Symmetric search finds another sentence with "
             "the same meaning."
@@ -131,6 +137,10 @@ VIEWS = (
         key="graded-relevance",
         label="Graded relevance",
         question="Which run ranks better answers higher?",
+        asks=(
+            "How good is the ranking on a collection with judgements?",
+            "What is nDCG on my test collection?",
+        ),
         intro=(
             "Each query has several correct answers. A grade says how relevant each is: 2 is better than 1, "
             "and 0 is not relevant."
@@ -159,6 +169,10 @@ VIEWS = (
         key="sentence-similarity",
         label="Similarity",
         question="Do cosines agree with people?",
+        asks=(
+            "Do cosines agree with what people say?",
+            "What is Spearman's correlation on STS?",
+        ),
         intro="People scored how similar pairs of sentences are. Do the cosines order the pairs in the same way?",
         draw="dashboard.views.evaluate.sts:similarity",
         settings=(
@@ -175,6 +189,7 @@ VIEWS = (
         key="pooling-lab",
         label="Pooling lab",
         question="What do other ways of pooling change?",
+        asks=("Does whitening or normalising vectors help?",),
         intro="How tokens become one vector (columns), and what is done to it then (rows): which finds most correct answers?",
         draw="dashboard.views.evaluate.lab:lab",
         settings=(
@@ -203,6 +218,10 @@ VIEWS = (
         key="approximation",
         label="Approximation",
         question="What does approximation lose?",
+        asks=(
+            "How much do smaller or quantised vectors lose?",
+            "Is an approximate index faster?",
+        ),
         intro=(
             "Smaller vectors and graphs search large collections faster. How many of the 10 nearest "
             "sentences do they still find?"
@@ -233,6 +252,7 @@ VIEWS = (
         key="evaluated-data",
         label="Data",
         question="What are the queries, and what should they find?",
+        asks=("Which questions and answers are measured?",),
         intro="Choose the pairs that the other views measure.",
         draw="dashboard.views.evaluate.choices:data",
         settings=(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from components.model.catalog import EMBEDDED_KEY
@@ -55,20 +56,22 @@ def _found(asked: str, backend: Backend) -> None:
     reader = _reader(backend)
     if reader is None:
         return
-    asks = [f"{view.label}. {view.question}" for view in views]
+    asks = [(view, text) for view in views for text in (f"{view.label}. {view.question}", *view.asks)]
+    texts = [text for _, text in asks]
 
     def embed(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
-        return _vectors(reader, asks, report_progress, is_cancelled)
+        return _vectors(reader, texts, report_progress, is_cancelled)
 
     vectors = requests.prepared(
         ("questions of views", reader.revision),
         "Reading the questions of the views",
         embed,
         "questions",
-        "reading questions",
+        "reading the questions of the views",
     )
-    found = questions.scores(asked, asks, _vectors(reader, [asked])[0], vectors)
-    rows = questions.best(found, MOST_FOUND)
+    found = questions.scores(asked, texts, _vectors(reader, [asked])[0], vectors)
+    of_views = np.array([max(found[row] for row, (other, _) in enumerate(asks) if other is view) for view in views])
+    rows = questions.best(of_views, MOST_FOUND)
     if not rows:
         st.info("No view answers this. Try other words, or one of the questions above.", icon=":material/search_off:")
         return

@@ -25,6 +25,10 @@ VIEWS = (
         key="one-word",
         label="One word",
         question="How does a word's vector change?",
+        asks=(
+            "How does a word change from layer to layer?",
+            "How much does the context change a word?",
+        ),
         intro="At layer 0 a word has the same vector in every sentence, or nearly the same where a vector for "
         "its position is added. "
         "Then each block mixes in the other words.",
@@ -59,6 +63,7 @@ VIEWS = (
         key="two-tokens",
         label="Two tokens",
         question="How similar do two tokens become?",
+        asks=("How similar are two words of one sentence, layer by layer?",),
         intro="The cosine of two tokens of one sentence at every layer. Each block lets both take in their context.",
         draw="dashboard.views.layers.sections:two_tokens",
         settings=(
@@ -84,6 +89,7 @@ VIEWS = (
         key="one-against-all",
         label="One against all",
         question="Which tokens is this token most similar to?",
+        asks=("How similar is one token to all others?",),
         intro="The cosine of the chosen token to every other token of its sentence, at every layer.",
         draw="dashboard.views.layers.sections:one_against_all",
         settings=(
@@ -106,6 +112,10 @@ VIEWS = (
         key="sentence-curves",
         label="Whole sentences",
         question="How do sentence vectors change?",
+        asks=(
+            "At which layer are two sentences most similar?",
+            "What does pooling by mean, [CLS] or maximum change?",
+        ),
         intro="Each curve shows how similar two sentence vectors are at each layer.",
         draw="dashboard.views.layers.sections:whole_sentences",
         settings=(

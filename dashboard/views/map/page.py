@@ -38,6 +38,10 @@ VIEWS = (
         key="two-layers",
         label="Two layers",
         question="How do blocks rearrange the tokens?",
+        asks=(
+            "How do tokens lie as points on a map?",
+            "What does UMAP show of the first and the last layer?",
+        ),
         intro="Each point is a token; neighbours are usually similar in the model. Left and right are two layers.",
         draw="dashboard.views.map.pictures:ends",
         settings=(
@@ -83,6 +87,7 @@ VIEWS = (
         key="layer-by-layer",
         label="Through the layers",
         question="How does each block move the tokens?",
+        asks=("How do the points move through the layers?",),
         intro="Each token is a point. Play shows the map of one layer after the other.",
         draw="dashboard.views.map.pictures:through",
         settings=(
@@ -122,6 +127,10 @@ VIEWS = (
         key="word-senses",
         label="Word senses",
         question="Does the model separate the senses of a word?",
+        asks=(
+            "Does the model know that a word has two meanings?",
+            "Where do bank of a river and bank for money separate?",
+        ),
         intro="dashboard.views.map.senses:intro",
         draw="dashboard.views.map.senses:senses",
         settings=(

@@ -38,6 +38,10 @@ VIEWS = (
         key="model-facts",
         label="Architecture",
         question="What is inside the model?",
+        asks=(
+            "How many parameters and weights does the model have?",
+            "How large is the model, and how many layers and heads has it?",
+        ),
         intro="An encoder is a table of word vectors and a stack of blocks that all have the same structure.",
         draw="dashboard.views.model.views:facts",
         settings=(*OF_SENTENCES,),
@@ -51,6 +55,10 @@ VIEWS = (
         key="output-vectors",
         label="Outputs and vectors",
         question="What does the model return for your sentences?",
+        asks=(
+            "What are the numbers in a hidden state?",
+            "What shape have the outputs?",
+        ),
         intro="One vector per token and layer. Later pages compare these vectors.",
         draw="dashboard.views.model.views:vectors",
         settings=(
@@ -67,6 +75,10 @@ VIEWS = (
         key="layer-zero",
         label="Parts of layer 0",
         question="What is a token before the first block?",
+        asks=(
+            "What do position and segment embeddings add?",
+            "What are the word embeddings before the first block?",
+        ),
         intro="Layer 0 is what the first block reads: the vector of each piece, and whatever the model adds to it.",
         draw="dashboard.views.model.views:layer_zero",
         settings=(
@@ -82,6 +94,7 @@ VIEWS = (
         key="feed-forward",
         label="Feed-forward",
         question="Which inner dimensions respond to a token?",
+        asks=("What do the neurons of the feed-forward part do?",),
         intro="A block's feed-forward part widens a token's vector to many inner dimensions, of which only some take part.",
         draw="dashboard.views.model.views:feed_forward",
         settings=(
@@ -98,6 +111,10 @@ VIEWS = (
         key="compare-models",
         label="Models beside each other",
         question="How do models differ?",
+        asks=(
+            "Which of two models is better, larger or faster?",
+            "How do several models differ in size and speed?",
+        ),
         intro="The same sentence in two to four models: depth is the layer divided by the number of layers, "
         "so that all of them go "
         "from 0 to 1.",
@@ -141,6 +158,7 @@ VIEWS = (
         key="available-models",
         label="All available models",
         question="Which models can this dashboard open?",
+        asks=("Which models can I download and choose?",),
         intro="Sizes and licences, and whether a model is stored on this machine.",
         draw="dashboard.views.model.views:catalog",
         settings=(*OF_SENTENCES,),

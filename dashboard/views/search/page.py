@@ -48,6 +48,10 @@ VIEWS = (
         key="hits",
         label="Hits",
         question="Which sentences come closest?",
+        asks=(
+            "Which texts are like my query?",
+            "How do I search by meaning?",
+        ),
         intro="Query and sentences become vectors; the nearest sentences are the hits.",
         draw="dashboard.views.search.results:hits",
         settings=(
@@ -106,6 +110,7 @@ VIEWS = (
         key="many-queries",
         label="Many queries",
         question="What does each of many queries find?",
+        asks=("What is found for a list of queries?",),
         intro="The best hits of each query in a list; the settings are those of “Hits”.",
         draw="dashboard.views.search.batches:many_queries",
         settings=(
@@ -125,6 +130,7 @@ VIEWS = (
         key="similar-pairs",
         label="Near duplicates",
         question="Which sentences of the corpus are most similar?",
+        asks=("Which texts of my collection are duplicates?",),
         intro="All pairs are compared, with the settings of “Hits”.",
         draw="dashboard.views.search.batches:similar_pairs",
         settings=(
@@ -142,6 +148,7 @@ VIEWS = (
         key="corpus",
         label="Corpus",
         question="What is searched?",
+        asks=("How do I use a file of my own?",),
         intro="Choose the demo corpus, a file of your own, or a dataset.",
         draw="dashboard.views.search.corpus:corpus",
         settings=(

@@ -29,6 +29,10 @@ VIEWS = (
         key="pieces",
         label="Pieces",
         question="How does text become numbers?",
+        asks=(
+            "How does a tokenizer cut a sentence into pieces?",
+            "Which ids does my text get?",
+        ),
         intro="A tokenizer splits text into pieces of its vocabulary. The model sees only their ids.",
         draw="dashboard.views.tokens.views:pieces",
         settings=(
@@ -47,6 +51,10 @@ VIEWS = (
         key="input-tensors",
         label="Input tensors",
         question="What exactly does the model read?",
+        asks=(
+            "What is the attention mask?",
+            "What are token types, padding and truncation?",
+        ),
         intro="Each sentence becomes rows of numbers: ids, token types and the attention mask.",
         draw="dashboard.views.tokens.views:tensors",
         settings=(
@@ -62,6 +70,10 @@ VIEWS = (
         key="decoding",
         label="Back to text",
         question="Can the ids be turned back into the text?",
+        asks=(
+            "What is lost when text is tokenized?",
+            "Can the ids be turned back into my text?",
+        ),
         intro="What decoding returns, and what of the text is lost on the way.",
         draw="dashboard.views.tokens.views:decoding",
         settings=(
@@ -78,6 +90,10 @@ VIEWS = (
         key="vocabulary",
         label="Vocabulary",
         question="Which pieces does the tokenizer know?",
+        asks=(
+            "Is a word in the vocabulary?",
+            "Which pieces begin with these letters?",
+        ),
         intro="Everything that the model can read is built from these pieces.",
         draw="dashboard.views.tokens.views:vocabulary",
         settings=(
@@ -95,6 +111,10 @@ VIEWS = (
         key="two-tokenizers",
         label="Compare tokenizers",
         question="How do two tokenizers split the same text?",
+        asks=(
+            "How do the tokenizers of two models differ?",
+            "Does GPT split words as BERT does?",
+        ),
         intro="Coloured rows are split differently. A model works only with the tokenizer it was trained with.",
         draw="dashboard.views.tokens.views:two_tokenizers",
         settings=(

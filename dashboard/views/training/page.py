@@ -50,6 +50,7 @@ VIEWS = (
         key="training-data",
         label="Data",
         question="What does the model learn from?",
+        asks=("How do I fine-tune a model on my own data?",),
         intro="Rows to train on, and rows that are held out to measure what the model learned.",
         draw="dashboard.views.training.data:data",
         settings=(
@@ -81,6 +82,7 @@ VIEWS = (
         key="training-objective",
         label="Objective",
         question="What is the model asked to learn?",
+        asks=("Which loss is used for training?",),
         intro="Which vectors are pulled together and which are pushed apart, and how large the steps are.",
         draw="dashboard.views.training.objective:objective",
         settings=(
@@ -126,6 +128,10 @@ VIEWS = (
         key="training-run",
         label="Watch",
         question="How does the model learn?",
+        asks=(
+            "How is my training going?",
+            "Does the model overfit or collapse?",
+        ),
         intro="The loss of each step, measures on held-out rows, and what the model makes of a few sentences.",
         draw="dashboard.views.training.run:run",
         settings=(
@@ -163,6 +169,7 @@ VIEWS = (
         key="before-after",
         label="Before and after",
         question="What did training change?",
+        asks=("What has changed in the model after fine-tuning?",),
         intro="The model before and after training, on the same texts and on the same scale.",
         draw="dashboard.views.training.before_after:after",
         settings=(

@@ -46,6 +46,10 @@ VIEWS = (
         key="score-split",
         label="The score, split",
         question="What makes these two texts similar?",
+        asks=(
+            "Which tokens make up the similarity?",
+            "Why do these sentences get this score?",
+        ),
         intro="The score is a sum: each part of the two texts, or of the model, adds its share.",
         draw="dashboard.views.why.split:draw",
         settings=(
@@ -78,6 +82,10 @@ VIEWS = (
         key="important-words",
         label="Which words matter",
         question="Which words does the similarity depend on?",
+        asks=(
+            "Which words matter most for the similarity?",
+            "Which words made this text a hit?",
+        ),
         intro="Methods name the important words; removing words in their order tests them.",
         draw="dashboard.views.why.methods:draw",
         settings=(
@@ -98,6 +106,10 @@ VIEWS = (
         key="experiments",
         label="Patch it",
         question="Where does the difference between two sentences lie?",
+        asks=(
+            "What happens if activations are patched from one sentence into another?",
+            "Which part of the model causes the difference?",
+        ),
         intro="An activation of A is put into B: how far does the similarity move?",
         draw="dashboard.views.why.experiments:draw",
         settings=(
@@ -137,6 +149,7 @@ VIEWS = (
         key="failed-search",
         label="Failed queries",
         question="Why is this text not first?",
+        asks=("Why did my query not find the right text?",),
         intro="The words of the query that put another text before it.",
         draw="dashboard.views.why.debugger:draw",
         settings=(
@@ -170,6 +183,10 @@ VIEWS = (
         key="known-failures",
         label="What it cannot see",
         question="Which differences in meaning does the model not see?",
+        asks=(
+            "Does the model see negation, numbers and swapped roles?",
+            "Is the opposite of a sentence seen as different?",
+        ),
         intro="Sentences that differ in a word or two, and do not mean the same.",
         draw="dashboard.views.why.clinic:draw",
         settings=(

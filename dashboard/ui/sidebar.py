@@ -121,10 +121,14 @@ def _models(page: str) -> None:
 
 
 def _only_match(typed: str, keys: Sequence[str]) -> str | None:
-    """The model of the catalog whose title has what was typed, if there is just one: the list puts typed texts first."""
-    found = [
-        key for key in keys if (spec := catalog_spec(key)) is not None and typed.casefold() in spec.title.casefold()
-    ]
+    """The model of the catalog whose title is what was typed, or else has it, if there is just one.
+
+    The list puts typed texts first: who types a title as it stands there and presses Enter means that model.
+    """
+    titles = {key: spec.title.casefold() for key in keys if (spec := catalog_spec(key)) is not None}
+    wanted = " ".join(typed.casefold().split())
+    same = [key for key, title in titles.items() if title == wanted]
+    found = same or [key for key, title in titles.items() if wanted in title]
     return found[0] if len(found) == 1 and len(typed) >= FEWEST_TYPED else None
 
 

@@ -12,7 +12,10 @@ from components.words.function import FUNCTION_WORDS
 from components.words.typed import typed_words
 
 WORDS = 0.3  # what a question gains that has all the content words of what is asked
-LEAST, LEAST_OF_BEST = 0.2, 0.55  # scores below these answer something else; set by looking at examples
+LEAST, LEAST_OF_BEST = (
+    0.4,
+    0.55,
+)  # lower scores answer something else: nonsense and other subjects reach 0.36, questions pass 0.7
 
 
 def scores(asked: str, questions: Sequence[str], asked_vector: np.ndarray, vectors: np.ndarray) -> Float64:

@@ -48,7 +48,14 @@ def test_the_list_is_grouped_and_says_kind_size_and_licence(open_page: Open) -> 
 
 @pytest.mark.parametrize(
     ("typed", "expected"),
-    [("modernbert", "answerdotai/ModernBERT-base"), ("bert", None), ("mod", None), ("gpt2-xl-something", None)],
+    [
+        ("modernbert", "answerdotai/ModernBERT-base"),
+        ("BERT base", "google-bert/bert-base-uncased"),  # also a part of other names
+        (" bert  Base ", "google-bert/bert-base-uncased"),
+        ("bert", None),
+        ("mod", None),
+        ("gpt2-xl-something", None),
+    ],
 )
 def test_a_part_of_one_name_stands_for_that_model(typed: str, expected: str | None) -> None:
     assert sidebar._only_match(typed, sidebar._offered("model")) == expected

@@ -31,7 +31,7 @@ def test_without_content_words_the_cosine_alone_counts() -> None:
 
 
 def test_only_what_fits_is_found_and_the_best_comes_first() -> None:
-    assert questions.best(np.array([0.5, 0.9, 0.3, 0.5]), 3) == [1, 0, 3]
-    assert questions.best(np.array([0.5, 0.9, 0.3, 0.5]), 1) == [1]
-    assert questions.best(np.array([0.19, 0.1]), 3) == []
-    assert questions.best(np.array([0.3, 0.21]), 3) == [0, 1]
+    assert questions.best(np.array([0.6, 0.9, 0.3, 0.6]), 3) == [1, 0, 3]
+    assert questions.best(np.array([0.6, 0.9, 0.48, 0.6]), 1) == [1]
+    assert questions.best(np.array([0.39, 0.1]), 3) == []
+    assert questions.best(np.array([0.7, 0.42, 0.39]), 3) == [0, 1]

@@ -144,8 +144,8 @@ def test_play_shows_the_blocks_in_order_and_stops_at_the_last(use: Stage) -> Non
 
 
 def test_fast_clicks_write_no_defaults_into_the_address(visit: Visit) -> None:
-    page = visit("/heatmaps")
-    names = ["Pairs of tokens", "Inside a block", "Pairs of sentences", "A block's input and output"]
+    page = visit("/inside?v=block")
+    names = ["Architecture", "Attention", "Flow", "Before and after a block"]
     for name in 2 * names:
         page.get_by_role("radio", name=name).click(delay=0, no_wait_after=True)
         page.wait_for_timeout(60)  # a fast person

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -173,10 +174,12 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
     path = tmp_path / "mine.jsonl"
     lines = (ROOT / "assets" / "demo_corpus.jsonl").read_text(encoding="utf-8").splitlines()[:60]
     path.write_text("\n".join(lines), encoding="utf-8")
-    page = visit("/evaluate?v=evaluated-data&l=3&d=8", phone=True)
+    page = visit("/diagnose?v=evaluated-data", phone=True)
     use_file(page, path)
     expect(page.get_by_text("60 queries")).to_be_visible()
-    page.get_by_text("Pooling lab", exact=True).click()
+    page.wait_for_url("**corpus=*")
+    (corpus,) = parse_qs(urlsplit(page.url).query)["corpus"]
+    page.goto(urljoin(page.url, f"/laboratory?v=pooling-lab&l=3&d=8&corpus={corpus}"))
     recall, spearman, *curves = wait_for(
         page,
         "Correct answer first (%), layer",

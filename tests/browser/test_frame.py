@@ -48,8 +48,8 @@ def test_the_page_follows_while_a_person_types_and_the_next_page_has_the_sentenc
     expect(page.locator(".st-key-sentence_bar summary")).to_contain_text("the cat sat on a kite flying")
     editor.fill("A red kite.\nA kite in the wind.")
     expect(page.get_by_role("button", name=re.compile("^wind"))).to_be_visible()
-    page.get_by_role("link", name=re.compile("^.*Next: Model")).click()
-    page.wait_for_url("**/model*")
+    page.get_by_role("link", name=re.compile("^.*Next: Inside")).click()
+    page.wait_for_url("**/inside*")
     settle(page)
     expect(editor_of(page)).to_have_value("A red kite.\nA kite in the wind.")
 
@@ -59,7 +59,7 @@ def type_and_go(page: Page, times: int) -> None:
     wait_until(page, HAS_RULES)
     editor_of(page)
     for number in range(times):
-        title = ("Layers", "Model", "Tokens")[number % 3]
+        title = ("Meaning", "Inside", "Text")[number % 3]
         editor = editor_of(page)
         editor.press("Control+End")
         editor.press_sequentially(f" {number}x")
@@ -79,17 +79,17 @@ def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(visit: Visit) -> N
     wait_until(page, HAS_RULES)
     editor_of(page).press("Control+End")
     page.keyboard.type(" by a river")
-    go(page, "Attention")
-    page.wait_for_url("**/attention?v=head-view&s=a+money+bank+by+a+river*")
+    go(page, "Meaning")
+    page.wait_for_url("**/meaning?v=one-word&s=a+money+bank+by+a+river*")
     settle(page)
     expect(page.get_by_role("textbox", name=EDITOR)).not_to_be_visible()
     expect(page.locator(".st-key-sentence_bar summary")).to_contain_text("a money bank by a river")
-    page.locator("iframe").wait_for()
-    box = page.locator("iframe").bounding_box()
+    page.locator(".js-plotly-plot").first.wait_for()
+    box = page.locator(".js-plotly-plot").first.bounding_box()
     assert box is not None
     assert box["y"] <= 330
     page.go_back()
-    page.wait_for_url("**/tokens*")
+    page.wait_for_url("**/text*")
     settle(page)
     expect(page.get_by_role("textbox", name=EDITOR)).not_to_be_visible()
 
@@ -97,7 +97,7 @@ def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(visit: Visit) -> N
 def test_taps_right_after_typing_on_a_phone_are_not_lost(touched: Visit) -> None:
     page = touched("/tokens?v=pieces&s=taps")
     wait_until(page, HAS_RULES)
-    for number, title in enumerate(["Model", "Layers", "Heatmaps", "Attention", "Map", "Search"]):
+    for number, title in enumerate(["Inside", "Meaning", "Search"]):
         editor = page.get_by_role("textbox", name=EDITOR)
         expect(editor).not_to_be_visible()  # folded on each page
         page.locator(".st-key-sentence_bar summary").tap()
@@ -117,8 +117,8 @@ def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(visit: Visit, s
     wait_until(page, HAS_RULES)
     with slow_runs(server.log.parent):
         started = time.monotonic()
-        go(page, "Model")
-        page.wait_for_url("**/model?v=model-facts")
+        go(page, "Inside")
+        page.wait_for_url("**/inside?v=model-facts")
         assert time.monotonic() - started > 0.5
         type_and_go(page, 6)
 
@@ -140,12 +140,12 @@ def test_one_visit_is_one_entry_of_the_history(visit: Visit) -> None:
     page = visit("/tokens?v=pieces&s=a+river+bank&s=a+money+bank")
     wait_until(page, HAS_RULES)
     before = page.evaluate("history.length")
-    for number, title in enumerate(["Model", "Layers", "Heatmaps"], start=1):
+    for number, title in enumerate(["Inside", "Meaning", "Text"], start=1):
         go(page, title)
         page.wait_for_url(f"**/{title.lower()}?v=*&s=a+river*")
         settle(page)
         assert page.evaluate("history.length") == before + number
-    for title in ("layers", "model", "tokens"):
+    for title in ("meaning", "inside", "text"):
         page.go_back()
         page.wait_for_url(f"**/{title}?v=*&s=a+river*")
         settle(page)
@@ -179,20 +179,20 @@ def test_a_press_while_a_page_is_drawn_adds_no_entry(visit: Visit) -> None:
     page = visit("/tokens")
     wait_until(page, HAS_RULES)
     editor_of(page).press_sequentially("A kite. ")
-    page.wait_for_url("**/tokens?v=pieces&s=*kite*")
+    page.wait_for_url("**/text?v=pieces&s=*kite*")
     before = page.evaluate("history.length")
     # The title comes before the figures, whose vectors nobody has computed yet.
     page.evaluate(
         """() => new MutationObserver(() => {
             const title = document.querySelector("h1")?.textContent;
-            if (title === "What does a block do to each token?" && !window.pressed) {
+            if (title === "How does a word's vector change?" && !window.pressed) {
                 window.pressed = true;
                 window.dispatchEvent(new PointerEvent("pointerdown"));
             }
         }).observe(document.body, { childList: true, subtree: true, characterData: true })"""
     )
-    go(page, "Heatmaps")
-    page.wait_for_url("**/heatmaps?v=block&s=*kite*")
+    go(page, "Meaning")
+    page.wait_for_url("**/meaning?v=one-word&s=*kite*")
     settle(page)
     assert page.evaluate("window.pressed")
     assert page.evaluate("history.length") == before + 1
@@ -232,8 +232,8 @@ def test_the_colours_change_on_every_page(visit: Visit) -> None:
     page.get_by_role("button", name="Dark colours").click()
     wait_until(page, f"() => ({background})() === 'rgb(18, 22, 28)'")
     settle(page)
-    go(page, "Layers")
-    page.wait_for_url("**/layers*")
+    go(page, "Meaning")
+    page.wait_for_url("**/meaning*")
     page.reload()
     settle(page)
     assert page.evaluate(background) == "rgb(18, 22, 28)"

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support.browser import Visit, settle
 
-METHODS, SPLIT = "Which words matter", "The score, split"
+MEANING, METHODS, SPLIT = "Two sentences: why similar", "Which words matter", "The score, split"
 
 
 def choose_in_options(page: Page, name: str) -> None:
@@ -28,10 +28,10 @@ def go_back(page: Page, address: str | re.Pattern[str]) -> None:
 def test_back_restores_a_setting_whose_panel_is_closed(visit: Visit) -> None:
     page = visit("/why?v=important-words&s=a+river+bank&s=a+money+bank&sb=2")
     choose_in_options(page, "[CLS], the first token")
-    go_back(page, "**/why?v=important-words&*sb=2")
+    go_back(page, "**/meaning?v=important-words&*sb=2")
     # The closed panel's widget must not send its old value with the next click.
     page.get_by_text(SPLIT, exact=True).click()
-    page.wait_for_url(re.compile(r"/why\?v=score-split&s=a\+river\+bank&s=a\+money\+bank&sb=2$"))
+    page.wait_for_url(re.compile(r"/meaning\?v=score-split&s=a\+river\+bank&s=a\+money\+bank&sb=2$"))
 
 
 def test_leaving_a_page_adds_no_entry_with_the_next_pages_settings(visit: Visit) -> None:
@@ -39,11 +39,11 @@ def test_leaving_a_page_adds_no_entry_with_the_next_pages_settings(visit: Visit)
     choose_in_options(page, "[CLS], the first token")
     settle(page)
     before = page.evaluate("history.length")
-    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Layers", exact=True).click()
-    page.wait_for_url("**/layers?v=one-word&s=a+river*")  # without Why's own settings
+    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name="Text", exact=True).click()
+    page.wait_for_url("**/text?v=pieces&s=a+river*")  # without the settings of the view before
     settle(page)
     assert page.evaluate("history.length") == before + 1
-    go_back(page, re.compile(r"/why\?v=important-words&.*pool=cls"))
+    go_back(page, re.compile(r"/meaning\?v=important-words&.*pool=cls"))
     expect(page.get_by_role("heading", level=1)).to_have_text("Which words does the similarity depend on?")
 
 
@@ -52,8 +52,8 @@ def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
         "/why?v=known-failures&s=a+river+bank&s=a+money+bank"
     )  # a view without the pair that the next one needs
     before = page.evaluate("history.length")
-    page.get_by_text(METHODS, exact=True).click()
-    page.wait_for_url("**/why?v=important-words&*sb=2*")
+    page.get_by_text(MEANING, exact=True).click()
+    page.wait_for_url("**/meaning?v=important-words&*sb=2*")
     settle(page)
     assert page.evaluate("history.length") == before + 1
     go_back(page, "**v=known-failures*")
@@ -64,8 +64,8 @@ def test_back_after_a_link_in_the_page_restores_its_settings_at_once(visit: Visi
     page = visit("/heatmaps?v=sentence-pairs&s=a+river+bank&s=a+money+bank&s=a+long+river")
     before = page.evaluate("history.length")
     page.get_by_role("button", name="Why are these two similar?").click()
-    page.wait_for_url("**/why?*sb=*")
+    page.wait_for_url("**/meaning?v=score-split&*sb=*")
     settle(page)
     assert page.evaluate("history.length") == before + 1
-    go_back(page, re.compile(r"/heatmaps\?v=sentence-pairs&s=a\+river\+bank&s=a\+money\+bank&s=a\+long\+river$"))
+    go_back(page, re.compile(r"/meaning\?v=sentence-pairs&s=a\+river\+bank&s=a\+money\+bank&s=a\+long\+river$"))
     expect(page.locator(".st-key-why_pair input")).to_be_visible()

@@ -30,7 +30,7 @@ def test_a_lesson_drives_the_page(visit: Visit) -> None:
     expect(panel).to_contain_text("Twenty banks")
     panel.get_by_text("In 95 %", exact=True).click()
     panel.get_by_role("button", name="Answer").click()
-    expect(page).to_have_url(re.compile(r"/map\?.*lesson=two-banks\.3"))
+    expect(page).to_have_url(re.compile(r"/meaning\?.*lesson=two-banks\.3"))
     page.get_by_text("“bank” at layer 4").first.wait_for(timeout=60_000)
     panel.get_by_role("button", name="Leave the lesson").click()
     expect(panel).to_have_count(0)

@@ -36,5 +36,5 @@ def test_a_click_on_a_cell_chooses_two_sentences_and_leads_to_why(use: Stage, x:
     settle(page)
     expect(chosen).to_have_value(re.compile("^2 – 3 "))
     page.get_by_role("button", name="Why are these two similar?").click()
-    page.wait_for_url("**/why?*sa=1&sb=3*")
+    page.wait_for_url("**/meaning?v=score-split&*sa=1&sb=3*")
     expect(page.get_by_role("heading", level=1)).to_have_text("What makes these two texts similar?")

@@ -143,7 +143,7 @@ def test_a_link_to_an_explanation_shows_it_and_so_does_back(visit: Visit) -> Non
     expect(heading).to_be_in_viewport(timeout=60_000)
     settle(page)
     page.get_by_role("button", name="Why is this here?").click()
-    page.wait_for_url("**/why?*")
+    page.wait_for_url("**/meaning?*")
     settle(page)
     page.go_back()
     page.wait_for_url(re.compile(r"/search\?v=hits&q=trains\+that\+crash&why=39$"))

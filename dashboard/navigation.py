@@ -12,7 +12,7 @@ import streamlit as st
 from components.charts.stand_alone.page import Part
 from components.model.catalog import EMBEDDED_KEY
 from dashboard import state
-from dashboard.corpora import current, remembered
+from dashboard.corpora import current, remembered, usage
 from dashboard.declared import table
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, model_gate, page_header
@@ -102,9 +102,10 @@ def _framed(page: str) -> None:
         st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
         st.session_state.pop(progress.IN_PAGE, None)  # each view that waits for jobs names them anew
         header = st.container(key="view_header")
-        key = controls.choice(
-            table.view_setting(page), "View", {key: item.label for key, item in views.items()}, show_label=False
-        )
+        labels = {key: item.label for key, item in views.items()}
+        with st.container(horizontal=True, vertical_alignment="center", key="view_choice"):
+            key = controls.choice(table.view_setting(page), "View", labels, show_label=False)
+            offer = st.empty()  # beside the choice, where it covers nothing and on a laptop moves nothing
         view = views[key]
         if page_header.is_outdated(page):
             state.postpone_address()
@@ -118,6 +119,7 @@ def _framed(page: str) -> None:
         page_header.begin_view(page, current.in_use())
         refused = st.empty()
         state.watch()
+        usage.watch()
         loaded = _models(view)  # requested here because Streamlit keeps the fragment, which must not keep a model alive
         # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.
         is_new = st.session_state.get("_view") != (page, key)
@@ -148,7 +150,7 @@ def _framed(page: str) -> None:
             report.end_view(page, used)
         figures.notebook(question, page, used)
         controls.refuse_unavailable(page, loaded)
-        remembered.draw(page)  # with the view: a mark of a hit draws nothing else anew
+        remembered.draw(page, offer)  # with the view: a mark of a hit draws nothing else anew
         with refused:
             messages.notices(page)
         if not controls.is_playing():  # one step in the browser's history for all that is played, not one for each

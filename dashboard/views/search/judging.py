@@ -58,8 +58,8 @@ def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest
             "The rankings are those that were last on screen with each query. "
             "Judge the first ten hits of both lists before you compare them." + (f" {not_counted}" if without else "")
         )
-        hits = {query: dict(kept[query]) for query in judged.marks if query in kept}
-        code = snippets.judged(judged.marks, hits)
+        first_hits = {query: dict(kept[query]) for query in judged.marks if query in kept}
+        code = snippets.judged(judged.marks, first_hits)
         figures.data("precision", lambda: _marks_table(judged, corpus, table), code, "Precision of the judged queries")
 
 

@@ -148,10 +148,10 @@ def is_visitor_known() -> bool:
 @st.cache_resource(max_entries=1, show_spinner=False)
 def presence() -> Presence:
     """Which sessions are still there."""
-    return Presence(_is_connected)
+    return Presence(is_connected)
 
 
-def _is_connected(person: Hashable) -> bool:
+def is_connected(person: Hashable) -> bool:
     """Whether a session is connected now; where that cannot be known (in a test), it counts as connected."""
     return not runtime.exists() or bool(runtime.get_instance().is_active_session(str(person)))
 

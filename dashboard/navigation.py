@@ -12,7 +12,7 @@ import streamlit as st
 from components.charts.stand_alone.page import Part
 from components.model.catalog import EMBEDDED_KEY
 from dashboard import state
-from dashboard.corpora import current, remembered
+from dashboard.corpora import current, remembered, usage
 from dashboard.declared import table
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, model_gate, page_header
@@ -125,7 +125,8 @@ def _framed(page: str) -> None:
         nonlocal is_refused, offered
         st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
         st.session_state.pop(progress.IN_PAGE, None)  # each view that waits for jobs names them anew
-        names = st.container(key="view_names")
+        with st.container(key="view_names", horizontal=True, vertical_alignment="bottom"):
+            names, offer = st.container(), st.empty()  # beside the names an offer covers nothing and moves nothing
         with st.container(key="view_header"):
             with st.container(key="view_title", horizontal=True, vertical_alignment="center"):
                 title, choices = st.empty(), st.container(key="view_choices", width="content")
@@ -142,6 +143,7 @@ def _framed(page: str) -> None:
         page_header.begin_view(page, current.in_use())
         refused = st.empty()
         state.watch()
+        usage.watch()
         loaded = _models(view)  # requested here because Streamlit keeps the fragment, which must not keep a model alive
         # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.
         is_new = st.session_state.get(state.SHOWN_VIEW) != (page, key)
@@ -172,7 +174,7 @@ def _framed(page: str) -> None:
             report.end_view(page, used)
         figures.notebook(question, page, used)
         controls.refuse_unavailable(page, loaded)
-        remembered.draw(page)  # with the view: a mark of a hit draws nothing else anew
+        remembered.draw(page, offer)  # with the view: a mark of a hit draws nothing else anew
         with refused:
             messages.notices(page)
         if not controls.is_playing():  # one step in the browser's history for all that is played, not one for each

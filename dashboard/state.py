@@ -229,13 +229,12 @@ def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) 
 
 def _open_named_view(page: str, address: dict[str, list[str]]) -> list[str]:
     """Open the view that an address names, else a page's first one; returns what was ignored, in sentences."""
-    name = table.view_setting(page)
-    if name not in SETTING:  # a page with one view
-        return []
+    choice = table.view_choice(page)
     if VIEW not in address:
-        st.session_state.pop(name, None)
+        st.session_state.pop(choice.name, None)
         return []
-    problem = _take(SETTING[name], address[VIEW])
+    # A page with one view has no such setting; an address can still ask for another view, or for two.
+    problem = (_take if choice.name in SETTING else _problem_of)(choice, address[VIEW])
     value = ", ".join(address[VIEW])[:60]
     return [f"The link's value for the view (“{VIEW}={value}”) was ignored: {problem}."] if problem else []
 
@@ -246,6 +245,15 @@ def _named(keys: Sequence[str]) -> str:
     if further > 0:
         return f"{', '.join(names)} and {further} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _problem_of(setting: Setting, texts: list[str]) -> str:
+    """Why a setting does not take these texts; empty if it does."""
+    try:
+        setting.parse(texts)
+    except (ValueError, UserError) as problem:
+        return str(problem).rstrip(".")
+    return ""
 
 
 def _take(setting: Setting, texts: list[str]) -> str:

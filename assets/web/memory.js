@@ -1,5 +1,5 @@
 // Keeps in this browser what a session would lose with its end: marks of hits, and which files were uploaded. Each session has an
-// entry of its own, so that two tabs do not write over each other. What sessions without a live tab have left is sent once, the
+// entry of its own, so that two tabs do not write over each other. What sessions without a live tab have left is sent, the
 // oldest first, so that the page can offer it; it stays until a person has answered.
 const PREFIX = "bertInternalsMemory"; // without a dot and an id behind it: the one entry of earlier versions
 const REFRESH = 20_000; // milliseconds between two signs of life of a tab
@@ -15,9 +15,15 @@ export default function ({ data, setStateValue }) {
   try {
     if (data.session !== session) {
       begin(data.session);
-      const left = entries().filter((entry) => entry.key !== key && (entry.closed || Date.now() - entry.time > ALIVE));
-      offered = left.map((entry) => entry.key);
-      if (left.length && !data.answered) setStateValue("found", left.map((entry) => entry.text));
+      drop(data.most, setStateValue); // an open tab writes again what another has dropped: together it can be too much
+      offered = entries()
+        .filter((entry) => entry.key !== key && (entry.closed || Date.now() - entry.time > ALIVE))
+        .map((entry) => entry.key);
+    }
+    if (!data.answered && !data.has) {
+      // Once for a session, and again where a page without this part has made the server forget it.
+      const left = entries().filter((entry) => offered.includes(entry.key));
+      if (left.length) setStateValue("found", left.map((entry) => entry.text));
     }
     if (data.answered) {
       offered.forEach((each) => window.localStorage.removeItem(each));
@@ -25,9 +31,7 @@ export default function ({ data, setStateValue }) {
     }
     if (data.text === own) return;
     own = data.text;
-    const more = makeRoom(data.most);
-    dropped += more;
-    if (more) setStateValue("dropped", dropped);
+    drop(data.most, setStateValue);
     write();
   } catch {
     console.info("This browser allows no storage: marks and uploads last as long as the session.");
@@ -73,6 +77,13 @@ function entries() {
     }
   }
   return found.sort((one, other) => one.time - other.time);
+}
+
+// Makes room, and says for how many entries there was none.
+function drop(most, setStateValue) {
+  const more = makeRoom(most);
+  dropped += more;
+  if (more) setStateValue("dropped", dropped);
 }
 
 // Drops the oldest entries of other sessions until all take at most so many bytes; how many.

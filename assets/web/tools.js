@@ -1,12 +1,17 @@
 // Two buttons at the top of every page: copy its address, and change between light and dark.
-// They are on every page, so three rules for the whole page are set here too.
-export default function ({ data, parentElement }) {
+// They are on every page, so four rules for the whole page are set here too.
+let isDarkOnServer = false; // for which colours the page was drawn
+let recoloured = () => {}; // lets the server draw it anew
+export default function ({ data, parentElement, setTriggerValue }) {
   if (!window.bertInternalsRules) {
     window.bertInternalsRules = true;
     oneEntryPerVisit();
     typedBeforeClicked();
     scrolledByKeyboard();
+    drawnInNewColours();
   }
+  isDarkOnServer = data.theme.isDark;
+  recoloured = () => setTriggerValue("recoloured", true);
   const [link, theme] = parentElement.querySelectorAll("button");
   const text = link.querySelector(".text");
   text.textContent = data.link.label;
@@ -44,6 +49,17 @@ function scrolledByKeyboard() {
     });
   }).observe(document.body, { childList: true, subtree: true });
   mark();
+}
+
+// The system's colours can change while a page is open, and Streamlit's follow them unless a person has chosen. What the
+// server has drawn does not, so it is told; it learns of the new colours with the run.
+function drawnInNewColours() {
+  const isDark = () => getComputedStyle(document.querySelector(".stApp")).colorScheme === "dark";
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+    setTimeout(() => {
+      if (isDark() !== isDarkOnServer) recoloured();
+    }, 300), // once Streamlit has changed its own
+  );
 }
 
 // Over plain http from another machine browsers have no clipboard, so a selection is copied instead.

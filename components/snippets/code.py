@@ -65,9 +65,8 @@ HOMES = {
             "recall_band",
             "recall_curve",
         ),
-        "components.retrieval.evaluation.pair_runs": ("first_pairs", "pairs_of_corpus"),
+        "components.retrieval.evaluation.pair_runs": ("first_pairs", "pairs_of_corpus", "pairs_of_rows"),
         "components.retrieval.evaluation.pooling_lab": ("dimension_sweep", "lab_cells", "lab_layers"),
-        "components.retrieval.evaluation.ranks": ("gold_ranks",),
         "components.retrieval.evaluation.run_record": ("read_runs",),
         "components.retrieval.evaluation.second_stage": (
             "candidate_scores",
@@ -141,7 +140,6 @@ HOMES = {
             "word_curves",
         ),
         "components.training.data": ("from_columns", "joint_lengths", "load", "token_lengths"),
-        "components.training.held_out": ("distinct_answers",),
         "components.training.history": ("HistoryReader",),
         "components.training.runs": ("find",),
         "components.training.settings": ("TrainingSettings", "learning_rates"),

@@ -126,21 +126,18 @@ class BeforeAfter:
     def retrieval(self) -> Snippet:
         """Retrieval measures before and after, with their intervals."""
         if self.source == "news":
-            texts: tuple[str, ...] = (
-                "pairs = pairs_of_corpus(demo_corpus())",
-                "queries, documents = pairs.queries.texts, pairs.documents.texts",
-            )
+            pairs: tuple[str, ...] = ("pairs = pairs_of_corpus(demo_corpus())",)
         else:
-            texts = (*self._held_out(), 'queries, documents = held_out.columns["anchor"], held_out.columns["positive"]')
+            columns = 'held_out.columns["positive"], held_out.columns["anchor"]'
+            pairs = (*self._held_out(), f"pairs = pairs_of_rows(held_out.name, {columns})")
         return Snippet(
             self._setup,
             (
-                *texts,
-                "gold, firsts = distinct_answers(documents)",
-                "answers = [documents[row] for row in firsts]",
+                *pairs,
+                "queries, documents = pairs.queries.texts, pairs.documents.texts",
                 self._embed(),
                 f"{self._sides} = (\n"
-                '    gold_ranks(embed(model, queries, "query"), embed(model, answers, "document"), gold)\n'
+                '    first_ranks(pairs.ranks_by_vectors(embed(model, queries, "query"), embed(model, documents, "document")))\n'
                 f"    for model in {self._models}\n"
                 ")",
                 *(

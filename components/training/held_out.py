@@ -1,7 +1,8 @@
 """How well a model does on the held-out part while it is trained.
 
 What is measured depends on the rows that are held out:
-- pairs and triplets: each query searches all held-out answers; Recall@1 and Recall@10, in which ties count against the query
+- pairs and triplets: each query searches all held-out answers; Recall@1 and Recall@10, in which ties count against the query,
+  rows with the same query all hold right answers of it, and equal answers are searched once
 - scored rows: Spearman's correlation of the model's scores with those of people
 - classes: the share that the classifier of the softmax objective names correctly
 - texts that belong together or do not: the share on the right side of the cosine that best separates training rows; a
@@ -23,7 +24,7 @@ import numpy as np
 from components.arrays import Float32, Float64, Int64, cosine
 from components.errors import InputError
 from components.retrieval.evaluation.metrics import recall
-from components.retrieval.evaluation.ranks import gold_ranks
+from components.retrieval.evaluation.pair_runs import pairs_of_rows
 from components.retrieval.evaluation.sts import correlations
 from components.training.negatives import binary_classes
 from components.training.notices import Diverged
@@ -73,8 +74,12 @@ class HeldOut:
         return measures
 
     def _retrieval(self, queries: Float32, answers: Float32) -> dict[str, float]:
-        gold, different = distinct_answers(self.second)
-        ranks = gold_ranks(queries, answers[different], gold)
+        pairs = pairs_of_rows("held-out rows", self.second, self.first)
+        asked, answered = ({text: row for row, text in enumerate(side)} for side in (self.first, self.second))
+        ranks = pairs.ranks_by_vectors(
+            queries[[asked[text] for text in pairs.queries.texts]],
+            answers[[answered[text] for text in pairs.documents.texts]],
+        )
         return {f"recall@{k}": float(recall(ranks, k).mean()) for k in (1, 10)}
 
     def _of_scores(self, scores: Float64, boundary: Any) -> dict[str, float]:
@@ -97,16 +102,6 @@ class HeldOut:
         if len(first) < 4:
             return {}
         return {"unrelated_cosine": float(cosine(first, np.roll(second, len(second) // 2, axis=0)).mean())}
-
-
-def distinct_answers(answers: Sequence[str]) -> tuple[Int64, Int64]:
-    """For each query the number of its answer among the different ones, int64 [query], and the row of each of those.
-
-    Equal answers count once: of two, neither could be the first hit, and no query that they answer could be right.
-    """
-    numbers: dict[str, int] = {}
-    gold = np.array([numbers.setdefault(text, len(numbers)) for text in answers], np.int64)
-    return gold, np.unique(gold, return_index=True)[1].astype(np.int64)
 
 
 def held_out_of(

@@ -1,4 +1,4 @@
-"""Which sentences of a corpus a person marked as relevant to a query, in this session."""
+"""Which sentences of a corpus a person marked as relevant to a query, and the rankings in which they stood, in this session."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ import streamlit as st
 
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.search.relevance import Judgements
+from dashboard.corpora import usage
 
+# The rankings that were last on screen with a query: of each its title and the rows of its first hits.
+Shown = tuple[tuple[str, tuple[int, ...]], ...]
+MOST_SHOWN, FIRST_HITS = 2, 10  # rankings beside each other, and the hits of each
 _MARKS = "_judgements"  # session key: the judgements of each corpus, by the hash of its texts
+_RANKINGS = "_judged_rankings"  # session key: Shown by query, for each corpus, by the hash of its texts
 
 
 def of_session() -> Mapping[str, Judgements]:
@@ -20,7 +25,8 @@ def of_session() -> Mapping[str, Judgements]:
 
 
 def judgements(corpus: Corpus) -> Judgements:
-    """The session's marks on sentences of this corpus."""
+    """The session's marks on sentences of this corpus, for a view that shows them."""
+    usage.note(usage.MARKS)
     return of_session().get(corpus.content_hash) or Judgements()
 
 
@@ -30,11 +36,30 @@ def mark(corpus_hash: str, query: str, index: int, relevant: bool | None) -> Non
     kept[corpus_hash] = kept.get(corpus_hash, Judgements()).mark(query, index, relevant)
 
 
-def add(earlier: Mapping[str, Judgements]) -> None:
-    """Add the marks of an earlier session: those of this one count where both have one."""
+def rankings_of_session() -> Mapping[str, Mapping[str, Shown]]:
+    """The rankings that stood beside the session's marks, by the hash of the corpus and by query."""
+    found: Mapping[str, Mapping[str, Shown]] = st.session_state.get(_RANKINGS, {})
+    return found
+
+
+def rankings(corpus: Corpus) -> Mapping[str, Shown]:
+    """The rankings that were last on screen with each judged query of a corpus."""
+    return rankings_of_session().get(corpus.content_hash) or {}
+
+
+def keep_rankings(corpus: Corpus, query: str, shown: Shown) -> None:
+    """Note the rankings that are on screen with a judged query."""
+    st.session_state.setdefault(_RANKINGS, {}).setdefault(corpus.content_hash, {})[query] = shown
+
+
+def add(earlier: Mapping[str, Judgements], shown: Mapping[str, Mapping[str, Shown]]) -> None:
+    """Add the marks of an earlier session, and their rankings: those of this one count where both have one."""
     kept = st.session_state.setdefault(_MARKS, {})
     for corpus_hash, judged in earlier.items():
         kept[corpus_hash] = joined(judged, kept.get(corpus_hash, Judgements()))
+    kept_rankings = st.session_state.setdefault(_RANKINGS, {})
+    for corpus_hash, by_query in shown.items():
+        kept_rankings[corpus_hash] = {**by_query, **kept_rankings.get(corpus_hash, {})}
 
 
 def joined(earlier: Judgements, later: Judgements) -> Judgements:

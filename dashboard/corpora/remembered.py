@@ -4,7 +4,7 @@ A session ends some time after its browser has gone, as a phone's does that slee
 its browser (assets/web/memory.js), so that tabs do not write over each other; what closed ones have left is offered
 together. The files themselves are kept on the server (see uploads.py); the browser keeps their keys, which name them by
 their content, and the marks. Whatever comes from a browser is checked: it gives no more than a person who has the files can
-reach.
+reach. With the marks of a query it keeps the rankings in which they stood, of which the precision is computed.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from components import packing
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching, state
-from dashboard.corpora import marks, uploads
+from dashboard.corpora import marks, uploads, usage
 from dashboard.ui import browser, messages
 from dashboard.ui.wording import counted
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 MOST_BYTES = 256 << 10  # of UTF-8 in the browser's storage, of all sessions together
 MOST_KEYS = 100  # of one kind of upload
@@ -34,6 +37,8 @@ _LEFT_OUT = "_memory_left_out"  # session key: of how many queries the marks wer
 _DROPPED = "_memory_dropped"  # session key: how many sessions' entries the browser has dropped the last time
 _MOST_KEY = 5_000  # characters of a key: of some twenty files
 _MOST_COLUMN = 1_000  # characters of a column's name
+_MOST_TITLE = 1_000  # characters of a ranking's title, which can hold the names of a model and of a file
+_MOST_ROWS = 1_000_000_000  # of a corpus
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Memory:
 
     uploads: Mapping[str, Any] = field(default_factory=dict)  # by kind: what the session holds of it
     judgements: Mapping[str, Judgements] = field(default_factory=dict)  # by the hash of the corpus
+    rankings: Mapping[str, Mapping[str, marks.Shown]] = field(default_factory=dict)  # by that hash and the query
 
     def __bool__(self) -> bool:
         return bool(self.uploads) or any(one.marks for one in self.judgements.values())
@@ -60,7 +66,12 @@ class Memory:
             found: dict[str, dict[str, Any]] = {}
             for corpus, query, own in queries:
                 found.setdefault(corpus, {})[query] = own
-            text = json.dumps({"uploads": self.uploads, "marks": found}, ensure_ascii=False)
+            shown = {
+                corpus: {query: self.rankings[corpus][query] for query in own if query in self.rankings[corpus]}
+                for corpus, own in found.items()
+                if corpus in self.rankings
+            }
+            text = json.dumps({"uploads": self.uploads, "marks": found, "rankings": shown}, ensure_ascii=False)
             size = len(text.encode(errors="replace"))
             if size <= MOST_BYTES or not queries:
                 return text if size <= MOST_BYTES else "", total - len(queries)
@@ -77,14 +88,16 @@ class Memory:
             return cls()
         if not isinstance(found, dict):
             return cls()
-        kinds = _objects(found.get("uploads"))
+        kinds, shown = _objects(found.get("uploads")), _objects(found.get("rankings"))
+        judgements = {
+            corpus: judged
+            for corpus, queries in _objects(found.get("marks")).items()
+            if re.fullmatch(r"[0-9a-f]{64}", corpus) and (judged := _judged(queries)).marks
+        }
         return cls(
             {kind: value for kind in uploads.KINDS if (value := _upload(kind, kinds.get(kind))) is not None},
-            {
-                corpus: judged
-                for corpus, queries in _objects(found.get("marks")).items()
-                if re.fullmatch(r"[0-9a-f]{64}", corpus) and (judged := _judged(queries)).marks
-            },
+            judgements,
+            {corpus: _ranked(shown.get(corpus), judged) for corpus, judged in judgements.items()},
         )
 
 
@@ -95,6 +108,7 @@ def together(sent: object) -> Memory:
         return Memory()
     held: dict[str, Any] = {}
     judgements: dict[str, Judgements] = {}
+    rankings: dict[str, dict[str, marks.Shown]] = {}
     for memory in map(Memory.of_text, texts):
         runs = dict.fromkeys((*held.get(_RUNS, ()), *memory.uploads.get(_RUNS, ())))
         held |= memory.uploads
@@ -102,17 +116,22 @@ def together(sent: object) -> Memory:
             held[_RUNS] = tuple(runs)[-MOST_KEYS:]
         for corpus, judged in memory.judgements.items():
             judgements[corpus] = marks.joined(judgements.get(corpus, Judgements()), judged)
-    return Memory(held, judgements)
+            rankings.setdefault(corpus, {}).update(memory.rankings[corpus])
+    return Memory(held, judgements, rankings)
 
 
 def of_session() -> Memory:
     """What is to be remembered of this session now."""
     chosen = {kind: st.session_state.get(f"_{kind}") for kind in uploads.KINDS}
-    return Memory({kind: value for kind, value in chosen.items() if value}, marks.of_session())
+    held = {kind: value for kind, value in chosen.items() if value}
+    return Memory(held, marks.of_session(), marks.rankings_of_session())
 
 
-def draw(page: str) -> None:
-    """Let the browser remember this session, and offer what it remembers of earlier ones; `page` is the one that is drawn."""
+def draw(page: str, slot: DeltaGenerator) -> None:
+    """Let the browser remember this session, and offer what it remembers of earlier ones, in `slot`.
+
+    Call it once the view is drawn: only what this view uses is a reason for the offer. `page` is the one that is drawn.
+    """
     sent = None if st.session_state.get(_ANSWERED) else browser.sent_by(_COMPONENT, "found")
     found = together(sent)
     if sent is not None and not found:
@@ -138,6 +157,7 @@ def draw(page: str) -> None:
         data={
             "session": caching.person(),
             "answered": bool(st.session_state.get(_ANSWERED)),
+            "has": sent is not None,
             "text": text,
             "most": MOST_BYTES,
         },
@@ -145,12 +165,14 @@ def draw(page: str) -> None:
         on_dropped_change=lambda: None,
         height=0,
     )
-    if found:
-        _offer(found)
+    kept = {*found.uploads, *((usage.MARKS,) if found.judgements else ())}
+    if kept & usage.noted():
+        with slot:
+            _offer(found)
 
 
 def _offer(found: Memory) -> None:
-    """A box over the page's foot: what earlier sessions have left, to take or to forget."""
+    """A row that says what earlier sessions have left, to take or to forget."""
     here = _kept_of(found)
     names = _names(here)
     lost = [name for name in _names(found.uploads) if name not in names]
@@ -161,12 +183,11 @@ def _offer(found: Memory) -> None:
     said = f"From your last visit: {' and '.join(parts)}." if parts else "From your last visit nothing is left here."
     if lost:
         said += f" No longer whole on this server: {_listed('', lost).strip()}."
-    with st.container(key="remembered"):
-        st.markdown(said)
-        with st.container(horizontal=True):
-            if parts:
-                st.button("Use again", key="use_remembered", type="primary", on_click=_take, args=(found,))
-            st.button("Forget" if parts else "Close", key="forget_remembered", on_click=_forget)
+    with st.container(key="remembered", horizontal=True, vertical_alignment="center", gap="xsmall", width="content"):
+        st.markdown(said, width="content")
+        if parts:
+            st.button("Use again", key="use_remembered", type="primary", on_click=_take, args=(found,))
+        st.button("Forget" if parts else "Close", key="forget_remembered", on_click=_forget)
 
 
 def _kept_of(found: Memory) -> dict[str, Any]:
@@ -203,7 +224,7 @@ def _take(found: Memory) -> None:
     for kind, value in _kept_of(found).items():
         if not st.session_state.get(f"_{kind}"):
             st.session_state[f"_{kind}"] = value
-    marks.add(found.judgements)
+    marks.add(found.judgements, found.rankings)
     st.session_state[_ANSWERED] = True
 
 
@@ -245,6 +266,26 @@ def _judged(queries: object) -> Judgements:
         if values:
             found[query] = MappingProxyType(values)
     return Judgements(MappingProxyType(found))
+
+
+def _ranked(queries: object, judged: Judgements) -> dict[str, marks.Shown]:
+    """The rankings of judged queries."""
+    found: dict[str, marks.Shown] = {}
+    for query, rankings in _objects(queries).items():
+        listed = rankings if isinstance(rankings, list) and query in judged.marks else []
+        if 0 < len(listed) <= marks.MOST_SHOWN and all(map(_is_ranking, listed)):
+            found[query] = tuple((title, tuple(rows)) for title, rows in listed)
+    return found
+
+
+def _is_ranking(value: object) -> bool:
+    """Whether it is the title of a ranking and the rows of its first hits."""
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    title, rows = value
+    if not isinstance(title, str) or len(title) > _MOST_TITLE or not isinstance(rows, list):
+        return False
+    return len(rows) <= marks.FIRST_HITS and all(type(row) is int and 0 <= row < _MOST_ROWS for row in rows)
 
 
 def _objects(value: object) -> dict[str, Any]:

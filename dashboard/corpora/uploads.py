@@ -22,6 +22,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from components.errors import InputError, UserError
 from components.retrieval.corpora.readers.limits import browser_limits
 from dashboard import access, caching
+from dashboard.corpora import usage
 from dashboard.jobs import requests
 from dashboard.ui import messages
 from dashboard.ui.waiting import frame
@@ -150,6 +151,7 @@ def uploader(
         if not st.session_state[key]:
             forget(kind)
 
+    usage.note(kind)
     most = min(browser_limits().bytes, most_bytes or browser_limits().bytes)
     limit = max(1, most >> 20)  # Streamlit's MB are 2**20 bytes, like those of the limits
     _free_left()

@@ -188,13 +188,14 @@ def view_setting(page: str) -> str:
     return f"{page}_view"
 
 
+def view_choice(page: str) -> Setting:
+    """Which view of a page is open: the address of a page begins with it."""
+    return choice(view_setting(page), VIEW, tuple(view.key for view in views_of(page)), words="view")
+
+
 def _view_choices() -> tuple[Setting, ...]:
-    """For each page with several views, which one is open: the address of a page begins with it."""
-    return tuple(
-        choice(view_setting(page.key), VIEW, tuple(view.key for view in views_of(page.key)), words="view")
-        for page in PAGES
-        if len(views_of(page.key)) > 1
-    )
+    """The choice of each page with several views."""
+    return tuple(view_choice(page.key) for page in PAGES if len(views_of(page.key)) > 1)
 
 
 SETTINGS: tuple[Setting, ...] = (

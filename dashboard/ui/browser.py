@@ -244,7 +244,8 @@ def tools(
     """The buttons that copy the page's address, and that change between light and dark.
 
     The colours change by a reload of the page, with the `carried` keys and texts added to its address. The browser keeps
-    `long_text`, the sentences if they are too long for an address, until the editor takes them (see editor.js).
+    `long_text`, the sentences if they are too long for an address, until the editor takes them (see editor.js). Where they
+    follow the system's and change with these, the page is drawn anew: what the server draws has colours of its own.
     """
     link_hint = "Copies an address that restores the model and the settings of this page"
     if not can_link:
@@ -257,9 +258,11 @@ def tools(
             "theme": {
                 "label": f"{other} colours",
                 "other": other,
+                "isDark": is_dark,
                 "carried": list(carried),
                 "longText": long_text,
             },
         },
+        on_recoloured_change=lambda: None,
         width="content",
     )

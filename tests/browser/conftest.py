@@ -110,9 +110,8 @@ def new_page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterato
     finally:
         context.remove_listener("page", watch.attach)
         for page in context.pages[1:]:
-            if page.url.startswith("http"):
-                page.evaluate("localStorage.clear()")
             page.close()
+        context.pages[0].evaluate("localStorage.clear()")  # now: a page that closes writes what its session leaves
         context.clear_permissions()
         context.clear_cookies()
     watch.check()

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.support.browser import NewPage, Visit, settle, wait_until
+from tests.support.browser import NewPage, Visit, figure, settle, wait_until
 from tests.support.places import ROOT
 from tests.support.server import Server
 from tests.support.slow_runs import slow_runs
@@ -32,7 +32,9 @@ def editor_of(page: Page) -> Locator:
 
 def go(page: Page, title: str) -> None:
     """Click a page's link in the sidebar with no time between press and release."""
-    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=re.compile(f"^{title}")).click(no_wait_after=True)
+    page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=re.compile(f"^{title}")).click(
+        no_wait_after=True
+    )
 
 
 def test_the_page_follows_while_a_person_types_and_the_next_page_has_the_sentences(visit: Visit) -> None:
@@ -239,6 +241,17 @@ def test_the_colours_change_on_every_page(visit: Visit) -> None:
     assert page.evaluate(background) == "rgb(18, 22, 28)"
     page.get_by_role("button", name="Light colours").click()
     wait_until(page, f"() => ({background})() === 'rgb(255, 255, 255)'")
+
+
+def test_figures_follow_the_systems_colours_while_a_page_is_open(visit: Visit) -> None:
+    page = visit("/layers?v=one-word")
+    figure(page)
+    paper = "() => document.querySelector('.js-plotly-plot').layout.paper_bgcolor"
+    light = page.evaluate(paper)
+    page.emulate_media(color_scheme="dark")
+    wait_until(page, f"(light) => ({paper})() !== light", light)
+    page.emulate_media(color_scheme="light")
+    wait_until(page, f"(light) => ({paper})() === light", light)
 
 
 def test_an_emptied_editor_stays_empty_after_a_reload(visit: Visit) -> None:

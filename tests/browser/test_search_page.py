@@ -15,6 +15,23 @@ from tests.support.stage import Stage
 MEMORY = "bertInternalsMemory"
 # JavaScript: all that the browser remembers of the sessions.
 KEPT = f"Object.entries(localStorage).filter(([key]) => key.startsWith('{MEMORY}')).map(([, kept]) => kept).join()"
+# JavaScript: leaves in the browser what three closed sessions had marked, of which two have room; and the names of those kept.
+TOO_MUCH = """() => [1, 2, 3].forEach((time) => {
+    const marks = { ['a'.repeat(64)]: { [String(time).repeat(120 << 10)]: { 1: true } } };
+    const kept = { time, closed: true, text: JSON.stringify({ uploads: {}, marks }) };
+    localStorage.setItem('bertInternalsMemory.' + time, JSON.stringify(kept));
+})"""
+# JavaScript: the texts of hits, controls and lines of text that the offer lies over.
+COVERED = """() => {
+    const offer = document.querySelector('.st-key-remembered');
+    const own = offer.getBoundingClientRect();
+    const main = document.querySelector('[data-testid=stMain]');
+    return [...main.querySelectorAll('.hit, button, input, p, h1')].filter((one) => {
+        const {left, right, top, bottom} = one.getBoundingClientRect();
+        return !offer.contains(one) && right > own.left && left < own.right && bottom > own.top && top < own.bottom;
+    }).map((one) => one.textContent);
+}"""
+LEFT = f"() => Object.keys(localStorage).filter((key) => /^{MEMORY}\\.[123]$/.test(key)).sort()"
 
 
 def hits(page: Page, number: int = 0):
@@ -81,7 +98,6 @@ def test_marks_are_offered_again_once_their_session_has_ended(visit: Visit) -> N
     wait_until(page, f"() => {KEPT} === ''")
 
 
-@pytest.mark.rare
 def test_two_tabs_keep_their_marks_beside_each_other(visit: Visit) -> None:
     """Both are marked in turn; once they are closed, a third is offered the marks of both. An open tab's are not offered."""
     first = visit("/search?q=volcano+erupted")
@@ -107,18 +123,50 @@ def test_two_tabs_keep_their_marks_beside_each_other(visit: Visit) -> None:
     wait_until(third, f"() => Object.keys(localStorage).filter((key) => key.startsWith('{MEMORY}')).length === 1")
 
 
-@pytest.mark.rare
-def test_the_oldest_of_what_is_kept_makes_room(visit: Visit) -> None:
-    page = visit("/search")
+@pytest.mark.parametrize("phone", [False, True])
+def test_what_is_offered_again_covers_nothing(visit: Visit, phone: bool) -> None:
+    page = visit("/search", phone=phone)
+    hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)").click(timeout=60_000)
+    wait_until(page, f"() => {KEPT}.includes('true')")
+    page.reload()
+    expect(page.locator(".st-key-remembered")).to_contain_text("marks for 1 query.", timeout=60_000)
     expect(hits(page)).to_have_count(10, timeout=60_000)
-    page.evaluate(
-        f"""() => [1, 2, 3].forEach((time) => localStorage.setItem('{MEMORY}.' + time,
-            JSON.stringify({{ time, text: 'x'.repeat(120 << 10) }})))"""
-    )
-    hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)").click()
-    expect(page.get_by_text("Your browser had no room for what 1 other session had left")).to_be_visible(timeout=30_000)
-    kept = page.evaluate(f"() => Object.keys(localStorage).filter((key) => /^{MEMORY}\\.[123]$/.test(key)).sort()")
-    assert kept == [f"{MEMORY}.2", f"{MEMORY}.3"]
+    settle(page)
+    assert page.evaluate(COVERED) == []
+
+
+def test_the_offer_outlives_pages_that_use_no_marks(visit: Visit) -> None:
+    """Pairs and Home use none: there it is not offered, and on the way back it is."""
+    page = visit("/search")
+    hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)").click(timeout=60_000)
+    wait_until(page, f"() => {KEPT}.includes('true')")
+    page.goto(page.url.split("/search")[0] + "/pairs?v=one-input")
+    settle(page)
+    offer = page.locator(".st-key-remembered")
+    expect(offer).to_have_count(0)
+    for name in ("Home", "Search"):
+        page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=name, exact=True).click()
+        settle(page)
+    expect(offer).to_contain_text("From your last visit: marks for 1 query.", timeout=60_000)
+
+
+def test_the_oldest_of_what_is_kept_makes_room(visit: Visit) -> None:
+    """When a session has more to keep, and when one begins: an open tab can have written again what was dropped."""
+    page = visit("/search")
+    marked = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")
+    marked.click(timeout=60_000)
+    # The page's script comes behind what the page shows: what is left before it has begun is offered, and makes no room.
+    wait_until(page, f"() => {KEPT}.includes('true')")
+    page.evaluate(TOO_MUCH)
+    hits(page).nth(1).get_by_role("button", name="Relevant to the query (rank 2)").click()
+    said = page.get_by_text("Your browser had no room for what 1 other session had left")
+    expect(said).to_be_visible(timeout=30_000)
+    assert page.evaluate(LEFT) == [f"{MEMORY}.2", f"{MEMORY}.3"]
+    page.evaluate(TOO_MUCH)
+    page.reload()
+    expect(page.locator(".st-key-remembered")).to_contain_text("marks for 3 queries", timeout=60_000)
+    expect(said).to_be_visible(timeout=30_000)
+    assert page.evaluate(LEFT) == [f"{MEMORY}.2", f"{MEMORY}.3"]
 
 
 def test_a_click_on_a_hit_says_why(use: Stage) -> None:

@@ -169,6 +169,22 @@ def with_many_keys() -> None:
     st.session_state["found"] = state.apply_chosen({f"y{number}": ["1"] for number in range(4)})
 
 
+def with_several_views() -> None:
+    from dashboard import state
+
+    state.apply("home", {"v": ["hits", "one-word"]})
+    state.apply("search", {"v": ["hits", "corpus"]})
+    state.apply("home", {"v": ["home"]})
+
+
+def test_an_address_that_names_two_views_says_so_on_every_page() -> None:
+    app = AppTest.from_function(with_several_views).run()
+    assert [notice.text for notice in app.session_state["_notices"]] == [
+        "The link's value for the view (“v=hits, one-word”) was ignored: it is given more than once.",
+        "The link's value for the view (“v=hits, corpus”) was ignored: it is given more than once.",
+    ]
+
+
 def test_of_many_unknown_keys_three_are_named() -> None:
     app = AppTest.from_function(with_many_keys).run()
     assert not app.exception

@@ -145,25 +145,30 @@ def pairs_of_corpus(corpus: Corpus, column: str = QUERY_COLUMN) -> Pairs:
             f"The columns sentence and {column} (a query for each sentence) are needed.",
             "Rename its columns, or choose another column or file.",
         )
-    asking = [row for row, query in enumerate(corpus.columns[column]) if query.strip()]
-    if not asking:
+    pairs = pairs_of_rows(corpus.name, corpus.texts, corpus.columns[column], column)
+    if not len(pairs):
         raise InputError(
             f"{corpus.name} has no row with both a sentence and a query.",
             "At least one such row is needed.",
             "Choose another column or corpus.",
         )
+    return pairs
+
+
+def pairs_of_rows(name: str, texts: Sequence[str], queries: Sequence[str], column: str = "") -> Pairs:
+    """Rows of a text and a query as documents and queries, grouped as `pairs_of_corpus` says; no query where no row has one."""
+    asking = [row for row, query in enumerate(queries) if query.strip()]
     documents: dict[str, int] = {}
     answers: dict[str, dict[int, None]] = {}  # of each query, in the order of the rows
     for row in asking:
-        number = documents.setdefault(corpus.texts[row], len(documents))
-        answers.setdefault(corpus.columns[column][row].strip(), {})[number] = None
-    queries = [corpus.columns[column][row] for row in rows_of_queries(corpus.columns[column])]
+        number = documents.setdefault(texts[row], len(documents))
+        answers.setdefault(queries[row].strip(), {})[number] = None
     return _pairs(
-        corpus.name,
+        name,
         tuple(documents),
-        tuple(queries),
+        tuple(queries[row] for row in rows_of_queries(queries)),
         tuple(tuple(own) for own in answers.values()),
-        len(corpus) - len(asking),
+        len(queries) - len(asking),
         len(asking) - len(documents),
         column,
     )

@@ -38,11 +38,13 @@ def draw(container: Any) -> None:
 def _jobs() -> tuple[list[Job], int]:
     """The jobs that this person waits for, and how many other people wait for; work that nobody requested is not listed.
 
+    Nor is what nobody waits for any more, though it goes on for a moment: a person who loads the page anew is a new one to
+    the server, and would see their own work before as another person's.
     Whoever waits for nothing has no list: it would be drawn every second, in every browser of a class.
     """
     jobs = [job for job in caching.queue().under_way() if job.people and not job.cancel.is_set()]
     own = [job for job in jobs if caching.person() in job.people]
-    return own, len(jobs) - len(own)
+    return own, sum(job not in own and any(map(caching.is_connected, job.people)) for job in jobs)
 
 
 @st.fragment(run_every=1.0)

@@ -12,6 +12,7 @@ from components.snippets import search as snippets
 from dashboard import caching
 from dashboard.corpora import marks
 from dashboard.ui import figures
+from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,17 +28,21 @@ def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest
     """P@5 and P@10 of every judged query. `rankings` are those on screen: title and first ten hits."""
     corpus, query = request.corpus, request.query
     judged = marks.judgements(corpus)
-    kept = st.session_state.setdefault("_judged_rankings", {}).setdefault(corpus.content_hash, {})
     if query in judged.marks:
-        kept[query] = tuple((title, tuple(map(int, hits))) for title, hits in rankings)
+        marks.keep_rankings(corpus, query, tuple((title, tuple(map(int, hits))) for title, hits in rankings))
+    kept = marks.rankings(corpus)
     rows = []
     for judged_query in judged.marks:
         for title, hits in kept.get(judged_query, ()):
             five, ten = (judged.precision(judged_query, hits, k) for k in (5, 10))
             row = {"query": judged_query, "ranking": title, "P@5": five.value, "P@10": ten.value}
             rows.append(row | {"not judged of 10": ten.unjudged})
+    without = len(judged.marks) - len({row["query"] for row in rows})
+    not_counted = f"Not counted: {counted(without, 'query', 'queries')} with marks, whose hits were not on screen."
     if not rows:
-        st.caption("Mark hits with ✓ and ✗: the precision of your queries then appears here.")
+        st.caption(
+            not_counted if without else "Mark hits with ✓ and ✗: the precision of your queries then appears here."
+        )
         return
     table = pd.DataFrame(rows)
     with st.container(border=True):
@@ -51,17 +56,17 @@ def precision(rankings: Sequence[tuple[str, np.ndarray]], request: SearchRequest
         st.caption(
             f"{caching.glossary()['precision at k']} "
             "The rankings are those that were last on screen with each query. "
-            "Judge the first ten hits of both lists before you compare them."
+            "Judge the first ten hits of both lists before you compare them." + (f" {not_counted}" if without else "")
         )
-        hits = {query: dict(kept[query]) for query in judged.marks if query in kept}
-        code = snippets.judged(judged.marks, hits)
+        first_hits = {query: dict(kept[query]) for query in judged.marks if query in kept}
+        code = snippets.judged(judged.marks, first_hits)
         figures.data("precision", lambda: _marks_table(judged, corpus, table), code, "Precision of the judged queries")
 
 
 def _marks_table(judged: Judgements, corpus: Corpus, table: pd.DataFrame) -> pd.DataFrame:
     rows = [
         {"query": query, "number": row, "relevant": relevant, "text": corpus.texts[row]}
-        for query, marks in judged.marks.items()
-        for row, relevant in sorted(marks.items())
+        for query, own in judged.marks.items()
+        for row, relevant in sorted(own.items())
     ]
     return pd.DataFrame(rows).merge(table, on="query", how="left")

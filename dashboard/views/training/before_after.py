@@ -18,13 +18,10 @@ from components.errors import InputError, UserError
 from components.jobs import part_of
 from components.model.catalog import RUN_PREFIX, spec_of
 from components.retrieval.corpora.corpus import read_corpus
-from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation import pair_runs, sts
-from components.retrieval.evaluation.metrics import Interval
-from components.retrieval.evaluation.ranks import gold_ranks
+from components.retrieval.evaluation.metrics import Interval, first_ranks
 from components.snippets import training as snippets
 from components.training import before_after, runs
-from components.training.held_out import distinct_answers
 from components.training.run_folder import RunFolder, WatchVectors
 from dashboard import caching, navigation, state
 from dashboard.corpora import current
@@ -74,7 +71,7 @@ class Models:
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Ranks of the correct answers, int64 [query], from 1."""
+    """The rank of each query's first correct answer, int64 [query], from 1."""
 
     base: Int64
     tuned: Int64
@@ -208,9 +205,7 @@ def _held_out_scored(rows: TrainingData) -> ScoredPairs:
 
 
 def _held_out_pairs(rows: TrainingData) -> Pairs:
-    name = rows.name
-    documents, queries = rows.columns["positive"], rows.columns["anchor"]
-    return pair_runs.Pairs(name, Texts(name, documents), Texts(f"queries of {name}", queries), 0, 0)
+    return pair_runs.pairs_of_rows(rows.name, rows.columns["positive"], rows.columns["anchor"])
 
 
 def _demo_scored() -> ScoredPairs:
@@ -243,8 +238,7 @@ def _vectors(
 
 def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs: Pairs, source: str) -> None:
     def rank(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Ranks:
-        gold, rows = distinct_answers(pairs.documents.texts)
-        answers = tuple(pairs.documents.texts[row] for row in rows)
+        answers = pairs.documents.texts
         each = len(pairs.queries) + len(answers)
         total, ranks = each * len(models.all), []
         for number, backend in enumerate(models.all):
@@ -261,7 +255,7 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
             queries = _vectors(
                 backend, pairs.queries.texts, settings, "query", part_of(report_progress, start, total), is_cancelled
             )
-            ranks.append(gold_ranks(queries, documents, gold))
+            ranks.append(first_ranks(pairs.ranks_by_vectors(queries, documents)))
         return Ranks(*ranks)
 
     ranks = evaluation.result(

@@ -31,6 +31,30 @@ def test_recall_counts_ties_against_the_query_and_equal_answers_once():
     assert sorted(model.calls[0]) == ["a", "b", "q1", "q2", "q3"]  # each text once
 
 
+def test_any_row_of_an_equal_query_is_right():
+    """By counting: of each different query, whether one of its answers is nearer than every other text."""
+    rng = np.random.default_rng(5)
+    queries = [f"q{number}" for number in rng.integers(0, 12, 40)]
+    answers = [f"a{number}" for number in rng.integers(0, 30, 40)]
+    model = KnownVectors(**{text: rng.normal(size=8) for text in {*queries, *answers}})
+
+    def cosine_of(one, other):
+        first, second = model.vectors[one].astype(float), model.vectors[other].astype(float)
+        return first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+
+    right = {query: {answers[row] for row in range(40) if queries[row] == query} for query in queries}
+    found = {k: [] for k in (1, 10)}
+    for query, own in right.items():
+        nearest = sorted(set(answers), key=lambda answer: -cosine_of(query, answer))
+        for k, each in found.items():
+            each.append(bool(own & set(nearest[:k])))
+    assert max(map(len, right.values())) > 2
+    measured = HeldOut("retrieval", "encoder", tuple(queries), tuple(answers)).measure(model)
+    assert 0 < measured["recall@1"] < measured["recall@10"]
+    for k in (1, 10):
+        assert measured[f"recall@{k}"] == pytest.approx(np.mean(found[k]))
+
+
 def test_scores_are_compared_by_rank():
     model = KnownVectors(x=[1, 0], near=[1, 0.1], middle=[1, 1], far=[0, 1])
     scored = HeldOut("scores", "encoder", ("x",) * 3, ("near", "middle", "far"), np.array([0.9, 0.8, 0.1]))

@@ -12,6 +12,7 @@ from components.retrieval.search.relevance import Judgements
 from dashboard import caching
 from dashboard.corpora import current, remembered, uploads
 from dashboard.corpora.remembered import MOST_BYTES, Memory
+from dashboard.declared import table
 from tests.support.pages import Open, at_rest, setting, texts
 
 CORPUS, KEY = "a" * 64, f"mine.csv {'0' * 64}"
@@ -21,13 +22,35 @@ def test_what_is_written_is_read_back() -> None:
     memory = Memory(
         {"queries": KEY, uploads.CORPUS: (KEY, None, "text"), "saved_runs": (KEY, KEY)},
         {CORPUS: Judgements().mark("volcano", 3, True).mark("volcano", 4, False)},
+        {CORPUS: {"volcano": (("Layer 6", (4, 3)), ("BM25", ())), "no longer marked": (("Layer 6", (1,)),)}},
     )
     text, left_out = memory.to_text()
     assert left_out == 0
     found = Memory.of_text(text)
     assert found.uploads == memory.uploads
     assert found.judgements[CORPUS].of("volcano") == {3: True, 4: False}
+    assert found.rankings[CORPUS] == {"volcano": (("Layer 6", (4, 3)), ("BM25", ()))}
     assert Memory().to_text() == ("", 0)
+
+
+@pytest.mark.parametrize(
+    "ranking",
+    [
+        "Layer 6",
+        ["Layer 6"],
+        ["Layer 6", 3],
+        [6, [3]],
+        ["x" * 1_001, [3]],
+        ["x", [True]],
+        ["x", [-1]],
+        ["x", [*range(11)]],
+    ],
+)
+def test_a_ranking_that_no_page_has_written_is_left_out(ranking: object) -> None:
+    sent = {"marks": {CORPUS: {"q": {"3": True}}}, "rankings": {CORPUS: {"q": [["Layer 6", [3]], ranking]}}}
+    found = Memory.of_text(json.dumps(sent))
+    assert found.judgements[CORPUS].of("q") == {3: True}
+    assert found.rankings[CORPUS] == {}
 
 
 def test_of_too_many_marks_the_last_stay_and_the_others_are_counted() -> None:
@@ -75,10 +98,12 @@ def test_what_several_sessions_have_left_is_offered_together_and_the_later_ones_
     first = Memory(
         {"queries": KEY, "saved_runs": (KEY, f"a.json {'1' * 64}")},
         {CORPUS: Judgements().mark("q", 1, True).mark("q", 2, True), "b" * 64: Judgements().mark("other", 5, True)},
+        {CORPUS: {"q": (("Layer 6", (1, 2)),)}, "b" * 64: {"other": (("BM25", (5,)),)}},
     )
     second = Memory(
         {"queries": f"b.csv {'2' * 64}", "saved_runs": (f"b.json {'2' * 64}",)},
         {CORPUS: Judgements().mark("p", 3, True).mark("q", 1, False)},
+        {CORPUS: {"q": (("Layer 5", (2, 1)),)}},
     )
     found = remembered.together([first.to_text()[0], "nonsense", 7, second.to_text()[0]])
     assert found.uploads["queries"] == f"b.csv {'2' * 64}"
@@ -86,6 +111,7 @@ def test_what_several_sessions_have_left_is_offered_together_and_the_later_ones_
     assert found.judgements[CORPUS].of("q") == {1: False, 2: True}
     assert found.judgements[CORPUS].of("p") == {3: True}
     assert found.judgements["b" * 64].of("other") == {5: True}
+    assert found.rankings == {CORPUS: {"q": (("Layer 5", (2, 1)),)}, "b" * 64: {"other": (("BM25", (5,)),)}}
     assert not remembered.together(first.to_text()[0])
     assert not remembered.together(["x" * MOST_BYTES, first.to_text()[0]])
 
@@ -120,9 +146,34 @@ def test_marks_and_files_of_an_earlier_session_are_offered_and_taken(open_page: 
     assert "From your last visit" not in texts(app)
 
 
+def test_the_precision_counts_earlier_marks_with_their_rankings_and_says_how_many_it_does_not_count(
+    open_page: Open,
+) -> None:
+    corpus = current.demo().content_hash
+    judged = Judgements().mark("volcano erupted", 3, True).mark("actor wins award", 5, True).mark("third", 6, True)
+    memory = Memory({}, {corpus: judged}, {corpus: {"actor wins award": (("Another ranking", (7, 5)),)}})
+    app = at_rest(open_page("search", v="hits", q="volcano erupted", session=None))
+    app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
+    app.run()
+    app.button(key="use_remembered").click().run()
+    shown = texts(at_rest(app))
+    assert "Precision of 2 judged queries" in shown
+    assert "Not counted: 1 query with marks, whose hits were not on screen." in shown
+    precision = app.table[0].value.set_index("ranking")
+    assert precision.loc["Another ranking", "P@5"] == "0.20"
+
+
+@pytest.mark.parametrize("view", ["many-queries", "one-input", "pieces"])
+def test_marks_are_offered_only_where_they_are_used(open_page: Open, view: str) -> None:
+    memory = Memory({}, {current.demo().content_hash: Judgements().mark("volcano erupted", 3, True)})
+    app = at_rest(open_page(table.place_of(view), v=view, session=None))
+    app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
+    assert "From your last visit" not in texts(at_rest(app.run()))
+
+
 def test_what_is_forgotten_is_not_offered_again(open_page: Open) -> None:
     memory = Memory({}, {current.demo().content_hash: Judgements().mark("volcano erupted", 3, True)})
-    app = at_rest(open_page("search", v="many-queries"))
+    app = at_rest(open_page("search", v="hits"))
     app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
     app.run()
     app.button(key="forget_remembered").click().run()

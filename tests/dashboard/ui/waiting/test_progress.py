@@ -118,6 +118,9 @@ def test_jobs_of_others_have_no_name_and_no_stop(open_page: Open, held: Held, mo
     assert len(stops_listed(app)) == 1
     assert "Also under way: 1 job of other people." in texts(app)
     assert "secret" not in texts(app)
+    monkeypatch.setattr(caching, "is_connected", lambda person: person == "Cem")
+    # Ann has left, or loaded her page anew and is somebody else to the server: her work is nobody's now.
+    assert "of other people" not in texts(open_page())
     as_person(monkeypatch, "Ann")
     app = open_page()
     (mine,) = app.sidebar.get("progress")

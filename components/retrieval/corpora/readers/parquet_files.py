@@ -18,8 +18,8 @@ from typing import Any
 from components import operator_settings
 from components.errors import InputError
 from components.retrieval.corpora.readers import parquet_child
-from components.retrieval.corpora.readers.limits import Count, Limits, unreadable
-from components.retrieval.corpora.readers.table import MOST_COLUMNS, Table
+from components.retrieval.corpora.readers.limits import LONG_ROW, MOST_ROW_CHARACTERS, Count, Limits, unreadable
+from components.retrieval.corpora.readers.table import MOST_COLUMNS, BadRows, Table
 from components.sizes import in_words
 
 WORKING_MEMORY = 128 << 20  # bytes that the process takes beside the file's values
@@ -32,13 +32,15 @@ log = logging.getLogger(__name__)
 
 
 def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_rows: int | None, count: Count) -> Table:
-    """The table of a parquet file, or its first `max_rows` rows. Columns of bytes other than text are left out.
+    """The table of a parquet file, or its first `max_rows` rows. Columns of bytes other than text are left out, and so are
+    rows of more than MOST_ROW_CHARACTERS, which are counted.
 
     Raises InputError for a file that is damaged or above a limit, and Cancelled.
     """
     import pyarrow as pa
 
-    rows = 0
+    numbers: list[int] = []
+    bad = BadRows()
     try:
         with closing(
             _rows_here(source, name)
@@ -48,10 +50,21 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
             every_column: list[str] = next(parts)
             columns = _Columns(count)
             for batch in parts:
+                first = len(numbers) + len(bad) + 1
                 count.add_rows(batch.num_rows)
-                columns.add({column: _values(batch.column(column), pa) for column in batch.schema.names})
-                rows += batch.num_rows
-                if max_rows is not None and rows >= max_rows:
+                values = {column: _values(batch.column(column), pa) for column in batch.schema.names}
+                sizes = (
+                    map(_characters, zip(*values.values(), strict=True)) if batch.nbytes > MOST_ROW_CHARACTERS else ()
+                )
+                long = {row for row, size in enumerate(sizes) if size > MOST_ROW_CHARACTERS}
+                for row in sorted(long):
+                    bad.add(first + row, LONG_ROW)
+                rows = [row for row in range(batch.num_rows) if row not in long]
+                columns.add(
+                    {name: [column[row] for row in rows] if long else column for name, column in values.items()}
+                )
+                numbers += [first + row for row in rows]
+                if max_rows is not None and len(numbers) >= max_rows:
                     break
     except InputError:
         raise
@@ -60,8 +73,8 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
         raise unreadable(name, problem) from problem
     kept = columns.finish()
     left_out = tuple(column for column in every_column if column not in kept)
-    rows = min(rows, max_rows or rows)
-    return Table({key: values[:rows] for key, values in kept.items()}, range(1, rows + 1), left_out=left_out)
+    table = {key: column[:max_rows] for key, column in kept.items()}
+    return Table(table, numbers[:max_rows], bad, left_out=left_out)
 
 
 @dataclass
@@ -248,6 +261,15 @@ def _values(column: Any, pa: Any) -> list[Any]:
     if not any(isinstance(value, bytes) for value in values):
         return values
     return [_as_text(value) if isinstance(value, bytes) else value for value in values]
+
+
+def _characters(value: Any) -> int:
+    """The characters of all texts in a value. Bytes are not counted: columns of them are left out, or are texts by now."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_characters, value)) + sum(map(_characters, value.values()))
+    return sum(map(_characters, value)) if isinstance(value, list | tuple) else 0
 
 
 def _as_text(value: bytes) -> str | bytes:

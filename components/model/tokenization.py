@@ -372,8 +372,9 @@ class Tokenization:
         return ids, mask, segments if self.has_segments else None
 
     def decode(self, ids: Sequence[int], skip_special: bool = False) -> str:
-        """Text from ids, as the tokenizer decodes it."""
-        return self._encoder.decode(list(ids), skip_special_tokens=skip_special)
+        """Text from ids, as the tokenizer decodes it. Raises InputError where its decoder fails."""
+        with _explained():
+            return str(self._encoder.decode(list(ids), skip_special_tokens=skip_special))
 
 
 @contextmanager

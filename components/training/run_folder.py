@@ -52,6 +52,7 @@ STATE, SETTINGS, DATA, ROWS, EVENTS, RECORD = (
 WATCH, TOKENS, STOP, LOG = "watch", "tokens.json", "stop", "process.log"
 CHECKPOINTS, MODEL, ADAPTER, START = "checkpoints", "model", "adapter", "start"
 MOST_WATCH_BYTES = 256 << 20  # of the vectors at a step; those of a whole run take at most 128 MB
+LABEL_KINDS = (None, "float32", "int64")  # of TrainingData
 MOST_EVENT_BYTES = 256 << 20  # a run writes some MB
 MOST_BYTES = 8 << 20  # of a file that is read whole: settings are some 2 kB
 _READ_WHOLE = {SETTINGS, STATE, RECORD, DATA, f"{WATCH}/{TOKENS}"}
@@ -234,6 +235,8 @@ class RunFolder:
                     labels.append(row["label"])
             names, dtype, share = content.pop("columns"), content.pop("labels"), content.pop("split")
             content.pop("sha256")
+            if dtype not in LABEL_KINDS:  # others take as many bytes a row as their name says
+                raise ValueError(f"labels of the kind {str(dtype)[:20]}")
             rest: dict[str, Any] = {
                 name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
             }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import errno
+import json
 import os
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from components.model.embedding.disk import reserve_array, unnamed_array, writab
 from components.retrieval.corpora.texts import text_files, write_texts
 from components.training import runs
 from components.training.run_folder import (
+    DATA,
     EVENTS,
     LOG,
     MOST_EVENT_BYTES,
@@ -129,9 +131,13 @@ def test_arrays_are_written_as_numpy_reads_them(tmp_path: Path) -> None:
     found = np.load(path)
     assert (found.dtype, found.tolist()) == (np.float16, np.arange(15).reshape(5, 3).tolist())
     assert unnamed_array(tmp_path, (2,), np.float32).tolist() == [0, 0]
+    whole = path.read_bytes()
     np.save(path, np.array([{}], object), allow_pickle=True)
-    with pytest.raises(ValueError, match="no array of this program"):
-        writable_array(path)
+    for content in (path.read_bytes(), whole[:-1], whole + b"x", whole.replace(b"(5, 3)", b"(50,3)"), b"", b"no array"):
+        path.write_bytes(content)
+        with pytest.raises(OSError, match="no array that this program made"):
+            writable_array(path)
+        assert path.read_bytes() == content
     assert text_files(tmp_path / "texts")[0].name == "texts.utf8"
 
 
@@ -167,6 +173,16 @@ def test_what_a_strangers_run_holds_is_damaged_and_read_at_once(file: str, kind:
     assert time.process_time() - started < 2
     with pytest.raises(InputError, match="cannot be used" if kind != "hole" else "cannot be used|is done|is damaged"):
         runs.resume(run)
+
+
+@pytest.mark.parametrize("kind", ["U900000000", "V900000000", "O", "datetime64", ["f4"], 7])
+def test_labels_of_a_strangers_run_are_numbers(kind: object, tmp_path: Path) -> None:
+    """numpy takes as many bytes for each as the name of their kind says."""
+    run = write_run(tmp_path)
+    content = json.loads((run.path / DATA).read_text())
+    (run.path / DATA).write_text(json.dumps(content | {"labels": kind}))
+    with pytest.raises(InputError, match="is damaged"):
+        run.data()
 
 
 def test_a_download_of_a_run_holds_no_file_from_outside(outside: Path, tmp_path: Path) -> None:

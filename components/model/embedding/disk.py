@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import tempfile
@@ -35,14 +36,22 @@ def reserve_array(path: Path, shape: tuple[int, ...], dtype: Any) -> None:
 
 
 def writable_array(path: Path) -> Any:
-    """A memory map to write, of the array in a .npy file. Raises OSError for a link, ValueError for any other content."""
+    """A memory map to write, of the array that `reserve_array` made. Raises OSError for a link, or for other content."""
     with plain_file(path, "r+b") as file:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError(f"{path.name} is no array of this program")
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-        if is_fortran or dtype.hasobject:
-            raise ValueError(f"{path.name} is no array of this program")
+        try:
+            version = np.lib.format.read_magic(file)
+            shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+            size = file.tell() + dtype.itemsize * math.prod(shape)
+        except Exception as problem:  # the header is parsed as Python, so a damaged one fails in many ways
+            raise _no_array(path) from problem
+        # A shorter file would be made longer.
+        if version != (1, 0) or is_fortran or dtype.hasobject or os.fstat(file.fileno()).st_size != size:
+            raise _no_array(path)
         return np.memmap(file, dtype, "r+", file.tell(), shape)
+
+
+def _no_array(path: Path) -> OSError:
+    return OSError(errno.EINVAL, "it is no array that this program made", str(path))
 
 
 def unnamed_array(folder: Path, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -39,7 +39,7 @@ MOST_SPECIAL = 64  # special tokens that are added to a text or a pair
 MOST_ADDED = 20_000  # tokens beside the vocabulary; Gemma's tokenizer has 6,400
 MOST_ADDED_CHARACTERS = 2_000_000
 MOST_PIECE = 1_000  # characters of a Unigram piece, each length of which is tried at each character of a text
-MOST_WORD = 1_000  # characters of a word that WordPiece splits, in a time that grows with the square; published: 100
+MOST_WORD = 200  # characters of a word that WordPiece splits, in a time that grows with the square; published: 100
 MOST_LISTED = 2_000  # special tokens without a role, each of which the library compares with all others
 MOST_PATTERN = 5_000  # characters of a regular expression
 

@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -747,7 +748,9 @@ def open_all(seeds: Iterable[int], place: Path) -> Iterator[Opened]:
                 started, busy = time.monotonic(), busy_seconds(worker.pid)
                 answer = _answer(answers, worker.pid, busy)
                 if not answer:
-                    ending = worker.poll()
+                    ending = None
+                    with suppress(subprocess.TimeoutExpired):  # its last output comes before its end
+                        ending = worker.wait(timeout=10.0)
                     seconds, busy = time.monotonic() - started, busy_seconds(worker.pid) - busy
                     fault = "time" if ending is None else "the process ended"
                     said = f"no answer, exit status {ending}: {''.join(errors)[-400:]}"

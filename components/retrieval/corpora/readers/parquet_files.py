@@ -39,8 +39,8 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
     """
     import pyarrow as pa
 
-    numbers: list[int] = []
-    bad = BadRows()
+    rows, bad = 0, BadRows()
+    skipped: set[int] = set()  # numbers of rows that are too long
     try:
         with closing(
             _rows_here(source, name)
@@ -50,21 +50,23 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
             every_column: list[str] = next(parts)
             columns = _Columns(count)
             for batch in parts:
-                first = len(numbers) + len(bad) + 1
                 count.add_rows(batch.num_rows)
                 values = {column: _values(batch.column(column), pa) for column in batch.schema.names}
                 sizes = (
                     map(_characters, zip(*values.values(), strict=True)) if batch.nbytes > MOST_ROW_CHARACTERS else ()
                 )
                 long = {row for row, size in enumerate(sizes) if size > MOST_ROW_CHARACTERS}
+                if long:
+                    values = {
+                        name: [value for row, value in enumerate(column) if row not in long]
+                        for name, column in values.items()
+                    }
                 for row in sorted(long):
-                    bad.add(first + row, LONG_ROW)
-                rows = [row for row in range(batch.num_rows) if row not in long]
-                columns.add(
-                    {name: [column[row] for row in rows] if long else column for name, column in values.items()}
-                )
-                numbers += [first + row for row in rows]
-                if max_rows is not None and len(numbers) >= max_rows:
+                    bad.add(rows + row + 1, LONG_ROW)
+                    skipped.add(rows + row + 1)
+                columns.add(values)
+                rows += batch.num_rows
+                if max_rows is not None and rows - len(skipped) >= max_rows:
                     break
     except InputError:
         raise
@@ -73,7 +75,9 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
         raise unreadable(name, problem) from problem
     kept = columns.finish()
     left_out = tuple(column for column in every_column if column not in kept)
-    table = {key: column[:max_rows] for key, column in kept.items()}
+    table: dict[str, Sequence[Any]] = {key: column[:max_rows] for key, column in kept.items()}
+    every_number = range(1, rows + 1)  # which takes no memory
+    numbers: Sequence[int] = [number for number in every_number if number not in skipped] if skipped else every_number
     return Table(table, numbers[:max_rows], bad, left_out=left_out)
 
 

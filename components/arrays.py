@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import math
+import zipfile
 from pathlib import Path
 from statistics import NormalDist
 from typing import TypeVar
@@ -15,6 +18,7 @@ Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 F = TypeVar("F", bound=np.floating)
+MOST_ARRAYS = 16  # of a file
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
@@ -34,6 +38,37 @@ def mapped_array(path: Path) -> np.ndarray:
         raise
     except Exception as problem:  # the header is parsed as Python, so a damaged one fails in many ways
         raise ValueError(f"{path.name} is no array that can be read ({first_line(problem, most=100)})") from problem
+
+
+def read_arrays(content: bytes, most_bytes: int) -> dict[str, np.ndarray]:
+    """The arrays in an .npz file by name, of at most `most_bytes` together. Raises ValueError for any other content.
+
+    Nothing is unpickled. What the headers announce is compared with what the file has before memory is taken for it.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            if len(entries) > MOST_ARRAYS:
+                raise ValueError(f"it has {len(entries)} arrays")
+            if sum(entry.file_size for entry in entries) > most_bytes:
+                raise ValueError(f"its arrays take more than {most_bytes:,} bytes")
+            for entry in entries:
+                with archive.open(entry) as file:
+                    version = np.lib.format.read_magic(file)
+                    read_header = (
+                        np.lib.format.read_array_header_1_0
+                        if version == (1, 0)
+                        else np.lib.format.read_array_header_2_0
+                    )
+                    shape, _, dtype = read_header(file)
+                if dtype.hasobject or math.prod(shape) * max(1, dtype.itemsize) > entry.file_size:
+                    raise ValueError(f"{entry.filename[:40]} announces more than it has")
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except ValueError:
+        raise
+    except Exception as problem:  # a damaged archive fails in many ways
+        raise ValueError(f"it is no file of arrays that can be read ({first_line(problem, most=100)})") from problem
 
 
 def arrays_of(*records: object) -> list[np.ndarray]:

@@ -1,7 +1,13 @@
-"""Where the program finds its own files, where it keeps what it computed, and how a file is written whole."""
+"""Where the program finds its own files, where it keeps what it computed, and how a file is opened and written there.
+
+A folder can come from somebody else: a link in it would have a file elsewhere read or overwritten, and a pipe or a device
+has no end. So files of runs, indexes and caches are opened by `plain_file` and read by `read_plain`, which follow no link, or
+written by `whole_file`, which replaces it.
+"""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -11,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from filelock import FileLock
 
@@ -84,16 +90,40 @@ def machine_key() -> bytes | None:
 
 def _kept_key(path: Path) -> bytes | None:
     try:
-        # Neither a link nor a pipe is followed or waited for.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        file = plain_file(path, "rb")
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(descriptor)
+    with file:
+        facts = os.fstat(file.fileno())
         is_private = os.name == "nt" or (facts.st_uid == os.geteuid() and not facts.st_mode & 0o077)
-        if not (stat.S_ISREG(facts.st_mode) and is_private and facts.st_size == KEY_BYTES):
-            return None
-        return file.read()
+        return file.read() if is_private and facts.st_size == KEY_BYTES else None
+
+
+def plain_file(path: Path, mode: Literal["rb", "r+b", "wb", "ab", "ab+"]) -> IO[bytes]:
+    """Open a plain file. Raises OSError for a link, which is not followed, a pipe or a device, which is not waited for."""
+
+    def opener(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is a pipe, a device or a folder", name)
+        return descriptor
+
+    try:
+        return open(path, mode, opener=opener)
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "it is a link", str(path)) from problem
+        raise
+
+
+def read_plain(path: Path, most_bytes: int) -> bytes:
+    """The bytes of a plain file (see `plain_file`). Raises OSError too for one that is larger than `most_bytes`."""
+    with plain_file(path, "rb") as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, f"it has more than {most_bytes:,} bytes", str(path))
+    return content
 
 
 @contextmanager
@@ -139,6 +169,13 @@ def lies_in(folder: Path, path: Path) -> bool:
     A folder from somebody else could otherwise show, or have written, any file of this machine. Raises OSError.
     """
     return path.resolve().is_relative_to(folder.resolve())
+
+
+def own_folder(folder: Path) -> None:
+    """Create a folder that only its owner may read, or take an existing one. Raises OSError for one that is a link."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link", str(folder))
 
 
 def check_writable(folder: Path) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 MOST_BYTES = 256 << 10  # of unpacked texts: several times what a page takes
+MOST_TEXTS = 10_000  # of all keys together, which are no more than these
 _FORMAT = "1"  # the first character of each word, so that a later format can tell this one
 _RAW = -15  # deflate without zlib's header and checksum: 6 bytes less
 
@@ -28,7 +29,7 @@ def pack(texts: Mapping[str, Sequence[str]]) -> str:
 
 
 def unpack(word: str) -> dict[str, list[str]]:
-    """The keys and texts of a word. Raises ValueError if it is damaged or holds more than MOST_BYTES."""
+    """The keys and texts of a word. Raises ValueError if it is damaged or holds more than MOST_BYTES or MOST_TEXTS."""
     if len(word) > MOST_BYTES or not re.fullmatch(rf"{_FORMAT}[A-Za-z0-9_-]+", word):
         raise ValueError("it is damaged")
     inflate = zlib.decompressobj(wbits=_RAW)
@@ -47,6 +48,8 @@ def unpack(word: str) -> dict[str, list[str]]:
         raise ValueError("it is damaged") from problem
     if not isinstance(found, dict) or not all(map(_is_texts, found.values())):
         raise ValueError("it is damaged")
+    if len(found) + sum(map(len, found.values())) > MOST_TEXTS:
+        raise ValueError(f"it holds more than {MOST_TEXTS:,} texts")
     texts: dict[str, list[str]] = valid(found)
     return texts
 

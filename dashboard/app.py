@@ -61,6 +61,10 @@ PROXY_HEADERS = {
 }
 NUMBERS = {"int_value", "double_value"}  # a field of numbers may send either
 UNSTYLED_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
+# A page has some dozens of widgets, and a link some dozens of keys: each more costs every run of the session.
+MOST_MESSAGE_BYTES, MOST_WIDGETS, MOST_FILES = 8 << 20, 5_000, 1_000
+MOST_ADDRESS_CHARACTERS, MOST_ADDRESS_KEYS = 64_000, 1_000
+TOO_LONG = "This link is too long.\n"
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
 FRAMING_BYTES = 16 << 10  # of a request with a file that are not the file's own: its name, its type, the boundaries
 
@@ -100,6 +104,8 @@ class Guard:
         if not is_known:
             self._log_refusal(headers)
             await PlainTextResponse(access.UNKNOWN_HOST, 403)(scope, receive, send)
+        elif not _is_short(scope["query_string"].decode("latin-1")):
+            await PlainTextResponse(TOO_LONG, 414)(scope, receive, _with_headers(send))
         elif is_ready_asked:
             state = await readiness.asked()
             answer = PlainTextResponse(f"{state}\n", 200 if state == "ready" else 503)
@@ -143,7 +149,7 @@ def _is_forwarded(headers: Headers) -> bool:
 
 
 def _only_of_pages(receive: Receive) -> Receive:
-    """The messages of a websocket, without those that no page of the dashboard sends.
+    """The messages of a websocket, without those that no page of the dashboard sends, by their kind or their size.
 
     Streamlit obeys them from anybody: one empties the caches of all sessions, so that every model is loaded again, and
     others write to the server's disk.
@@ -161,6 +167,8 @@ def _only_of_pages(receive: Receive) -> Receive:
 
 
 def _is_of_a_page(content: bytes) -> bool:
+    if len(content) > MOST_MESSAGE_BYTES:
+        return False
     message = BackMsg()
     try:
         message.ParseFromString(content)
@@ -169,7 +177,17 @@ def _is_of_a_page(content: bytes) -> bool:
     kind = message.WhichOneof("type")
     if kind == "backend_operation_request":
         return message.backend_operation_request.WhichOneof("payload") in {"deferred_file", "dataframe_chunk"}
-    return kind in {"rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "load_git_info"}
+    if kind == "rerun_script":
+        run = message.rerun_script
+        return len(run.widget_states.widgets) <= MOST_WIDGETS and _is_short(run.query_string)
+    if kind == "file_urls_request":
+        return len(message.file_urls_request.file_names) <= MOST_FILES
+    return kind in {"stop_script", "app_heartbeat", "load_git_info"}
+
+
+def _is_short(query: str) -> bool:
+    """Whether what stands behind the question mark of an address is no longer than that of a link can be."""
+    return len(query) <= MOST_ADDRESS_CHARACTERS and query.count("&") < MOST_ADDRESS_KEYS
 
 
 _read_value = WStates.__getitem__

@@ -99,7 +99,7 @@ def _static(place: Path, folder: Path, name: str) -> tuple[Any, Any]:
         check_place(place / WEIGHTS, folder, name)
         file = (place / static_files.TOKENIZER).relative_to(folder).as_posix()
         tokenizer = static_files.read_tokenizer(read_tokenizer(folder, name, file))
-        model = StaticEncoder(static_files.read_table(place, name))
+        model = StaticEncoder(static_files.read_table(place, name, machine_memory()))
     check_finite(model, name)
     return model, tokenizer
 
@@ -358,8 +358,14 @@ def merge_adapter(encoder: Any, folder: Path, name: str) -> None:
             for key in [key for key in weights if key.endswith(".lora_A.weight")]:
                 part = key.removesuffix(".lora_A.weight")
                 down, up = weights.pop(key), weights.pop(f"{part}.lora_B.weight")  # [rank, in], [out, rank]
-                encoder.get_submodule(part).weight += scale * (up @ down)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError) as problem:
+                weight = encoder.get_submodule(part).weight
+                # Their product could be of any size, whatever the encoder's.
+                if (*up.shape[:1], *down.shape[1:]) != tuple(weight.shape) or up.dim() != 2 or down.dim() != 2:
+                    raise ValueError(f"its adapter of {part[:100]} has other sizes than the encoder")
+                weight += scale * (up @ down)
+    except (OSError, ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as problem:
+        raise unusable(name, problem) from problem
+    except SafetensorError as problem:
         raise unusable(name, problem) from problem
     others = [key for key in weights if not key.startswith("classifier.")]
     if others:

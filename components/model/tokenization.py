@@ -5,8 +5,8 @@ settings, because the settings are stored in the tokenizer. So ours is a private
 off permanently: nothing changes it after construction, and truncation and padding are done here, by the rules
 of transformers (on the right; of a pair the longer text first, or only the second; tests compare the two).
 
-Long texts are tokenized in pieces (components.model.files.text_cuts), and no further than they are read: what is cut off
-is counted only where its number is asked for. `is_cancelled` is asked before each call of the library, which gets texts
+Long texts are tokenized in pieces (components.model.files.splitting.text_cuts), and no further than they are read: what is
+cut off is counted only where its number is asked for. `is_cancelled` is asked before each call of the library, which gets texts
 or pieces of BATCH_CHARACTERS at most, or one piece in which there is no place to cut.
 """
 
@@ -27,7 +27,7 @@ from components import operator_settings
 from components.arrays import Int64
 from components.errors import InputError, ModelError, first_line
 from components.jobs import Cancelled, IsCancelled
-from components.model.files import text_cuts
+from components.model.files.splitting import text_cuts
 from components.model.files.tokenizer_files import check_frame, check_growth
 from components.model.trace import Dropped, Token, TokenizedSentence
 
@@ -372,8 +372,9 @@ class Tokenization:
         return ids, mask, segments if self.has_segments else None
 
     def decode(self, ids: Sequence[int], skip_special: bool = False) -> str:
-        """Text from ids, as the tokenizer decodes it."""
-        return self._encoder.decode(list(ids), skip_special_tokens=skip_special)
+        """Text from ids, as the tokenizer decodes it. Raises InputError where its decoder fails."""
+        with _explained():
+            return str(self._encoder.decode(list(ids), skip_special_tokens=skip_special))
 
 
 @contextmanager

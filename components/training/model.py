@@ -288,6 +288,7 @@ def write_trained(losses: torch.nn.Module, path: Path) -> None:
     from safetensors.torch import save_file
 
     part = path.with_name(path.name + ".new")
+    part.unlink(missing_ok=True)  # the library would write through a link
     save_file({name: parameter.detach().cpu().contiguous() for name, parameter in _trained(losses)}, part)
     part.replace(path)
 

@@ -33,9 +33,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from components.arrays import Float32, read_only
+from components.arrays import Float32, read_arrays, read_only
 from components.errors import InputError
-from components.folders import write_json
+from components.folders import own_folder, plain_file, read_plain, whole_file, write_json
 from components.sizes import in_words
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ STATE, SETTINGS, DATA, ROWS, EVENTS, RECORD = (
 )
 WATCH, TOKENS, STOP, LOG = "watch", "tokens.json", "stop", "process.log"
 CHECKPOINTS, MODEL, ADAPTER, START = "checkpoints", "model", "adapter", "start"
+MOST_WATCH_BYTES = 256 << 20  # of the vectors at a step; those of a whole run take at most 128 MB
+LABEL_KINDS = (None, "float32", "int64")  # of TrainingData
+MOST_EVENT_BYTES = 256 << 20  # a run writes some MB
 MOST_BYTES = 8 << 20  # of a file that is read whole: settings are some 2 kB
 _READ_WHOLE = {SETTINGS, STATE, RECORD, DATA, f"{WATCH}/{TOKENS}"}
 _STEP_FILE = re.compile(r"^(\d{1,9})\.npz$")
@@ -180,7 +183,7 @@ class RunFolder:
         from components.training.settings import TrainingSettings
 
         try:
-            return TrainingSettings.from_json((self.path / SETTINGS).read_bytes())
+            return TrainingSettings.from_json(read_plain(self.path / SETTINGS, MOST_BYTES))
         except OSError as problem:
             raise self._damaged(SETTINGS) from problem
 
@@ -224,14 +227,16 @@ class RunFolder:
         content = self._json(DATA)
         parts, texts, labels = [], [], []
         try:
-            with (self.path / ROWS).open(encoding="utf-8") as file:
+            with plain_file(self.path / ROWS, "rb") as file:
                 for line in file:
-                    row = json.loads(line)
+                    row = json.loads(line.decode("utf-8"))
                     parts.append(row["part"])
                     texts.append(row["texts"])
                     labels.append(row["label"])
             names, dtype, share = content.pop("columns"), content.pop("labels"), content.pop("split")
             content.pop("sha256")
+            if dtype not in LABEL_KINDS:  # others take as many bytes a row as their name says
+                raise ValueError(f"labels of the kind {str(dtype)[:20]}")
             rest: dict[str, Any] = {
                 name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
             }
@@ -269,7 +274,7 @@ class RunFolder:
         """Add an event. Numbers that are not finite become null, since JSON has none."""
         line = json.dumps({name: _finite(value) for name, value in event.items()}, ensure_ascii=False)
         path = self.path / EVENTS
-        with path.open("ab+") as file:
+        with plain_file(path, "ab+") as file:
             if file.tell() > 0:
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":  # a torn line of a process that was killed: it must not swallow this one
@@ -301,11 +306,9 @@ class RunFolder:
     def write_watch(self, step: int, sentences: Float32, tokens: Float32) -> None:
         """Keep vectors [layer, sentence, dim] and [layer, token, dim], and note them as an event."""
         folder = self.path / WATCH
-        folder.mkdir(mode=0o700, exist_ok=True)
-        part = folder / f"{step}.new"
-        with part.open("wb") as file:
+        own_folder(folder)
+        with whole_file(folder / f"{step}.npz") as file:
             np.savez(file, sentences=sentences.astype(np.float32), tokens=tokens.astype(np.float32))
-        part.replace(folder / f"{step}.npz")
         self.append({"event": "watch", "step": step})
 
     def watch_steps(self) -> tuple[int, ...]:
@@ -318,13 +321,14 @@ class RunFolder:
     def watch(self, step: int) -> WatchVectors:
         """The vectors at a step. Raises InputError if there are none, or if the file is damaged."""
         try:
-            with np.load(self.path / WATCH / f"{step}.npz", allow_pickle=False) as content:
-                return WatchVectors(step, content["sentences"], content["tokens"])
+            content = read_plain(self.path / WATCH / f"{step}.npz", MOST_WATCH_BYTES)
+            arrays = read_arrays(content, MOST_WATCH_BYTES)
+            return WatchVectors(step, arrays["sentences"], arrays["tokens"])
         except Exception as problem:  # a damaged archive fails in many ways
             raise self._damaged(f"{WATCH}/{step}.npz") from problem
 
     def write_watch_tokens(self, tokens: Sequence[WatchToken]) -> None:
-        (self.path / WATCH).mkdir(mode=0o700, exist_ok=True)
+        own_folder(self.path / WATCH)
         write_json(self.path / WATCH / TOKENS, [asdict(token) for token in tokens])
 
     def watch_tokens(self) -> tuple[WatchToken, ...]:
@@ -337,7 +341,7 @@ class RunFolder:
 
     def ask_to_stop(self) -> None:
         """Let the process end after its current step; the best checkpoint so far is kept."""
-        (self.path / STOP).touch(mode=0o600)
+        plain_file(self.path / STOP, "ab").close()
 
     def is_asked_to_stop(self) -> bool:
         return (self.path / STOP).exists()
@@ -366,7 +370,7 @@ class RunFolder:
 
     def _json(self, name: str, kind: type = dict) -> Any:
         try:
-            content = json.loads((self.path / name).read_text(encoding="utf-8"))
+            content = json.loads(read_plain(self.path / name, MOST_BYTES).decode("utf-8"))
         except (OSError, ValueError, RecursionError) as problem:
             raise self._damaged(name) from problem
         if not isinstance(content, kind):
@@ -399,8 +403,10 @@ class EventReader:
         """
         with self._lock:
             try:
-                with self._path.open("rb") as file:
+                with plain_file(self._path, "rb") as file:
                     status = os.fstat(file.fileno())
+                    if status.st_size > MOST_EVENT_BYTES:
+                        return ()
                     if status.st_ino != self._file or status.st_size < self._position:
                         self._file, self._position, self._events = status.st_ino, 0, ()
                     file.seek(self._position)
@@ -427,10 +433,8 @@ def _events(content: bytes) -> Iterator[Event]:
 
 def _replace(path: Path, *parts: str) -> None:
     """Write a text file completely or not at all."""
-    new = path.with_name(path.name + ".new")
-    with new.open("w", encoding="utf-8") as file:
-        file.writelines(parts)
-    new.replace(path)
+    with whole_file(path) as file:
+        file.writelines(part.encode("utf-8") for part in parts)
 
 
 def _finite(value: Any) -> Any:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from components import operator_settings
 from components.errors import InputError, UserError
-from components.folders import private_folder
+from components.folders import lies_in, plain_file, private_folder
 from components.jobs import Cancelled, IsCancelled, ReportProgress, Work
 from components.model.catalog import RUN_PREFIX, RUN_START, is_run_name, runs_folder
 from components.sizes import in_words
@@ -341,7 +341,7 @@ def _start(run: RunFolder, outlives: bool) -> subprocess.Popen[bytes]:
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONUNBUFFERED": "1",
     }
-    with (run.path / LOG).open("ab") as output:
+    with plain_file(run.path / LOG, "ab") as output:
         return subprocess.Popen(
             [sys.executable, "-m", "components.training.worker", str(run.path), *options],
             cwd=_ROOT,
@@ -371,8 +371,9 @@ def one_accelerator(environment: Mapping[str, str]) -> dict[str, str]:
 def resume(run: RunFolder) -> RunFolder:
     """Let a run that was stopped, interrupted or failed continue from its last checkpoint when it is followed again.
 
-    Raises InputError for a run that is done, or at work, or whose state is damaged.
+    Raises InputError for a run that is done, or at work, or whose state is damaged, or that holds what no run writes.
     """
+    run.check_files()
     state = state_of(run)
     if state.status in ("done", "running"):
         raise InputError(
@@ -448,7 +449,7 @@ def export_zip(run: RunFolder) -> io.RawIOBase:
     with tempfile.TemporaryFile(dir=run.path.parent) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:  # weights do not compress
             for folder in (run.model_folder, run.path / ADAPTER):
-                for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+                for path in sorted(path for path in folder.rglob("*") if path.is_file() and lies_in(run.path, path)):
                     archive.write(path, f"{run.name}/{path.relative_to(run.path).as_posix()}")
             for name in (RECORD, SETTINGS):
                 if (run.path / name).is_file():

@@ -16,8 +16,8 @@ Two things end the process early:
 
 - the file `stop`: it evaluates, saves the best model so far, and the run is "stopped"
 - an interruption: SIGTERM, as when the machine is shut down, or with --parent the end of the command that it works for. It
-  writes a checkpoint after its step, and the run is "interrupted", to go on from there. Without --parent, as for a server, the
-  process goes on to its end alone
+  writes a checkpoint after its step, and the run is "interrupted", to go on from there. Before its first step there is
+  nothing to keep, and it ends at once. Without --parent, as for a server, the process goes on to its end alone
 
 The process has a low priority and leaves one core to others. It sends nothing anywhere, and asks nobody anything.
 """
@@ -36,7 +36,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -47,7 +47,7 @@ import numpy as np
 
 from components import operator_settings
 from components.errors import ModelError, UserError, first_line
-from components.folders import write_json
+from components.folders import own_folder, write_json
 from components.jobs import Cancelled, IsCancelled
 from components.training.notices import Diverged, is_collapsed, is_diverged, is_overfitting
 from components.training.objectives import OBJECTIVES, check_objectives
@@ -76,6 +76,7 @@ def train(
     run: RunFolder,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     is_interrupted: IsCancelled = lambda: False,
+    begun: Callable[[], None] = lambda: None,
 ) -> None:
     """Train a run from its last complete checkpoint to its end, and save the model and the record.
 
@@ -88,6 +89,7 @@ def train(
     from components.training import model as models
     from components.training.held_out import held_out_of
 
+    run.check_files()
     settings = run.settings()
     data, split = run.data()
     kind = check_objectives(settings.objectives)
@@ -101,7 +103,9 @@ def train(
     losses = torch.nn.ModuleDict({key: _loss(settings, key, model, train_rows[key]) for key in settings.objectives})
     texts_per_row = float(np.mean([len(rows.columns) for rows in train_rows.values()]))
     held_out = held_out_of(settings, kind, sides[1], held_out_rows[settings.objectives[0]], sides[0])
-    reporter = Reporter(run, settings, model, losses, held_out, texts_per_row, checkpoint_seconds, is_interrupted)
+    reporter = Reporter(
+        run, settings, model, losses, held_out, texts_per_row, checkpoint_seconds, is_interrupted, begun
+    )
     reporter.go_back(run.checkpoints_folder)
     total = steps(settings, *map(len, train_rows.values()))
     trainer = make_trainer(settings, model, losses, train_rows, held_out_rows, total, run.checkpoints_folder, reporter)
@@ -349,6 +353,7 @@ class Reporter:
         texts_per_row: float,
         checkpoint_seconds: float,
         is_interrupted: IsCancelled = lambda: False,
+        begun: Callable[[], None] = lambda: None,
     ) -> None:
         self.run, self.settings, self.model, self.losses, self.held_out = run, settings, model, losses, held_out
         self.state = run.state()
@@ -358,7 +363,7 @@ class Reporter:
         self.best: Event | None = None  # those of the best step, which is `best_step`
         self.best_step = 0
         self.is_left = False  # an interruption ended the training after a step; its checkpoint is written
-        self._is_interrupted = is_interrupted
+        self._is_interrupted, self._begun = is_interrupted, begun
         self._texts_per_row, self._checkpoint_seconds = texts_per_row, checkpoint_seconds
         self._unplanned: list[str] = []  # kinds of events of this step that only a stop asked for
         self._evaluations: list[Event] = []  # in training, in order
@@ -387,7 +392,7 @@ class Reporter:
 
     def go_back(self, folder: Path) -> None:
         """Find the last complete checkpoint, and forget everything that was written after it."""
-        folder.mkdir(mode=0o700, exist_ok=True)
+        own_folder(folder)
         usable = [path for path in folder.glob("checkpoint-*") if (path / COMPLETE).is_file()]
         self.checkpoint = max(usable, key=_step_of, default=None)
         step, unplanned = -1, []
@@ -428,6 +433,7 @@ class Reporter:
 
         class Callback(TrainerCallback):
             def on_step_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+                reporter._begun()
                 reporter._step_started = time.monotonic()
 
             def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
@@ -608,10 +614,15 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def main(arguments: Sequence[str] | None = None, interruption: threading.Event | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    interruption: threading.Event | None = None,
+    preparing: threading.Event | None = None,
+) -> int:
     """Wait for the turn of this run, train it, and write how it ended.
 
-    The exit status: 0, 1 after an error that the run's state explains, or DISK_FULL where the state could not be written.
+    With `preparing`, which is set from its turn to its first step, an interruption ends the whole process in this time. The
+    exit status: 0, 1 after an error that the run's state explains, or DISK_FULL where the state could not be written.
     """
     parser = argparse.ArgumentParser(prog="python -m components.training.worker")
     parser.add_argument("folder", type=Path)
@@ -622,9 +633,13 @@ def main(arguments: Sequence[str] | None = None, interruption: threading.Event |
     run, interruption = RunFolder(options.folder.resolve()), interruption or threading.Event()
     if options.parent is not None:
         threading.Thread(target=_wait_for_its_end, args=(options.parent, interruption), daemon=True).start()
+    if preparing is not None:
+        threading.Thread(target=_end_before_the_first_step, args=(run, interruption, preparing), daemon=True).start()
     try:
         with turn(lambda: run.is_asked_to_stop() or interruption.is_set() or not run.exists):
-            return _train_in_turn(run, options.checkpoint_seconds, interruption) if run.exists else 0
+            if not run.exists:
+                return 0
+            return _train_in_turn(run, options.checkpoint_seconds, interruption, preparing or threading.Event())
     except Cancelled:
         if run.exists and not is_alive(
             run.state()
@@ -645,16 +660,33 @@ def _wait_for_its_end(parent: int, interruption: threading.Event) -> None:
     interruption.set()
 
 
-def _train_in_turn(run: RunFolder, checkpoint_seconds: float, interruption: threading.Event) -> int:
+def _end_before_the_first_step(run: RunFolder, interruption: threading.Event, preparing: threading.Event) -> None:
+    """End the process once the event is set, while the run is prepared: imports, a large model, a measurement take minutes."""
+    interruption.wait()
+    preparing.wait()  # while the run waits for its turn, and in training, the other thread looks for the event itself
+    try:
+        if run.exists:
+            _leave(run)
+    finally:
+        os._exit(0)
+
+
+def _train_in_turn(
+    run: RunFolder, checkpoint_seconds: float, interruption: threading.Event, preparing: threading.Event
+) -> int:
     """Train a run unless it has ended; only one process at a time comes here."""
     state = run.state()
     if state.status in ENDED or is_alive(state):  # another process was faster
         return 0
     me = os.getpid()
     run.write_state(replace(state, status="running", pid=me, process_started=process_start(me), error=""))
+    preparing.set()
     _give_way()
     try:
-        train(run, checkpoint_seconds, interruption.is_set)
+        try:
+            train(run, checkpoint_seconds, interruption.is_set, preparing.clear)
+        finally:
+            preparing.clear()
     except Cancelled:
         _leave(run)
         return 0
@@ -720,7 +752,7 @@ def _as_a_process() -> int:
     """`main`, with SIGTERM as an interruption."""
     interruption = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: interruption.set())
-    return main(interruption=interruption)
+    return main(interruption=interruption, preparing=threading.Event())
 
 
 if __name__ == "__main__":

@@ -107,9 +107,14 @@ def read(content: bytes) -> SessionFile:
             "The settings in this session file cannot be read.",
             "“settings” has a list of texts for each setting's name.",
         )
+    models, versions_there = found.get("models"), found.get("versions")
+    if any(isinstance(part, dict) and len(part) > MOST_SETTINGS for part in (models, versions_there)):
+        raise _bad(
+            f"This session file names more than {MOST_SETTINGS:,} models or packages.",
+            "A session uses a few models, and names a few packages.",
+        )
     corpus = found.get("corpus")
     own_corpus = corpus if isinstance(corpus, dict) and corpus.get("included") is not True else {}
-    models, versions_there = found.get("models"), found.get("versions")
     if number == 1:
         page, chosen = older.session(page, chosen)
     return SessionFile(
@@ -148,7 +153,8 @@ def open_session(file: SessionFile) -> None:
         f"{name} {text} (here {here[name]})" for name, text in file.versions.items() if here.get(name, text) != text
     ]
     if others:
-        state.notice(f"The session was saved with {', '.join(others)}: numbers can differ in their last digits.")
+        named = ", ".join(others[:8])
+        state.notice(f"The session was saved with {named}: numbers can differ in their last digits.")
     st.session_state[state.EXPECTED_REVISIONS] = dict(file.revisions)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from components.arrays import cosine, unit, wilson
+from components.arrays import cosine, read_arrays, unit, wilson
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -36,3 +40,38 @@ def test_wilsons_interval_equals_scipys(share, count):
 def test_a_share_of_nothing_has_no_interval():
     with pytest.raises(ValueError, match="no case"):
         wilson(np.array([0.5]), 0)
+
+
+def archive_of(compression: int = zipfile.ZIP_STORED, **entries: bytes) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", compression) as archive:
+        for name, entry in entries.items():
+            archive.writestr(f"{name}.npy", entry)
+    return content.getvalue()
+
+
+def entry_of(array: Any, shape: tuple[int, ...] | None = None) -> bytes:
+    """A .npy file of an array, whose header can say another shape."""
+    content = io.BytesIO()
+    array = np.asarray(array)
+    header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": shape or array.shape}
+    np.lib.format.write_array_header_1_0(content, header)
+    return content.getvalue() + array.tobytes()
+
+
+def test_arrays_of_a_file_are_read_within_their_limit():
+    content = archive_of(a=entry_of(np.arange(6.0).reshape(2, 3)), b=entry_of("text"))
+    found = read_arrays(content, 1_000)
+    assert found["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert str(found["b"]) == "text"
+    for wrong, said in (
+        (archive_of(zipfile.ZIP_DEFLATED, a=entry_of(np.zeros(5_000_000))), "take more than"),
+        (archive_of(a=entry_of([1.0], (10**12,))), "announces more than it has"),
+        (archive_of(a=entry_of(np.array([None]))), "announces more than it has"),
+        (archive_of(a=b"no array"), "magic string"),
+        (archive_of(**{f"a{number}": entry_of([1.0]) for number in range(17)}), "17 arrays"),
+        (content[:-20], "not a zip file"),
+        (b"", "not a zip file"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            read_arrays(wrong, 1 << 20)

@@ -86,3 +86,11 @@ def test_half_a_character_becomes_a_whole_one() -> None:
         "c": 1.5,
         "d": None,
     }
+
+
+def test_a_word_holds_no_more_texts_than_a_page_could_use() -> None:
+    many = {"s": ["a"] * (packing.MOST_TEXTS - 1)}
+    assert packing.unpack(packing.pack(many)) == many
+    for content in ({"s": ["a"] * packing.MOST_TEXTS}, {f"k{at}": [] for at in range(packing.MOST_TEXTS + 1)}):
+        with pytest.raises(ValueError, match="more than 10,000 texts"):
+            packing.unpack(packing.pack(content))

@@ -7,9 +7,12 @@ code. A few of each kind are opened in every run of the tests, and many by `make
 from __future__ import annotations
 
 import os
+import queue
 import random
 import shutil
+import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,6 +93,23 @@ def test_a_process_that_ends_is_seen_and_the_others_go_on(tmp_path: Path) -> Non
     ended, next_one = open_all([unreadable, 0], tmp_path)
     assert (ended.outcome, ended.faults) == ("ended", ("the process ended",))
     assert next_one.outcome in {"loaded", "refused"}
+
+
+@pytest.mark.parametrize(("does", "answer"), [("time.sleep(60)", "{}"), ("[0 for _ in iter(int, 1)]", "")])
+def test_seconds_of_a_processor_count_and_not_those_of_a_machine_that_has_much_to_do(
+    does: str, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of two seconds took minutes of the clock beside other programs, and counted as one that ended its process."""
+    monkeypatch.setattr(hostile_models, "MOST_SECONDS", 0.1)
+    answers: queue.Queue[str] = queue.Queue()
+    with subprocess.Popen([sys.executable, "-c", f"import time; {does}"]) as process:
+        late = threading.Timer(2.0 if answer else 60.0, answers.put, ["{}"])
+        late.start()
+        try:
+            assert hostile_models._answer(answers, process.pid, 0.0) == answer
+        finally:
+            late.cancel()
+            process.kill()
 
 
 def test_a_seed_draws_the_same_folder_again_and_every_kind_and_family_comes(tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ from components.retrieval.index.folder import (
 
 MEMORY = 2 << 30  # that a case may take
 SECONDS = 30.0  # of a processor, that a case may take: those on the clock depend on what else the machine does
-KILL_SECONDS = 300.0
+MOST_BUSY_SECONDS = 120  # of a processor, after which the system ends a case
+KILL_SECONDS = 1_800.0  # of the clock, for one that hangs
 DIM, SENTENCES = 8, 40
 MARKER = "the words of a file outside"
 COMMANDS = ("index", "sts", "evaluate", "plan", "train", "reproduce", "rerank")
@@ -804,6 +805,7 @@ def forked(work: Callable[[], int], output: Path, memory: int | None = None) -> 
             streams = [os.fdopen(number, "wb", closefd=False) for number in (1, 2)]
             sys.stdout, sys.stderr = (io.TextIOWrapper(stream, "utf-8", "replace") for stream in streams)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_CPU, (MOST_BUSY_SECONDS, MOST_BUSY_SECONDS))
             if memory is not None:
                 resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
             try:

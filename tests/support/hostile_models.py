@@ -17,14 +17,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 SECRET = "canaryqz"  # a word of the files outside
 SECRET_WEIGHT = 7777.25
 MOST_BYTES = 2 << 30
-MOST_SECONDS = 30.0
+MOST_SECONDS = 30.0  # of a processor
+HANGS_SECONDS = 3_600.0  # of the clock
 ADDRESS_SPACE = 6 << 30  # more than this, beyond what it has at first, ends a process
 
 Json = dict[str, Any]
@@ -390,6 +394,8 @@ class Mischief:
             {"type": "Split", "pattern": {"Regex": ""}, "behavior": "Isolated", "invert": True},
             {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False},
             {"type": "Split", "pattern": {"Regex": "(a{1,99999}){1,99999}"}, "behavior": "Removed", "invert": False},
+            {"type": "Split", "pattern": {"Regex": "[^ ]*" * 9 + "(?!)"}, "behavior": "Isolated", "invert": False},
+            {"type": "Split", "pattern": {"Regex": "a?" * 8 + "b"}, "behavior": "Isolated", "invert": False},
             {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": False},
             {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
             {"type": "CharDelimiterSplit", "delimiter": "a"}, {"type": "Digits", "individual_digits": True},
@@ -500,6 +506,27 @@ class Mischief:
         size = self.chance.choice([len(header), len(header), 10**12, 2**63])
         path.write_bytes(size.to_bytes(8, "little") + header)
         return f"{path.name}: {shape}"
+
+    def multiplies_rows(self) -> str:
+        """A few rows of weights that others make many of: a table that pieces share, factors, a product of rank 1."""
+        import torch
+        from safetensors.torch import load_file, save_file
+
+        part = self.chance.choice(["mapping", "weights", "lora"])
+        size = self.chance.choice([7, 10_000, 2_000_000])
+        for path in sorted(self.folder.rglob("*.safetensors")):
+            if path.is_symlink():
+                continue
+            tensors = load_file(path)
+            table = "embeddings" if "embeddings" in tensors else "embedding.weight"
+            if part == "lora":
+                name = "base_model.model.bert.encoder.layer.0.attention.self.query"
+                tensors |= {f"{name}.lora_A.weight": torch.ones(1, size), f"{name}.lora_B.weight": torch.ones(size, 1)}
+            elif table in tensors:
+                tensors[table] = torch.ones(1, self.chance.choice([16, 10_000]))
+                tensors[part] = torch.zeros(size, dtype=torch.int8)
+            save_file(tensors, path, metadata={"format": "pt"})
+        return f"weights: {part} of {size}"
 
     def is_no_json(self) -> str:
         file = self.chance.choice([*SMALL, "modules.json", "tokenizer.json", "model.safetensors.index.json"])
@@ -718,20 +745,45 @@ def open_all(seeds: Iterable[int], place: Path) -> Iterator[Opened]:
                 seed = waiting.pop(0)
                 worker.stdin.write(f"{seed}\n")
                 worker.stdin.flush()
-                try:
-                    answer = answers.get(timeout=8 * MOST_SECONDS)
-                except queue.Empty:
-                    answer = ""
+                started, busy = time.monotonic(), busy_seconds(worker.pid)
+                answer = _answer(answers, worker.pid, busy)
                 if not answer:
-                    ending = worker.poll()
+                    ending = None
+                    with suppress(subprocess.TimeoutExpired):  # its last output comes before its end
+                        ending = worker.wait(timeout=10.0)
+                    seconds, busy = time.monotonic() - started, busy_seconds(worker.pid) - busy
+                    fault = "time" if ending is None else "the process ended"
                     said = f"no answer, exit status {ending}: {''.join(errors)[-400:]}"
-                    yield Opened(seed, "", (), "ended", said, 4 * MOST_SECONDS, 0, 0, ("the process ended",))
+                    yield Opened(seed, "", (), "ended", said, seconds, busy, 0, (fault,))
                     break
                 values = json.loads(answer)
                 yield Opened(**{**values, "kinds": tuple(values["kinds"]), "faults": tuple(values["faults"])})
         finally:
             worker.kill()
             worker.wait()
+
+
+def busy_seconds(process: int) -> float:
+    """Seconds of a processor that a process took until now; 0 once it has ended."""
+    try:
+        times = psutil.Process(process).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)
+
+
+def _answer(answers: queue.Queue[str], process: int, busy: float) -> str:
+    """The next answer; empty where the process ended, took far more seconds of a processor than it may, or hangs.
+
+    On a machine that has much else to do a folder of two seconds takes minutes: seconds of the clock say nothing of it.
+    """
+    asked = time.monotonic()
+    while time.monotonic() - asked < HANGS_SECONDS and busy_seconds(process) - busy < 2 * MOST_SECONDS:
+        try:
+            return answers.get(timeout=1.0)
+        except queue.Empty:
+            continue
+    return ""
 
 
 def _copy(stream: Any, take: Callable[[str], Any]) -> None:

@@ -39,9 +39,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
     shared.check_engine(options)
     check_folder(options.out)
-    with files_at(options.corpus) as (files, left_out):
+    limits = shared.limits_of(options)
+    with files_at(options.corpus, limits) as (files, left_out):
         name = Path(options.corpus).name
-        corpus = read_corpus(files, name, options.text_column, options.encoding, shared.limits_of(options))
+        corpus = read_corpus(files, name, options.text_column, options.encoding, limits)
     if left_out:
         shared.note(f"{len(left_out):,} files of other formats, or links, are left out ({', '.join(left_out[:3])}).")
     report = corpus.report

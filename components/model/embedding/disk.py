@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import math
 import os
 import tempfile
 from contextlib import suppress
@@ -10,21 +12,46 @@ from typing import Any
 
 import numpy as np
 
+from components.folders import plain_file
+
 
 def reserve_array(path: Path, shape: tuple[int, ...], dtype: Any) -> None:
     """Create a .npy file of this shape and reserve its space: writing to a memory map on a full disk ends the process.
 
-    Raises OSError (ENOSPC) if there is too little space, and removes the file.
+    Raises OSError (ENOSPC) if there is too little space, and removes the file; also for a path that is a link.
     """
-    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-    del array
-    try:
-        with path.open("r+b") as file:
+    kind = np.dtype(dtype)
+    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+    with plain_file(path, "wb") as file:
+        try:
+            np.lib.format.write_array_header_1_0(file, header)
+            file.flush()
+            size = file.tell() + kind.itemsize * math.prod(shape)
+            file.truncate(size)
             if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
+                os.posix_fallocate(file.fileno(), 0, size)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+
+
+def writable_array(path: Path) -> Any:
+    """A memory map to write, of the array that `reserve_array` made. Raises OSError for a link, or for other content."""
+    with plain_file(path, "r+b") as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
+            size = file.tell() + dtype.itemsize * math.prod(shape)
+        except Exception as problem:  # the header is parsed as Python, so a damaged one fails in many ways
+            raise _no_array(path) from problem
+        # A shorter file would be made longer.
+        if version != (1, 0) or is_fortran or dtype.hasobject or os.fstat(file.fileno()).st_size != size:
+            raise _no_array(path)
+        return np.memmap(file, dtype, "r+", file.tell(), shape)
+
+
+def _no_array(path: Path) -> OSError:
+    return OSError(errno.EINVAL, "it is no array that this program made", str(path))
 
 
 def unnamed_array(folder: Path, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -37,7 +64,7 @@ def unnamed_array(folder: Path, shape: tuple[int, ...], dtype: Any) -> Any:
         path = Path(file.name)
     try:
         reserve_array(path, shape, dtype)
-        return np.lib.format.open_memmap(path, mode="r+")
+        return writable_array(path)
     finally:
         with suppress(PermissionError):  # Windows keeps the name of a file that is mapped
             path.unlink(missing_ok=True)

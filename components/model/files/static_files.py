@@ -26,6 +26,8 @@ MODEL2VEC = "model2vec"  # config.model_type
 MODULE = "StaticEmbedding"  # sentence-transformers' class
 TOKENIZER = "tokenizer.json"
 NO_LIMIT = 1_000_000_000  # of the tokenizer; the model's own is MOST_TOKENS
+# A table that many pieces share may become so many times as large, from this size on; published ones become some ten times.
+MOST_REPEATED, SMALL_BYTES = 64, 256 << 20
 MOST_TOKENS = 32_768  # of a text: such a model has no limit of its own, but memory has one
 
 
@@ -59,8 +61,11 @@ def is_complete(folder: Path) -> bool:
     return (folder / WEIGHTS).is_file() and (folder / TOKENIZER).is_file()
 
 
-def read_table(folder: Path, name: str) -> torch.Tensor:
-    """The vector of each piece, by its id, float32 [piece, dim]. Raises ModelError for files that are damaged."""
+def read_table(folder: Path, name: str, most_bytes: int) -> torch.Tensor:
+    """The vector of each piece, by its id, float32 [piece, dim], of at most `most_bytes`.
+
+    Raises ModelError for files that are damaged, or whose mapping makes a table of them that is far larger than they are.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -71,8 +76,10 @@ def read_table(folder: Path, name: str) -> torch.Tensor:
         else:
             table = tensors["embeddings"].float()
             if "mapping" in tensors:
-                table = table[tensors["mapping"].long()]
+                table = _mapped(table, tensors["mapping"], most_bytes)
             if "weights" in tensors:
+                if tensors["weights"].shape != table.shape[:1]:
+                    raise ValueError(f"{len(table):,} rows have {tensors['weights'].numel():,} factors")
                 table = table * tensors["weights"].float()[:, None]
         if table.dim() != 2 or not table.numel():
             raise ValueError("a table with a row for each piece was expected")
@@ -84,6 +91,19 @@ def read_table(folder: Path, name: str) -> torch.Tensor:
             "Download or save the model again, or pick another one.",
         ) from problem
     return table.contiguous()
+
+
+def _mapped(table: torch.Tensor, rows: torch.Tensor, most_bytes: int) -> torch.Tensor:
+    """The row of each piece, [piece, dim]. Raises ValueError where a few rows would become gigabytes."""
+    needed, own = 4 * rows.numel() * table.shape[-1], 4 * table.numel()
+    if (
+        table.dim() != 2
+        or rows.dim() != 1
+        or needed > most_bytes // 4
+        or needed > max(SMALL_BYTES, MOST_REPEATED * own)
+    ):
+        raise ValueError(f"its mapping of {rows.numel():,} pieces makes {needed:,} bytes of {own:,}")
+    return table[rows.long()]
 
 
 def read_tokenizer(content: Mapping[str, Any]) -> StaticTokenizer:

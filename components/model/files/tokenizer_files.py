@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import itertools
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -30,6 +29,7 @@ from components.model.files.allowed import (
     whole,
 )
 from components.model.files.published import MOST_VALUES
+from components.model.files.splitting import patterns
 
 MOST_GROWTH = 16  # times that a tokenizer may lengthen a text before it splits it; published ones double it, or nearly
 UNICODE_GROWTH = 18  # times that Unicode's own compatibility forms lengthen a character: U+FDFA becomes a sentence
@@ -39,10 +39,9 @@ MOST_SPECIAL = 64  # special tokens that are added to a text or a pair
 MOST_ADDED = 20_000  # tokens beside the vocabulary; Gemma's tokenizer has 6,400
 MOST_ADDED_CHARACTERS = 2_000_000
 MOST_PIECE = 1_000  # characters of a Unigram piece, each length of which is tried at each character of a text
-MOST_WORD = 1_000  # characters of a word that WordPiece splits, in a time that grows with the square; published: 100
+MOST_WORD = 200  # characters of a word that WordPiece splits, in a time that grows with the square; published: 100
 MOST_LISTED = 2_000  # special tokens without a role, each of which the library compares with all others
 MOST_PATTERN = 5_000  # characters of a regular expression
-MOST_REPETITIONS = 10_000  # that its counts in braces multiply to: they are written out when it is compiled
 
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 # The classes of tokenizers that are built from the checked files alone. Their names may end in "Fast".
@@ -342,23 +341,24 @@ def _cut(step: Mapping[str, Any]) -> float:
 
 
 def _pattern(step: Mapping[str, Any]) -> str:
-    """The text that a step looks for; empty for a regular expression. Raises ModelError for one that grows when it is read."""
+    """The text that a step looks for; empty for a regular expression. Raises ModelError for one that may not be used."""
     pattern = step.get("pattern")
     pattern = pattern if isinstance(pattern, dict) else {}
     literal, expression = pattern.get("String"), pattern.get("Regex")
     if isinstance(literal, str):
         return literal
     if isinstance(expression, str):
-        braces = re.sub(r"\\[xpPu]\{[^}]*\}", "", expression)  # the number or the name of a character
-        counts = [
-            max(map(int, re.findall("[0-9]{1,9}", said))) for said in re.findall(r"\{([0-9, ]*[0-9][0-9, ]*)\}", braces)
-        ]
-        if len(expression) > MOST_PATTERN or math.prod(counts) > MOST_REPETITIONS:
-            raise beyond(
-                f"This tokenizer looks for the pattern {shown(expression)}, of {len(expression):,} characters.",
-                f"A pattern has at most {MOST_PATTERN:,}, and its counts in braces multiply to at most {MOST_REPETITIONS:,}.",
-            )
+        check_pattern(expression)
     return ""
+
+
+def check_pattern(expression: str) -> None:
+    """Raise ModelError for a regular expression that could take minutes of a text, or memory when it is read."""
+    if len(expression) > MOST_PATTERN or not patterns.is_quick(expression):
+        raise beyond(
+            f"This tokenizer looks for the pattern {shown(expression)}, which could take minutes for a sentence.",
+            "Patterns of published tokenizers can be used, and those of single characters of which only the last repeats.",
+        )
 
 
 def _precompiled(step: Mapping[str, Any]) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 
 from components.arrays import mapped_array
 from components.errors import InputError
+from components.folders import plain_file
 from components.model.tokenization import clean_text
 
 _BLOCK = 1 << 20  # offsets that are compared together
@@ -101,10 +102,11 @@ def write_texts(stem: Path, texts: Iterable[str]) -> None:
     """Write `stem`.utf8 and `stem`.offsets.npy. Invalid characters become U+FFFD."""
     path, offsets_path = text_files(stem)
     offsets = [0]
-    with path.open("wb") as file:
+    with plain_file(path, "wb") as file:
         for text in texts:
             offsets.append(offsets[-1] + file.write(clean_text(text).encode("utf-8")))
-    np.save(offsets_path, np.array(offsets, np.int64))
+    with plain_file(offsets_path, "wb") as file:
+        np.save(file, np.array(offsets, np.int64))
 
 
 def bytes_of_texts(texts: Sequence[str]) -> int:

@@ -19,6 +19,7 @@ from components.arrays import Float32, Int64
 from components.errors import InputError
 from components.folders import write_json
 from components.jobs import IsCancelled, ReportProgress, part_of
+from components.model.embedding.disk import writable_array
 from components.model.embedding.options import SENTENCES_PER_BLOCK
 from components.model.files.published import read_json
 from components.retrieval.index.folder import IndexInfo, norm_file, vector_file
@@ -48,8 +49,8 @@ class UnfinishedVectors:
         )
         self._later = {int(block): (int(both[0]), int(both[1])) for block, both in record.get("later", {}).items()}
         cells = list(product(info.options.layers, info.options.poolings))
-        self._vectors = [np.load(folder / vector_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
-        self._norms = [np.load(folder / norm_file(*cell), mmap_mode="r+", allow_pickle=False) for cell in cells]
+        self._vectors = [writable_array(folder / vector_file(*cell)) for cell in cells]
+        self._norms = [writable_array(folder / norm_file(*cell)) for cell in cells]
 
     def waiting(self) -> list[int]:
         """The numbers of the blocks that are still to be embedded."""

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 
-from components.arrays import Float32, Float64, Int64, read_only, unit
+from components.arrays import Float32, Float64, Int64, read_arrays, read_only, unit
 from components.errors import InputError, first_line
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.model.trace import Pooling
@@ -49,7 +49,6 @@ READINGS: tuple[Reading, ...] = get_args(Reading)
 LEARNT_POOLINGS: tuple[Pooling, ...] = ("mean", "cls")  # in the order of the arrays
 KIND, FORMAT = "BERT Internals vectors of pairs", 1
 MOST_BYTES = 512 << 20  # of a file's vectors in memory
-_MOST_ARRAYS = 16
 _MOST_NUMBERS = 1_000  # layers or poolings that a file may name
 
 
@@ -233,31 +232,28 @@ def read_vectors(content: bytes, name: str, most_bytes: int = MOST_BYTES) -> Lea
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             entries = archive.infolist()
-        if len(entries) > _MOST_ARRAYS:
-            raise ValueError(f"it has {len(entries)} arrays")
         size = sum(entry.file_size for entry in entries)
         if size > most_bytes:
             raise ValueError(f"it takes {in_words(size)} in memory, and at most {in_words(most_bytes)} are read")
         if size > max(EXPANDED_BYTES, MOST_EXPANSION * len(content)):
             raise ValueError(f"it expands to more than {MOST_EXPANSION} times its {len(content):,} bytes")
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            if str(arrays["kind"]) != KIND or int(arrays["format"]) != FORMAT:
-                raise ValueError("it has other content, or another format")
-            if any(arrays[name].size > _MOST_NUMBERS for name in ("layers", "poolings")):
-                raise ValueError("it names too many layers or poolings")
-            vectors = LearntVectors(
-                str(arrays["model"]),
-                str(arrays["revision"]),
-                cast("Reading", _one_of(str(arrays["reading"]), READINGS)),
-                tuple(int(layer) for layer in np.atleast_1d(arrays["layers"])),
-                tuple(
-                    cast("Pooling", _one_of(str(pooling), LEARNT_POOLINGS))
-                    for pooling in np.atleast_1d(arrays["poolings"])
-                ),
-                int(arrays["max_length"]),
-                str(arrays["pairs_hash"]),
-                *(read_only(arrays[side]) for side in ("first", "second")),
-            )
+        arrays = read_arrays(content, most_bytes)
+        if str(arrays["kind"]) != KIND or int(arrays["format"]) != FORMAT:
+            raise ValueError("it has other content, or another format")
+        if any(arrays[name].size > _MOST_NUMBERS for name in ("layers", "poolings")):
+            raise ValueError("it names too many layers or poolings")
+        vectors = LearntVectors(
+            str(arrays["model"]),
+            str(arrays["revision"]),
+            cast("Reading", _one_of(str(arrays["reading"]), READINGS)),
+            tuple(int(layer) for layer in np.atleast_1d(arrays["layers"])),
+            tuple(
+                cast("Pooling", _one_of(str(pooling), LEARNT_POOLINGS)) for pooling in np.atleast_1d(arrays["poolings"])
+            ),
+            int(arrays["max_length"]),
+            str(arrays["pairs_hash"]),
+            *(read_only(arrays[side]) for side in ("first", "second")),
+        )
         _check(vectors)
     except Exception as problem:  # a damaged archive fails in many ways
         raise InputError(

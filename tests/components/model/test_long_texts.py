@@ -14,7 +14,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.model import tokenization as tokenization_module
-from components.model.files import example_tokenizers, text_cuts
+from components.model.files import example_tokenizers
+from components.model.files.splitting import text_cuts
 from components.model.tokenization import Tokenization, clean_text
 from tests.support import tiny
 

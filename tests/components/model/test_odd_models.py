@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 
@@ -97,7 +98,9 @@ def test_vectors_that_overflow_reach_neither_a_trace_nor_an_index(tmp_path, tiny
 
 @pytest.fixture(scope="module")
 def backtracking(tmp_path_factory):
-    return loaded(odd_models.backtracking(tmp_path_factory.mktemp("odd") / "backtracking"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("components.model.files.tokenizer_files.check_pattern", lambda expression: None)  # it is refused
+        return loaded(odd_models.backtracking(tmp_path_factory.mktemp("odd") / "backtracking"))
 
 
 ENDLESS = "a" * 40 + "x"
@@ -117,6 +120,15 @@ def test_a_pattern_that_gives_up_is_an_error_for_people(backtracking, use):
     with pytest.raises(InputError, match="tokenizer failed"):
         use(backtracking)
     assert backtracking.trace(["the cat"]).sentences[0].tokens[1].piece == "the"  # and works on
+
+
+def test_a_decoder_that_gives_up_is_an_error_for_people(tmp_path):
+    folder = save_tiny(tmp_path / "m")
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["decoder"] = {"type": "Strip", "content": "a", "start": 0, "stop": 10**12}
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match="tokenizer failed"):
+        loaded(folder).tokenization.decode([5, 6])
 
 
 def test_a_slow_pattern_leaves_pythons_lock_to_others(backtracking):

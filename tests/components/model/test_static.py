@@ -161,9 +161,22 @@ def _beyond(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return tensors | {"mapping": torch.full((len(tensors["embeddings"]),), 1_000)}
 
 
+def _multiplied(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """A file of some MB with a table of 40 GB."""
+    return {"embeddings": torch.zeros(1, 10_000), "mapping": torch.zeros(1_000_000, dtype=torch.int8)}
+
+
+def _weighted(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The same by factors, which one row would be multiplied by."""
+    return {"embeddings": torch.zeros(1, 10_000), "weights": torch.zeros(1_000_000, dtype=torch.float16)}
+
+
 @pytest.mark.parametrize(
     ("change", "kind"),
-    [(_without, "damaged"), (_short, "unsupported"), (_not_finite, "damaged"), (_beyond, "damaged")],
+    [
+        *((_without, "damaged"), (_short, "unsupported"), (_not_finite, "damaged"), (_beyond, "damaged")),
+        *((_multiplied, "damaged"), (_weighted, "damaged")),
+    ],
 )
 def test_damaged_tables_are_refused(tmp_path: Path, change: Callable[..., dict[str, torch.Tensor]], kind: str) -> None:
     folder = model2vec(tmp_path)

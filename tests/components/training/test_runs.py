@@ -8,6 +8,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 import zipfile
@@ -25,6 +27,7 @@ from components.training import runs, worker
 from components.training.data import load, split
 from components.training.run_folder import MOST_BYTES, EventReader, RunFolder, RunState
 from components.training.settings import TrainingSettings
+from tests.support.places import ROOT
 
 
 class Follower(threading.Thread):
@@ -257,6 +260,50 @@ def test_a_process_ends_with_its_command_or_outlives_its_server(folder, monkeypa
     assert not interruption.wait(0.1)
     monkeypatch.setattr(worker.os, "getppid", lambda: 1)
     assert interruption.wait(20)
+
+
+PREPARES = """
+import os, sys, time
+from components.training import worker
+
+def train(run, checkpoint_seconds, is_interrupted, begun):
+    if sys.argv[1] == "trains":
+        begun()
+    (run.path / "begun").touch()
+    while sys.argv[1] == "prepares" or not is_interrupted():
+        time.sleep(0.02)
+    (run.path / "looked").touch()
+    raise worker.Cancelled
+
+worker.train, worker._give_way, worker.PARENT_SECONDS = train, lambda: None, 0.05
+main, arguments = worker.main, [sys.argv[2], "--parent", str(os.getppid())]
+worker.main = lambda **named: main(arguments, **named)
+sys.exit(worker._as_a_process())
+"""
+COMMAND = "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', *sys.argv[1:]]); time.sleep(600)"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+@pytest.mark.parametrize("does", ["prepares", "trains"])
+@pytest.mark.parametrize("way", ["the command is killed", "the process is asked to end"])
+def test_a_process_that_is_interrupted_before_its_first_step_ends_at_once(folder, does, way):
+    """Its imports, its model and the measurement before training take minutes, in which it looks for nothing."""
+    run = small_run("mine")
+    command = subprocess.Popen([sys.executable, "-c", COMMAND, PREPARES, does, str(run.path)], cwd=ROOT)
+    try:
+        wait_for((run.path / "begun").exists)
+        process = psutil.Process(run.state().pid)
+        if way == "the command is killed":
+            command.kill()
+        else:
+            process.terminate()
+        psutil.wait_procs([process], timeout=60)
+        wait_for(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+    finally:
+        command.kill()
+        command.wait()
+    assert run.state().status == "interrupted"
+    assert (run.path / "looked").exists() is (does == "trains")
 
 
 def test_a_process_that_another_one_of_its_run_forestalled_leaves_it_at_work(folder, monkeypatch):

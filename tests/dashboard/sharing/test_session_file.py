@@ -98,6 +98,8 @@ def test_a_file_names_models_seeds_and_versions_and_reads_like_json(open_page: O
         (content(settings={"sentences": [1]}), "cannot be read"),
         (content(settings={"sentences": ["a"] * 5_000}), "cannot be read"),
         (content(settings={str(number): ["a"] for number in range(2_000)}), "cannot be read"),
+        (content(versions={f"p{number}": "1" for number in range(50_000)}), "more than 1,000 models or packages"),
+        (content(models={f"p{number}": {} for number in range(50_000)}), "more than 1,000 models or packages"),
         (b" " * (session_file.MOST_BYTES + 1), "1,048,577 bytes"),
     ],
 )

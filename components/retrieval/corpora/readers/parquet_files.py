@@ -18,8 +18,8 @@ from typing import Any
 from components import operator_settings
 from components.errors import InputError
 from components.retrieval.corpora.readers import parquet_child
-from components.retrieval.corpora.readers.limits import Count, Limits, unreadable
-from components.retrieval.corpora.readers.table import MOST_COLUMNS, Table
+from components.retrieval.corpora.readers.limits import LONG_ROW, MOST_ROW_CHARACTERS, Count, Limits, unreadable
+from components.retrieval.corpora.readers.table import MOST_COLUMNS, BadRows, Table
 from components.sizes import in_words
 
 WORKING_MEMORY = 128 << 20  # bytes that the process takes beside the file's values
@@ -32,13 +32,15 @@ log = logging.getLogger(__name__)
 
 
 def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_rows: int | None, count: Count) -> Table:
-    """The table of a parquet file, or its first `max_rows` rows. Columns of bytes other than text are left out.
+    """The table of a parquet file, or its first `max_rows` rows. Columns of bytes other than text are left out, and so are
+    rows of more than MOST_ROW_CHARACTERS, which are counted.
 
     Raises InputError for a file that is damaged or above a limit, and Cancelled.
     """
     import pyarrow as pa
 
-    rows = 0
+    rows, bad = 0, BadRows()
+    skipped: set[int] = set()  # numbers of rows that are too long
     try:
         with closing(
             _rows_here(source, name)
@@ -49,9 +51,22 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
             columns = _Columns(count)
             for batch in parts:
                 count.add_rows(batch.num_rows)
-                columns.add({column: _values(batch.column(column), pa) for column in batch.schema.names})
+                values = {column: _values(batch.column(column), pa) for column in batch.schema.names}
+                sizes = (
+                    map(_characters, zip(*values.values(), strict=True)) if batch.nbytes > MOST_ROW_CHARACTERS else ()
+                )
+                long = {row for row, size in enumerate(sizes) if size > MOST_ROW_CHARACTERS}
+                if long:
+                    values = {
+                        name: [value for row, value in enumerate(column) if row not in long]
+                        for name, column in values.items()
+                    }
+                for row in sorted(long):
+                    bad.add(rows + row + 1, LONG_ROW)
+                    skipped.add(rows + row + 1)
+                columns.add(values)
                 rows += batch.num_rows
-                if max_rows is not None and rows >= max_rows:
+                if max_rows is not None and rows - len(skipped) >= max_rows:
                     break
     except InputError:
         raise
@@ -60,8 +75,10 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
         raise unreadable(name, problem) from problem
     kept = columns.finish()
     left_out = tuple(column for column in every_column if column not in kept)
-    rows = min(rows, max_rows or rows)
-    return Table({key: values[:rows] for key, values in kept.items()}, range(1, rows + 1), left_out=left_out)
+    table: dict[str, Sequence[Any]] = {key: column[:max_rows] for key, column in kept.items()}
+    every_number = range(1, rows + 1)  # which takes no memory
+    numbers: Sequence[int] = [number for number in every_number if number not in skipped] if skipped else every_number
+    return Table(table, numbers[:max_rows], bad, left_out=left_out)
 
 
 @dataclass
@@ -248,6 +265,15 @@ def _values(column: Any, pa: Any) -> list[Any]:
     if not any(isinstance(value, bytes) for value in values):
         return values
     return [_as_text(value) if isinstance(value, bytes) else value for value in values]
+
+
+def _characters(value: Any) -> int:
+    """The characters of all texts in a value. Bytes are not counted: columns of them are left out, or are texts by now."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_characters, value)) + sum(map(_characters, value.values()))
+    return sum(map(_characters, value)) if isinstance(value, list | tuple) else 0
 
 
 def _as_text(value: bytes) -> str | bytes:

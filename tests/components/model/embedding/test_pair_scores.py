@@ -250,6 +250,18 @@ def test_an_adapter_adds_its_scaled_product(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("up", "down", "rank"), [((10**5, 1), (1, 10**5), 1), ((32, 2), (2, 1), 2), ((32, 2), (2, 32), 0)]
+)
+def test_the_product_of_an_adapter_is_as_large_as_what_it_changes(up, down, rank, tmp_path):
+    """The first of 800 kB would take 40 GB. Its rank is a number of the file too."""
+    model, _ = tiny.tiny_model("bert")
+    part = "bert.encoder.layer.1.attention.self.query"
+    weights = {f"{part}.lora_A.weight": torch.ones(down), f"{part}.lora_B.weight": torch.ones(up)}
+    with pytest.raises(ModelError, match=r"other sizes than the encoder|division"):
+        loading.merge_adapter(model, adapter_folder(tmp_path / "a", weights, rank), "tiny")
+
+
+@pytest.mark.parametrize(
     "names",
     [
         ["bert.encoder.layer.1.attention.self.query.lora_A.weight"],

@@ -25,7 +25,14 @@ from components.retrieval.corpora.corpus import columns_of, read_corpus
 from components.retrieval.corpora.readers import encoding, parquet_child, parquet_files
 from components.retrieval.corpora.readers import limits as limits_module
 from components.retrieval.corpora.readers.files import read_table
-from components.retrieval.corpora.readers.limits import MOST_FIELDS, MOST_ROW_CHARACTERS, Count, Limits, memory_of_all
+from components.retrieval.corpora.readers.limits import (
+    LONG_ROW,
+    MOST_FIELDS,
+    MOST_ROW_CHARACTERS,
+    Count,
+    Limits,
+    memory_of_all,
+)
 from components.retrieval.corpora.readers.places import files_at
 from components.retrieval.corpora.readers.table import SET_COLUMN, BadRows
 from components.retrieval.corpora.senses import read_senses
@@ -162,7 +169,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str, str]] = {
     "one large cell": ("a.parquet", lambda: parquet(text=["x" * 120 * MB]), "corpus", "of memory"),
     "a repeated cell": (
         "a.parquet",
-        lambda: parquet(text=pa.DictionaryArray.from_arrays(pa.array([0] * 2_000), ["x" * 2 * MB])),
+        lambda: parquet(text=pa.DictionaryArray.from_arrays(pa.array([0] * 2_000), ["x" * MB])),
         "corpus",
         MEMORY,
     ),
@@ -554,6 +561,29 @@ def test_links_that_lead_out_of_a_folder_are_left_out_and_named(tmp_path: Path) 
     (folder / "a.txt").write_text("a sentence\n")
     with files_at(str(tmp_path / "link")) as (files, _):
         assert len(files) == 2
+
+
+@pytest.mark.parametrize("limits", [None, Limits(1_000, 64 << 20)])
+@pytest.mark.parametrize("kind", ["one cell", "many cells", "a list", "a category"])
+def test_a_row_of_a_parquet_file_has_as_few_characters_as_any_other(kind: str, limits: Limits | None) -> None:
+    """It is left out and counted, as a row of .csv or .jsonl is; the others keep their numbers."""
+    long = "x" * (MOST_ROW_CHARACTERS // 8)
+    columns: dict[str, object] = {
+        "one cell": {"text": ["One.", long * 9, "Three.", "Four."]},
+        "many cells": {
+            "text": ["One.", "Two.", "Three.", "Four."],
+            **{f"c{at}": ["", long, "", ""] for at in range(9)},
+        },
+        "a list": {"text": ["One.", "Two.", "Three.", "Four."], "list": [[], [long] * 9, [], []]},
+        "a category": {
+            "text": pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3]), ["One.", long * 9, "Three.", "Four."])
+        },
+    }[kind]  # type: ignore[assignment]
+    table = read_table(parquet(**columns), "a.parquet", limits=limits)
+    assert table.columns["text"] == ["One.", "Three.", "Four."]
+    assert list(table.numbers) == [1, 3, 4]
+    assert [(row.row, row.reason) for row in table.bad.first] == [(2, LONG_ROW)]
+    assert {len(column) for column in table.columns.values()} == {3}
 
 
 def test_the_footer_of_a_parquet_file_is_asked_before_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

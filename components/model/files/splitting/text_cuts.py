@@ -21,6 +21,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from components.model.files.splitting.patterns import GPT2, LLAMA3, QWEN2
+
 PIECE_CHARACTERS = 1 << 14  # some 4,000 tokens: more than most models read, and read in some hundredths of a second
 # They may join a space that follows to one grapheme (Unicode's Grapheme_Cluster_Break=Prepend, and CR), which
 # SentencePiece's table is asked for as a whole.
@@ -34,11 +36,7 @@ _AT_ISOLATED = re.compile(f"(?<![{_JOINING}])[ \\n\\t.,;:!?\u3001\u3002\u4e00-\u
 _BEFORE_SPACE = re.compile(f"(?<=[^\\s{_JOINING}]) ")
 _BEHIND_LETTER = re.compile(f"(?<=[^\\W_{_JOINING}{_SPACE_FIRST}]) ")
 # Patterns that published tokenizers split by, all of which leave the first of some spaces to what follows.
-_PATTERNS = {
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",  # GPT-2
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-}
+_PATTERNS = {GPT2, LLAMA3, QWEN2}
 _ONE_BY_ONE = {r"[\s\S]"}  # every character apart
 _COMPOSING = {"NFC", "NFD"}  # change no character into white space, and remove none
 _CHARACTER_WISE = _COMPOSING | {"NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt", "Precompiled"}

@@ -1,0 +1,72 @@
+"""Messages and links of a size that no page sends are refused by their count, before anything is done with them."""
+
+from __future__ import annotations
+
+import time
+from types import ModuleType
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from dashboard import logs
+
+
+@pytest.fixture(scope="module")
+def server() -> ModuleType:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logs, "keep_texts_out", lambda: None)  # for the server's process, not for that of the tests
+        from dashboard import app
+
+    return app
+
+
+def run_of(widgets: int = 0, query: str = "") -> bytes:
+    message = BackMsg()
+    message.rerun_script.query_string = query
+    message.rerun_script.widget_states.widgets.extend(WidgetState(id=f"w{at}", int_value=at) for at in range(widgets))
+    return message.SerializeToString()
+
+
+def test_what_a_page_sends_passes(server: ModuleType) -> None:
+    for content in (run_of(), run_of(300, "v=hits&q=a"), run_of(5, "&".join(f"s={'a' * 50}" for _ in range(200)))):
+        assert server._is_of_a_page(content)
+    names = BackMsg()
+    names.file_urls_request.file_names.extend(["a.csv"] * 20)
+    assert server._is_of_a_page(names.SerializeToString())
+
+
+@pytest.mark.parametrize("case", ["widgets", "keys", "one text", "bytes", "files"])
+def test_what_no_page_sends_is_dropped_at_once(server: ModuleType, case: str) -> None:
+    files = BackMsg()
+    files.file_urls_request.file_names.extend(["a"] * 100_000)
+    content = {
+        "widgets": lambda: run_of(1_000) * 500,  # which the format takes as one message
+        "keys": lambda: run_of(query="&".join(f"k{at}=" for at in range(500_000))),
+        "one text": lambda: run_of(query="s=" + "a" * 1_000_000),
+        "bytes": lambda: run_of(query="s=" + "a" * (9 << 20)),
+        "files": files.SerializeToString,
+    }[case]()
+    started = time.process_time()
+    assert not server._is_of_a_page(content)
+    assert time.process_time() - started < 1
+
+
+def test_a_link_that_is_too_long_is_refused_before_it_is_read(
+    server: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def page(_: Any) -> PlainTextResponse:
+        return PlainTextResponse("page")
+
+    inner = Starlette(routes=[Route("/{path:path}", page)])
+    client = TestClient(server.Guard(inner), base_url="http://127.0.0.1")
+    monkeypatch.setattr(server.access, "is_known_host", lambda host: True)
+    assert client.get("/search?v=hits&s=A&s=B").text == "page"
+    for query in ("&".join(f"k{at}=" for at in range(2_000)), "s=" + "a" * 64_001):
+        answer = client.get(f"/search?{query}")
+        assert (answer.status_code, answer.text) == (414, server.TOO_LONG)

@@ -47,7 +47,6 @@ def all_unknown(tmp_path_factory):
 
 
 WITH_BASELINE = [
-    ("home", {}),
     ("layers", {}),
     ("layers", {"view": "sentences", "c": "1"}),
     ("heatmaps", {"view": "blocks"}),

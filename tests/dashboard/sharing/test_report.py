@@ -43,7 +43,6 @@ def values(spec: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("page", "address"),
     [
-        ("home", {}),
         ("layers", {"view": "within"}),
         ("heatmaps", {"view": "blocks", "sa": "1"}),
         ("why", {"view": "split", "l": "3"}),

@@ -34,7 +34,7 @@ function places(points, panel, scale) {
 
 // Draws the first layer and the last one beside each other; returns what moves the right panel to another layer.
 function drawSenses(box, senses) {
-  const width = box.clientWidth, height = box.clientHeight, narrow = width < 440, u = rem();
+  const width = box.clientWidth, height = box.clientHeight, u = rem(), narrow = width < 440 * u;
   const scale = (narrow ? 0.72 : 1) * u, gap = (narrow ? 12 : 20) * u, top = 26 * u, below = (narrow ? 46 : 28) * u;
   const size = { width: (width - gap) / 2, height: height - top - below, y: top };
   const svg = picture(width, height, senses.says);

@@ -181,9 +181,9 @@ def _out_of(count: int, all_of_them: int) -> str:
 
 
 def _were(count: int, nearest: Sequence[Neighbour]) -> str:
-    """ "three were", "all were, too"; a share where more words than usual are equally near."""
+    """ "three were", "all were, too"; "12 of the 20 nearest were" where more words than usual are equally near."""
     if count == len(nearest):
         return "all were, too"
     if len(nearest) < len(_COUNTS):
         return f"{_COUNTS[count]} {'was' if count < 2 else 'were'}"
-    return f"{percent(count / len(nearest))} of {len(nearest)} equally near ones were"
+    return f"{count} of the {len(nearest)} nearest were"

@@ -8,8 +8,8 @@ from components.analysis.first_look.course import MOST_TWINS, courses
 from components.analysis.first_look.words import words_of
 from components.analysis.matched_words import word_vectors
 from components.model.backend import Backend
-from tests.components.analysis.first_look import plain
 from tests.components.analysis.handmade import words
+from tests.support import plain_encoder as plain
 
 TEXTS = ("We will rob a bank next week!", "They sat on the bank of the river.")
 

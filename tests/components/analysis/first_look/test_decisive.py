@@ -8,8 +8,8 @@ import pytest
 from components.analysis.first_look.decisive import REACH, Habits, habits_of, most_decisive
 from components.analysis.first_look.words import words_of
 from components.model.backend import Backend
-from tests.components.analysis.first_look import plain
 from tests.components.analysis.handmade import words
+from tests.support import plain_encoder as plain
 
 TEXTS = (
     "We caught the mouse in the pantry.",

@@ -8,7 +8,7 @@ import pytest
 from components.analysis.first_look import nearest as module
 from components.analysis.first_look.nearest import NEAREST, Place, WordCollection, WordStore
 from components.model.backend import Backend
-from tests.components.analysis.first_look import plain
+from tests.support import plain_encoder as plain
 
 TEXTS = (
     "The bank raised its mortgage rate.",

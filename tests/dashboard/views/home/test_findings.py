@@ -141,7 +141,7 @@ def near(*names: str) -> list[Neighbour]:
         (
             ["banks/river"] * 3 + ["shore"] * 2,
             ["bank/money"] * 4 + ["bank/river"] * 4,
-            "Three of five are “bank” in the sense of river; before the first block 50 % of 8 equally near ones were.",
+            "Three of five are “bank” in the sense of river; before the first block 4 of the 8 nearest were.",
         ),
         (
             ["bank/river", "bank/river", "bank/money", "bank/money", "bank"],

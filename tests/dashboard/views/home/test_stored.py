@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dashboard.views.home import stored
-from tests.components.analysis.first_look import plain
+from tests.support import plain_encoder as plain
 
 
 @pytest.fixture(scope="module")

@@ -143,8 +143,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   const draw = () => {
     stop();
-    moveTo = drawSenses(senses.querySelector(".draw"), data.senses);
+    senses.querySelector(".draw").replaceChildren(); // what was drawn before must not hold the row open
     drawFailures(failures.querySelector(".draw"), data.blindness);
+    moveTo = drawSenses(senses.querySelector(".draw"), data.senses); // as high as the other card leaves it
   };
   draw();
   drawAtEachWidth(root, draw);

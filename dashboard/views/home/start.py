@@ -56,7 +56,7 @@ def is_typed() -> bool:
     Where nobody has said so here, they are if they are others than those a session begins with, as by a link or after
     another page. An address without any value is that of the stored pictures, to which Back leads.
     """
-    looked = state.get("looked")
+    looked = state.peek("looked")  # of what is shown the sentences say enough: no report has to state it
     if looked is not None:
         return bool(looked and state.get("sentences"))
     is_own = bool(state.get("sentences")) and state.get("sentences") != state.default("sentences")

@@ -87,7 +87,7 @@ def test_sentences_are_named_as_on_the_page(open_page: Open) -> None:
 
 # Views that are drawn at once, and what they read besides the settings of their case in page_states.STATES.
 ALSO = {
-    "home home": set(),
+    "home home": {"sentence", "tokens"},
     "tokens pieces": {"max_length"},
     "tokens vocabulary": {"max_length", "tokens", "sentence"},
     "model output-vectors": set(),

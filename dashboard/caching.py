@@ -443,6 +443,12 @@ def token_jobs() -> Jobs:
     return Jobs(queue(), "tokens", keep=4)
 
 
+@st.cache_resource(max_entries=1, show_spinner=False)
+def included_words() -> Jobs:
+    """The words of the included sentences, for all sessions: 9 MB of a model with 384 dimensions."""
+    return Jobs(queue(), "tokens", keep=8, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
+
+
 def token_folder() -> Path:
     """The folder of token vectors. Their files have no names, so that disk space is free once nothing uses a file."""
     return cache_part("tokens")

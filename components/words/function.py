@@ -30,3 +30,5 @@ _ADVERBS = (
 FUNCTION_WORDS = frozenset(
     " ".join((_ARTICLES, _PRONOUNS, _VERBS, _PREPOSITIONS, _CONJUNCTIONS, _ADVERBS, "s t d m")).split()
 )
+# Those that stand for somebody or something named before.
+PERSONAL = frozenset(("it", "he", "she", "they", "him", "her", "them"))

@@ -1,4 +1,4 @@
-"""What first visits would wait for, done before: the demo corpus is embedded, and a slow library is imported."""
+"""What first visits would wait for, done before: included texts are read and embedded, and a slow library is imported."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from components.model.catalog import EMBEDDED_KEY
 from components.retrieval.corpora.demo import demo_corpus
 from components.retrieval.evaluation import pair_runs
 from dashboard import caching
+from dashboard.jobs import included_words
 from dashboard.jobs.embedding import EmbedRequest
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ LANE = "background"
 
 
 def follow_models() -> None:
-    """Let both follow each model that is loaded, whoever asks for the first: a session or an orchestrator."""
+    """Let them follow each model that is loaded, whoever asks for the first: a session or an orchestrator."""
+    caching.after_load["included words"] = read_included  # first: Start needs them
     caching.after_load["demo corpus"] = embed_demo
     caching.after_load["library"] = import_library  # after it, because the corpus takes longer
 
@@ -29,6 +31,12 @@ def import_library(_: Backend) -> None:
         return
     import sklearn.decomposition
     import sklearn.metrics  # noqa: F401
+
+
+def read_included(backend: Backend) -> None:
+    """Request what Start compares a typed word with, if this is the default model. It gives way as `embed_demo` does."""
+    if operator_settings.WARM_UP.value() and backend.spec.key == EMBEDDED_KEY:
+        included_words.request(backend, lane=LANE)
 
 
 def embed_demo(backend: Backend) -> None:

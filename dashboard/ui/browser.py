@@ -55,15 +55,23 @@ class ChipRow:
 
 
 @cache
-def web_component(name: str, html: str) -> Any:
-    """A component of `html` with the script and the style of assets/web that have this name."""
-    script, style = (ASSETS / "web" / f"{name}.{ending}" for ending in ("js", "css"))
+def web_component(name: str, html: str, shared: str = "") -> Any:
+    """A component of `html` with the script and the style of assets/web that have this name.
+
+    Before them stand those with the name `shared`, which several components have in common.
+    """
     return st.components.v2.component(
         f"bert_internals_{name}",
         html=html,
-        css=style.read_text(encoding="utf-8") if style.exists() else None,
-        js=script.read_text(encoding="utf-8"),
+        css=_asset(shared, "css") + _asset(name, "css") or None,
+        js=_asset(shared, "js") + _asset(name, "js"),
     )
+
+
+def _asset(name: str, ending: str) -> str:
+    """What a file of assets/web holds; nothing where there is none."""
+    path = ASSETS / "web" / f"{name}.{ending}"
+    return path.read_text(encoding="utf-8") if name and path.exists() else ""
 
 
 def hits_component() -> Any:
@@ -174,12 +182,12 @@ def _row(
         "index": row.index,
         "number": row.number or row.index + 1,
         "label": row.label or f"Sentence {row.index + 1}",
-        "direction": _direction(row.sentence.text),
+        "direction": direction(row.sentence.text),
         "words": words,
     }
 
 
-def _direction(text: str) -> str:
+def direction(text: str) -> str:
     """The direction in which a text is written, as HTML names it: that of its first letter."""
     first = next((kind for kind in map(unicodedata.bidirectional, text) if kind in {"L", "R", "AL"}), "L")
     return "ltr" if first == "L" else "rtl"

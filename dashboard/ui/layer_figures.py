@@ -1,6 +1,6 @@
 """Similarity over the layers, drawn as curves or as heatmaps, with one column per model.
 
-Home and Layers share it, for words and for whole sentences. Measuring the baseline of unrelated tokens takes a second
+Measuring the baseline of unrelated tokens takes a second
 the first time that a model needs it: the curves are first drawn without the baseline, and then again with it in the same
 position.
 """
@@ -190,18 +190,6 @@ def compare_sentences(
         unrelated="two unrelated sentences",
         place=place,
     )
-
-
-def word_curves(trace: Trace, choice: word_choice.Choice, sentences: Sequence[TokenizedSentence]) -> LayerCurves:
-    """The curves that `compare_words` draws of one model, as cosines."""
-    vectors = word_vectors(trace, word_choice.positions_in(choice, sentences, trace))
-    return cosines.pair_curves(vectors, choice.names(sentences), choice.pairs)
-
-
-def sentence_curves(trace: Trace, pooling: Pooling) -> LayerCurves:
-    """The curves that `compare_sentences` draws of one model, as cosines, special tokens included."""
-    names = short_names([sentence.text for sentence in trace.sentences])
-    return cosines.pair_curves(pool(trace, pooling, True), names)
 
 
 def short_names(texts: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """The tokens to compare: one in each sentence, two of one sentence, or one against all others of its sentence.
 
-Layers lets a person choose them by clicking chips; Home shows the choice that Layers begins with.
+Layers lets a person choose them by clicking chips.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.analysis.tokens import default_positions, neighbour_words, position_at, shared_word
+from components.analysis.tokens import neighbour_words, position_at, shared_word
 from components.words.forms import are_forms
 from components.words.function import FUNCTION_WORDS
 from dashboard import ready_made, state
@@ -132,15 +132,6 @@ def _isolated(name: str) -> str:
 
 def _short(text: str, limit: int = 28) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def default_choice(sentences: Sequence[TokenizedSentence], focus: Sequence[str] = ()) -> Choice:
-    """The words to begin with: one in each sentence, or two words of a single sentence."""
-    positions = default_positions(sentences, focus)
-    if len(sentences) > 1:
-        return Choice("across", tuple(enumerate(positions)), None, whole_word=True)
-    second = _default_other(sentences[0], positions[0], whole=True)
-    return Choice("within", ((0, positions[0]), (0, second)), None, whole_word=True)
 
 
 def choose(backend: Backend, sentences: Sequence[TokenizedSentence], mode: str, row: int) -> Choice:

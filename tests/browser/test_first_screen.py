@@ -30,6 +30,7 @@ SELECTORS: dict[Figure, str] = {
     "frame": "iframe",
     "heads": ".heads",
     "hits": ".hits",
+    "start": ".start .draw svg",
     "plot or table": f"{PLOT}, {TABLE}",
     "canvas or table": f"canvas, {TABLE}",
     "text": "h1",

@@ -68,7 +68,8 @@ def settled(app: AppTest) -> AppTest:
 @pytest.mark.parametrize("page", ONE_OF_EACH)
 def test_every_page_says_once_what_is_not_applied(open_page: Open, last_token: str, page: str) -> None:
     quick = {"by": "pca"} if page == "two-layers" else {}  # UMAP would be compiled first
-    app = open_page(page, m=last_token, **quick, **on_few(page))
+    shown = {"look": "1"} if page == "home" else {}  # its stored pictures are of the included model
+    app = open_page(page, m=last_token, **quick, **on_few(page), **shown)
     assert texts(app).count(SAID) == 1
     assert not app.exception
 

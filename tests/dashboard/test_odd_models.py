@@ -46,7 +46,6 @@ def all_unknown(tmp_path_factory):
 
 
 WITH_BASELINE = [
-    ("home", {}),
     ("one-word", {}),
     ("layers", {"view": "sentences", "c": "1"}),
     ("heatmaps", {"view": "blocks"}),

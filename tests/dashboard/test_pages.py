@@ -21,7 +21,7 @@ from components import VERSION, packing
 from components.analysis.pooling import pool
 from components.analysis.similarity import cosines
 from components.arrays import cosine
-from components.charts import curves, theme
+from components.charts import curves
 from components.model.files import example_tokenizers
 from dashboard import caching, ready_made, state
 from dashboard.declared import table
@@ -50,7 +50,7 @@ from tests.support.pages import (
 from tests.support.tiny import save_tiny
 
 TITLES = {
-    "home": "See what happens inside BERT",
+    "home": "See what BERT makes of your words",
     "lessons": "What can be learnt here?",
     "pieces": "How does text become numbers?",
     "model-facts": "What is inside the model?",
@@ -93,7 +93,7 @@ def test_a_page_opens_with_its_title_without_errors_and_with_the_controls_of_wha
     assert not app.exception
     assert not app.error
     assert not app.warning
-    if view in (drawn := {"home": 1, "one-word": 1, "model-facts": 1, "block": 3}):
+    if view in (drawn := {"one-word": 1, "model-facts": 1, "block": 3}):
         assert complete_figures(app) == drawn[view]
     if view not in {"lessons", "glossary", "about"}:
         models = {item.key for item in app.sidebar.selectbox}
@@ -269,33 +269,7 @@ def test_a_hint_is_shown_only_where_it_belongs(open_page: Open, key: str, shown_
         assert (item.look_for in texts(open_page(page, s=list(item.sentences), **address))) is is_shown, view
 
 
-# --- Home
-
-
-def test_home_draws_a_word_that_own_sentences_share(open_page: Open) -> None:
-    app = open_page("home", s=["A bat flew over the house.", "He swung the bat at the ball."])
-    assert figures(app)[0]["layout"]["title"]["text"] == "“bat” across sentences"
-    trace = backend().trace(app.session_state["sentences"])
-    expected = cosine(trace.token_vectors(0, [2])[:, 0], trace.token_vectors(1, [4])[:, 0])
-    assert_close(traces(app)["bat (flew) – bat (swung)"], expected)
-    assert "the vectors of the marked word differ only by their positions" in texts(app)
-    first, last = (theme.number(float(traces(app)["bat (flew) – bat (swung)"][layer])) for layer in (0, -1))
-    assert f"The two move apart, from {first} at layer 0 to {last} after the last block" in read_texts(app)
-
-
-def test_home_says_that_a_word_hardly_changes_where_its_curve_is_flat(open_page: Open) -> None:
-    """The usual story, that the blocks make a word's vectors different, is false here."""
-    app = open_page("home", s=["The trophy is in the big suitcase.", "The trophy is in the small suitcase."])
-    curve = traces(app)["suitcase (big) – suitcase (small)"]
-    assert curve.min() > 0.95
-    assert f"The two hardly differ at any layer: {theme.number(float(curve[-1]))} after the last block" in read_texts(
-        app
-    )
-    assert "“suitcase” is nearly the same in both sentences" in read_texts(app)
-    assert "it stands at the same position everywhere" in read_texts(app)
-    assert curve[0] == pytest.approx(1, abs=1e-6)
-    assert "move apart" not in read_texts(app)
-    assert "become different" not in read_texts(app)
+# --- Layers
 
 
 def test_a_comparison_of_different_words_is_called_one(open_page: Open) -> None:
@@ -310,28 +284,6 @@ def test_a_comparison_of_different_words_is_called_one(open_page: Open) -> None:
     app = open_page("layers", s=["A bat flew over the house.", "Bats sleep by day."])
     assert figures(app)[0]["layout"]["title"]["text"] == "“bat” and “Bats” across sentences"
     assert "different words" not in read_texts(app)
-
-
-def test_home_draws_sentences_that_share_no_word(open_page: Open) -> None:
-    app = open_page("home", s=["Ice is cold.", "A *lion* roars.", "Trains run late."])
-    vectors = pool(backend().trace(app.session_state["sentences"]), "mean")
-    assert_close(traces(app)["Ice is cold. – A *lion* roars."], cosine(vectors[:, 0], vectors[:, 1]))
-    assert "two whole sentences" in texts(app)
-    assert r"A \*lion\* roars" in texts(app)
-
-
-def test_home_draws_one_sentence_and_the_first_of_many(open_page: Open) -> None:
-    app = open_page("home", s=["Thunder rolled over the mountains."])
-    assert figures(app)[0]["layout"]["title"]["text"] == "“Thunder” and “rolled” in one sentence"
-    many = [f"This is sentence number {number}." for number in range(10)]
-    app = open_page("home", s=many)
-    assert "The first 8 of 10 sentences." in texts(app)
-    assert len([name for name in traces(app) if "–" in name]) == 28
-    assert not app.error
-
-
-def test_home_without_sentences_shows_the_bank(open_page: Open) -> None:
-    assert "bank (rob) – bank (river)" in traces(open_page("home", s=[""]))
 
 
 def test_many_sentences_become_a_matrix_by_layer(open_page: Open) -> None:

@@ -1,1 +1,1 @@
-"""Home: what this is, and a way into every page."""
+"""Start: a sentence field, what one word of the sentence does, and three ways into the dashboard."""

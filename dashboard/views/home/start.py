@@ -1,184 +1,156 @@
-"""Home: what the dashboard is, one live figure of the session's sentences, and a link to every page."""
+"""Start: a field for a sentence, two pictures that need no model until one is typed, and three ways into the dashboard."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.analysis.similarity.courses import courses_of
-from components.analysis.tokens import shared_word
-from components.lessons.reader import LEVELS
-from dashboard import navigation, ready_made, settings, state
-from dashboard.lessons import steps
+from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
+from components.words.lines import JOINT, on_one_line, sentences_in
+from dashboard import navigation, settings, state
 from dashboard.sharing import report
-from dashboard.ui import controls, figures, layer_figures, messages, model_gate, word_choice, wording
+from dashboard.ui import browser, figures, messages, sentence_bar, wording
+from dashboard.ui.waiting import progress
+from dashboard.views.home import cards, examples, pictures
+from dashboard.views.home.stored import stored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from dashboard.views.home.stored import Stored
 
-    from components.analysis.similarity.cosines import LayerCurves
-    from components.model.architecture.structure import Structure
-    from components.model.trace import Pooling, TokenizedSentence
-
-CARDS = 3  # per row: the titles of more would be truncated
-SHOWN_CHARACTERS = 160  # of each sentence
+TITLE = "See what BERT makes of your words"
+_FIELD = "start_field"
+_HTML = (
+    '<div class="start"><form class="field" autocomplete="off"><input type="text" spellcheck="false" enterkeyhint="go">'
+    '<button type="button" class="clear" aria-label="Clear" hidden>×</button>'
+    '<button class="look" aria-label="Look inside"><span>Look inside </span>↵</button></form>'
+    '<div class="try" role="group"></div></div>'
+)
 
 
 def render() -> None:
-    with st.container(key="view_header"):
-        st.title("See what happens inside BERT", anchor=False)
-        st.caption(
-            "BERT turns every word into a vector and changes it block by block until it carries the word's context. "
-            "Type your own sentences above, and look at every step in a real model."
-        )
-    messages.notices("home")
+    """Draw the page. What needs no model is sent first."""
+    st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
+    st.session_state.pop(progress.IN_PAGE, None)
     figures.begin()
     state.watch()
-    messages.guarded(_example, "drawing the example")
+    with st.container(key="start_title"):
+        st.title(TITLE, anchor=False)
+    messages.notices("home")
+    _field()
+    block = st.container(key="start_block")
+    cards.draw()
+    st.caption(_line(stored()))
+    with block:
+        if is_typed():
+            messages.guarded(_typed, "looking into the sentence")
+        else:
+            pictures.draw(stored())
     report.end_view("home", state.stop_watching())
-    st.subheader("A page for every step", anchor=False)
-    _cards()
-    st.subheader("Lessons", anchor=False)
-    _lessons()
 
 
-def _example() -> None:
-    """The curves of a word that the sentences share, or of the sentences if they share none."""
-    backend = model_gate.main_model()
-    if not navigation.is_offered(backend, "blocks", "home"):
+def is_typed() -> bool:
+    """Whether the session's sentences are shown, and not the stored pictures.
+
+    Where nobody has said so here, they are if they are others than those a session begins with, as by a link or after
+    another page. An address without any value is that of the stored pictures, to which Back leads.
+    """
+    looked = state.peek("looked")  # of what is shown the sentences say enough: no report has to state it
+    if looked is not None:
+        return bool(looked and state.get("sentences"))
+    is_own = bool(state.get("sentences")) and state.get("sentences") != state.default("sentences")
+    return is_own and bool(st.query_params)
+
+
+def _typed() -> None:
+    from dashboard.views.home import typed  # here: the pictures before it need none of what it computes with
+
+    typed.draw()
+
+
+def _field() -> None:
+    """The field with the examples below it."""
+    sentences = state.get("sentences") if is_typed() else ()
+    own = state.peek("sentences")
+    offered = examples.offered(own)
+
+    def example() -> None:
+        sent = browser.sent_by(_FIELD, "example")
+        if not isinstance(sent, list | tuple) or len(sent) != 2 or not all(isinstance(part, str) for part in sent):
+            return
+        chosen = next((item for item in offered if item.key == sent[0]), None)
+        if chosen is not None and chosen.sentences:
+            look_at(chosen.sentences)
+        elif chosen is not None:
+            st.session_state["_start_leads"] = (chosen.key, sent[1])
+
+    def typed() -> None:
+        text = browser.sent_by(_FIELD, "typed")
+        if isinstance(text, str):
+            _take(text)
+
+    browser.web_component("start_field", _HTML, "start_drawing")(
+        key=_FIELD,
+        data={
+            "text": on_one_line(sentences),
+            "shown": bool(sentences),
+            "label": "Your sentence",
+            "placeholder": "Type a sentence, or two that share a word",
+            "short": "Type a sentence",
+            "joint": JOINT,
+            "most": sentence_bar.MOST_TYPED,
+            "before": "Try",
+            "examples": "Examples",
+            "chips": [
+                {
+                    "key": item.key,
+                    "label": item.label,
+                    "hint": " ".join(item.sentences),
+                    "pressed": bool(sentences) and item.sentences == sentences,
+                    "leads": not item.sentences,
+                }
+                for item in offered
+            ],
+        },
+        on_typed_change=typed,
+        on_example_change=example,
+        on_cleared_change=partial(state.put, "looked", False),
+    )
+    leads = st.session_state.pop("_start_leads", None)
+    if leads is not None:  # not by the callback, which cannot go to another page
+        navigation.go_to(examples.SEARCH_VIEW, **({"query": leads[1].strip()[:1_000]} if leads[1].strip() else {}))
+
+
+def _take(text: str) -> None:
+    """Show the sentences that a person typed; those shown already stay, with the word chosen in them."""
+    shown = state.peek("sentences")
+    if state.peek("looked") and text.strip() == on_one_line(shown):
         return
-    texts: tuple[str, ...] = state.get("sentences") or ready_made.ready_made_sets()[settings.DEFAULT_SET].sentences
-    chosen_set = ready_made.set_of(texts)
-    focus = () if chosen_set is None else chosen_set.focus
-    shown = texts[: layer_figures.MANY_THINGS]
-    trace = backend.trace(shown, max_length=controls.length_for(backend))
-    sentences = trace.sentences
-    if chosen_set is not None and chosen_set.view == "sentences":
-        are_whole = True
-    else:
-        are_whole = len(shown) > 1 and not focus and shared_word(sentences) is None
-    choice = word_choice.default_choice(sentences, focus)
-    left, right = st.columns([5, 2], gap="large")
-    with right:
-        _list(sentences, None if are_whole else choice)
-        if len(texts) > len(shown):
-            st.caption(f"The first {len(shown)} of {len(texts)} sentences.")
-        curves = (
-            layer_figures.sentence_curves(trace, backend.own_pooling)
-            if are_whole
-            else layer_figures.word_curves(trace, choice, sentences)
-        )
-        shown_choice = None if are_whole else choice
-        st.markdown(_explanation(sentences, shown_choice, curves, backend.own_pooling, backend.structure))
-        messages.hint("sentences" if are_whole else "across")
-        st.page_link(navigation.page_of("meaning"), label="More under Meaning", icon=":material/show_chart:")
-    if are_whole:
-        messages.cross_encoder_note([backend])
-        layer_figures.compare_sentences(
-            [backend], [trace], backend.own_pooling, True, key="home", scale=controls.CosineScale(), place=left
-        )
-    else:
-        layer_figures.compare_words(
-            [backend], [trace], choice, sentences, key="home", scale=controls.CosineScale(), place=left
-        )
+    sentences = settings.clean_sentences(list(sentences_in(text)))
+    if len(sentences) > MAX_SENTENCES:
+        sentences = sentences[:MAX_SENTENCES]
+        state.notice(f"Only the first {MAX_SENTENCES} sentences were kept.", "home")
+    if sum(map(len, sentences)) > MAX_CHARACTERS:
+        state.notice(f"The text was too long: sentences may have {MAX_CHARACTERS:,} characters together.", "home")
+        return
+    if sentences:
+        look_at(sentences)
 
 
-def _list(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice | None) -> None:
-    """The sentences, with the chosen words marked."""
-    lines = []
-    for row, sentence in enumerate(sentences):
-        spans = sorted(
-            {
-                (sentence.tokens[pieces[0]].start, sentence.tokens[pieces[-1]].end)
-                for picked_row, position in (choice.picks if choice is not None else ())
-                if picked_row == row
-                for pieces in [sentence.word_positions(position)]
-                if not sentence.tokens[position].special
-            }
-        )
-        text, line, end = sentence.text[:SHOWN_CHARACTERS], "", 0
-        for start, stop in spans:
-            if stop <= len(text):
-                line += messages.escape(text[end:start])
-                line += f":orange-background[**{messages.escape(text[start:stop])}**]"
-                end = stop
-        more = " …" if len(sentence.text) > SHOWN_CHARACTERS else ""
-        lines.append(f"{row + 1}. {line}{messages.escape(text[end:])}{more}")
-    st.markdown("\n".join(lines))
+def look_at(sentences: tuple[str, ...]) -> None:
+    """Make these the session's sentences, and show them in place of the stored pictures."""
+    if sentences != state.peek("sentences"):
+        st.session_state.pop("_anchors", None)  # the tokens chosen belong to the sentences before
+        state.put("tokens", ())
+        state.put("sentence", None)
+        state.put("sentences", sentences)
+    state.put("looked", True)
 
 
-def _explanation(
-    sentences: Sequence[TokenizedSentence],
-    choice: word_choice.Choice | None,
-    curves: LayerCurves,
-    own_pooling: Pooling,
-    structure: Structure,
-) -> str:
-    """What the figure compares, in words, and what its curves do."""
-    finding = layer_figures.course_in_words(curves)
-    if choice is None:
-        vector = wording.POOLINGS_EXPLAINED[own_pooling]
-        text = f"Each curve compares two whole sentences (sentence vector: {vector[0].lower()}{vector[1:]})."
-        return f"{text} {messages.escape(finding)}".strip()
-    if choice.mode == "within":
-        return (
-            f"With one sentence, the curve compares two of its words. {messages.escape(finding)} Add a second sentence to see "
-            "how a word changes from sentence to sentence."
-        )
-    pieces = {
-        tuple(sentences[row].tokens[piece].id for piece in sentences[row].word_positions(position))
-        for row, position in choice.picks
-    }
-    if len(pieces) > 1:
-        words = "forms of one word" if choice.are_forms(sentences) else "different words"
-        return (
-            f"Each curve compares two of the marked words, which are {words}. Each block mixes in the words around them. "
-            f"{messages.escape(finding)}"
-        )
+def _line(of: Stored) -> str:
+    """What the numbers of the stored pictures come from."""
     return (
-        f"At layer 0 {_at_layer_zero(choice, structure)}. Then each block mixes in the words around it. "
-        f"{messages.escape(finding)}{_same_meaning(sentences, choice, curves)}"
+        f"The numbers of the pictures before you type are from {of.model}, the included model: {of.blocks} blocks of "
+        f"{of.heads} heads, {wording.millions(of.parameters)} parameters."
     )
-
-
-def _at_layer_zero(choice: word_choice.Choice, structure: Structure) -> str:
-    """What tells the vectors of a word in several sentences apart before the first block."""
-    if not structure.has_position_vectors:
-        return "the marked word has one vector, because positions do not enter there"
-    if len({position for _, position in choice.picks}) == 1:
-        return "the marked word has one vector, because it stands at the same position everywhere"
-    return "the vectors of the marked word differ only by their positions"
-
-
-def _same_meaning(sentences: Sequence[TokenizedSentence], choice: word_choice.Choice, curves: LayerCurves) -> str:
-    """That a model hardly tells a word's sentences apart, where its curves say so."""
-    found = courses_of(curves)
-    if found is None or not found.are_alike:
-        return ""
-    row, position = choice.picks[0]
-    where = "both sentences" if len(choice.picks) == 2 else "all sentences"
-    return f" To this model “{messages.escape(sentences[row].word_text(position))}” is nearly the same in {where}."
-
-
-def _lessons() -> None:
-    """The lessons for a first visit, and a link to all."""
-    lessons = [lesson for lesson in ready_made.lessons().values() if lesson.level == LEVELS[0]][:CARDS]
-    st.markdown("Short texts beside the pages: they set what a page shows, and ask what you expect before you see it.")
-    for column, lesson in zip(st.columns(CARDS), lessons, strict=False):
-        with column.container(border=True, key=f"lesson_card_{lesson.key}", height="stretch"):
-            if st.button(lesson.title, key=f"start_{lesson.key}", icon=":material/school:", type="tertiary"):
-                steps.show(lesson, 1)
-            st.caption(f"{lesson.question} About {lesson.minutes} minutes.")
-    st.page_link(
-        navigation.page_of("lessons"), label=f"All {len(ready_made.lessons())} lessons", icon=":material/school:"
-    )
-
-
-def _cards() -> None:
-    pages = navigation.steps()
-    columns = [column for _ in range(0, len(pages), CARDS) for column in st.columns(CARDS)]
-    for column, page in zip(columns, pages, strict=False):
-        with column.container(border=True, key=f"card_{page.key}"):
-            st.page_link(navigation.page_of(page.key), label=f"**{page.title}**", icon=page.icon)
-            st.caption(page.question)

@@ -43,7 +43,6 @@ def test_what_pages_ask_for_first_is_there_without_a_request(indexes: IndexCache
     warm_up.embed_demo(model)
     assert all(not job.people for job in indexes.jobs.under_way())
     ended(indexes.jobs.queue)
-    open_page("home")  # its example needs a pass of its own
     passes = model.forward_passes
     pairs = pair_runs.pairs_of_corpus(demo, pair_runs.QUERY_COLUMN)
     exact = EmbedRequest(model, exact=True)

@@ -43,7 +43,6 @@ def values(spec: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("page", "address"),
     [
-        ("home", {}),
         ("layers", {"view": "within"}),
         ("heatmaps", {"view": "blocks", "sa": "1"}),
         ("why", {"view": "split", "l": "3"}),
@@ -88,7 +87,7 @@ def test_sentences_are_named_as_on_the_page(open_page: Open) -> None:
 
 # Views that are drawn at once, and what they read besides the settings of their case in page_states.STATES.
 ALSO = {
-    "home": set(),
+    "home": {"sentence", "tokens"},
     "pieces": {"max_length"},
     "vocabulary": {"max_length", "tokens", "sentence"},
     "output-vectors": set(),

@@ -291,7 +291,7 @@ def test_switching_head_or_block_costs_no_forward_pass(open_page: Open) -> None:
 
 
 def test_other_pages_ask_for_no_attentions(open_page: Open) -> None:
-    for page in ("layers", "heatmaps", "tokens", "model", "home"):
+    for page in ("layers", "heatmaps", "tokens", "model"):
         open_page(page, s=["A sentence that only this test uses."])
     kept = [key for key in backend().store._kept if "A sentence that only this test uses." in str(key)]
     assert kept

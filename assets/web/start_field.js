@@ -1,0 +1,64 @@
+// The field of Start and the examples below it. Reports "typed" with the text, "example" with its key, and "cleared".
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".start");
+  const form = root.querySelector("form");
+  const input = form.querySelector("input");
+  const clear = form.querySelector(".clear");
+  const isNarrow = matchMedia("(max-width: 760px)").matches;
+  const kept = (root.kept ??= { text: null, isNew: true });
+  // The server's text is written only when it has changed: else it would replace what a person types meanwhile.
+  if (kept.text !== data.text) input.value = kept.text = data.text;
+  input.setAttribute("aria-label", data.label);
+  input.placeholder = isNarrow ? data.short : data.placeholder;
+  input.dir = "auto";
+  input.maxLength = data.most;
+  form.classList.remove("busy");
+  const show = () => (clear.hidden = !(input.value || data.shown));
+  const send = (name, value) => {
+    form.classList.add("busy");
+    setTriggerValue(name, value);
+  };
+  input.oninput = show;
+  // A field has one line: lines of a pasted text become sentences of their own.
+  input.onpaste = (event) => {
+    const text = event.clipboardData.getData("text/plain");
+    if (!/[\r\n]/.test(text.trim())) return;
+    event.preventDefault();
+    input.setRangeText(text.trim().split(/\s*[\r\n]+\s*/).join(data.joint), input.selectionStart, input.selectionEnd, "end");
+    show();
+  };
+  input.onkeydown = (event) => {
+    if (event.key === "Escape") clear.onclick();
+    event.stopPropagation(); // "r" and "c" are shortcuts of the app
+  };
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    if (input.value.trim()) send("typed", input.value);
+    else if (data.shown) send("cleared", true);
+    else input.focus();
+  };
+  clear.onclick = () => {
+    input.value = kept.text = "";
+    show();
+    input.focus();
+    if (data.shown) send("cleared", true);
+  };
+  show();
+  const row = root.querySelector(".try");
+  row.setAttribute("aria-label", data.examples);
+  row.replaceChildren(
+    element("span", "", data.before),
+    ...data.chips.map((chip) => {
+      const button = element("button", chip.leads ? "pill leads" : "pill", chip.label);
+      button.type = "button";
+      button.title = chip.hint;
+      if (!chip.leads) button.setAttribute("aria-pressed", String(chip.pressed));
+      button.onclick = () => send("example", chip.leads && input.value.trim() ? [chip.key, input.value] : [chip.key, ""]);
+      return button;
+    }),
+  );
+  // The cursor stands in it where no keyboard would cover the page, unless a person is somewhere else already.
+  if (kept.isNew && matchMedia("(hover: hover)").matches && document.activeElement === document.body && !data.shown)
+    input.focus({ preventScroll: true });
+  kept.isNew = false;
+}

@@ -1,0 +1,47 @@
+"""Sentences on one line: where a typed line is divided, and how sentences are written on one so that they are read back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+JOINT = " | "  # between sentences that would not be told apart without it
+_END = re.compile(r"[.!?…]+[\"'”’)\]]*\s+(?=[\"'“‘(\[¿¡]*[\w])|(?<=[。！？])\s*(?=\S)")
+_VOWEL = re.compile(r"[aeiouyà-ÿ]", re.IGNORECASE)
+
+
+def sentences_in(line: str) -> tuple[str, ...]:
+    """The sentences of a line, without the spaces around them.
+
+    A sentence ends at a full stop, a question or exclamation mark before a word that does not begin with a small letter, and
+    at a bar. The full stop of an abbreviation without vowels ("Dr.", "Mrs.", "J.") ends none.
+    """
+    found = []
+    for part in re.split(r"\s*\|\s*|[\r\n]+", line):
+        begin = 0
+        for end in _END.finditer(part):
+            if not (
+                part[end.end() :].lstrip("\"'“‘([¿¡")[:1].islower() or _is_abbreviated(part[begin : end.start() + 1])
+            ):
+                found.append(part[begin : end.end()].strip())
+                begin = end.end()
+        found.append(part[begin:].strip())
+    return tuple(filter(None, found))
+
+
+def _is_abbreviated(text: str) -> bool:
+    """Whether a text ends with an abbreviation and its full stop."""
+    word = text.split()[-1].lstrip("\"'“‘([") if text.split() else ""
+    letters = word[:-1]
+    return (
+        word.endswith(".")
+        and letters.isalpha()
+        and len(letters) < 4
+        and (len(letters) == 1 or not _VOWEL.search(letters))
+    )
+
+
+def on_one_line(sentences: Sequence[str]) -> str:
+    """The sentences as one line, from which `sentences_in` reads the same ones where they have no bar themselves."""
+    plain = " ".join(sentences)
+    return plain if sentences_in(plain) == tuple(sentences) else JOINT.join(sentences)

@@ -1,0 +1,89 @@
+"""The words of the included sentences in a model: their vectors, and what its heads do in these sentences on average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from components.model.trace import TraceOptions
+from components.retrieval.corpora.demo import demo_sentences
+from components.retrieval.corpora.senses import read_senses
+from dashboard import caching
+from dashboard.jobs import requests
+from dashboard.ready_made import ASSETS
+
+if TYPE_CHECKING:
+    from components.analysis.first_look.decisive import Habits
+    from components.analysis.first_look.nearest import WordStore
+    from components.jobs import IsCancelled, Job, ReportProgress
+    from components.model.backend import Backend
+
+BATCH = 16  # sentences of a pass
+
+
+@dataclass(frozen=True, eq=False)
+class Included:
+    """What was read of the included sentences."""
+
+    words: WordStore
+    habits: Habits | None  # None for a model without blocks
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in memory."""
+        return self.words.nbytes + (0 if self.habits is None else self.habits.nbytes)
+
+
+def included_words(backend: Backend) -> Included:
+    """The words of a model. Raises NotReady while they are read."""
+    job = request(backend, person=caching.person())
+    result: Included = requests.result_of(
+        caching.included_words(),
+        job,
+        doing="reading the included sentences",
+        stop_key="stop_included",
+        again_key="again_included",
+        unit="sentences",
+    )
+    return result
+
+
+def request(backend: Backend, person: str | None = None, lane: str | None = None) -> Job:
+    """The job that reads them; `person` is who waits for it."""
+
+    def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Included:
+        return _read(backend, report_progress, is_cancelled)
+
+    key = (backend.spec.key, backend.revision)
+    return caching.included_words().request(key, "Reading the included sentences", work, person=person, lane=lane)
+
+
+def _read(backend: Backend, report_progress: ReportProgress, is_cancelled: IsCancelled) -> Included:
+    """Raises Cancelled."""
+    from components.analysis.first_look.decisive import HabitCount
+    from components.analysis.first_look.nearest import WordCollection
+    from components.jobs import Cancelled
+
+    rows = read_senses(ASSETS / "senses.jsonl", "senses.jsonl").rows
+    senses: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        senses.setdefault(row.sentence, []).append((row.word, row.sense))
+    plain = tuple(dict.fromkeys(demo_sentences()))
+    labelled = tuple(text for text in senses if text not in set(plain))
+    collection, count = WordCollection(senses), HabitCount()
+    has_blocks = not backend.structure.why_not("blocks")
+    total = len(plain) + len(labelled)
+    done = 0
+    for texts, for_habits in ((plain, has_blocks), (labelled, False)):
+        by_length = sorted(texts, key=len)  # a batch is as long as its longest sentence
+        for begin in range(0, len(by_length), BATCH):
+            if is_cancelled():
+                raise Cancelled
+            # Not a trace of the store, where it would push out those of people's sentences.
+            trace = backend.run(by_length[begin : begin + BATCH], options=TraceOptions(attentions=for_habits))
+            collection.add(trace)
+            if for_habits:
+                count.add(trace)
+            done += len(trace.sentences)
+            report_progress(done, total)
+    return Included(collection.store(), count.habits() if has_blocks else None)

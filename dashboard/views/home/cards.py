@@ -1,0 +1,57 @@
+"""The three ways from Start into the dashboard: for who teaches, who is curious, and whose search is wrong."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import navigation, ready_made, state
+from dashboard.lessons import steps
+from dashboard.ui import messages, sentence_bar
+from dashboard.views.home import examples, own_search
+
+CARDS = 3
+# What a person may be curious about: a question, the view that answers it, and the sentences to which it belongs.
+QUESTIONS = (
+    ("What does “it” look at?", "all-heads", examples.TROPHY),
+    ("How does it read an unknown word?", "pieces", ("An unputdownable book about snowboarders.",)),
+    ("Rome or Paris: where does it keep a fact?", "experiments", ()),
+)
+
+
+def draw() -> None:
+    """Draw the cards beside each other; on a phone below each other."""
+    with st.container(key="start_cards"):
+        drawn = (_teach, _curious, own_search.draw)
+        for column, card in zip(st.columns(CARDS, gap="medium"), drawn, strict=True):
+            with column.container(border=True, height="stretch", gap="small"):
+                card()
+
+
+def _title(title: str, line: str) -> None:
+    st.markdown(f"**{title}**")
+    st.caption(line)
+
+
+def _teach() -> None:
+    lessons = list(ready_made.lessons().values())
+    minutes = [lesson.minutes for lesson in lessons]
+    _title(
+        "I teach",
+        f"{len(lessons)} lessons of {min(minutes)} to {max(minutes)} minutes beside the pages; a mode for the projector.",
+    )
+    with st.container(horizontal=True, gap="small"):
+        first = lessons[0]
+        if st.button("Begin", key=f"start_{first.key}", icon=":material/play_arrow:", help=first.title):
+            steps.show(first, 1)
+        if st.button("All lessons", key="start_lessons", icon=":material/list:"):
+            navigation.go_to("lessons")
+
+
+def _curious() -> None:
+    _title("I am curious", "Three questions, one picture each.")
+    with st.container(gap=None, key="start_questions"):
+        for question, view, sentences in QUESTIONS:
+            if st.button(messages.escape(question), key=f"ask_{view}", type="tertiary"):
+                if sentences and sentence_bar.keep_own(sentences, "The example is now in place of"):
+                    state.put("sentences", sentences)
+                navigation.go_to(view)

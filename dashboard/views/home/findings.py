@@ -1,0 +1,189 @@
+"""The sentence above each picture of Start, computed from what the picture shows. Plain text: the browser sets it as text."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from components.analysis.first_look.nearest import NEAREST
+from components.numbers import number
+from components.words.forms import are_forms
+
+if TYPE_CHECKING:
+    from components.analysis.first_look.course import Course
+    from components.analysis.first_look.decisive import Look
+    from components.analysis.first_look.nearest import Neighbour
+    from components.analysis.first_look.words import Word
+    from dashboard.views.home.stored import Blindness, Senses
+
+_ORDINALS = (
+    *("first", "second", "third", "fourth", "fifth", "sixth"),
+    *("seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"),
+)
+_COUNTS = ("none", "one", "two", "three", "four", "five")
+APART, MIXED = 0.8, 0.6  # shares of right neighbours, from which senses are apart and up to which they are mixed
+DECIDED = 0.1  # how far above its habit a head's weight must be to be more than chance
+MOVED = 0.05  # a difference of cosines that is more than hardly any
+ALIKE = 0.9  # a cosine from which two vectors of one word are nearly the same
+CLEAR = 3  # of five neighbours in one sense
+
+
+def ordinal(number: int) -> str:
+    """A block's place in words, counted from 0: "first", "twelfth", "21st"."""
+    if number < len(_ORDINALS):
+        return _ORDINALS[number]
+    place = number + 1
+    ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{ending}"
+
+
+def percent(share: float) -> str:
+    """A share as people read it; a small one is not zero."""
+    return "less than 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers with two decimals, or with three where two would read the same."""
+    two = number(first, 2), number(second, 2)
+    return two if two[0] != two[1] else (number(first), number(second))
+
+
+def of_senses(senses: Senses) -> str:
+    """What the map of a word's senses shows."""
+    start, end = senses.accuracy[0], senses.accuracy[senses.apart]
+    about = f"“{senses.word}” in {len(senses.labels)} sentences"
+    if end < APART:
+        return f"{about}: its senses stay mixed."
+    if start > MIXED:
+        return f"{about}: its senses are apart from the start."
+    return f"{about}: mixed before the first block, apart after the {ordinal(senses.apart - 1)}."
+
+
+def of_blindness(blindness: Blindness) -> str:
+    """Which of the two pairs the model finds more similar."""
+    opposite, paraphrase = blindness.opposite.cosine, blindness.paraphrase.cosine
+    higher, lower = apart(max(opposite, paraphrase), min(opposite, paraphrase))
+    if opposite > paraphrase:
+        return f"To this model the opposite is nearer than the paraphrase: {higher} against {lower}."
+    return f"To this model the paraphrase is nearer than the opposite: {higher} against {lower}."
+
+
+def of_strips(blindness: Blindness) -> str:
+    """How often a pair with a negation is nearer than a paraphrase, over all pairs of both; a tie counts half."""
+    others = blindness.paraphrases
+    above = sum(bisect_left(others, cosine) + bisect_right(others, cosine) for cosine in blindness.negations) / 2
+    share = above / (len(blindness.negations) * len(others))
+    return f"Over all pairs, a negation is nearer in {percent(share)} of comparisons."
+
+
+def of_look(look: Look | None, target: str) -> str:
+    """Where a word looks; `target` is the piece that it looks at."""
+    if look is None:
+        return "There is no other word that it could look at."
+    block, usual = ordinal(look.block), percent(look.usual)
+    if look.weight - look.usual < DECIDED:
+        return (
+            f"No head looks at one word much more than it does anyway: at most {percent(look.weight)}, at “{target}”, where "
+            f"{usual} is usual."
+        )
+    given = percent(look.weight)
+    return (
+        f"One head of the {block} block gives “{target}” {given} of its attention; {usual} is usual at this distance."
+    )
+
+
+def of_course(course: Course, word: Word, words: Sequence[Word]) -> str:
+    """How a word changes: against its other occurrences, or else against its start and its sentence."""
+    if course.to_twins:
+        return _of_twins(course, word, words)
+    start = number(float(course.to_start[-1]), 2)
+    if course.to_others is None:
+        return f"The blocks change it: its similarity to its own start falls to {start}."
+    others = course.to_others
+    nearer = others > course.to_start
+    if not nearer[-1]:
+        own, rest = apart(float(course.to_start[-1]), float(others[-1]))
+        return f"It stays nearer to its own start ({own} at the end) than to the other words ({rest})."
+    crossing = len(nearer) - 1
+    while crossing and nearer[crossing - 1]:
+        crossing -= 1
+    rest, own = apart(float(others[-1]), float(course.to_start[-1]))
+    when = f"After the {ordinal(crossing - 1)} block" if crossing else "From the start"
+    return f"{when} it is nearer to the other words ({rest} at the end) than to its start ({own})."
+
+
+def _of_twins(course: Course, word: Word, words: Sequence[Word]) -> str:
+    """How a word changes against the one of its other occurrences that is least similar to it at the end."""
+    twin, cosines = min(course.to_twins, key=lambda item: float(item[1][-1]))
+    other = words[twin]
+    has_several = len({each.sentence for each in words}) > 1
+    place = f"of sentence {other.sentence + 1}" if has_several else "in its other place"
+    start, end = float(cosines[0]), float(cosines[-1])
+    first, last = apart(start, end)
+    if abs(start - end) >= MOVED:
+        moves = "moves away from" if end < start else "comes nearer to"
+        return f"It {moves} the “{other.text}” {place}: similarity {first} at first, {last} at the end."
+    if end < ALIKE:
+        return f"Its similarity to the “{other.text}” {place} hardly changes: {first} at first, {last} at the end."
+    where = f"in sentence {other.sentence + 1}" if has_several else "in its other place"
+    where = "everywhere" if len(course.to_twins) > 1 else where
+    return f"Hardly: to this model “{word.text}” is nearly the same {where} ({number(end, 2)} after the last block)."
+
+
+def of_nearest(word: str, nearest: Sequence[Neighbour], before: Sequence[Neighbour] | None) -> str:
+    """What the nearest words are; `before` are those before the first block, None for a model without blocks."""
+    found = nearest[:NEAREST]
+    if not found:
+        return "No other sentence has a word to compare it with."
+    own = [item for item in found if are_forms(item.place.text, word)]
+    senses = Counter(item.place.sense for item in own if item.place.sense)
+    sense, count = senses.most_common(1)[0] if senses else ("", 0)
+    if count >= CLEAR:
+        same = f"{_out_of(count, len(found))} “{word}” in the sense of {sense}"
+        if before is None:
+            return f"{same}."
+        early = sum(item.place.sense == sense and are_forms(item.place.text, word) for item in before)
+        return f"{same}; before the first block {_were(early, before)}."
+    if len(own) == len(found) and len(senses) > 1:
+        named = " and ".join(f"{name} ({times})" for name, times in senses.most_common())
+        return f"All are “{word}” itself, in the senses of {named}."
+    if len(own) == len(found):
+        return f"All are “{word}” itself, in other sentences."
+    return f"{_named(word, own, found)}{'' if before is None else f'; {_kept(found, before)}'}."
+
+
+def _named(word: str, own: Sequence[Neighbour], found: Sequence[Neighbour]) -> str:
+    """The different words among the nearest ones."""
+    others = list(dict.fromkeys(item.place.text.lower() for item in found if item not in own))
+    named = ", ".join(f"“{text}”" for text in others[: 2 if own else 3])
+    if not own and len(others) == 1:
+        return f"All are {named}"
+    return f"“{word}” itself ({len(own)} of {len(found)}), then {named}" if own else named
+
+
+def _kept(found: Sequence[Neighbour], before: Sequence[Neighbour]) -> str:
+    """How many of the nearest words were among the nearest before the first block."""
+    kept = len({item.place for item in found} & {item.place for item in before})
+    if kept == len(found):
+        return "all were near before the first block, too"
+    if not kept:
+        return "none of them was near before the first block"
+    return f"{_COUNTS[kept]} of them {'was' if kept == 1 else 'were'} near before the first block"
+
+
+def _out_of(count: int, all_of_them: int) -> str:
+    """ "All five are", "Four of five are"."""
+    if count == all_of_them:
+        return f"All {_COUNTS[all_of_them]} are"
+    return f"{_COUNTS[count].capitalize()} of {_COUNTS[all_of_them]} are"
+
+
+def _were(count: int, nearest: Sequence[Neighbour]) -> str:
+    """ "three were", "all were, too"; "12 of the 20 nearest were" where more words than usual are equally near."""
+    if count == len(nearest):
+        return "all were, too"
+    if len(nearest) < len(_COUNTS):
+        return f"{_COUNTS[count]} {'was' if count < 2 else 'were'}"
+    return f"{count} of the {len(nearest)} nearest were"

@@ -1,0 +1,168 @@
+"""A person's own queries with their right texts, by a file or pasted: they become the corpus, and the failed ones are shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components.errors import InputError
+from components.retrieval.corpora import corpus as reading
+from components.retrieval.corpora.corpus import PAIR_COLUMN
+from dashboard import access, caching, navigation, state
+from dashboard.corpora import current, uploads
+from dashboard.ui import controls, messages
+from dashboard.ui.waiting import frame
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+    from components.jobs import IsCancelled
+    from components.retrieval.corpora.columns import ColumnPreview
+    from components.retrieval.corpora.corpus import Corpus
+
+VIEW = "failed-search"
+PASTED = "pasted rows.csv"
+MOST_PASTED = 50_000  # characters
+FEWEST = 2  # rows: a search fails if another text comes before the right one
+QUERY, TEXT = "query", "text"  # the columns of what was pasted
+_BETWEEN = re.compile(r"\s*(?:\t|→|=>|>)\s*")
+_EXAMPLE = "my parcel is broken > How to report a damaged delivery\ncancel my plan > Ending a subscription"
+
+
+def draw() -> None:
+    """Draw the card."""
+    st.markdown("**My search is wrong**")
+    st.caption(
+        "Which queries fail, why, and what helps. Drop a table (CSV) with queries and their right texts, or paste rows.",
+        help=uploads.how_long_kept() if access.uploads_allowed() else None,
+    )
+    messages.guarded(_choices, "reading your queries")
+
+
+def _choices() -> None:
+    with st.container(horizontal=True, gap="small", key="start_own"):
+        file = uploads.uploader(
+            uploads.CORPUS,
+            "A table with queries and their right texts",
+            key="start_file",
+            is_kept=False,  # the card's help says how long: it has no room for a line more
+            label_visibility="collapsed",
+        )
+        if access.uploads_allowed():
+            with st.popover("Paste rows", key="start_paste"):
+                _paste()
+    if file is not None:
+        _uploaded(file)
+
+
+def _paste() -> None:
+    typed = st.text_area(
+        "One row a line: query > right text", key="start_rows", placeholder=_EXAMPLE, max_chars=MOST_PASTED
+    )
+    st.caption(uploads.how_long_kept())
+    if st.button("Find the failed queries", key="start_rows_use", type="primary"):
+        content = as_table(typed)
+        digest = caching.kept_files().keep(content, caching.person())
+        _open(
+            reading.read_corpus(content, PASTED, TEXT),
+            QUERY,
+            PASTED,
+            "" if digest is None else f"{PASTED} {digest}",
+        )
+
+
+def as_table(typed: str) -> bytes:
+    """Pasted rows as a CSV file with the columns of queries and texts. Raises InputError, which names the first wrong row."""
+    rows = []
+    for count, line in enumerate(typed.splitlines(), start=1):
+        if not line.strip():
+            continue
+        query, *text = _BETWEEN.split(line.strip(), maxsplit=1)
+        if not query or not text or not text[0]:
+            raise InputError(
+                f"Row {count} is no query with a text: “{line.strip()[:60]}”.",
+                "Each row has a query, the sign >, and the text that should be found.",
+                "For example: cancel my plan > Ending a subscription.",
+            )
+        rows.append((query, text[0]))
+    if len(rows) < FEWEST:
+        raise InputError(
+            f"There {'is one row' if rows else 'are no rows'}.",
+            f"At least {FEWEST} are needed: a search fails if another text comes before the right one.",
+            "Paste one row a line: query > right text.",
+        )
+    file = io.StringIO()
+    csv.writer(file).writerows([(QUERY, TEXT), *rows])
+    return file.getvalue().encode()
+
+
+def _uploaded(file: UploadedFile) -> None:
+    """Read a file; where its columns say it, its failed queries are shown at once, else a person chooses them."""
+    key = uploads.key_of(file)
+    columns: tuple[ColumnPreview, ...] | None = None
+    with frame.figure("start_columns"):
+        columns = uploads.read_once(caching.column_previews(), (key, None), partial(_preview, file))
+    if columns is None:
+        return
+    names = [column.name for column in columns if column.is_text]
+    if len(names) < FEWEST:
+        raise InputError(
+            f"{uploads.file_names(key)} has {len(names)} column{'' if len(names) == 1 else 's'} with text.",
+            "Two are needed: the queries, and the texts that should be found.",
+            "Add a column, or paste rows.",
+        )
+    text, query = guessed(columns)
+    is_clear = bool(text and query)
+    if not is_clear:
+        st.caption("Which column is which?")
+        text = _column("Right texts", "start_text", names, text or names[-1])
+        query = _column("Queries", "start_query", [name for name in names if name != text], query)
+        if not st.button("Find the failed queries", key="start_file_use", type="primary"):
+            return
+    corpus: Corpus | None = None
+    with frame.figure("start_corpus"):
+        corpus = uploads.read_once(caching.read_corpora(), (key, None, text), partial(_read, file, text))
+    if corpus is not None:
+        uploads.keep(file)
+        st.session_state[f"_{uploads.CORPUS}"] = (key, None, text)
+        _open(corpus, query, corpus.name, key)
+
+
+def _preview(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:
+    return reading.columns_of(file.getvalue(), file.name, None, is_cancelled)
+
+
+def _read(file: UploadedFile, column: str, is_cancelled: IsCancelled) -> Corpus:
+    return reading.read_corpus(file.getvalue(), file.name, column, is_cancelled=is_cancelled)
+
+
+def guessed(columns: Sequence[ColumnPreview]) -> tuple[str, str]:
+    """The columns of the right texts and of the queries, each empty where it is not clear."""
+    text = next((column.name for column in columns if column.is_guess), "")
+    others = [column.name for column in columns if column.is_text and column.name != text]
+    named = [name for name in others if name.casefold() in {QUERY, PAIR_COLUMN}]
+    query = named[0] if len(named) == 1 else others[0] if len(others) == 1 and text else ""
+    if not text and query and len(others) == FEWEST:  # of two columns the other one
+        text = next(name for name in others if name != query)
+    return text, query
+
+
+def _column(label: str, key: str, names: Sequence[str], default: str) -> str:
+    chosen = default if default in names else names[0]
+    return str(controls.checked(st.selectbox, label, options=names, key=key, default=chosen))
+
+
+def _open(corpus: Corpus, query: str, name: str, upload: str) -> None:
+    """Make this the session's corpus, and show its failed queries."""
+    column = corpus.report.text_column
+    current.choose(corpus, current.Source(name, upload, column=column, sentences=len(corpus)) if upload else None)
+    state.put("typed_query", "")
+    state.put("failure_cause", "all")
+    navigation.go_to(VIEW, query_column=query)

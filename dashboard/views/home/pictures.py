@@ -1,0 +1,101 @@
+"""The two pictures that stand on Start before anything is typed: the senses of a word, and what negation does."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from components.charts.stand_alone.page import Part
+from components.numbers import counted, number
+from dashboard import navigation
+from dashboard.declared import table
+from dashboard.sharing import report
+from dashboard.ui import browser
+from dashboard.views.home import findings
+
+if TYPE_CHECKING:
+    from dashboard.views.home.stored import Blindness, Pair, Senses, Stored
+
+_KEY = "start_stored"
+SENSES_VIEW, FAILURES_VIEW = "word-senses", "known-failures"
+_HTML = (
+    '<div class="start two"><article class="card senses"><h2></h2><div class="draw"></div><div class="foot">'
+    '<button type="button" class="play"></button><button type="button" class="link"></button></div></article>'
+    '<article class="card failures"><h2></h2><div class="draw"></div><div class="foot"><span class="said"></span>'
+    '<button type="button" class="link"></button></div></article></div>'
+)
+
+
+def draw(of: Stored) -> None:
+    """Draw both pictures; a click on one opens its view."""
+    for key, said in (("senses", findings.of_senses(of.senses)), ("blindness", findings.of_blindness(of.blindness))):
+        report.add(f"start_{key}", Part(message=said))
+    browser.web_component("start_stored", _HTML, "start_drawing")(
+        key=_KEY,
+        data={"senses": _senses(of.senses), "blindness": _blindness(of.blindness)},
+        on_open_change=lambda: None,
+    )
+    opened = browser.sent_by(_KEY, "open")  # not by a callback, which cannot go to another page
+    if opened == SENSES_VIEW:
+        navigation.go_to(SENSES_VIEW, sense_source="demo", sense_word=of.senses.word, sense_layer=of.senses.apart)
+    elif opened == FAILURES_VIEW:
+        navigation.go_to(FAILURES_VIEW, clinic_source="demo", clinic_kind="negation")
+
+
+def _senses(senses: Senses) -> dict[str, Any]:
+    kinds = list(dict.fromkeys(senses.labels))
+    return {
+        "key": SENSES_VIEW,
+        "link": table.VIEWS[SENSES_VIEW].label,
+        "says": findings.of_senses(senses),
+        "labels": [kinds.index(label) for label in senses.labels],
+        "names": [f"{senses.word} ({kind})" for kind in kinds],
+        "unit": "% nearest to their own sense",
+        "sentences": senses.sentences,
+        "maps": senses.maps,
+        "layers": [
+            {
+                "name": f"after the {findings.ordinal(layer - 1)} block" if layer else "before the first block",
+                "short": f"after the {findings.ordinal(layer - 1)}" if layer else "before any block",
+                "share": findings.percent(senses.accuracy[layer]),
+            }
+            for layer in range(len(senses.maps))
+        ],
+        "play": "Play the blocks",
+        "stop": "Stop",
+    }
+
+
+def _blindness(blindness: Blindness) -> dict[str, Any]:
+    strips = (
+        ("negation", blindness.opposite, blindness.negations),
+        ("paraphrase", blindness.paraphrase, blindness.paraphrases),
+    )
+    return {
+        "key": FAILURES_VIEW,
+        "link": table.VIEWS[FAILURES_VIEW].label,
+        "says": findings.of_blindness(blindness),
+        "strip": findings.of_strips(blindness),
+        "unit": "similarity",
+        "ticks": [0, 0.25, 0.5, 0.75, 1],
+        "pairs": [
+            _pair("The opposite", blindness.opposite, is_marked=True),
+            _pair("The same in other words", blindness.paraphrase, is_marked=False),
+        ],
+        "strips": [
+            {"name": counted(len(cosines), noun), "shown": pair.cosine, "cosines": cosines}
+            for noun, pair, cosines in strips
+        ],
+    }
+
+
+def _pair(name: str, pair: Pair, is_marked: bool) -> dict[str, Any]:
+    """A pair of sentences; what the second has more than the first is marked, if `is_marked`."""
+    words = pair.second.split(" ")
+    steps = SequenceMatcher(None, pair.first.split(" "), words, autojunk=False).get_opcodes()
+    parts: list[dict[str, Any]] = []
+    for kind, _, _, start, end in steps:
+        if end > start:
+            space = [{"text": " ", "new": False}] if parts else []
+            parts += [*space, {"text": " ".join(words[start:end]), "new": is_marked and kind != "equal"}]
+    return {"name": name, "first": pair.first, "second": parts, "shown": number(pair.cosine, 2)}

@@ -1,0 +1,323 @@
+"""A typed sentence on Start: its pieces, one word chosen, and three small figures of that word.
+
+The browser gets the figures of all words at once, so that a click on another word costs no run of the page. It reports the
+word when a person rests on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from components.analysis.first_look.course import courses
+from components.analysis.first_look.decisive import most_decisive
+from components.analysis.first_look.nearest import NEAREST
+from components.analysis.first_look.words import first_choice, twins_of, words_of
+from components.analysis.matched_words import word_vectors
+from components.analysis.tokens import default_positions
+from components.charts.stand_alone.page import Part
+from components.numbers import counted, number
+from dashboard import navigation, ready_made, state
+from dashboard.declared import table
+from dashboard.jobs.included_words import included_words
+from dashboard.jobs.requests import NotReady
+from dashboard.sharing import report
+from dashboard.ui import browser, controls, messages, model_gate
+from dashboard.ui.waiting import frame
+from dashboard.views.home import findings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.analysis.first_look.course import Course
+    from components.analysis.first_look.decisive import Look
+    from components.analysis.first_look.nearest import Neighbour
+    from components.analysis.first_look.words import Word
+    from components.model.backend import Backend
+    from components.model.trace import TokenizedSentence, Trace
+    from dashboard.jobs.included_words import Included
+
+_KEY = "start_sentence"
+SHOWN = 6  # sentences
+MOST_TOKENS = 96  # of a sentence
+LOOKS_VIEW, CHANGES_VIEW, NEAREST_VIEW = "all-heads", "one-word", "two-layers"
+READING = "Reading the included sentences …"
+_FIGURE = (
+    '<article class="card fig"><div class="kicker"></div><h2></h2><div class="draw"></div>'
+    '<div class="foot"><button type="button" class="link"></button></div></article>'
+)
+_HTML = (
+    f'<div class="start typed"><div class="rows"></div><p class="note"></p><div class="three">{_FIGURE * 3}</div>'
+    '<p class="live" aria-live="polite"></p></div>'
+)
+
+
+def draw() -> None:
+    """Draw the session's sentences; the rest of the page is not drawn again when a word is chosen."""
+
+    @st.fragment
+    def body() -> None:
+        backend = model_gate.main_model()  # here: Streamlit keeps the fragment, which must not keep a model alive
+        if navigation.is_offered(backend, "tokens", "home"):
+            messages.guarded(lambda: frame.view(lambda: _sentences(backend)), "looking into the sentence")
+        state.write_address("home")
+
+    body()
+
+
+def _sentences(backend: Backend) -> None:
+    """Draw the sentences. Raises NotReady while the included sentences are read: until then the figures of them are missing."""
+    messages.cross_encoder_note([backend])
+    if reason := backend.structure.why_not("blocks"):
+        st.info(f"**{messages.escape(backend.spec.title)} {reason}.** So neither attention nor layers are shown here.")
+    texts = state.get("sentences")[:SHOWN]
+    has_blocks = not backend.structure.why_not("blocks")
+    trace = backend.trace(texts, attentions=has_blocks, max_length=_length(backend, texts))
+    words = words_of(trace.sentences)
+    if not words:
+        st.info("**No word yet.** There is no letter and no digit in what you typed.", icon=":material/edit:")
+        return
+    vectors = word_vectors(trace, [(word.sentence, word.positions) for word in words])
+    chosen = _chosen(words)
+    if chosen is None:
+        chosen = first_choice(words, vectors[-1]) or 0
+    seen = Seen(backend, trace, words, courses(vectors, words) if has_blocks else None)
+    try:
+        included = included_words(backend)
+    except NotReady:
+        _component(seen, chosen, [seen.of_word(number, None, None) for number in range(len(words))])
+        raise
+    own = [trace.sentences[word.sentence].text for word in words]
+    after = included.words.nearest(vectors[-1], own)
+    before = included.words.nearest(vectors[0], own, at_last=False) if has_blocks else [None] * len(words)
+    near = list(zip(after, before, strict=True))
+    _component(seen, chosen, [seen.of_word(number, included, near[number]) for number in range(len(words))])
+
+
+def _length(backend: Backend, texts: Sequence[str]) -> int | None:
+    """The maximum length in tokens: the session's, but no more than MOST_TOKENS where a sentence is longer."""
+    length = controls.length_for(backend)
+    longest = max(map(len, backend.tokenize(texts, max_length=length)))
+    return MOST_TOKENS if longest > MOST_TOKENS else length
+
+
+def _chosen(words: Sequence[Word]) -> int | None:
+    """The number of the word that a person has chosen; None without one."""
+    row, positions = state.get("sentence"), state.get("tokens")
+    if row is None or row >= len(positions):
+        return None
+    of_row = (number for number, word in enumerate(words) if word.sentence == row and positions[row] in word.positions)
+    return next(of_row, None)
+
+
+class Seen:
+    """What is seen of the sentences, as the browser takes it."""
+
+    def __init__(
+        self, backend: Backend, trace: Trace, words: Sequence[Word], all_courses: Sequence[Course] | None
+    ) -> None:
+        self.backend, self.trace, self.words, self._courses = backend, trace, words, all_courses
+        self.twins = twins_of(words)
+        self._has_several = len(trace.sentences) > 1
+
+    def of_word(
+        self,
+        number: int,
+        included: Included | None,
+        near: tuple[Sequence[Neighbour], Sequence[Neighbour] | None] | None,
+    ) -> dict[str, Any]:
+        """The figures of a word; those that need the included sentences are not ready without them."""
+        word = self.words[number]
+        return {
+            "text": word.text,
+            "twins": self.twins[number],
+            "looks": self._looks(word, included),
+            "changes": self._changes(number),
+            "nearest": _nearest(word, near),
+        }
+
+    def _looks(self, word: Word, included: Included | None) -> dict[str, Any] | None:
+        if self._courses is None or self.trace.attentions is None:
+            return None
+        if included is None or included.habits is None:
+            return {"says": READING}
+        sentence = self.trace.sentences[word.sentence]
+        length = len(sentence)
+        weights = self.trace.attentions[:, word.sentence, :, :length, :length]
+        look = most_decisive(weights, word, self.words, included.habits)
+        said = findings.of_look(look, "" if look is None else sentence.tokens[look.target].piece)
+        return {"says": said} if look is None else {"says": said, **_fan(look, word, sentence)}
+
+    def _changes(self, number: int) -> dict[str, Any] | None:
+        if self._courses is None:
+            return None
+        course = self._courses[number]
+        named = [
+            (f"in {self.words[twin].sentence + 1}" if self._has_several else "the other", cosines)
+            for twin, cosines in course.to_twins
+        ]
+        if not named:
+            named = [("its start", course.to_start)]
+            named += [] if course.to_others is None else [("the others", course.to_others)]
+        return {
+            "says": findings.of_course(course, self.words[number], self.words),
+            "axis": "layer (0 = before the first block)",
+            "lines": [
+                {
+                    "name": name,
+                    "values": [round(float(value), 4) for value in cosines],
+                    "shown": number_of(float(cosines[-1])),
+                }
+                for name, cosines in named
+            ],
+        }
+
+
+def number_of(value: float) -> str:
+    """A cosine as the figures write it."""
+    return number(value, 2)
+
+
+def _fan(look: Look, word: Word, sentence: TokenizedSentence) -> dict[str, Any]:
+    """The tokens that a word looks at with their weights, and all others together."""
+    return {
+        "block": look.block,
+        "head": look.head,
+        "rows": [
+            {
+                "name": "itself" if key in word.positions else sentence.tokens[key].piece,
+                "weight": round(weight, 4),
+                "shown": findings.percent(weight),
+                "strong": key == look.target,
+            }
+            for key, weight in look.strongest
+        ],
+        "rest": {"name": "all others", "shown": findings.percent(look.rest)},
+    }
+
+
+def _nearest(word: Word, near: tuple[Sequence[Neighbour], Sequence[Neighbour] | None] | None) -> dict[str, Any]:
+    if near is None:
+        return {"says": READING}
+    found, before = near
+    return {
+        "says": findings.of_nearest(word.text, found, before),
+        "words": [
+            {
+                "text": item.sentence,
+                "start": item.place.start,
+                "end": item.place.end,
+                "shown": number_of(item.cosine),
+            }
+            for item in found[:NEAREST]
+        ],
+    }
+
+
+def _component(seen: Seen, chosen: int, drawn: Sequence[dict[str, Any]]) -> None:
+    """Draw the browser's part; afterwards the view is opened that a person pressed."""
+    words = seen.words
+
+    def picked() -> None:
+        sent = browser.sent_by(_KEY, "word")
+        if browser.is_index(sent, len(words)):
+            _choose(seen, sent)
+
+    for name in ("looks", "changes", "nearest"):
+        if (figure := drawn[chosen][name]) is not None:
+            report.add(f"start_{name}", Part(message=messages.escape(f"{words[chosen].text}: {figure['says']}")))
+    browser.web_component("start_sentence", _HTML, "start_drawing")(
+        key=_KEY,
+        data={
+            "rows": [_row(seen, row) for row in range(len(seen.trace.sentences))],
+            "words": list(drawn),
+            "chosen": chosen,
+            "note": _note(seen),
+            "figures": _figures(seen),
+        },
+        on_word_change=picked,
+        on_open_change=lambda: None,
+    )
+    opened = browser.two_numbers(browser.sent_by(_KEY, "open"))  # not by a callback, which cannot go to another page
+    if opened is not None and browser.is_index(opened[0], 3) and browser.is_index(opened[1], len(words)):
+        _open(seen, opened[0], opened[1], drawn[opened[1]])
+
+
+def _figures(seen: Seen) -> list[dict[str, str]]:
+    """The line above each figure and its link."""
+    blocks, heads = seen.backend.facts.layers, seen.backend.facts.heads
+    last = "after the last block" if seen.trace.n_layers else "by its own vector"
+    return [
+        {
+            "name": "looks",
+            "kicker": "Where it looks",
+            "link": f"{table.VIEWS[LOOKS_VIEW].label} ({counted(blocks * heads, 'head')})",
+        },
+        {
+            "name": "changes",
+            "kicker": "How it changes through the layers",
+            "link": table.VIEWS[CHANGES_VIEW].label,
+        },
+        {"name": "nearest", "kicker": f"Its nearest words, {last}", "link": table.VIEWS[NEAREST_VIEW].label},
+    ]
+
+
+def _row(seen: Seen, row: int) -> dict[str, Any]:
+    """The pieces of a sentence, each with the number of its word, -1 without one."""
+    sentence = seen.trace.sentences[row]
+    of = {
+        position: number
+        for number, word in enumerate(seen.words)
+        if word.sentence == row
+        for position in word.positions
+    }
+    return {
+        "number": row + 1,
+        "label": f"Sentence {row + 1}",
+        "direction": browser.direction(sentence.text),
+        "pieces": [{"text": token.piece, "word": of.get(token.position, -1)} for token in sentence.tokens],
+    }
+
+
+def _note(seen: Seen) -> str:
+    """What of the sentences is not shown here."""
+    said = []
+    count = len(state.get("sentences"))
+    if count > SHOWN:
+        said.append(f"The first {SHOWN} of {count} sentences.")
+    cut = [str(row + 1) for row, sentence in enumerate(seen.trace.sentences) if sentence.dropped]
+    if cut:
+        which = "Sentence" if len(cut) == 1 else "Sentences"
+        said.append(f"{which} {', '.join(cut)}: only the beginning, which fits into {_most(seen)} tokens.")
+    return " ".join(said)
+
+
+def _most(seen: Seen) -> int:
+    return max(len(sentence) for sentence in seen.trace.sentences if sentence.dropped)
+
+
+def _choose(seen: Seen, number: int) -> None:
+    """Make a word the session's token of interest; in the other sentences its other occurrence, where there is one."""
+    word, sentences = seen.words[number], seen.trace.sentences
+    positions = list(default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences))))
+    for twin in reversed(seen.twins[number]):
+        positions[seen.words[twin].sentence] = seen.words[twin].positions[0]
+    positions[word.sentence] = word.positions[0]
+    st.session_state.pop("_anchors", None)  # which belong to the tokens chosen before
+    state.put("tokens", tuple(positions))
+    state.put("sentence", word.sentence)
+
+
+def _open(seen: Seen, figure: int, number: int, drawn: dict[str, Any]) -> None:
+    """Open the view of a figure with the word."""
+    _choose(seen, number)
+    word = seen.words[number]
+    if figure == 0:
+        looks = drawn["looks"] or {}
+        head = {name: looks.get(name) for name in ("block", "head")}
+        navigation.go_to(LOOKS_VIEW, sentence_a=word.sentence, sentence_b=None, score_query=word.last, **head)
+    elif figure == 1:
+        navigation.go_to(CHANGES_VIEW)
+    else:
+        navigation.go_to(NEAREST_VIEW, map_source="sentences", reading="alone", map_find=word.text)

@@ -1,0 +1,100 @@
+"""Start in a browser: a sentence is typed, a word clicked, and the stored pictures stand before the model."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.support.browser import NewPage, Visit, settle, wait_until
+from tests.support.server import Server
+
+READ = 120_000  # milliseconds: the included sentences are read once, on a busy machine
+
+
+def field(page: Page) -> None:
+    """The page with its field in sight."""
+    expect(page.get_by_role("textbox", name="Your sentence")).to_be_visible()
+
+
+def type_sentence(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="Your sentence").fill(text)
+    page.get_by_role("textbox", name="Your sentence").press("Enter")
+
+
+def figures(page: Page) -> list[str]:
+    """The sentences above the three figures, once all are there."""
+    expect(page.locator(".near li")).to_have_count(5, timeout=READ)
+    return page.locator(".fig h2").all_inner_texts()
+
+
+def test_a_sentence_becomes_three_figures_and_a_click_on_a_word_redraws_them(visit: Visit) -> None:
+    page = visit("/")
+    field(page)
+    expect(page.get_by_role("textbox", name="Your sentence")).to_be_focused()  # there is a mouse
+    expect(page.locator(".senses svg circle")).to_have_count(20 + 1)  # ten in each panel, and one in the key
+    expect(page.locator(".failures h2")).to_contain_text("0.88 against 0.48")
+    type_sentence(page, "The trophy does not fit in the suitcase because it is too big.")
+    before = figures(page)
+    expect(page.locator(".draw svg")).to_have_count(2)  # the fan and the curves; the nearest words are a list
+    expect(page.locator(".chip.picked")).to_have_text("it")
+    assert "gives “" in before[0]
+    assert "s=The" in page.url
+    # In the browser alone: the figures are those of the word at once, and the address follows.
+    page.get_by_role("button", name="suitcase", exact=True).click()
+    expect(page.locator(".chip.picked")).to_have_text("suitcase")
+    assert page.locator(".fig h2").all_inner_texts() != before
+    wait_until(page, "() => new URLSearchParams(location.search).get('t') === '8'")
+    page.reload()
+    settle(page)
+    expect(page.locator(".chip.picked")).to_have_text("suitcase", timeout=READ)
+    page.get_by_role("button", name=re.compile("heads")).click()
+    wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'all-heads'")
+
+
+def test_clear_and_back_lead_to_the_stored_pictures_and_sentences_are_not_lost(visit: Visit) -> None:
+    page = visit("/")
+    field(page)
+    page.get_by_role("button", name="Good, and not good").click()
+    expect(page.locator(".row .chip.picked")).to_have_text("good", timeout=READ)
+    page.go_back()
+    expect(page.locator(".senses svg")).to_be_visible()
+    page.go_forward()
+    expect(page.locator(".row .chip.picked")).to_have_text("good", timeout=READ)
+    page.get_by_role("button", name="Clear").click()
+    expect(page.locator(".senses svg")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Your sentence")).to_have_value("")
+    type_sentence(page, "one boat | two boats")
+    expect(page.locator(".row")).to_have_count(2, timeout=READ)
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_role("button", name="Yours: one boat | two boats").click()
+    expect(page.locator(".row")).to_have_count(2, timeout=READ)
+
+
+def test_the_blocks_play_and_a_picture_opens_its_view(visit: Visit) -> None:
+    page = visit("/")
+    last = page.locator(".senses svg text", has_text="after the fourth block")
+    expect(last).to_be_visible()
+    page.get_by_role("button", name="Play the blocks").click()
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    expect(last).to_be_hidden()
+    expect(last).to_be_visible()  # it has come to the end by itself
+    expect(page.get_by_role("button", name="Play the blocks")).to_be_visible()
+    page.locator(".failures .link").click()
+    wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'known-failures'")
+
+
+def test_on_a_phone_the_keyboard_does_not_open_by_itself_and_rows_are_swiped(touched: Visit) -> None:
+    page = touched("/?look=1")
+    expect(page.locator(".near li")).to_have_count(5, timeout=READ)
+    expect(page.get_by_role("textbox", name="Your sentence")).not_to_be_focused()
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]  # type: ignore[index]
+    assert page.locator(".row .chip.picked").bounding_box()["x"] > 0  # type: ignore[index]
+
+
+def test_the_first_pictures_stand_before_the_model_is_loaded(server: Server, new_page: NewPage) -> None:
+    """They are drawn though the chosen model is none that could be loaded."""
+    page = new_page()
+    page.goto(f"{server.url}/?m=prajjwal1/bert-tiny")
+    expect(page.locator(".senses svg")).to_be_visible()
+    expect(page.get_by_text("My search is wrong")).to_be_visible()

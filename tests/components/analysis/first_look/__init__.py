@@ -1,0 +1,1 @@
+"""Tests of what is said of a word at first sight."""

@@ -1,0 +1,292 @@
+"""Start: what stands there before a sentence is typed, what a sentence becomes, and where its links lead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from components.numbers import number
+from dashboard import settings, state
+from dashboard.declared import table
+from dashboard.views.home import examples, start, typed
+from dashboard.views.home.stored import stored
+from tests.support import static_models
+from tests.support.pages import Open, at_rest, backend, setting, settled, texts
+
+JUNK = [None, "", "1", 1.5, True, {"0": 0}, [], [0], [0, 0, 0], [None, None], ["0", "0"], [True, False]]
+TROPHY = list(examples.TROPHY)
+BANK = list(state.default("sentences"))
+
+
+def part(app: AppTest, name: str) -> dict[str, Any] | None:
+    """The data of one of the parts that the browser draws; None if it is not drawn."""
+    found = [item for item in app.get("bidi_component") if item.proto.component_name == f"bert_internals_start_{name}"]
+    return json.loads(found[0].proto.json) if found else None
+
+
+def sentence(app: AppTest) -> dict[str, Any]:
+    """The sentence's part, once all of its figures are there."""
+    found = part(settled(app), "sentence")
+    assert found is not None
+    return found
+
+
+def index_of(data: dict[str, Any], text: str, row: int = 0) -> int:
+    """The number of the first word with this piece in a sentence."""
+    return next(int(piece["word"]) for piece in data["rows"][row]["pieces"] if piece["text"] == text)
+
+
+def test_before_a_sentence_two_pictures_stand_that_no_model_drew(open_page: Open) -> None:
+    passes = backend().forward_passes
+    app = open_page("home")
+    field, pictures = part(app, "field"), part(app, "stored")
+    assert field is not None
+    assert pictures is not None
+    assert (field["text"], field["shown"]) == ("", False)
+    assert [chip["label"] for chip in field["chips"]] == [
+        "A bank by a river",
+        "What does “it” mean?",
+        "Good, and not good",
+        "Search in your own words",
+    ]
+    assert pictures["senses"]["says"].startswith("“bank” in 20 sentences")
+    assert len(pictures["senses"]["maps"]) == stored().senses.apart + 1
+    assert [strip["name"] for strip in pictures["blindness"]["strips"]] == ["42 negations", "44 paraphrases"]
+    assert [part["text"] for part in pictures["blindness"]["pairs"][0]["second"] if part["new"]] == ["not"]
+    assert "".join(part["text"] for part in pictures["blindness"]["pairs"][1]["second"]) == (
+        stored().blindness.paraphrase.second
+    )
+    assert part(app, "sentence") is None
+    assert app.query_params == {}
+    assert backend().forward_passes == passes
+
+
+def test_a_sentence_becomes_its_pieces_and_three_figures_of_a_word(open_page: Open) -> None:
+    app = open_page("home", s=TROPHY)
+    data, trace = sentence(app), backend().trace(TROPHY, attentions=True)
+    assert part(app, "stored") is None
+    assert [piece["text"] for piece in data["rows"][0]["pieces"]] == [
+        token.piece for token in trace.sentences[0].tokens
+    ]
+    assert data["rows"][0]["pieces"][0]["word"] == -1  # [CLS] is no word
+    word = data["words"][data["chosen"]]
+    assert word["text"] == "it"
+    looks = word["looks"]
+    (target,) = [row for row in looks["rows"] if row["strong"]]
+    query, key = (
+        next(token.position for token in trace.sentences[0].tokens if token.piece == piece)
+        for piece in ("it", target["name"])
+    )
+    assert trace.attentions is not None
+    assert target["weight"] == pytest.approx(
+        float(trace.attentions[looks["block"], 0, looks["head"], query, key]), abs=1e-4
+    )
+    assert f"gives “{target['name']}” {target['shown']}" in looks["says"]
+    assert [line["name"] for line in word["changes"]["lines"]] == ["its start", "the others"]
+    assert all(len(line["values"]) == 7 for line in word["changes"]["lines"])
+    assert len(word["nearest"]["words"]) == 5
+    for found in word["nearest"]["words"]:
+        assert found["text"][found["start"] : found["end"]]
+    assert part(app, "field")["text"] == TROPHY[0]  # type: ignore[index]
+    assert [chip["pressed"] for chip in part(app, "field")["chips"][:3]] == [False, True, False]  # type: ignore[index]
+
+
+def test_a_word_that_occurs_elsewhere_is_compared_with_it(open_page: Open) -> None:
+    data = sentence(open_page("home", look="1"))
+    word = data["words"][data["chosen"]]
+    assert (word["text"], data["chosen"]) == ("bank", index_of(data, "bank", 1))
+    assert word["twins"] == [index_of(data, "bank", 0), index_of(data, "bank", 2)]
+    assert [line["name"] for line in word["changes"]["lines"]] == ["in 1", "in 3"]
+    least = min(word["changes"]["lines"], key=lambda line: line["values"][-1])
+    assert f"{least['shown']} at the end" in word["changes"]["says"]
+    assert least["shown"] == number(least["values"][-1], 2)
+
+
+def test_the_address_holds_the_sentences_and_the_word(open_page: Open) -> None:
+    app = open_page("home", s=["The boat left the bank.", "A bank lends."], n="1", t=["5", "2"])
+    data = sentence(app)
+    assert data["chosen"] == index_of(data, "bank", 1)
+    assert (app.query_params["n"], app.query_params["t"]) == ("1", ["5", "2"])
+    # One that its sentence does not have is none: the word of the rule is shown.
+    other = sentence(open_page("home", s=["The boat left the bank.", "A bank lends."], n="1", t=["5", "99"]))
+    assert other["words"][other["chosen"]]["text"] == "bank"
+
+
+@pytest.mark.parametrize(
+    ("values", "is_typed"),
+    [
+        ({}, False),
+        ({"looked": True}, True),
+        ({"looked": False}, False),
+        ({"sentences": ("A sentence of one's own.",)}, True),
+        ({"sentences": ("A sentence of one's own.",), "looked": False}, False),
+        ({"sentences": (), "looked": True}, False),
+    ],
+)
+def test_when_the_sentences_are_shown(open_page: Open, values: dict[str, Any], is_typed: bool) -> None:
+    app = open_page("home", session=values)
+    assert (part(app, "stored") is None) == is_typed
+    own = [chip["label"] for chip in part(app, "field")["chips"] if chip["key"] == "own"]  # type: ignore[index]
+    assert own == (["Yours: A sentence of one's own."] if values.get("sentences") else [])
+
+
+def taken(text: str, session: dict[str, Any]) -> AppTest:
+    """A session after a text was typed into the field."""
+
+    def script() -> None:
+        import streamlit as st
+
+        from dashboard.views.home import start
+
+        start._take(st.session_state["typed_text"])
+
+    app = AppTest.from_function(script)
+    for name, value in {**session, "typed_text": text}.items():
+        app.session_state[name] = value
+    return app.run()
+
+
+def test_what_is_typed_becomes_the_sentences_of_the_session() -> None:
+    app = taken("A bank lends. The bank is muddy.", {"tokens": (1, 2), "sentence": 1, "_anchors": {}})
+    assert app.session_state["sentences"] == ("A bank lends.", "The bank is muddy.")
+    assert (app.session_state["tokens"], app.session_state["sentence"], app.session_state["looked"]) == ((), None, True)
+    assert setting(app, "_anchors") is None
+
+
+def test_what_is_shown_already_keeps_its_word_and_nothing_is_no_sentence() -> None:
+    shown = {"sentences": ("a bank", "a river"), "looked": True, "tokens": (2, 2), "sentence": 1}
+    app = taken("a bank | a river", shown)
+    assert (app.session_state["tokens"], app.session_state["sentence"]) == ((2, 2), 1)
+    assert setting(taken(" | ", {}), "looked") is None
+
+
+def test_a_text_that_is_too_long_is_said() -> None:
+    app = taken("long " * 9_000, {})
+    assert setting(app, "sentences") is None
+    assert "too long" in app.session_state["_notices"][0].text
+    many = taken(" | ".join(f"Sentence {count}." for count in range(80)), {})
+    assert len(many.session_state["sentences"]) == 64
+    assert "first 64" in many.session_state["_notices"][0].text
+
+
+@pytest.mark.parametrize(("figure", "view"), [(0, typed.LOOKS_VIEW), (1, typed.CHANGES_VIEW), (2, typed.NEAREST_VIEW)])
+def test_a_figure_opens_its_view_with_the_word(open_page: Open, figure: int, view: str) -> None:
+    app = open_page("home", look="1", by="pca")
+    data = sentence(app)
+    number_of_word = index_of(data, "bank", 2)
+    app.session_state["map_method"] = "pca"  # UMAP would be compiled first
+    app.session_state["start_sentence"] = {"open": [figure, number_of_word]}
+    app = at_rest(app.run())
+    assert not app.exception
+    assert [title.value for title in app.title] == [table.VIEWS[view].question]
+    assert app.session_state["tokens"] == (5, 7, 6)  # "bank" in each sentence
+    looks = data["words"][number_of_word]["looks"]
+    if figure == 0:
+        shown = [setting(app, name) for name in ("sentence_a", "block", "head")]
+        assert shown == [2, looks["block"], looks["head"]]
+    if figure == 2:
+        assert app.session_state["map_find"] == "bank"
+
+
+@pytest.mark.parametrize("sent", [*JUNK, [3, 0], [0, 999], [-1, 0]])
+def test_what_no_page_sends_opens_nothing(open_page: Open, sent: Any) -> None:
+    app = open_page("home", look="1")
+    sentence(app)
+    app.session_state["start_sentence"] = {"open": sent, "word": sent}
+    app.session_state["start_field"] = {"example": sent, "typed": sent}
+    app.run()
+    assert not app.exception
+    assert [title.value for title in app.title] == [start.TITLE]
+
+
+@pytest.mark.parametrize("view", ["word-senses", "known-failures"])
+def test_a_stored_picture_opens_its_view(open_page: Open, view: str) -> None:
+    app = open_page("home", by="pca")
+    app.session_state["start_stored"] = {"open": view}
+    app.session_state["map_method"] = "pca"
+    app.run()
+    assert [title.value for title in app.title] == [table.VIEWS[view].question]
+    if view == "word-senses":
+        assert (app.session_state["sense_word"], app.session_state["sense_layer"]) == ("bank", stored().senses.apart)
+
+
+def test_a_choice_in_one_sentence_takes_the_word_in_the_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from components.analysis.first_look.words import words_of
+
+    monkeypatch.setattr(st, "session_state", {})
+    trace = backend().trace(BANK, attentions=True)
+    words = words_of(trace.sentences)
+    seen = typed.Seen(backend(), trace, words, None)
+    (river,) = [count for count, word in enumerate(words) if word.text == "river"]
+    typed._choose(seen, river)
+    assert st.session_state["sentence"] == 1
+    chosen = st.session_state["tokens"]
+    assert [trace.sentences[row].tokens[position].piece for row, position in enumerate(chosen)] == [
+        "bank",
+        "river",
+        "bank",
+    ]
+
+
+def test_long_and_many_sentences_are_cut_and_said(open_page: Open) -> None:
+    many = [f"The {count}th boat left." for count in range(8)]
+    data = sentence(open_page("home", s=many))
+    assert len(data["rows"]) == typed.SHOWN
+    assert data["note"] == "The first 6 of 8 sentences."
+    data = sentence(open_page("home", s=["river " * 200]))
+    assert len(data["rows"][0]["pieces"]) == typed.MOST_TOKENS
+    assert data["note"] == f"Sentence 1: only the beginning, which fits into {typed.MOST_TOKENS} tokens."
+
+
+def test_a_sentence_without_a_word_says_so(open_page: Open) -> None:
+    app = open_page("home", s=["?!"])
+    assert "There is no letter and no digit" in texts(app)
+    assert part(app, "sentence") is None
+
+
+def test_a_word_alone_has_figures(open_page: Open) -> None:
+    word = sentence(open_page("home", s=["Thunder"]))["words"][0]
+    assert word["looks"] == {"says": "There is no other word that it could look at."}
+    assert [line["name"] for line in word["changes"]["lines"]] == ["its start"]
+
+
+def test_of_a_model_without_blocks_the_nearest_words_alone_are_shown(open_page: Open, tmp_path: Path) -> None:
+    folder = static_models.save_model2vec(tmp_path / "tiny-static")
+    app = open_page("home", m=str(folder), s=["The cat sat on the bank."])
+    word = sentence(app)["words"][0]
+    assert (word["looks"], word["changes"]) == (None, None)
+    assert word["nearest"]["words"]
+    assert "before the first block" not in word["nearest"]["says"]
+    assert "neither attention nor layers are shown" in texts(settled(app))
+
+
+def test_another_model_reads_its_own_words(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
+    data = sentence(open_page("home", m=str(tiny_folder("bert")), s=["the cat sat on the bank"]))
+    assert "12 heads" in data["figures"][0]["link"]  # 3 blocks of 4
+    assert all(len(line["values"]) == 4 for line in data["words"][0]["changes"]["lines"])
+
+
+def test_the_cards_lead_on(open_page: Open) -> None:
+    app = open_page("home")
+    app.button(key="start_lessons").click().run()
+    assert [title.value for title in app.title] == [table.VIEWS["lessons"].question]
+    app = open_page("home").button(key="ask_all-heads").click().run()
+    assert app.session_state["sentences"] == examples.TROPHY
+    assert [title.value for title in app.title] == [table.VIEWS["all-heads"].question]
+    for chip in examples.offered(()):
+        assert chip.sentences or table.VIEWS[examples.SEARCH_VIEW]
+    assert examples.offered(())[0].sentences == settings.ready_made_sets()[settings.DEFAULT_SET].sentences
+
+
+def test_the_search_takes_what_was_typed(open_page: Open) -> None:
+    app = open_page("home")
+    app.session_state["_start_leads"] = ("search", " where is my parcel ")
+    app.run()
+    assert [title.value for title in app.title] == [table.VIEWS[examples.SEARCH_VIEW].question]
+    assert app.session_state["query"] == "where is my parcel"

@@ -257,6 +257,18 @@ def test_only_the_views_and_their_table_know_the_views():
     assert [line for line in wrong if not line.startswith(may)] == []
 
 
+def test_views_are_dispatched_in_one_way():
+    """A view is drawn by the function that its declaration names, and what is not ready is said by NotReady."""
+    gone = {"DRAW", "OF_TOKENS", "OTHER_VIEWS", "NoResult"}
+    names = {
+        f"{relative(path)}: {node.id}"
+        for path in files_of("dashboard", ".py")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Name) and node.id in gone
+    }
+    assert names == set()
+
+
 def test_pages_do_not_import_pages():
     """What two pages use lives in dashboard/ui, dashboard/corpora or dashboard/jobs."""
     folders = [path for path in (ROOT / "dashboard/views").iterdir() if path.is_dir() and path.name != "__pycache__"]

@@ -37,14 +37,6 @@ def has_bank_curves(page: Page) -> None:
         assert drawn["traces"][name] == pytest.approx(values, abs=0.002)
 
 
-def test_home_draws_the_bank_curves_and_leads_to_the_pages(visit: Visit) -> None:
-    page = visit("/")
-    has_bank_curves(page)
-    page.locator(".st-key-card_meaning a").click()
-    page.wait_for_url("**/meaning?v=one-word")
-    expect(page.get_by_role("heading", level=1)).to_have_text("How does a word's vector change?")
-
-
 @pytest.mark.parametrize("dark", [False, True])
 def test_layers_draws_the_bank_curves(look: Stage, dark: bool) -> None:
     page = look.at("/layers", dark=dark)

@@ -54,7 +54,11 @@ FURTHER = {
 }
 BEGINS = {LAPTOP: 330, PHONE: 520}  # pixels: where the first figure begins at the latest
 # Views with more settings above it, where it begins lower.
-BEGINS_LOWER = {"feed-forward": {LAPTOP: 330, PHONE: 540}, "pooling-lab": {LAPTOP: 360, PHONE: 590}}
+BEGINS_LOWER = {
+    "attention-matrix": {LAPTOP: 345, PHONE: 520},
+    "feed-forward": {LAPTOP: 330, PHONE: 540},
+    "pooling-lab": {LAPTOP: 360, PHONE: 590},
+}
 # They go on below the first screen.
 LISTS = ("hits", "similar-pairs", "many-queries", "pieces", "available-models")
 BOX = """(selector) => {

@@ -136,7 +136,7 @@ def test_what_is_offered_again_covers_nothing(visit: Visit, phone: bool) -> None
 
 
 def test_the_offer_outlives_pages_that_use_no_marks(visit: Visit) -> None:
-    """Pairs and Home use none: there it is not offered, and on the way back it is."""
+    """One input and Start use none: there it is not offered, and on the way back it is."""
     page = visit("/search")
     hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)").click(timeout=60_000)
     wait_until(page, f"() => {KEPT}.includes('true')")
@@ -144,8 +144,8 @@ def test_the_offer_outlives_pages_that_use_no_marks(visit: Visit) -> None:
     settle(page)
     offer = page.locator(".st-key-remembered")
     expect(offer).to_have_count(0)
-    for name in ("Home", "Search"):
-        page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=name, exact=True).click()
+    for name in ("Start", "Search"):
+        page.locator("[data-testid=stSidebarNav]").get_by_role("link", name=re.compile(f"^{name}")).click()
         settle(page)
     expect(offer).to_contain_text("From your last visit: marks for 1 query.", timeout=60_000)
 

@@ -37,18 +37,6 @@ def has_bank_curves(page: Page) -> None:
         assert drawn["traces"][name] == pytest.approx(values, abs=0.002)
 
 
-def test_home_draws_the_bank_curves_and_leads_to_the_pages(visit: Visit) -> None:
-    page = visit("/")
-    has_bank_curves(page)
-    for key in ("tokens", "model", "layers", "heatmaps", "attention"):
-        picture = page.locator(f".st-key-card_{key} img")
-        expect(picture).to_be_visible()
-        assert picture.evaluate("(image) => image.naturalWidth") > 0
-    page.locator(".st-key-card_layers a").click()
-    page.wait_for_url("**/layers?v=one-word")
-    expect(page.get_by_role("heading", level=1)).to_have_text("How does a word's vector change?")
-
-
 @pytest.mark.parametrize("dark", [False, True])
 def test_layers_draws_the_bank_curves(look: Stage, dark: bool) -> None:
     page = look.at("/layers", dark=dark)

@@ -60,7 +60,8 @@ def draw() -> None:
     def body() -> None:
         backend = model_gate.main_model()  # here: Streamlit keeps the fragment, which must not keep a model alive
         if navigation.is_offered(backend, "tokens", "home"):
-            messages.guarded(lambda: frame.view(lambda: _sentences(backend)), "looking into the sentence")
+            with st.container(key="start_view"):
+                messages.guarded(lambda: frame.view(lambda: _sentences(backend)), "looking into the sentence")
         state.write_address("home")
 
     body()

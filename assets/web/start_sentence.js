@@ -135,7 +135,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       button.textContent = link;
       button.onclick = () => setTriggerValue("open", [number, kept.word]);
       const [draw, needed] = DRAWN[name];
-      box.classList.toggle("list", name === "nearest");
+      box.classList.toggle("list", name === "nearest" && Boolean(figure[needed])); // until then a bar stands in its place
       box.replaceChildren();
       if (figure[needed] && box.clientWidth) draw(box, figure, word.text);
     });
@@ -148,6 +148,20 @@ export default function ({ data, parentElement, setTriggerValue }) {
       chip.classList.toggle("twin", !picked && twins.includes(word));
       chip.setAttribute("aria-pressed", String(picked));
     }
+    // Each row is one stop of the Tab key; the arrow keys go from word to word.
+    for (const chips of root.querySelectorAll(".chips")) {
+      const words = [...chips.querySelectorAll(".chip:enabled")];
+      const stop = words.find((chip) => chip.matches(".picked")) ?? words.find((chip) => chip.matches(".twin")) ?? words[0];
+      for (const chip of words) chip.tabIndex = chip === stop ? 0 : -1;
+    }
+  };
+  const walk = (event) => {
+    const words = [...event.currentTarget.querySelectorAll(".chip:enabled")], here = words.indexOf(event.target);
+    const next = words[{ ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: words.length - 1 }[event.key]];
+    if (!next) return;
+    event.preventDefault();
+    words.forEach((chip) => (chip.tabIndex = chip === next ? 0 : -1));
+    next.focus();
   };
   const choose = (word) => {
     kept.word = word;
@@ -161,6 +175,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     chips.setAttribute("role", "group");
     chips.setAttribute("aria-label", row.label);
     chips.dir = row.direction;
+    chips.onkeydown = walk;
     row.pieces.forEach((piece, place) => {
       const chip = element("button", "chip", piece.text);
       chip.type = "button";

@@ -1,10 +1,19 @@
-"""The words of the included sentences in a model: their vectors, and what its heads do in these sentences on average."""
+"""The words of the included sentences in a model: their vectors, and what its heads do in these sentences on average.
+
+What the heads of the included model do is kept in a file, so that nobody waits for it: `python -m dashboard.views.home.stored`
+writes it.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from components.model.catalog import EMBEDDED_KEY
 from components.model.trace import TraceOptions
 from components.retrieval.corpora.demo import demo_sentences
 from components.retrieval.corpora.senses import read_senses
@@ -19,6 +28,8 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
 
 BATCH = 16  # sentences of a pass
+HABITS = ASSETS / "start_habits.json"  # [block, head, distance] in parts of a whole
+WHOLE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +37,7 @@ class Included:
     """What was read of the included sentences."""
 
     words: WordStore
-    habits: Habits | None  # None for a model without blocks
+    habits: Habits | None  # None for a model without blocks, and for one whose habits are kept in a file
 
     @property
     def nbytes(self) -> int:
@@ -46,6 +57,27 @@ def included_words(backend: Backend) -> Included:
         unit="sentences",
     )
     return result
+
+
+def kept_habits(backend: Backend) -> Habits | None:
+    """What the heads of a model do on average, if a file has it."""
+    return _of_file() if backend.spec.key == EMBEDDED_KEY else None
+
+
+@cache
+def _of_file() -> Habits:
+    from components.analysis.first_look.decisive import Habits
+
+    return Habits(np.array(json.loads(HABITS.read_text(encoding="utf-8")), np.float32) / np.float32(WHOLE))
+
+
+def measured_habits(backend: Backend) -> Habits:
+    """The habits of a model with blocks over the included sentences, measured."""
+    from components.analysis.first_look.decisive import habits_of
+
+    texts = tuple(dict.fromkeys(demo_sentences()))
+    batches = [texts[begin : begin + BATCH] for begin in range(0, len(texts), BATCH)]
+    return habits_of(backend.run(batch, options=TraceOptions(attentions=True)) for batch in batches)
 
 
 def request(backend: Backend, person: str | None = None, lane: str | None = None) -> Job:
@@ -71,10 +103,10 @@ def _read(backend: Backend, report_progress: ReportProgress, is_cancelled: IsCan
     plain = tuple(dict.fromkeys(demo_sentences()))
     labelled = tuple(text for text in senses if text not in set(plain))
     collection, count = WordCollection(senses), HabitCount()
-    has_blocks = not backend.structure.why_not("blocks")
+    needs_habits = not backend.structure.why_not("blocks") and kept_habits(backend) is None
     total = len(plain) + len(labelled)
     done = 0
-    for texts, for_habits in ((plain, has_blocks), (labelled, False)):
+    for texts, for_habits in ((plain, needs_habits), (labelled, False)):
         by_length = sorted(texts, key=len)  # a batch is as long as its longest sentence
         for begin in range(0, len(by_length), BATCH):
             if is_cancelled():
@@ -86,4 +118,4 @@ def _read(backend: Backend, report_progress: ReportProgress, is_cancelled: IsCan
                 count.add(trace)
             done += len(trace.sentences)
             report_progress(done, total)
-    return Included(collection.store(), count.habits() if has_blocks else None)
+    return Included(collection.store(), count.habits() if needs_habits else None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from components.model.catalog import spec_of
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
 from components.words.lines import JOINT, on_one_line, sentences_in
 from dashboard import navigation, settings, state
@@ -149,8 +150,13 @@ def look_at(sentences: tuple[str, ...]) -> None:
 
 
 def _line(of: Stored) -> str:
-    """What the numbers of the stored pictures come from."""
+    """What the numbers of the page come from."""
+    if is_typed():
+        title = messages.escape(spec_of(state.get("model")).title)
+        return (
+            f"The figures are by {title}. What is usual and which words are nearest comes from the included sentences."
+        )
     return (
-        f"The numbers of the pictures before you type are from {of.model}, the included model: {of.blocks} blocks of "
-        f"{of.heads} heads, {wording.millions(of.parameters)} parameters."
+        f"The numbers of both pictures are from {of.model}, the included model: {of.blocks} blocks of {of.heads} heads, "
+        f"{wording.millions(of.parameters)} parameters."
     )

@@ -1,7 +1,7 @@
 """The two pictures that Start shows before any model is loaded: their numbers, which a file holds.
 
-`python -m dashboard.views.home.stored` measures them with the included model and writes assets/start.json. A test measures
-them again. What is drawn of them is said by `findings`, from these numbers.
+`python -m dashboard.views.home.stored` measures them with the included model and writes assets/start.json, and beside it what
+the model's heads do on average. A test measures them again. What is drawn of them is said by `findings`, from these numbers.
 """
 
 from __future__ import annotations
@@ -175,12 +175,21 @@ def _rounded(values: np.ndarray) -> tuple[float, ...]:
 
 
 def write() -> None:
-    """Measure with the included model, and write the file."""
-    from components.model.backend import Backend
+    """Measure with the included model, and write the files."""
+    import numpy as np
 
-    text = json.dumps(asdict(measured(Backend.load())), ensure_ascii=False, indent=1)
-    with whole_file(PATH) as file:
-        file.write(f"{text}\n".encode())
+    from components.model.backend import Backend
+    from dashboard.jobs.included_words import HABITS, WHOLE, measured_habits
+
+    backend = Backend.load()
+    habits = np.rint(measured_habits(backend).weights.astype(np.float64) * WHOLE).astype(int).tolist()
+    texts = {
+        PATH: json.dumps(asdict(measured(backend)), ensure_ascii=False, indent=1),
+        HABITS: json.dumps(habits, separators=(",", ":")).replace("]],[[", "]],\n[["),
+    }
+    for path, text in texts.items():
+        with whole_file(path) as file:
+            file.write(f"{text}\n".encode())
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from components.charts.stand_alone.page import Part
 from components.numbers import counted, number
 from dashboard import navigation, ready_made, state
 from dashboard.declared import table
-from dashboard.jobs.included_words import included_words
+from dashboard.jobs.included_words import included_words, kept_habits
 from dashboard.jobs.requests import NotReady
 from dashboard.sharing import report
 from dashboard.ui import browser, controls, messages, model_gate
@@ -60,7 +60,8 @@ def draw() -> None:
     def body() -> None:
         backend = model_gate.main_model()  # here: Streamlit keeps the fragment, which must not keep a model alive
         if navigation.is_offered(backend, "tokens", "home"):
-            messages.guarded(lambda: frame.view(lambda: _sentences(backend)), "looking into the sentence")
+            with st.container(key="start_view"):
+                messages.guarded(lambda: frame.view(lambda: _sentences(backend)), "looking into the sentence")
         state.write_address("home")
 
     body()
@@ -140,12 +141,13 @@ class Seen:
     def _looks(self, word: Word, included: Included | None) -> dict[str, Any] | None:
         if self._courses is None or self.trace.attentions is None:
             return None
-        if included is None or included.habits is None:
+        habits = kept_habits(self.backend) or (None if included is None else included.habits)
+        if habits is None:
             return {"says": READING}
         sentence = self.trace.sentences[word.sentence]
         length = len(sentence)
         weights = self.trace.attentions[:, word.sentence, :, :length, :length]
-        look = most_decisive(weights, word, self.words, included.habits)
+        look = most_decisive(weights, word, self.words, habits)
         said = findings.of_look(look, "" if look is None else sentence.tokens[look.target].piece)
         return {"says": said} if look is None else {"says": said, **_fan(look, word, sentence)}
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dashboard.jobs import included_words
 from dashboard.views.home import stored
 from tests.support import plain_encoder as plain
 
@@ -37,6 +38,12 @@ def test_the_file_holds_what_the_included_model_gives(measured: stored.Stored) -
         ours, theirs = getattr(kept.blindness, name), getattr(measured.blindness, name)
         assert (ours.first, ours.second) == (theirs.first, theirs.second)
         assert ours.cosine == pytest.approx(theirs.cosine, abs=1e-4)
+
+
+def test_the_kept_habits_are_those_of_the_included_model(embedded: Any) -> None:
+    measured_ones, kept = included_words.measured_habits(embedded), included_words.kept_habits(embedded)
+    assert kept is not None
+    np.testing.assert_allclose(kept.weights, measured_ones.weights, atol=2 / included_words.WHOLE)
 
 
 def test_the_similarities_by_plain_transformers() -> None:

@@ -9,7 +9,8 @@ function drawLooks(box, looks, word) {
   const rows = [...looks.rows, { ...looks.rest, weight: 0, quiet: true }];
   const step = Math.min(38 * u, height / rows.length), first = (height - rows.length * step) / 2 + step / 2;
   const svg = picture(width, height, looks.says);
-  const text = word.length > 14 ? `${word.slice(0, 13)}…` : word;
+  let text = word;
+  while (text.length > 4 && widthOf(text, 14, 600, box) > 0.3 * width) text = `${text.slice(0, -2)}…`;
   const chip = widthOf(text, 14, 600, box) + 20 * u, middle = height / 2;
   const names = Math.max(...rows.map((row) => widthOf(row.name, 14, 600, box)));
   const end = Math.max(chip + 40 * u, width - Math.max(96 * u, Math.min(names, 130 * u)) - 70 * u);

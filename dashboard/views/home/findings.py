@@ -118,8 +118,8 @@ def _of_twins(course: Course, word: Word, words: Sequence[Word]) -> str:
     """How a word changes against the one of its other occurrences that is least similar to it at the end."""
     twin, cosines = min(course.to_twins, key=lambda item: float(item[1][-1]))
     other = words[twin]
-    has_several = len({each.sentence for each in words}) > 1
-    place = f"of sentence {other.sentence + 1}" if has_several else "in its other place"
+    is_elsewhere = other.sentence != word.sentence
+    place = f"of sentence {other.sentence + 1}" if is_elsewhere else "in its other place"
     start, end = float(cosines[0]), float(cosines[-1])
     first, last = apart(start, end)
     if abs(start - end) >= MOVED:
@@ -127,7 +127,7 @@ def _of_twins(course: Course, word: Word, words: Sequence[Word]) -> str:
         return f"It {moves} the “{other.text}” {place}: similarity {first} at first, {last} at the end."
     if end < ALIKE:
         return f"Its similarity to the “{other.text}” {place} hardly changes: {first} at first, {last} at the end."
-    where = f"in sentence {other.sentence + 1}" if has_several else "in its other place"
+    where = f"in sentence {other.sentence + 1}" if is_elsewhere else "in its other place"
     where = "everywhere" if len(course.to_twins) > 1 else where
     return f"Hardly: to this model “{word.text}” is nearly the same {where} ({number(end, 2)} after the last block)."
 

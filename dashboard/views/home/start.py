@@ -73,8 +73,7 @@ def _typed() -> None:
 def _field() -> None:
     """The field with the examples below it."""
     sentences = state.get("sentences") if is_typed() else ()
-    own = state.peek("sentences")
-    offered = examples.offered(own)
+    offered = examples.offered(() if sentences else state.peek("sentences"))
 
     def example() -> None:
         sent = browser.sent_by(_FIELD, "example")

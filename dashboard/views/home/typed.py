@@ -120,7 +120,6 @@ class Seen:
     ) -> None:
         self.backend, self.trace, self.words, self._courses = backend, trace, words, all_courses
         self.twins = twins_of(words)
-        self._has_several = len(trace.sentences) > 1
 
     def of_word(
         self,
@@ -154,9 +153,9 @@ class Seen:
     def _changes(self, number: int) -> dict[str, Any] | None:
         if self._courses is None:
             return None
-        course = self._courses[number]
+        course, sentence = self._courses[number], self.words[number].sentence
         named = [
-            (f"in {self.words[twin].sentence + 1}" if self._has_several else "the other", cosines)
+            ("the other" if self.words[twin].sentence == sentence else f"in {self.words[twin].sentence + 1}", cosines)
             for twin, cosines in course.to_twins
         ]
         if not named:

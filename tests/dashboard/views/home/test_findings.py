@@ -114,6 +114,8 @@ def test_the_least_similar_of_several_is_named_and_one_sentence_has_no_number() 
     assert "nearly the same everywhere (0.97" in findings.of_course(alike, words[0], words)
     alone = course([1, 1], None, (1, [0.9, 0.5]))
     assert "the “fly” in its other place" in findings.of_course(alone, word("fly"), [word("fly"), word("fly")])
+    beside_another = [word("fly", 1), word("fly", 1), word("boat")]
+    assert "the “fly” in its other place" in findings.of_course(alone, beside_another[0], beside_another)
 
 
 def near(*names: str) -> list[Neighbour]:

@@ -30,13 +30,14 @@ def draw(page: str, draw_session: Callable[[], None]) -> None:
     items = [(key, text) for key, texts in address.items() for text in texts]
     with st.container(horizontal=True, key="page_header", gap="small"):
         st.session_state[_DRAWN_FOR] = surroundings(page)
-        if state.is_in_view("sentences", page):
+        view = table.VIEWS[state.view_of(page)]
+        if not view.is_framed:
+            st.space("stretch")
+        elif view.uses_sentences:
             sentence_bar.draw(page)
-        elif _is_of_data(page):
+        else:  # for what the view measures: a corpus, what it trains on, or texts of its own
             with st.container(key="corpus_line"):
                 st.session_state[_SLOT] = st.empty()
-        else:
-            st.space("stretch")
         can_carry = has_room and state.size_of([*items, *carried]) <= state.ADDRESS_LIMIT
         browser.tools(
             "page_tools",
@@ -80,18 +81,12 @@ def begin_view(page: str, corpus: Corpus) -> None:
     Called in every run of a view, also where it names something itself: a view that is drawn again without the rest of the
     page may write only to places outside it that it wrote to when the whole page was drawn.
     """
-    if not _is_of_data(page) or state.is_in_view("sentences", page):
+    if state.is_in_view("sentences", page):
         return
     if state.is_in_view("corpus", page):
         measures_corpus(corpus)
     else:
         st.session_state[_SLOT].empty()
-
-
-def _is_of_data(page: str) -> bool:
-    """Whether the open view may name what it measures: a corpus, what it trains on, or texts of its own."""
-    view = table.VIEWS[state.view_of(page)]
-    return view.is_framed and not view.uses_sentences
 
 
 def measures_corpus(corpus: Corpus) -> None:

@@ -99,9 +99,8 @@ def test_a_page_opens_with_its_title_without_errors_and_with_the_controls_of_wha
         models = {item.key for item in app.sidebar.selectbox}
         assert ("w_model2" in models) == (view in {"one-word", "hits"})
         assert "w_model" in models
-        uses_sentences = view in {
-            *("home", "pieces", "model-facts", "one-word", "block", "head-view", "two-layers", "score-split")
-        }
+        of_corpora = {"hits", "failed-search", "layer-grid", "training-data", "laboratory", "one-input"}
+        uses_sentences = view not in {"home", *of_corpora}
         assert ("w_set" in {item.key for item in app.main.selectbox}) == uses_sentences
         editors = [item for item in app.get("bidi_component") if "One sentence per line" in item.proto.json]
         assert len(editors) == uses_sentences

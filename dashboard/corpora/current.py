@@ -179,6 +179,11 @@ def choose(corpus: Corpus | None, source: Source | None = None) -> None:
     state.put("failed_query", None)
     state.put("right_row", None)
     state.put("query_column", "")
+    # The query that nobody typed asks for a headline of the demo corpus.
+    if corpus is None and not state.peek("query"):
+        state.put("query", state.default("query"))
+    elif corpus is not None and state.peek("query") == state.default("query"):
+        state.put("query", "")
     if corpus is not None:
         caching.corpora().put(key, corpus)
     st.session_state[_NOTED] = key

@@ -24,7 +24,7 @@ from dashboard.ui.wording import SIMILARITY_NAMES
 from dashboard.views.search import chance
 from dashboard.views.search.ranked import level_of
 from dashboard.views.search.request import SearchRequest
-from dashboard.views.search.results import READY_QUERIES, TIE
+from dashboard.views.search.results import TIE, ready_queries
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -48,6 +48,8 @@ def many_queries(backend: Backend) -> None:
         index = request.index("queries")
         if lines:
             _best_hits(request, index, lines)
+        else:
+            st.info("**No query yet.** Type some on the left, one per line, or upload a file.", icon=":material/edit:")
 
 
 def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...]) -> None:
@@ -106,7 +108,7 @@ def _queries() -> tuple[str, ...]:
         "typed_queries",
         st.text_area,
         "Queries, one per line",
-        default="\n".join(READY_QUERIES),
+        default="\n".join(ready_queries()),
         to_widget="\n".join,
         from_widget=settings.clean_queries,
         height=120,

@@ -117,7 +117,8 @@ def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
     with frame.figure("main_index"):
         index = request.index("main")
     if not request.query.strip():
-        st.info("**No query yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
+        offered = ", or choose a ready-made query" if ready_queries() else ": the sentences that come closest appear"
+        st.info(f"**No query yet.** Type a few words{offered}.", icon=":material/edit:")
         return
     rankings: list[Ranked] = []
     if index is not None:
@@ -163,6 +164,11 @@ def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
             _spread(ranked, request.corpus, number)
 
 
+def ready_queries() -> tuple[str, ...]:
+    """Queries for whoever has none yet: they are headlines of the demo corpus, and say nothing of another one."""
+    return () if state.get("corpus") else READY_QUERIES
+
+
 def query_controls() -> DeltaGenerator:
     """The query and how it is ranked; returns the panel of options. Draw them before the request is read: they refuse
     invalid values.
@@ -184,8 +190,8 @@ def query_controls() -> DeltaGenerator:
             with st.container(width=round(218 * controls.scale())):
                 controls.pick("compare_with", "Compare with", COMPARISONS, label_visibility="collapsed")
         panel = controls.options()
-    queries = {query: query for query in READY_QUERIES}
-    controls.ready_row("Ready-made queries", queries, state.get("query"), _choose_query, key="w_ready_query")
+    if queries := {query: query for query in ready_queries()}:
+        controls.ready_row("Ready-made queries", queries, state.get("query"), _choose_query, key="w_ready_query")
     with panel:
         if is_blind:
             controls.pick("compare_with", "Compare with", COMPARISONS)

@@ -1,0 +1,43 @@
+"""Another corpus in place of the demo: nothing that asks for a headline of the demo stays."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from dashboard.views.search import results
+from tests.dashboard.page_states import small_corpus
+from tests.support.pages import Open, settled, texts
+
+
+def changing() -> None:
+    import streamlit as st
+
+    from dashboard import state
+    from dashboard.corpora import current
+
+    found = []
+    for query in (None, "my own words"):
+        if query:
+            state.put("query", query)
+        for corpus in (current.demo(), None):
+            current.choose(corpus)
+            found.append(state.get("query"))
+    st.session_state["found"] = found
+
+
+def test_the_query_of_the_demo_goes_and_comes_back_and_a_persons_own_stays() -> None:
+    app = AppTest.from_function(changing).run()
+    assert not app.exception
+    assert app.session_state["found"] == ["", "volcano erupted", "my own words", "my own words"]
+
+
+def test_ready_made_queries_are_those_of_the_demo(open_page: Open) -> None:
+    demo = open_page("hits")
+    assert tuple(demo.button_group(key="w_ready_query").options) == results.READY_QUERIES
+    own = settled(open_page("hits", corpus=small_corpus(), q=""))
+    assert "w_ready_query" not in {group.key for group in own.button_group}
+    assert "No query yet." in texts(own)
+    assert "ready-made" not in texts(own)
+    many = settled(open_page("many-queries", corpus=small_corpus()))
+    assert many.text_area(key="w_typed_queries").value == ""
+    assert "No query yet." in texts(many)

@@ -194,6 +194,9 @@ def _choose_view(page: str, place: DeltaGenerator, beside: DeltaGenerator) -> st
     Returns the key of the view.
     """
     named, setting = table.choices_of(page), table.view_setting(page)
+    last: dict[tuple[str, str], str] = st.session_state.setdefault(
+        "_last_views", {}
+    )  # of each name, the one opened last
     if len(table.views_of(page)) == 1:
         return state.view_of(page)
     bind = partial(
@@ -202,7 +205,7 @@ def _choose_view(page: str, place: DeltaGenerator, beside: DeltaGenerator) -> st
         label="View",
         options={name: name for name in named},
         to_widget=table.name_of,
-        from_widget=lambda chosen: named[chosen][0].key,
+        from_widget=lambda chosen: last.get((page, chosen), named[chosen][0].key),
         key=f"w_{page}_name",
         label_visibility="collapsed",
     )
@@ -212,7 +215,9 @@ def _choose_view(page: str, place: DeltaGenerator, beside: DeltaGenerator) -> st
     if len(views) == 1:
         return views[0].key
     with beside:
-        return controls.choice(setting, name, {view.key: view.label for view in views}, show_label=False)
+        key = controls.choice(setting, name, {view.key: view.label for view in views}, show_label=False)
+    last[page, name] = key
+    return key
 
 
 def _models(view: View) -> Any:
@@ -262,7 +267,7 @@ def is_offered(backend: Backend, needed: Offer, page: str) -> bool:
 
 
 def next_step(page: str, offered: Collection[Offer]) -> None:
-    """The link at a page's foot: to the next page that shows what the model has (`offered`), or after the last one to Home."""
+    """The link at a page's foot: to the next page that shows what the model has (`offered`), or after the last one to Start."""
     keys = [each.key for each in table.PAGES]
     further = [
         other

@@ -28,7 +28,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     show();
   };
   input.onkeydown = (event) => {
-    if (event.key === "Escape") clear.onclick();
+    if (event.key === "Escape" && !event.isComposing) {
+      input.value = "";
+      show();
+    }
     event.stopPropagation(); // "r" and "c" are shortcuts of the app
   };
   form.onsubmit = (event) => {

@@ -117,11 +117,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const texts = JSON.stringify(data.rows);
   if (!kept.timer || kept.texts !== texts) kept.word = data.chosen;
   kept.texts = texts;
+  kept.known = data.chosen; // to the server, as this drawing of the page or a later one says
   const rest = () => {
     clearTimeout(kept.timer);
     kept.timer = setTimeout(() => {
       kept.timer = 0;
-      if (kept.word !== data.chosen) setTriggerValue("word", kept.word);
+      if (kept.word !== kept.known) setTriggerValue("word", (kept.known = kept.word));
     }, REST);
   };
   const drawFigures = () => {

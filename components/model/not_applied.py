@@ -64,8 +64,8 @@ def not_applied(
         )
         if gives_own:
             text += (
-                "MaxSim under Search and Diagnose uses these vectors. All other figures show the encoder's "
-                "hidden states, or pool them to one vector per text, for which the model was not trained."
+                "MaxSim, under Search, Diagnose and in the Laboratory, uses these vectors. All other figures show the "
+                "encoder's hidden states, or pool them to one vector per text, for which the model was not trained."
             )
         else:
             text += (
@@ -80,8 +80,8 @@ def not_applied(
         )
         if gives_own:
             text += (
-                "The ranking “SPLADE” under Search and Diagnose uses these weights. All other figures show the "
-                "encoder's hidden states, or pool them, although they were not trained to be compared."
+                "The ranking “SPLADE”, under Search, Diagnose and in the Laboratory, uses these weights. All other figures "
+                "show the encoder's hidden states, or pool them, although they were not trained to be compared."
             )
         else:
             text += (

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 JOINT = " | "  # between sentences that would not be told apart without it
 _END = re.compile(r"[.!?…]+[\"'”’)\]]*\s+(?=[\"'“‘(\[¿¡]*[\w])|(?<=[。！？])\s*(?=\S)")
+_KNOWN = {"prof", "fig", "vol", "rev", "gen", "sen", "rep", "approx"}  # abbreviations with vowels
 _VOWEL = re.compile(r"[aeiouyà-ÿ]", re.IGNORECASE)
 
 
@@ -14,7 +15,8 @@ def sentences_in(line: str) -> tuple[str, ...]:
     """The sentences of a line, without the spaces around them.
 
     A sentence ends at a full stop, a question or exclamation mark before a word that does not begin with a small letter, and
-    at a bar. The full stop of an abbreviation without vowels ("Dr.", "Mrs.", "J.") ends none.
+    at a bar. The full stop of an abbreviation ends none: of one without vowels ("Dr.", "J."), with stops of its own ("U.S.",
+    "e.g."), or of a few others ("Prof.").
     """
     found = []
     for part in re.split(r"\s*\|\s*|[\r\n]+", line):
@@ -33,12 +35,11 @@ def _is_abbreviated(text: str) -> bool:
     """Whether a text ends with an abbreviation and its full stop."""
     word = text.split()[-1].lstrip("\"'“‘([") if text.split() else ""
     letters = word[:-1]
-    return (
-        word.endswith(".")
-        and letters.isalpha()
-        and len(letters) < 4
-        and (len(letters) == 1 or not _VOWEL.search(letters))
-    )
+    if not word.endswith("."):
+        return False
+    if "." in letters or letters.casefold() in _KNOWN:
+        return True
+    return letters.isalpha() and len(letters) < 4 and (len(letters) == 1 or not _VOWEL.search(letters))
 
 
 def on_one_line(sentences: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ def page_of(path: str) -> str:
 def corrected(page: str, query: str) -> tuple[str, str] | None:
     """The page and the query of an address, as they should be; None where they are right already.
 
-    `page` is the path below the server's base, empty for Home; `query` is what stands behind the question mark, with its
+    `page` is the path below the server's base, empty for Start; `query` is what stands behind the question mark, with its
     texts as they were sent: they stay as they are, packed ones too.
     """
     address: dict[str, list[str]] = {}

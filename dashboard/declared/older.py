@@ -159,9 +159,10 @@ def session(page: str, values: Mapping[str, list[str]]) -> tuple[str, dict[str, 
 
     Where views of several pages of the file stand on one page today, that of the file's page is open there, else the first.
     """
-    shown, found = page, dict(values)
+    views = {f"{other}_view": other for other in _VIEWS}
+    shown, found = page, {name: texts for name, texts in values.items() if name not in views}
     for other in sorted(_VIEWS, key=lambda other: other != page):
-        asked, first = found.pop(f"{other}_view", None), views_of(other)[0]
+        asked, first = values.get(f"{other}_view"), views_of(other)[0]
         if asked is None and other != page:
             continue
         name = first if asked is None else ", ".join(asked)

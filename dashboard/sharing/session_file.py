@@ -100,7 +100,7 @@ def read(content: bytes) -> SessionFile:
             "Open it on the server where it was saved, or update this one.",
         )
     page, chosen = found.get("page"), found.get("settings")
-    if not isinstance(page, str) or page_of(page) not in PAGE_BY_KEY:
+    if not isinstance(page, str) or (page_of(page) if number == 1 else page) not in PAGE_BY_KEY:
         raise _bad("This session file names no page of the dashboard.", f"“page” is one of {', '.join(PAGE_BY_KEY)}.")
     if not isinstance(chosen, dict) or len(chosen) > MOST_SETTINGS or not all(map(_are_texts, chosen.values())):
         raise _bad(

@@ -36,7 +36,7 @@ def refuse_unavailable(page: str, models: Backend | Sequence[Backend]) -> None:
     ):
         for name in names:
             value = state.peek(name)
-            # Without blocks the page is not drawn (`navigation.NEEDS`): its settings wait for another model.
+            # Without blocks the page is not drawn (`View.needs`): its settings wait for another model.
             if state.is_in_view(name, page) and value is not None and value > most >= 0:
                 message = f"{label} {value} is not available in this model. Choose from 0 to {most}."
                 state.refuse(name, state.default(name), message)

@@ -330,8 +330,8 @@ def _grids(backend: Backend, cells: tuple[LabCell, ...], layer: int, dims: int, 
     figures.reading(
         "Each cell pools the same token vectors (columns) and treats the result (rows) in one way; the projections "
         f"keep {kept} of {backend.facts.hidden_size} numbers. The left figure is Recall@1 on these pairs, the right one "
-        "Spearman's correlation with people's scores (1: the same order, 0: none) on the ready-made pairs of “Sentence "
-        "similarity”. Two forward passes over all texts (one of them for the idf "
+        "Spearman's correlation with people's scores (1: the same order, 0: none) on the ready-made pairs of “Similarity” "
+        "under Diagnose. Two forward passes over all texts (one of them for the idf "
         "weights) give every pooling of every layer; no slider needs another pass. Click a column for its curves below.",
         "What is best for other data. Differences of one or two points may be chance (see the intervals of “Layers and "
         "poolings”). Whitening to nearly as many directions as there are sentences describes these more than the model.",

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
-from dashboard import navigation, ready_made, state
+from dashboard import navigation, ready_made
 from dashboard.lessons import steps
 from dashboard.ui import messages, sentence_bar
 from dashboard.views.home import examples, own_search
 
 CARDS = 3
-# What a person may be curious about: a question, the view that answers it, and the sentences to which it belongs.
-QUESTIONS = (
-    ("What does “it” look at?", "all-heads", examples.TROPHY),
-    ("How does it read an unknown word?", "pieces", ("An unputdownable book about snowboarders.",)),
-    ("Rome or Paris: where does it keep a fact?", "experiments", ()),
+# What a person may be curious about: a question, the view that answers it, its sentences, and what else is set.
+QUESTIONS: tuple[tuple[str, str, tuple[str, ...], Mapping[str, Any]], ...] = (
+    ("What does “it” look at?", "all-heads", examples.TROPHY, {}),
+    ("How does it read an unknown word?", "pieces", ("An unputdownable book about snowboarders.",), {}),
+    # A ready-made pair stands in place of the sentences with which a session begins, and of no others.
+    ("Rome or Paris: where does it keep a fact?", "experiments", examples.BANK, {"experiment_texts": "ready"}),
 )
 
 
@@ -50,8 +54,8 @@ def _teach() -> None:
 def _curious() -> None:
     _title("I am curious", "Three questions, one picture each.")
     with st.container(gap=None, key="start_questions"):
-        for question, view, sentences in QUESTIONS:
+        for question, view, sentences, values in QUESTIONS:
             if st.button(messages.escape(question), key=f"ask_{view}", type="tertiary"):
-                if sentences and sentence_bar.keep_own(sentences, "The example is now in place of"):
-                    state.put("sentences", sentences)
-                navigation.go_to(view)
+                sentence_bar.keep_own(sentences, "The example is now in place of")
+                examples.put(sentences)
+                navigation.go_to(view, **values)

@@ -1,13 +1,16 @@
-"""The examples below the field of Start."""
+"""The examples below the field of Start, and how one takes the place of the session's sentences."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import streamlit as st
+
 from components.words.lines import on_one_line
-from dashboard import ready_made, settings
+from dashboard import ready_made, settings, state
 
 SEARCH_VIEW = "hits"
+BANK = ready_made.ready_made_sets()[settings.DEFAULT_SET].sentences  # with which a session begins
 TROPHY = ("The trophy does not fit in the suitcase because it is too big.",)
 MOST_NAMED = 40  # characters of a person's own sentences
 
@@ -21,11 +24,19 @@ class Example:
     sentences: tuple[str, ...] = ()
 
 
+def put(sentences: tuple[str, ...]) -> None:
+    """Make these the session's sentences; the tokens that were chosen belong to those before."""
+    if sentences != state.peek("sentences"):
+        st.session_state.pop("_anchors", None)
+        state.put("tokens", ())
+        state.put("sentence", None)
+        state.put("sentences", sentences)
+
+
 def offered(own: tuple[str, ...]) -> tuple[Example, ...]:
     """The examples; before them a person's own sentences (`own` are the session's), which can be brought back."""
-    bank = ready_made.ready_made_sets()[settings.DEFAULT_SET].sentences
     ready = (
-        Example("bank", "A bank by a river", bank),
+        Example("bank", "A bank by a river", BANK),
         Example("it", "What does “it” mean?", TROPHY),
         Example("good", "Good, and not good", ("The food was good.", "The food was not good.")),
         Example("search", "Search in your own words"),

@@ -56,8 +56,10 @@ def of_senses(senses: Senses) -> str:
     about = f"“{senses.word}” in {len(senses.labels)} sentences"
     if end < APART:
         return f"{about}: its senses stay mixed."
-    if start > MIXED:
+    if start >= APART:
         return f"{about}: its senses are apart from the start."
+    if start > MIXED:
+        return f"{about}: half apart before the first block, apart after the {ordinal(senses.apart - 1)}."
     return f"{about}: mixed before the first block, apart after the {ordinal(senses.apart - 1)}."
 
 
@@ -65,6 +67,8 @@ def of_blindness(blindness: Blindness) -> str:
     """Which of the two pairs the model finds more similar."""
     opposite, paraphrase = blindness.opposite.cosine, blindness.paraphrase.cosine
     higher, lower = apart(max(opposite, paraphrase), min(opposite, paraphrase))
+    if opposite == paraphrase:
+        return f"To this model the opposite is as near as the paraphrase: {higher}."
     if opposite > paraphrase:
         return f"To this model the opposite is nearer than the paraphrase: {higher} against {lower}."
     return f"To this model the paraphrase is nearer than the opposite: {higher} against {lower}."
@@ -85,8 +89,8 @@ def of_look(look: Look | None, target: str) -> str:
     block, usual = ordinal(look.block), percent(look.usual)
     if look.weight - look.usual < DECIDED:
         return (
-            f"No head looks at one word much more than it does anyway: at most {percent(look.weight)}, at “{target}”, where "
-            f"{usual} is usual."
+            f"No head looks at one word much more than it does anyway: the clearest gives “{target}” {percent(look.weight)}, "
+            f"where {usual} is usual."
         )
     given = percent(look.weight)
     return (
@@ -105,7 +109,8 @@ def of_course(course: Course, word: Word, words: Sequence[Word]) -> str:
     nearer = others > course.to_start
     if not nearer[-1]:
         own, rest = apart(float(course.to_start[-1]), float(others[-1]))
-        return f"It stays nearer to its own start ({own} at the end) than to the other words ({rest})."
+        stays = "It stays" if not nearer.any() else "At the end it is"
+        return f"{stays} nearer to its own start ({own}) than to the other words ({rest})."
     crossing = len(nearer) - 1
     while crossing and nearer[crossing - 1]:
         crossing -= 1
@@ -127,8 +132,13 @@ def _of_twins(course: Course, word: Word, words: Sequence[Word]) -> str:
         return f"It {moves} the “{other.text}” {place}: similarity {first} at first, {last} at the end."
     if end < ALIKE:
         return f"Its similarity to the “{other.text}” {place} hardly changes: {first} at first, {last} at the end."
+    moved = [item for item, cosines in course.to_twins if abs(float(cosines[0]) - float(cosines[-1])) >= MOVED]
+    if moved:
+        return (
+            f"At the end “{word.text}” is nearly the same in all {len(course.to_twins) + 1} places that are compared."
+        )
     where = f"in sentence {other.sentence + 1}" if is_elsewhere else "in its other place"
-    where = "everywhere" if len(course.to_twins) > 1 else where
+    where = f"in all {len(course.to_twins) + 1} places that are compared" if len(course.to_twins) > 1 else where
     return f"Hardly: to this model “{word.text}” is nearly the same {where} ({number(end, 2)} after the last block)."
 
 

@@ -32,15 +32,20 @@ PASTED = "pasted rows.csv"
 MOST_PASTED = 50_000  # characters
 FEWEST = 2  # rows: a search fails if another text comes before the right one
 QUERY, TEXT = "query", "text"  # the columns of what was pasted
-_BETWEEN = re.compile(r"\s*(?:\t|→|=>|>)\s*")
+_BETWEEN = tuple(re.compile(rf"\s*{sign}\s*") for sign in (r"\t", "→", r"(?:=|-+)?>"))  # the first that a row has
 _EXAMPLE = "my parcel is broken > How to report a damaged delivery\ncancel my plan > Ending a subscription"
 
 
 def draw() -> None:
     """Draw the card."""
     st.markdown("**My search is wrong**")
+    how = (
+        "Drop a table (CSV) with queries and their right texts, or paste rows."
+        if access.uploads_allowed()
+        else "This server takes no files: its operator can allow them."
+    )
     st.caption(
-        "Which queries fail, why, and what helps. Drop a table (CSV) with queries and their right texts, or paste rows.",
+        f"Which queries fail, why, and what helps. {how}",
         help=uploads.how_long_kept() if access.uploads_allowed() else None,
     )
     messages.guarded(_choices, "reading your queries")
@@ -84,7 +89,14 @@ def as_table(typed: str) -> bytes:
     for count, line in enumerate(typed.splitlines(), start=1):
         if not line.strip():
             continue
-        query, *text = _BETWEEN.split(line.strip(), maxsplit=1)
+        between = next((sign for sign in _BETWEEN if sign.search(line.strip())), _BETWEEN[-1])
+        query, *text = between.split(line.strip())
+        if len(text) > 1:
+            raise InputError(
+                f"Row {count} has several signs between query and text: “{line.strip()[:60]}”.",
+                "Only one can be meant.",
+                "Put a tab between the two, as rows of a spreadsheet have it.",
+            )
         if not query or not text or not text[0]:
             raise InputError(
                 f"Row {count} is no query with a text: “{line.strip()[:60]}”.",

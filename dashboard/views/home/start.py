@@ -81,6 +81,7 @@ def _field() -> None:
             return
         chosen = next((item for item in offered if item.key == sent[0]), None)
         if chosen is not None and chosen.sentences:
+            sentence_bar.keep_own(chosen.sentences, "The example is now in place of")
             look_at(chosen.sentences)
         elif chosen is not None:
             st.session_state["_start_leads"] = (chosen.key, sent[1])
@@ -125,7 +126,7 @@ def _field() -> None:
 def _take(text: str) -> None:
     """Show the sentences that a person typed; those shown already stay, with the word chosen in them."""
     shown = state.peek("sentences")
-    if state.peek("looked") and text.strip() == on_one_line(shown):
+    if is_typed() and text.strip() == on_one_line(shown):
         return
     sentences = settings.clean_sentences(list(sentences_in(text)))
     if len(sentences) > MAX_SENTENCES:
@@ -140,11 +141,7 @@ def _take(text: str) -> None:
 
 def look_at(sentences: tuple[str, ...]) -> None:
     """Make these the session's sentences, and show them in place of the stored pictures."""
-    if sentences != state.peek("sentences"):
-        st.session_state.pop("_anchors", None)  # the tokens chosen belong to the sentences before
-        state.put("tokens", ())
-        state.put("sentence", None)
-        state.put("sentences", sentences)
+    examples.put(sentences)
     state.put("looked", True)
 
 
@@ -156,6 +153,6 @@ def _line(of: Stored) -> str:
             f"The figures are by {title}. What is usual and which words are nearest comes from the included sentences."
         )
     return (
-        f"The numbers of both pictures are from {of.model}, the included model: {of.blocks} blocks of {of.heads} heads, "
+        f"The numbers above are from {of.model}, the included model: {of.blocks} blocks of {of.heads} heads, "
         f"{wording.millions(of.parameters)} parameters."
     )

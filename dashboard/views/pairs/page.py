@@ -62,6 +62,7 @@ VIEWS = (
         settings=(
             *OF_MODELS,
             "cross_encoder",
+            "corpus",
             "score_label",
             "pair_query",
             "pair_relevant",

@@ -97,7 +97,7 @@ OF_WORDS = (
 )
 OF_MAX_SIM = "Bars show MaxSim from 0 to that of a sentence which has the very vector of each token of the query."
 CROSS_ENCODER_SAYS = (
-    "**The cross-encoder gave {score}**, one number for query and sentence read together: it is no sum over words. The page "
+    "**The cross-encoder gave {score}**, one number for query and sentence read together: it is no sum over words. "
     "The Laboratory shows how it falls without each word (“One input of two texts”)."
 )
 COUNTING = ("bow", "tfidf", "bm25", "jm")  # word rankings whose scores are sums over shared words
@@ -224,7 +224,7 @@ def _engine() -> None:
             "Search engine",
             offered,
             "“Exact” compares the query with every sentence. The others are faster for large collections and may miss some "
-            "hits: “Evaluate”, “Approximation” shows how many.",
+            "hits: “Approximation” in the Laboratory shows how many.",
         )
 
 

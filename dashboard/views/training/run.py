@@ -257,7 +257,7 @@ def _result(run: RunFolder, now: RunState) -> None:
     key = RUN_PREFIX + run.name
     with st.container(border=True):
         st.markdown(
-            "**The result is a model of the picker.** All pages can use it, and Search, Layers and others can compare it "
+            "**The result is a model of the picker.** All pages can use it, and Search, Meaning and others can compare it "
             "with the model that it was trained from."
         )
         with st.container(horizontal=True):

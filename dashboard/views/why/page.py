@@ -104,7 +104,7 @@ VIEWS = (
     ),
     View(
         key="experiments",
-        label="Patch it",
+        label="Patch a sentence",
         question="Where does the difference between two sentences lie?",
         asks=(
             "What happens if activations are patched from one sentence into another?",

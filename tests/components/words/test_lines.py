@@ -20,6 +20,8 @@ from components.words.lines import on_one_line, sentences_in
         ("one\n\ntwo", ("one", "two")),
         ("  ", ()),
         ("He came. élan won.", ("He came. élan won.",)),
+        ("Prof. Smith teaches in the U.S. Army. We left.", ("Prof. Smith teaches in the U.S. Army.", "We left.")),
+        ("Cities, e.g. Paris, grow. So do we.", ("Cities, e.g. Paris, grow.", "So do we.")),
     ],
 )
 def test_where_a_line_is_divided(line: str, expected: tuple[str, ...]) -> None:

@@ -171,6 +171,10 @@ def test_session_files_of_the_first_format_name_pages_and_views_as_before() -> N
         {"laboratory_view": ["neuron-view"]},
     )
     assert older.session("about", {"k": ["5"]}) == ("about", {"k": ["5"]})
+    # A page of then and one of today have the same name.
+    both = {"pairs_view": ["rerank"], "search_view": ["queries"]}
+    assert older.session("pairs", both) == ("search", {"search_view": ["retrieve-rerank"]})
+    assert older.session("search", both) == ("search", {"search_view": ["many-queries"]})
 
 
 def test_the_frozen_table_names_settings_of_today() -> None:

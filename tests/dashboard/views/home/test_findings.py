@@ -55,7 +55,7 @@ def test_where_a_word_looks() -> None:
     assert findings.of_look(look, "big") == said
     assert "less than 1 % is usual" in findings.of_look(replace(look, usual=0.001), "big")
     hardly = findings.of_look(replace(look, weight=0.12), "big")
-    assert hardly.startswith("No head looks at one word much more than it does anyway: at most 12 %, at “big”")
+    assert hardly.startswith("No head looks at one word much more than it does anyway: the clearest gives “big” 12 %")
     assert findings.of_look(None, "") == "There is no other word that it could look at."
 
 

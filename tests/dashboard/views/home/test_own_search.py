@@ -32,9 +32,19 @@ def test_pasted_rows_become_a_table() -> None:
     ]
 
 
+def test_a_tab_comes_before_other_signs_and_an_arrow_is_one_sign() -> None:
+    typed = "age > 60 discount\tSenior fares\ncancel -> Ending\nmove --> Address\nleave => Exit\nstay → Hotel"
+    rows = list(csv.reader(io.StringIO(own_search.as_table(typed).decode())))[1:]
+    assert rows == [
+        ["age > 60 discount", "Senior fares"],
+        *(["cancel", "Ending"], ["move", "Address"], ["leave", "Exit"], ["stay", "Hotel"]),
+    ]
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
+        ("a > b\nage > 60 > senior", "Row 2 has several signs"),
         ("a > b\nno sign here", "Row 2 is no query with a text"),
         ("a > b\n> c", "Row 2 is no query"),
         ("a > b\nc >", "Row 2 is no query"),

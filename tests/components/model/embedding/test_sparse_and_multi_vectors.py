@@ -255,7 +255,7 @@ def test_pylate_folders_equal_sentence_transformers(tmp_path, config, length, wi
     assert ("[D] " in pieces) == (with_tokens and "document_prefix" not in config)
     assert "," not in pieces or "skiplist_words" in config
     (sentence,) = model.not_applied
-    assert "MaxSim on the Search, Evaluate and Pairs pages uses these vectors" in sentence
+    assert "MaxSim, under Search, Diagnose and in the Laboratory, uses these vectors" in sentence
 
 
 @pytest.mark.parametrize("words", [{"the": 1}, 5, True])

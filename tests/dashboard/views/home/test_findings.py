@@ -79,9 +79,13 @@ def test_how_a_word_changes_within_its_sentence() -> None:
     )
     again = course([1, 0.4, 0.6, 0.3], [0.2, 0.5, 0.5, 0.7])  # the last crossing counts
     assert findings.of_course(again, words[0], words).startswith("After the third block")
-    stays = course([1, 0.9, 0.8], [0.2, 0.95, 0.7])
+    stays = course([1, 0.9, 0.8], [0.2, 0.5, 0.7])
     assert findings.of_course(stays, words[0], words) == (
-        "It stays nearer to its own start (0.80 at the end) than to the other words (0.70)."
+        "It stays nearer to its own start (0.80) than to the other words (0.70)."
+    )
+    returns = course([1, 0.9, 0.8], [0.2, 0.95, 0.7])
+    assert findings.of_course(returns, words[0], words) == (
+        "At the end it is nearer to its own start (0.80) than to the other words (0.70)."
     )
     assert findings.of_course(course([0.1, 0.2], [0.3, 0.4]), words[0], words).startswith("From the start")
     assert findings.of_course(course([1, 0.5], None), words[0], words) == (
@@ -111,7 +115,9 @@ def test_the_least_similar_of_several_is_named_and_one_sentence_has_no_number() 
     both = course([1, 1], None, (1, [0.9, 0.8]), (2, [0.9, 0.5]))
     assert "the “banks” of sentence 3" in findings.of_course(both, words[0], words)
     alike = course([1, 1], None, (1, [1, 0.97]), (2, [1, 0.98]))
-    assert "nearly the same everywhere (0.97" in findings.of_course(alike, words[0], words)
+    assert "nearly the same in all 3 places that are compared (0.97" in findings.of_course(alike, words[0], words)
+    come = course([1, 1], None, (1, [0.95, 0.95]), (2, [0.2, 0.97]))  # one of them has come nearer
+    assert findings.of_course(come, words[0], words).startswith("At the end “bank” is nearly the same in all 3 places")
     alone = course([1, 1], None, (1, [0.9, 0.5]))
     assert "the “fly” in its other place" in findings.of_course(alone, word("fly"), [word("fly"), word("fly")])
     beside_another = [word("fly", 1), word("fly", 1), word("boat")]

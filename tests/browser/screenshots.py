@@ -20,6 +20,7 @@ from tests.support.server import Server, start_server, stop_server
 
 # Name, address and height of README's pictures.
 SHOTS = (
+    ("start", "/?look=1&s=The+trophy+does+not+fit+in+the+suitcase+because+it+is+too+big.", 860),
     ("layers", "/meaning?v=one-word", 1010),
     ("attention", "/inside?v=all-heads", 900),
     ("map", "/meaning?v=two-layers&col=sentence&sp=0", 1010),

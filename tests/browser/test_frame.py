@@ -246,10 +246,10 @@ def test_the_colours_change_on_every_page(visit: Visit) -> None:
 def test_figures_follow_the_systems_colours_while_a_page_is_open(visit: Visit) -> None:
     page = visit("/layers?v=one-word")
     figure(page)
-    paper = "() => document.querySelector('.js-plotly-plot').layout.paper_bgcolor"
+    paper = "() => document.querySelector('.js-plotly-plot')?.layout?.paper_bgcolor"  # none while it is drawn anew
     light = page.evaluate(paper)
     page.emulate_media(color_scheme="dark")
-    wait_until(page, f"(light) => ({paper})() !== light", light)
+    wait_until(page, f"(light) => ({paper})() && ({paper})() !== light", light)
     page.emulate_media(color_scheme="light")
     wait_until(page, f"(light) => ({paper})() === light", light)
 

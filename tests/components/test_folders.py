@@ -102,8 +102,8 @@ OPENERS = {"open", "open_memmap", "ZipFile"}
 # Where files are written in place, and why that is no loss: a file is new, and known to be unfinished until a later one.
 IN_PLACE = {
     "components/folders.py": "a new file, which then replaces the earlier one",
-    "components/model/embedding/disk.py": "a new file",
     "components/model/files/checked_copy.py": "new files, in a private folder of its own",
+    "components/retrieval/corpora/readers/places.py": "new files, in a private folder of its own",
     "components/retrieval/corpora/texts.py": "of an unfinished index, before the record that it is there",
     "components/retrieval/engines/graph.py": "a new file, which then replaces the earlier one",
     "components/retrieval/learnt/learnt_vectors.py": "memory",

@@ -14,6 +14,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.sync.client import ClientConnection, connect
 
+from dashboard.declared.addresses import corrected
+
 
 @dataclass
 class Session:
@@ -32,6 +34,7 @@ class Session:
 
         It counts as Back or Forward: in other runs than a session's first, the dashboard reads no address.
         """
+        page, query = right_place(page, query)
         client = ClientState(page_name=page, query_string=query, is_history_navigation=True)
         client.widget_states.widgets.extend(states)
         self._run(client, seconds)
@@ -78,6 +81,11 @@ class Session:
     def labelled(self, label: str) -> list[object]:
         """The widgets with this label, as messages."""
         return [element for element in self.elements if getattr(element, "label", None) == label]
+
+
+def right_place(page: str, query: str) -> tuple[str, str]:
+    """Where the server sends a browser that asks for this page and query."""
+    return corrected(page, query) or (page, query)
 
 
 @contextmanager

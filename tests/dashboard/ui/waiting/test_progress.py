@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from components.jobs import Cancelled, Job
 from dashboard import caching
 from dashboard.ui.waiting import progress
-from tests.support.pages import Open, texts
+from tests.support.pages import Open, await_jobs, backend, texts
 
 
 def page() -> None:
@@ -56,6 +56,8 @@ class Held:
 
 @pytest.fixture
 def held() -> Iterator[Held]:
+    backend()
+    await_jobs()  # what a first page begins is not among the jobs that are listed here
     caching.evaluations.clear()
     found = Held()
     yield found

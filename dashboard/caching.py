@@ -75,7 +75,7 @@ _VISITOR = "_visitor"  # session key
 _MARK = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID
 CALIBRATED_SENTENCES = 1_000  # of a corpus: up to 499,500 pairs
 PARSED_BYTES = 1 << 30  # at least, of what is read of people's files and made of it
-MODELS_KEPT = 4  # in memory: as many as the Model page compares
+MODELS_KEPT = 4  # in memory: as many as are compared
 NICENESS = 5  # of long work beside pages that are drawn
 LANES = {
     "models": Lane(workers=4),
@@ -579,13 +579,13 @@ def search_engines() -> Jobs:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def explanations() -> Jobs:
-    """What the page Why computes of texts: splits, edits, cosines of pairs, probes; mostly kilobytes each."""
+    """What explanations compute of texts: splits, edits, cosines of pairs, probes; mostly kilobytes each."""
     return Jobs(queue(), "explanations", keep=512, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def deletions() -> Jobs:
-    """Deletion curves of the page Why: those of long texts take minutes, so that they have a lane of their own."""
+    """Deletion curves: those of long texts take minutes, so that they have a lane of their own."""
     return Jobs(queue(), "deletions", keep=128, keep_bytes=32 << 20, retry_seconds=RETRY_SECONDS)
 
 
@@ -594,7 +594,7 @@ def long_texts() -> Jobs:
     """The queries and keys of single blocks for long texts, pictures of their attention, and inner dimensions: up to 64 MiB a
     block.
 
-    Among the results of the page Why each of them would push out hundreds of small ones.
+    Among the other explanations each of them would push out hundreds of small ones.
     """
     return Jobs(queue(), "long texts", keep=64, keep_bytes=256 << 20, retry_seconds=RETRY_SECONDS)
 

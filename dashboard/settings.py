@@ -68,7 +68,7 @@ def choice(name: str, short: str, options: tuple[str, ...], words: str = "") -> 
 
 
 def preset_choice(name: str, short: str, options: tuple[str, ...], words: str = "") -> Setting:
-    """A choice of the Training page that is None, as the preset says, until a person chooses."""
+    """A choice for training that is None, as the preset says, until a person chooses."""
     return replace(choice(name, short, options, words=words), default=None)
 
 

@@ -1,4 +1,4 @@
-"""What the Evaluate page waits for: evaluations in the background, and the indexes and ranks of pairs."""
+"""What evaluation waits for: evaluations in the background, and the indexes and ranks of pairs."""
 
 from __future__ import annotations
 

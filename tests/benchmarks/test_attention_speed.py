@@ -1,4 +1,4 @@
-"""The Attention page's promises: a head in a matrix, all heads at a glance (`make bench -s`)."""
+"""What the views of attention promise: a head in a matrix, all heads at a glance (`make bench -s`)."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_ranks_of_36000_queries_against_the_bare_products() -> None:
 
 
 def test_the_whole_grid_against_embedding(embedded: Any, tmp_path: Path) -> None:
-    """Both ways: all at once, and by way of indexes on disk, as the Evaluate page goes."""
+    """Both ways: all at once, and by way of indexes on disk, as the dashboard goes."""
     if not PAIRS.exists():
         pytest.skip("the real pairs are not here")
     pairs = pairs_of_corpus(read_corpus(PAIRS, "pairs.jsonl", "sentence"))

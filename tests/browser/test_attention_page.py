@@ -1,4 +1,4 @@
-"""The Attention page as drawn: bertviz's views in their frames, the canvas of all heads, and the way between."""
+"""Attention as drawn: bertviz's views in their frames, the canvas of all heads, and the way between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Evaluate page as drawn: a cell that is clicked, runs that are saved and loaded again, phones and the dark."""
+"""Evaluation as drawn: a cell that is clicked, runs that are saved and loaded again, phones and the dark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Map page as drawn: markers, the animation, a lasso, and browsers without WebGL."""
+"""Maps as drawn: markers, the animation, a lasso, and browsers without WebGL."""
 
 from __future__ import annotations
 

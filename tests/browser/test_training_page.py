@@ -1,4 +1,4 @@
-"""The Training page as drawn: a recorded run, the pictures of objectives, and phones."""
+"""Training as drawn: a recorded run, the pictures of objectives, and phones."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def with_settings(app: AppTest, page: str, values: dict[str, Any]) -> AppTest:
 
 
 def drawn(app: AppTest, page: str) -> AppTest:
-    """The page once nothing is under way, in a browser with WebGL, which the Map page asks for."""
+    """The page once nothing is under way, in a browser with WebGL, which maps ask for."""
     if page == "meaning":
         app.session_state["_webgl"] = True
         app.run()

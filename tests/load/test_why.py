@@ -1,4 +1,4 @@
-"""What the Why page's long computations cost those who use other pages at the same time."""
+"""What long explanations cost those who use other pages at the same time."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.support.session import opened
 from tests.support.visits import WORDS, plain_visits
 
 VISITORS = 8  # of plain pages
-PEOPLE = 16  # on the Why page
+PEOPLE = 16  # who ask for explanations
 VISITS = 12
 PAUSE = 1.0  # seconds, at most
 
 
 def explain(server: Server, number: int, is_over: threading.Event) -> int:
-    """One person on the Why page, with other sentences at every move, who waits for each result and then looks at it."""
+    """One person: other sentences at every move; each explanation is waited for and then looked at."""
     words, moves = random.Random(1_000 + number), 0
     with opened(server.url) as session:
         while not is_over.is_set():

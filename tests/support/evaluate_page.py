@@ -1,4 +1,4 @@
-"""The Evaluate page under AppTest: corpora of the demo's first pairs, and when everything is measured."""
+"""Evaluation under AppTest: corpora of the demo's first pairs, and when everything is measured."""
 
 from __future__ import annotations
 

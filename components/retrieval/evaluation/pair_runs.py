@@ -1,4 +1,4 @@
-"""Retrieval on pairs, by indexes on disk and by word rankings: the ranks that the Evaluate page compares.
+"""Retrieval on pairs, by indexes on disk and by word rankings: the ranks that are compared.
 
 Documents and queries are two float32 indexes of one model (components.retrieval.index.folder), so that every layer and
 pooling comes from one embedding pass, a stopped pass continues, and nothing is embedded twice. Of a run only the ranks of

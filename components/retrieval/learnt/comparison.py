@@ -1,6 +1,6 @@
 """The comparison of a learnt ranking with others: the candidates, what is learnt from them, and the ranks of each ranking.
 
-It puts together what `learnt_ranking` and `learnt_vectors` do, in the order of the Pairs page, so that the page and the
+It puts together what `learnt_ranking` and `learnt_vectors` do, in the order of the view, so that the view and the
 code of its figures take the same steps.
 """
 

@@ -1,4 +1,4 @@
-"""The Attention page's flow: by an estimate, how much of a token's vector comes from each token of the input."""
+"""Attention flow: by an estimate, how much of a token's vector comes from each token of the input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all views of the Attention page begin with: the choice of the texts, and the model's attentions for them."""
+"""What all views of attention begin with: the choice of the texts, and the model's attentions for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Attention page for texts whose attentions are too many to be kept: one head at a time, in cells of several tokens."""
+"""Attention in texts whose attentions are too many to be kept: one head at a time, in cells of several tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Attention page's scores: what the score of a query and a key is summed from, and how positions enter it."""
+"""Attention scores: what the score of a query and a key is summed from, and how positions enter it."""
 
 from __future__ import annotations
 

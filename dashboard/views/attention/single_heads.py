@@ -1,4 +1,4 @@
-"""The sections of the Attention page that show the attentions themselves: bertviz's views, matrix, all heads."""
+"""What shows the attentions themselves: bertviz's views, matrix, all heads."""
 
 from __future__ import annotations
 

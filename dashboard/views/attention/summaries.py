@@ -1,4 +1,4 @@
-"""The sections of the Attention page that summarise heads: patterns, and masking a token."""
+"""What summarises heads: patterns, and masking a token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Evaluate page works on: the pairs, the measure, and the runs that are compared."""
+"""What evaluation works on: the pairs, the measure, and the runs that are compared."""
 
 from __future__ import annotations
 

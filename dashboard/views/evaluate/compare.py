@@ -1,4 +1,4 @@
-"""The Evaluate page's comparison: runs side by side, the significance of differences, and where each run fails."""
+"""Methods compared: runs side by side, the significance of differences, and where each run fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Evaluate page's graded relevance: queries with several correct answers, some more relevant than others."""
+"""Graded relevance: queries with several correct answers, some more relevant than others."""
 
 from __future__ import annotations
 

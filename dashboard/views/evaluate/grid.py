@@ -1,4 +1,4 @@
-"""The Evaluate page's first view: a measure for every layer and pooling, and the recall curve of the chosen cell."""
+"""Layers and poolings: a measure for every layer and pooling, and the recall curve of the chosen cell."""
 
 from __future__ import annotations
 

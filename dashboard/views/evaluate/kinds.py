@@ -1,4 +1,4 @@
-"""The Evaluate page's two kinds of search: the same runs on questions with passages, and on sentences with paraphrases."""
+"""Two kinds of search: the same runs on questions with passages, and on sentences with paraphrases."""
 
 from __future__ import annotations
 

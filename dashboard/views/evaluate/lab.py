@@ -1,4 +1,4 @@
-"""The Evaluate page's lab: five poolings by five treatments, and how few numbers per vector are enough."""
+"""The pooling lab: five poolings by five treatments, and how few numbers per vector are enough."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _opened(
 
 
 def _explained(entry: Entry, row: int) -> None:
-    """A button that opens the Why page for a query that fails here, if the run is one of the first model's vectors."""
+    """A button that opens “Failed queries” for a query that fails here, if the run is one of the first model's vectors."""
     code = choices.parsed(entry.code)
     if code is None or code.model != "m" or code.second or first_ranks(entry.run.ranks)[row] <= 1:
         return

@@ -1,4 +1,4 @@
-"""The Evaluate page's sentence similarity: do cosines agree with people, at which layer, and where not?"""
+"""Sentence similarity: do cosines agree with people, at which layer, and where not?"""
 
 from __future__ import annotations
 

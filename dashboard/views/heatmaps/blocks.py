@@ -1,4 +1,4 @@
-"""The sections of the Heatmaps page on tokens: what blocks do to them, and how similar pairs of them are."""
+"""Heatmaps of tokens: what blocks do to them, and how similar pairs of them are."""
 
 from __future__ import annotations
 

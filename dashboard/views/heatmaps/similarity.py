@@ -1,4 +1,4 @@
-"""The sections of the Heatmaps page on pairs of layers and pairs of sentences."""
+"""Heatmaps of pairs of layers and of pairs of sentences."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def sentences(models: Sequence[Backend]) -> None:
     similarities = [sentence_similarity(item[layer]) for item in vectors]
     order = similarities[0].clustered_order() if clustered else tuple(range(len(texts)))
     baselines = [caching.sentence_baseline(model, pooling, special) for model in models]
-    # Of all layers, as on the Layers page: a colour means the same at each of them.
+    # Of all layers, as in the curves: a colour means the same at each of them.
     limits = (
         (0.0, 100.0)
         if as_percentiles

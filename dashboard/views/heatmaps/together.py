@@ -1,4 +1,4 @@
-"""The view of the Heatmaps page on pairs that the model reads as one input: up to four side by side on one scale."""
+"""The view on pairs that the model reads as one input: up to four side by side on one scale."""
 
 from __future__ import annotations
 

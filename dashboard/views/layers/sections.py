@@ -1,4 +1,4 @@
-"""The sections of the Layers page: words, and whole sentences."""
+"""What is similar from layer to layer: words, and whole sentences."""
 
 from __future__ import annotations
 

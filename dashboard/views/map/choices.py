@@ -1,4 +1,4 @@
-"""The choices of the Map page: the tokens, the method and its options, the colours."""
+"""The choices of a map: the tokens, the method and its options, the colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Map page's pictures: two layers side by side or in one map, or all layers as an animation."""
+"""Maps of tokens: two layers side by side or in one map, or all layers as an animation."""
 
 from __future__ import annotations
 

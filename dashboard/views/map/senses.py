@@ -1,4 +1,4 @@
-"""Word senses on the Map page: how a word's occurrences separate by sense, or form groups without labels."""
+"""Word senses on a map: how a word's occurrences separate by sense, or form groups without labels."""
 
 from __future__ import annotations
 

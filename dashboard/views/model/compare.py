@@ -1,4 +1,4 @@
-"""The Model page's comparison of two to four models: one sentence by depth and in pieces, then parts, and what is measured."""
+"""Two to four models compared: one sentence by depth and in pieces, then parts, and what is measured."""
 
 from __future__ import annotations
 

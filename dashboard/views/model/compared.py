@@ -1,4 +1,4 @@
-"""The models that the Model page compares: which ones, and what the page calls them."""
+"""The models that are compared: which ones, and what the view calls them."""
 
 from __future__ import annotations
 

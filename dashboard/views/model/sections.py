@@ -1,4 +1,4 @@
-"""The sections of the Model page."""
+"""The sections of the views of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each view of the Model page draws."""
+"""What each view of the model draws."""
 
 from __future__ import annotations
 

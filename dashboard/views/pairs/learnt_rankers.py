@@ -1,4 +1,4 @@
-"""The rankings that the Pairs page compares with a learnt one, and the jobs that make them."""
+"""The rankings that are compared with a learnt one, and the jobs that make them."""
 
 from __future__ import annotations
 

@@ -109,7 +109,9 @@ def why(
         text = request.corpus.texts[row][:MOST_CHARACTERS]
         shared = words.common(words.shared_words(request.query, text), text)
         st.markdown(f"**Shared words:** {messages.escape(', '.join(shared)) if shared else 'none'}")
-        if not request.backend.structure.why_not("blocks"):  # the page Why splits what the blocks of an encoder do
+        if not request.backend.structure.why_not(
+            "blocks"
+        ):  # the view of the split shows what the blocks of an encoder do
             _links(request, row, text)
 
 
@@ -188,7 +190,7 @@ def _max_sim(request: SearchRequest, row: int, trained: Backend | None, is_ranki
 
 
 def _links(request: SearchRequest, row: int, text: str) -> None:
-    """Links to the Why page: to the hit's score as a sum, and to the search as one that should have found this sentence."""
+    """Links to the hit's score as a sum, and to the search as one that should have found this sentence."""
     with st.container(horizontal=True, gap="small", key="why_links"):
         pair_links.button("Why is this here?", request.query, text, "score-split", key="why_here")
         if st.button("Why is this text not first?", icon=":material/swap_vert:", key="why_not_first"):

@@ -1,4 +1,4 @@
-"""The sections of the Tokens page."""
+"""The sections of the views of pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Tokens page for two sentences that the model reads as one input: [CLS] A [SEP] B [SEP]."""
+"""Pieces of two sentences that the model reads as one input: [CLS] A [SEP] B [SEP]."""
 
 from __future__ import annotations
 

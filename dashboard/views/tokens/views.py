@@ -1,4 +1,4 @@
-"""What each view of the Tokens page draws: of each sentence alone, or of two that are read as one input."""
+"""What each view of pieces draws: of each sentence alone, or of two that are read as one input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Training page's comparison of a model before and after training: measures, sentences, layers, heads."""
+"""A model before and after training: measures, sentences, layers, heads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Training page's data: the rows, how long their texts are, what was left out, the split, and the wrong answers."""
+"""Data to train on: the rows, how long their texts are, what was left out, the split, and the wrong answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Training page's objective: what the model is asked for, as a picture, two sentences and a formula, and at what rate."""
+"""The objective of training: what the model is asked for, as a picture, two sentences and a formula, and at what rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Training page's run: how it goes while it goes, what it changes step by step, and the list of all runs."""
+"""A training run: how it goes while it goes, what it changes step by step, and the list of all runs."""
 
 from __future__ import annotations
 

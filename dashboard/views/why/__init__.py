@@ -1,1 +1,1 @@
-"""The Why page: what makes two texts similar, tested by experiment."""
+"""What makes two texts similar, tested by experiment."""

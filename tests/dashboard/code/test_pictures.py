@@ -196,7 +196,7 @@ def test_a_text_that_is_too_long_for_all_heads_shows_one(
     assert_close(y(app, "long_row")[0], expected[4, keys])
     assert len(figure(app, "long_attention")["layout"]["shapes"]) == 2
     own, why = ([job.key[0] for job in jobs.finished()] for jobs in (caching.long_texts(), caching.explanations()))
-    assert {"queries and keys", "overview"} <= set(own)  # large: they must not push out what the page Why keeps
+    assert {"queries and keys", "overview"} <= set(own)  # large: they must not push out what explanations keep
     assert not {"queries and keys", "overview"} & set(why)
     query = next(item for item in app.number_input if item.key == "w_long_query")
     assert query.value == 4

@@ -38,7 +38,7 @@ def test_what_a_view_names_is_there(key: str) -> None:
 
 
 def with_input() -> set[str]:
-    """The views whose drawing gets the input of the Attention page and its row of controls."""
+    """The views whose drawing gets the input of attention and its row of controls."""
     return {key for key, view in table.VIEWS.items() if view.inside.endswith(":with_input")}
 
 

@@ -1,4 +1,4 @@
-"""The Attention page: parity of what it shows, its costs, its messages."""
+"""The views of attention: parity of what they show, their costs, its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Heatmaps page: its numbers, its costs, its messages."""
+"""Heatmaps: their numbers, their costs, their messages."""
 
 from __future__ import annotations
 

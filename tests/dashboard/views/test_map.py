@@ -1,4 +1,4 @@
-"""The Map page: points are where plain PCA puts them, layers cost nothing, selections hold, senses are measured."""
+"""Maps: points are where plain PCA puts them, layers cost nothing, selections hold, senses are measured."""
 
 from __future__ import annotations
 

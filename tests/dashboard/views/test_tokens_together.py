@@ -1,4 +1,4 @@
-"""The Tokens page for two sentences that the model reads together, against plain transformers."""
+"""Pieces of two sentences that the model reads together, against plain transformers."""
 
 from __future__ import annotations
 

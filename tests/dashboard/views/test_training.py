@@ -1,4 +1,4 @@
-"""The Training page: what a run would be, how one goes, what it changed, and who may do it."""
+"""Training: what a run would be, how one goes, what it changed, and who may do it."""
 
 from __future__ import annotations
 

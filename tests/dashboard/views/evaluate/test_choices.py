@@ -1,4 +1,4 @@
-"""What the Evaluate page offers is what its address takes, in the same order."""
+"""What evaluation offers is what its address takes, in the same order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Evaluate page's pooling lab: what a control costs, what small and large corpora are told, what progress says."""
+"""The pooling lab: what a control costs, what small and large corpora are told, what progress says."""
 
 from __future__ import annotations
 

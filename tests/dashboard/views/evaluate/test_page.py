@@ -1,4 +1,4 @@
-"""The Evaluate page: every number it shows is what plain transformers, torch, scipy and ir_measures give."""
+"""Evaluation: every number it shows is what plain transformers, torch, scipy and ir_measures give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the Pairs page's views share."""
+"""What the tests of the views of pairs share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Pairs page's ranking learnt from [CLS] vectors: what it compares, what a control costs, and vectors from a file."""
+"""The ranking learnt from [CLS] vectors: what it compares, what a control costs, and vectors from a file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // Two buttons at the top of every page: copy its address, and change between light and dark.
-// They are on every page, so four rules for the whole page are set here too.
+// They are on every page, so rules for the whole page are set here too.
 let isDarkOnServer = false; // for which colours the page was drawn
 let recoloured = () => {}; // lets the server draw it anew
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -35,10 +35,24 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
 }
 
+// Where the names of views are wider than the screen, they scroll sideways: the chosen one comes into sight, once.
+let shown = [];
+function showChosen() {
+  const chosen = [...document.querySelectorAll(':is(.st-key-view_names, .st-key-view_choices) [aria-checked="true"]')];
+  for (const name of chosen.filter((each) => !shown.includes(each))) {
+    const row = name.closest('[role="radiogroup"]').getBoundingClientRect(), box = name.getBoundingClientRect();
+    name.closest('[role="radiogroup"]').scrollLeft += box.left - row.left - (row.width - box.width) / 2;
+  }
+  shown = chosen;
+}
+
 // A long table scrolls in a box of its own. Whoever has no mouse reaches it with the Tab key, and scrolls it with the arrows.
 function scrolledByKeyboard() {
   const boxes = '[data-testid="stVerticalBlock"][overflow="auto"]:not([tabindex])';
-  const mark = () => document.querySelectorAll(boxes).forEach((box) => box.setAttribute("tabindex", "0"));
+  const mark = () => {
+    document.querySelectorAll(boxes).forEach((box) => box.setAttribute("tabindex", "0"));
+    showChosen();
+  };
   let isPlanned = false;
   new MutationObserver(() => {
     if (isPlanned) return;

@@ -200,6 +200,21 @@ def test_a_press_while_a_page_is_drawn_adds_no_entry(visit: Visit) -> None:
     assert page.evaluate("history.length") == before + 1
 
 
+def test_on_a_phone_the_names_of_the_open_view_are_in_sight(use: Stage) -> None:
+    page = use.at("/meaning?v=token-pairs", phone=True)
+    for kind in ("view_names", "view_choices"):
+        chosen = page.locator(f".st-key-{kind} [aria-checked=true]")
+        wait_until(
+            page,
+            """(kind) => {
+                const {left, right} = document.querySelector(`.st-key-${kind} [aria-checked=true]`).getBoundingClientRect();
+                return left >= 0 && right <= innerWidth;
+            }""",
+            kind,
+        )
+        expect(chosen).to_be_visible()
+
+
 def test_copy_link_copies_the_address(use: Stage) -> None:
     page = use.at("/layers?v=one-word&t=3&t=3&t=2")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Visit, settle
+from tests.support.browser import Visit, settle, wait_until
 
 MEANING, METHODS, SPLIT = "Two sentences: why similar", "Which words matter", "The score, split"
 
@@ -62,8 +62,12 @@ def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
 
 def test_back_after_a_link_in_the_page_restores_its_settings_at_once(visit: Visit) -> None:
     page = visit("/heatmaps?v=sentence-pairs&s=a+river+bank&s=a+money+bank&s=a+long+river")
+    why = page.get_by_role("button", name="Why are these two similar?")
+    expect(why).to_be_enabled()
+    wait_until(page, "() => window.bertInternalsRules")  # what the page writes before them is an entry of its own
+    settle(page)
     before = page.evaluate("history.length")
-    page.get_by_role("button", name="Why are these two similar?").click()
+    why.click()
     page.wait_for_url("**/meaning?v=score-split&*sb=*")
     settle(page)
     assert page.evaluate("history.length") == before + 1

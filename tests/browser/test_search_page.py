@@ -242,6 +242,8 @@ def test_markup_in_a_corpus_is_text(visit: Visit, tmp_path) -> None:
     use_file(page, path)
     settle(page)
     page.get_by_role("button", name="Search this corpus").click()
+    expect(page.get_by_text("No query yet.")).to_be_visible(timeout=60_000)  # that of the demo corpus is gone
+    page.get_by_label("Query", exact=True).fill("volcano")
     expect(hits(page)).to_have_count(3, timeout=60_000)
     expect(hits(page).filter(has_text="<img src=x")).to_have_count(1)
     hits(page).filter(has_text="<img src=x").locator("button.text").click()

@@ -170,7 +170,9 @@ def test_the_default_is_the_models_own_pooling_which_the_address_omits(
 
 
 def test_other_views_of_search_use_the_models_own_pooling_by_default(open_page: Open, dense: str) -> None:
-    assert "pooling Model's own" in texts(settled(open_page("search", m=dense, v="many-queries", **on_few())))
+    assert "pooling Model's own" in texts(
+        settled(open_page("search", m=dense, v="many-queries", qs="a storm", **on_few()))
+    )
     assert "(layer 3, Model's own)" in texts(settled(open_page("search", m=dense, v="similar-pairs", **on_few())))
     assert "(layer 3, Max)" in texts(settled(open_page("search", m=dense, v="similar-pairs", pool="max", **on_few())))
 

@@ -13,8 +13,8 @@ from components.command_line.program import main
 def test_the_included_lessons_have_no_problem(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lessons", "--no-model", "--json", "-"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert len(result["lessons"]) >= 12
-    assert result["lessons"][0] == "tokens"
+    assert len(result["lessons"]) >= 13
+    assert result["lessons"][:2] == ["ten-minutes", "tokens"]
 
 
 def test_each_problem_is_a_line_and_the_status_is_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

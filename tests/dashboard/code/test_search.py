@@ -67,7 +67,7 @@ def test_what_the_words_of_a_hit_add(open_page: Open, run: Run, corpus: str, ran
 
 
 def test_many_queries_and_the_most_similar_pairs(open_page: Open, run: Run, corpus: str) -> None:
-    app = at_rest(open_page("search", corpus=corpus, v="many-queries", k="3"))
+    app = at_rest(open_page("search", corpus=corpus, v="many-queries", k="3", qs=["the dog", "who won"]))
     found = run(codes(app)["queries"].snippet)
     (table,) = (item.value for item in app.table)
     assert [found["corpus"].texts[row] for row in found["hits"].indices[:, 0]] == [

@@ -189,7 +189,10 @@ VIEWS = (
         key="pooling-lab",
         label="Pooling lab",
         question="What do other ways of pooling change?",
-        asks=("Does whitening or normalising vectors help?",),
+        asks=(
+            "Which way of averaging token vectors is best?",
+            "Does whitening or normalising vectors help?",
+        ),
         intro="How tokens become one vector (columns), and what is done to it then (rows): which finds most correct answers?",
         draw="dashboard.views.evaluate.lab:lab",
         settings=(

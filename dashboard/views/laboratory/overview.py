@@ -73,7 +73,10 @@ def _found(asked: str, backend: Backend) -> None:
     of_views = np.array([max(found[row] for row, (other, _) in enumerate(asks) if other is view) for view in views])
     rows = questions.best(of_views, MOST_FOUND)
     if not rows:
-        st.info("No view answers this. Try other words, or one of the questions above.", icon=":material/search_off:")
+        st.info(
+            "No view's question comes close to this. Try other words, or one of the questions above.",
+            icon=":material/search_off:",
+        )
         return
     st.caption(
         f"The {len(rows)} that come closest of {len(views)} views, by the included encoder's vectors of the questions and by "

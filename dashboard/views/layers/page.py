@@ -63,7 +63,10 @@ VIEWS = (
         key="two-tokens",
         label="Two tokens",
         question="How similar do two tokens become?",
-        asks=("How similar are two words of one sentence, layer by layer?",),
+        asks=(
+            "Is one word nearer to a second than to a third?",
+            "How similar are two words of one sentence, layer by layer?",
+        ),
         intro="The cosine of two tokens of one sentence at every layer. Each block lets both take in their context.",
         draw="dashboard.views.layers.sections:two_tokens",
         settings=(
@@ -113,6 +116,7 @@ VIEWS = (
         label="Whole sentences",
         question="How do sentence vectors change?",
         asks=(
+            "How are token vectors averaged into one?",
             "At which layer are two sentences most similar?",
             "What does pooling by mean, [CLS] or maximum change?",
         ),

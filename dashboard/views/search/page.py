@@ -130,7 +130,10 @@ VIEWS = (
         key="similar-pairs",
         label="Near duplicates",
         question="Which sentences of the corpus are most similar?",
-        asks=("Which texts of my collection are duplicates?",),
+        asks=(
+            "Do two rows of my file say the same?",
+            "Which texts of my collection are duplicates?",
+        ),
         intro="All pairs are compared, with the settings of “Hits”.",
         draw="dashboard.views.search.batches:similar_pairs",
         settings=(

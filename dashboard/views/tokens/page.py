@@ -30,6 +30,7 @@ VIEWS = (
         label="Pieces",
         question="How does text become numbers?",
         asks=(
+            "Why is a long word chopped up into bits?",
             "How does a tokenizer cut a sentence into pieces?",
             "Which ids does my text get?",
         ),

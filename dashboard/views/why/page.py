@@ -149,7 +149,10 @@ VIEWS = (
         key="failed-search",
         label="Failed queries",
         question="Why is this text not first?",
-        asks=("Why did my query not find the right text?",),
+        asks=(
+            "Which words made the search choose the wrong document?",
+            "Why did my query not find the right text?",
+        ),
         intro="The words of the query that put another text before it.",
         draw="dashboard.views.why.debugger:draw",
         settings=(

@@ -36,7 +36,7 @@ def test_any_row_of_an_equal_query_is_right():
     rng = np.random.default_rng(5)
     queries = [f"q{number}" for number in rng.integers(0, 12, 40)]
     answers = [f"a{number}" for number in rng.integers(0, 30, 40)]
-    model = KnownVectors(**{text: rng.normal(size=8) for text in {*queries, *answers}})
+    model = KnownVectors(**{text: rng.normal(size=8) for text in sorted({*queries, *answers})})
 
     def cosine_of(one, other):
         first, second = model.vectors[one].astype(float), model.vectors[other].astype(float)

@@ -69,7 +69,7 @@ def test_an_example_is_asked_by_a_click(open_page: Open, question: str) -> None:
 def test_nonsense_finds_nothing_and_says_so(open_page: Open) -> None:
     app = settled(open_page("laboratory", ask="zxqv wvut"))
     assert opened(app) == []
-    assert "No view answers this" in texts(app)
+    assert "No view's question comes close" in texts(app)
 
 
 def test_what_is_found_does_not_depend_on_the_model(open_page: Open, tiny_folder: Any) -> None:

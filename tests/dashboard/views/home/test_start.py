@@ -277,9 +277,12 @@ def test_the_cards_lead_on(open_page: Open) -> None:
     app = open_page("home")
     app.button(key="start_lessons").click().run()
     assert [title.value for title in app.title] == [table.VIEWS["lessons"].question]
-    app = open_page("home").button(key="ask_all-heads").click().run()
+    app = at_rest(open_page("home").button(key="ask_home").click().run())
     assert app.session_state["sentences"] == examples.TROPHY
-    assert [title.value for title in app.title] == [table.VIEWS["all-heads"].question]
+    data = sentence(app)  # the figures of "it" answer the question
+    assert "“big”" in str(data["words"][data["chosen"]]["looks"])
+    app = open_page("home").button(key="ask_pieces").click().run()
+    assert [title.value for title in app.title] == [table.VIEWS["pieces"].question]
     for chip in examples.offered(()):
         assert chip.sentences or table.VIEWS[examples.SEARCH_VIEW]
     assert examples.offered(())[0].sentences == settings.ready_made_sets()[settings.DEFAULT_SET].sentences

@@ -135,7 +135,7 @@ def _framed(page: str) -> None:
         view = views[key]
         if page_header.is_outdated(page):
             state.postpone_address()
-            st.rerun()  # the whole page: the line above, which is not drawn with the fragment, shows other sentences
+            st.rerun()  # the whole page: what stands around the view, as its models and its first line, belongs to another one
         report.begin_view(page, view.question)
         name_tab(page)  # also where the view alone is drawn
         title.title(view.question, anchor=False)
@@ -194,9 +194,8 @@ def _choose_view(page: str, place: DeltaGenerator, beside: DeltaGenerator) -> st
     Returns the key of the view.
     """
     named, setting = table.choices_of(page), table.view_setting(page)
-    last: dict[tuple[str, str], str] = st.session_state.setdefault(
-        "_last_views", {}
-    )  # of each name, the one opened last
+    # Of each name the view that was opened last: it is opened again.
+    last: dict[tuple[str, str], str] = st.session_state.setdefault("_last_views", {})
     if len(table.views_of(page)) == 1:
         return state.view_of(page)
     bind = partial(

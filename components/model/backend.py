@@ -24,7 +24,7 @@ from components.model.architecture.parameters import parameter_parts
 from components.model.architecture.record import embedding_parts
 from components.model.architecture.structure import Structure
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
-from components.model.contributions.block_norms import BlockNorms, block_norms
+from components.model.contributions.block_norms import AppliedNorm, BlockNorms, applied_norms, block_norms
 from components.model.contributions.gradients import gradient_times_input
 from components.model.contributions.path_products import available_references, path_products, reference_vectors
 from components.model.elsewhere import Elsewhere
@@ -38,6 +38,7 @@ from components.model.embedding.token_vectors import own_token_vectors, token_ve
 from components.model.files import sources
 from components.model.files.other_vectors import LateInteraction, Splade
 from components.model.inside import InsideBlocks, OutputProjection
+from components.model.interventions import only_left as causal_mask
 from components.model.interventions.activations import activations
 from components.model.interventions.patched import patched_logits, patched_vectors
 from components.model.loaded import LoadedModel, numpy_of, stacked
@@ -128,6 +129,7 @@ class Backend:
         self.multi_vector_pieces = partial(multi_vector_pieces, self.embedder)
         self._projection: OutputProjection | None = None
         self._block_norms: BlockNorms | None = None
+        self._looks_left = False  # that its passes can do so was checked
 
     @property
     def head_size(self) -> int:
@@ -205,17 +207,21 @@ class Backend:
         max_length: int | None = None,
         attentions: bool = True,
         score_terms: bool = False,
+        only_left: bool = False,
     ) -> InsideBlocks:
         """What happens inside each block for one sentence or pair: one pass, kept in the store like a trace.
 
         Without `attentions` the pass takes the fast path. `score_terms`: also the terms for positions that are added to the
-        scores, where the model has some; each is as large as the attentions. Raises InputError under the same conditions as
-        `trace`.
+        scores, where the model has some; each is as large as the attentions. `only_left`: a token attends only to itself and
+        to those before it, as in a decoder; the model was not trained so. Raises InputError under the same conditions as
+        `trace`, and ModelError for a model whose code takes no such mask.
         """
         check_texts([text], [pair])
         terms = score_terms and self.structure.adds_to_scores
         key = ("inside", self.spec.key, self.revision, str(self.device), text, pair, max_length, attentions, terms)
-        return self.store.get(key, lambda: self._run_inside(text, pair, max_length, attentions, terms))
+        return self.store.get(
+            (*key, only_left), lambda: self._run_inside(text, pair, max_length, attentions, terms, only_left)
+        )
 
     def feed_forward(
         self,
@@ -225,21 +231,26 @@ class Backend:
         block: int = 0,
         progress: ReportProgress = lambda done, total: None,
         is_cancelled: IsCancelled = lambda: False,
+        only_left: bool = False,
     ) -> FeedForward:
         """The inner dimensions of feed-forward parts for one sentence or pair: one pass, kept in the store like a trace.
 
-        They are those of all blocks; of a long input, only those of `block` (`one_block.feed_forward`). Raises InputError under
-        the same conditions as `trace`, ModelError for a model whose blocks are not shown, IndexError for a block that
-        does not exist, and Cancelled once `is_cancelled()` is true; `progress(done, total)` counts blocks.
+        They are those of all blocks; of a long input, only those of `block` (`one_block.feed_forward`). `only_left` as in
+        `inside`. Raises InputError under the same conditions as `trace`, ModelError for a model whose blocks are not shown or
+        whose code takes no such mask, IndexError for a block that does not exist, and Cancelled once `is_cancelled()` is
+        true; `progress(done, total)` counts blocks.
         """
         self.loaded.need("blocks")
         (sentence,) = self.tokenize([text], [pair], max_length)
         kept = inner_dimensions.kept_blocks(self.loaded, len(sentence), block)
         size = inner_dimensions.size_in_bytes(self.loaded, len(sentence), len(kept))
         self._refuse_beyond_the_store(size, 1, len(sentence))
-        key = ("feed forward", self.spec.key, self.revision, str(self.device), text, pair, max_length, kept)
+        key = ("feed forward", self.spec.key, self.revision, str(self.device), text, pair, max_length, kept, only_left)
+        if only_left and not self._looks_left:  # no attention is computed that could be looked at
+            causal_mask.check_pass(self.loaded)
+            self._looks_left = True
         return self.store.get(
-            key, lambda: inner_dimensions.feed_forward(self.loaded, sentence, kept, progress, is_cancelled)
+            key, lambda: inner_dimensions.feed_forward(self.loaded, sentence, kept, progress, is_cancelled, only_left)
         )
 
     def feed_forward_takes_long(self, tokens: int) -> bool:
@@ -358,6 +369,10 @@ class Backend:
             self._block_norms = block_norms(self.loaded.modules)
         return self._block_norms
 
+    def applied_norms(self, block: int) -> tuple[AppliedNorm, ...]:
+        """All norms of a block, in the order in which they are applied. Raises IndexError for a block that does not exist."""
+        return applied_norms(self.loaded.modules, block)
+
     def run(
         self,
         texts: Sequence[str],
@@ -400,7 +415,7 @@ class Backend:
         )
 
     def _run_inside(
-        self, text: str, pair: str | None, max_length: int | None, attentions: bool, terms: bool
+        self, text: str, pair: str | None, max_length: int | None, attentions: bool, terms: bool, only_left: bool
     ) -> InsideBlocks:
         self.loaded.need("blocks")
         sentences = self.tokenize([text], [pair], max_length)
@@ -409,12 +424,17 @@ class Backend:
         size = inside.size_in_bytes(self.facts, tokens, attentions, kept_terms, self.head_size)
         self._refuse_beyond_the_store(size, 1, tokens)
         tensors = self.loaded.tensors(*self.tokenization.arrays(sentences))
-        module = self._module(TraceOptions(attentions=attentions))
+        with_weights = attentions or only_left  # the weights show whether the mask was taken
+        module = self._module(TraceOptions(attentions=with_weights))
         with self.loaded.forward_pass():
             if self._projection is None:
                 self._projection = inside.output_projection(self.loaded.modules, self.facts.heads)
-            arrays: Any = inside.run_with_hooks(module, tensors, attentions, terms)
-        return InsideBlocks(sentence=sentences[0], projection=self._projection, **arrays)
+            arrays: Any = inside.run_with_hooks(module, tensors, with_weights, terms, only_left)
+        if only_left:
+            causal_mask.check_attentions(arrays["attentions"], self.spec.title)
+        if not attentions:
+            arrays["attentions"] = None
+        return InsideBlocks(sentence=sentences[0], projection=self._projection, only_left=only_left, **arrays)
 
     def _trace_bytes(self, shape: tuple[int, ...], options: TraceOptions) -> int:
         sentences, tokens = shape

@@ -54,17 +54,29 @@ class DenseHead:
             result: Float32 = self.layers(torch.from_numpy(vectors).double()).float().numpy()
         return result
 
+    def steps(self, vectors: Float32) -> tuple[tuple[str, Float32], ...]:
+        """What each step makes of pooled vectors, float32 [.., hidden], by its name in plain words; the last is the result."""
+        found: list[tuple[str, Float32]] = []
+        with torch.inference_mode():
+            result = torch.from_numpy(vectors).double()
+            for layer in self.layers:
+                result = layer(result)
+                found.append((str(layer.title), result.float().numpy()))
+        return tuple(found)
+
     def on(self, device: torch.device) -> torch.nn.Module:
         """The layers on a device, in float64 if the device supports it."""
         return copy.deepcopy(self.layers).to(device, torch.float32 if device.type == "mps" else torch.float64)
 
 
 class _Dense(torch.nn.Module):
-    """One Dense layer of sentence-transformers; [.., in] to [.., out]."""
+    """One Dense layer of sentence-transformers; [.., in] to [.., out]. `title` says what it does."""
 
     def __init__(self, linear: torch.nn.Linear, activation: torch.nn.Module, residual: torch.nn.Module | None) -> None:
         super().__init__()
         self.linear, self.activation, self.residual = linear, activation, residual
+        has_function = not isinstance(activation, torch.nn.Identity)
+        self.title = f"Dense layer, {type(activation).__name__}" if has_function else "Dense layer"
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
         result: torch.Tensor = self.activation(self.linear(vectors))
@@ -73,6 +85,8 @@ class _Dense(torch.nn.Module):
 
 class Normalise(torch.nn.Module):
     """Scales vectors to length 1; [.., dim] to [.., dim]."""
+
+    title = "Scaled to length 1"
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.normalize(vectors, dim=-1)

@@ -31,7 +31,7 @@ pass of the shared module, so the caller holds the backend's lock around `run_wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -44,6 +44,7 @@ from components.model.architecture.modules import EncoderModules, Place, Project
 from components.model.architecture.record import modules_of
 from components.model.architecture.structure import Structure
 from components.model.catalog import ModelFacts
+from components.model.interventions.only_left import looking_left
 from components.model.loaded import numpy_of, stacked
 from components.model.trace import TokenizedSentence
 
@@ -93,6 +94,7 @@ class InsideBlocks:
     content_to_position: Float32 | None = None
     position_to_content: Float32 | None = None
     distance: Float32 | None = None
+    only_left: bool = False  # in this pass a token attended only to itself and to those before it
     value_norms: Float32 = field(init=False)  # [block, head, token]: Euclidean norm of value_contributions
 
     def __post_init__(self) -> None:
@@ -174,16 +176,23 @@ def output_projection(modules: EncoderModules, heads: int) -> OutputProjection:
 
 
 def run_with_hooks(
-    model: Any, tensors: dict[str, torch.Tensor], attentions: bool = True, score_terms: bool = False
+    model: Any,
+    tensors: dict[str, torch.Tensor],
+    attentions: bool = True,
+    score_terms: bool = False,
+    only_left: bool = False,
 ) -> dict[str, Any]:
     """One pass over one sentence; the arrays of InsideBlocks by name, `attentions`, `hidden_states` and the scale included.
+
+    `only_left`: with a mask that hides from each token those after it.
 
     Hold the lock of the module tree and use inference mode. `model` is an encoder, with eager
     attention if `attentions` are requested. No hook remains, even if the pass fails.
     """
     tokens, modules = tensors["input_ids"].shape[1], modules_of(model)
-    with _hooked(modules, int(model.config.num_attention_heads), tokens) as arrays:
-        output = model(**tensors, output_hidden_states=True, output_attentions=attentions, return_dict=True)
+    masked = looking_left(model, tensors) if only_left else nullcontext(tensors)
+    with _hooked(modules, int(model.config.num_attention_heads), tokens) as arrays, masked as arguments:
+        output = model(**arguments, output_hidden_states=True, output_attentions=attentions, return_dict=True)
     if modules.rotations is not None:
         rotations = modules.rotations(tokens)
         for name in ("queries", "keys"):

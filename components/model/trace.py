@@ -38,6 +38,9 @@ class SentenceHead(Protocol):
     @property
     def size(self) -> int: ...  # length of its result
     def apply(self, vectors: Float32) -> Float32: ...  # [.., dim] to [.., size]
+    def steps(
+        self, vectors: Float32
+    ) -> tuple[tuple[str, Float32], ...]: ...  # each with its name; the last is the result
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,8 @@ class EncoderModules:
     first_blocks: Callable[[int], Any] | None = (
         None  # where the encoder cannot simply be given a shorter list of blocks
     )
+    mask_names: tuple[str, ...] = ()  # by block: what the library calls its mask; none where all blocks have the same
+    mask_reader: torch.nn.Module | None = None  # what takes a mask for each query, where the encoder itself does not
 
     @property
     def layers(self) -> tuple[Place, ...]:

@@ -4,14 +4,14 @@ LayerNorm(x) = scale * (x - mean(x)) / sqrt(var(x) + epsilon) + shift (Ba, Kiros
 at its value it is linear, so that what it does to a sum is the sum of what it does to the parts. RMSNorm (Zhang and Sennrich
 2019) divides by the root of the mean square instead: no mean is subtracted, and there is no shift.
 
-Only norms that a token's vector itself goes through count. Where the parts of a block normalise what they read, the vector
-goes around these norms, and only one after the last block changes it.
+In `BlockNorms` only norms that a token's vector itself goes through count. Where the parts of a block normalise what they read,
+the vector goes around these norms, and only one after the last block changes it. `applied_norms` has all of a block.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -45,6 +45,17 @@ class VectorNorm:
         return result
 
 
+# Where in a block a norm stands. Before a part: the part reads a normalised copy. Final: after the last block.
+NormPlace = Literal["before attention", "after attention", "before feed-forward", "after feed-forward", "final"]
+
+
+@dataclass(frozen=True, eq=False)
+class AppliedNorm(VectorNorm):
+    """A norm with its place in a block."""
+
+    place: NormPlace
+
+
 @dataclass(frozen=True, eq=False)
 class BlockNorms:
     """The norms that a token's vector goes through on its way through the blocks."""
@@ -65,6 +76,25 @@ def block_norms(modules: EncoderModules) -> BlockNorms:
         tuple((numbers(block.attention_norm), numbers(block.feed_forward_norm)) for block in after),
         None if modules.final_norm is None else numbers(modules.final_norm),
     )
+
+
+def applied_norms(modules: EncoderModules, number: int) -> tuple[AppliedNorm, ...]:
+    """All norms of a block in the order in which they are applied; in the last block the final norm is among them.
+
+    Raises IndexError for a block that does not exist.
+    """
+    if not 0 <= number < len(modules.blocks):
+        raise IndexError(f"block {number} is not within 0..{len(modules.blocks) - 1}")
+    block, structure = modules.blocks[number], modules.structure
+    norms: list[tuple[NormPlace, Any]] = (
+        [("before attention", block.attention_norm), ("before feed-forward", block.feed_forward_norm)]
+        if structure.normalises_first
+        else [("after attention", block.attention_norm), ("after feed-forward", block.feed_forward_norm)]
+    )
+    if number == len(modules.blocks) - 1:
+        norms.append(("final", modules.final_norm))
+    found = [(place, vector_norm(norm, structure.norm == "LayerNorm")) for place, norm in norms if norm is not None]
+    return tuple(AppliedNorm(norm.scale, norm.shift, norm.epsilon, norm.is_centred, place) for place, norm in found)
 
 
 def vector_norm(norm: Any, is_centred: bool = True) -> VectorNorm:

@@ -1,1 +1,1 @@
-"""Passes whose inner states are recorded at every place where one can be replaced, and passes in which some are."""
+"""Passes whose inner states are recorded, or replaced, and passes in which a token sees only those before it."""

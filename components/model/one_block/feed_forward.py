@@ -17,7 +17,7 @@ In both, each row of W_2 is a vector of the hidden size that is added in proport
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from components.arrays import Float32, Float64, arrays_of, read_only
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import inside
 from components.model.architecture.modules import Place
+from components.model.interventions.only_left import looking_left
 from components.model.loaded import LoadedModel, numpy_of
 from components.model.one_block.nearly_closed import closed_share
 from components.model.trace import TokenizedSentence
@@ -49,6 +50,7 @@ class FeedForward:
     activations: Float32  # [kept block, token, inner]: what the activation function gives; in a gated part, the gates
     values: Float32 | None  # [kept block, token, inner]: what the gates are multiplied with; None where there are none
     closed_shares: Float64  # [block, token], of all blocks: the share of inner dimensions that are nearly closed, 0..1
+    only_left: bool = False  # in this pass a token attended only to itself and to those before it
 
     def __post_init__(self) -> None:
         for array in arrays_of(self):
@@ -102,9 +104,11 @@ def feed_forward(
     kept: range,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
+    only_left: bool = False,
 ) -> FeedForward:
     """One pass over one text or pair of texts. Of the blocks that are not kept, no more than one is in memory at a time.
 
+    `only_left`: with a mask that hides from each token those after it (`interventions.only_left`).
     `progress(done, total)` counts blocks; after each, passes of other threads go first. Raises Cancelled once `is_cancelled()`
     is true.
     """
@@ -159,5 +163,6 @@ def feed_forward(
         copy_next()
         for dense in {id(block.feed_forward_dense): block.feed_forward_dense for block in blocks}.values():
             ends.callback(dense.register_forward_hook(end).remove)
-        model.encoder(**tensors)
-    return FeedForward(sentence, kept.start, activations, values, shares)
+        with looking_left(model.encoder, tensors) if only_left else nullcontext(tensors) as arguments:
+            model.encoder(**arguments)
+    return FeedForward(sentence, kept.start, activations, values, shares, only_left)

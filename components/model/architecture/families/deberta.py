@@ -65,6 +65,7 @@ def modules_of(model: Any) -> EncoderModules:
         score_terms=lambda block, queries, keys: _score_terms(model.encoder, block, queries, keys),
         score_scale=1 / math.sqrt(3 * head_dim),
         first_blocks=lambda count: _first_blocks(model, count),
+        mask_reader=model.encoder,  # the embeddings before it read only one number for each token
     )
 
 

@@ -71,4 +71,5 @@ def modules_of(model: Any) -> EncoderModules:
         (model.embeddings.norm,),
         final_norm=model.final_norm,
         rotations=rotations,
+        mask_names=tuple(kinds),
     )

@@ -1,0 +1,1 @@
+"""The whole path of a sentence, from its tokens to its vector, step by step."""

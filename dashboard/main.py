@@ -30,7 +30,7 @@ from dashboard.ui.waiting import frame, listing  # noqa: E402
 
 warm_up.follow_models()
 log = logging.getLogger("dashboard.main")  # the script itself is called __main__
-SIDEBAR_WIDTH = 330  # pixels: the models' names fit
+SIDEBAR_WIDTH = 256  # pixels: the words below the doors fit
 
 
 def main() -> None:

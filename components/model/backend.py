@@ -24,7 +24,14 @@ from components.model.architecture.parameters import parameter_parts
 from components.model.architecture.record import embedding_parts
 from components.model.architecture.structure import Structure
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
-from components.model.contributions.block_norms import AppliedNorm, BlockNorms, applied_norms, block_norms
+from components.model.contributions.block_norms import (
+    AppliedNorm,
+    BlockNorms,
+    VectorNorm,
+    applied_norms,
+    block_norms,
+    vector_norm,
+)
 from components.model.contributions.gradients import gradient_times_input
 from components.model.contributions.path_products import available_references, path_products, reference_vectors
 from components.model.elsewhere import Elsewhere
@@ -129,7 +136,9 @@ class Backend:
         self.multi_vector_pieces = partial(multi_vector_pieces, self.embedder)
         self._projection: OutputProjection | None = None
         self._block_norms: BlockNorms | None = None
-        self._looks_left = False  # that its passes can do so was checked
+        self._not_left: str | None = (
+            None  # why its passes cannot look only left, empty if they can; None: not tried yet
+        )
 
     @property
     def head_size(self) -> int:
@@ -246,9 +255,8 @@ class Backend:
         size = inner_dimensions.size_in_bytes(self.loaded, len(sentence), len(kept))
         self._refuse_beyond_the_store(size, 1, len(sentence))
         key = ("feed forward", self.spec.key, self.revision, str(self.device), text, pair, max_length, kept, only_left)
-        if only_left and not self._looks_left:  # no attention is computed that could be looked at
-            causal_mask.check_pass(self.loaded)
-            self._looks_left = True
+        if only_left and self.why_not_only_left():  # no attention is computed that could be looked at
+            raise causal_mask.not_taken(self.spec.title)
         return self.store.get(
             key, lambda: inner_dimensions.feed_forward(self.loaded, sentence, kept, progress, is_cancelled, only_left)
         )
@@ -368,6 +376,24 @@ class Backend:
         if self._block_norms is None:
             self._block_norms = block_norms(self.loaded.modules)
         return self._block_norms
+
+    def why_not_only_left(self) -> str:
+        """Why its passes cannot look only left, as a sentence; empty if they can. Tried once, by two passes."""
+        if self._not_left is None:
+            self._not_left = causal_mask.reason_against(self.loaded)
+        return self._not_left
+
+    @property
+    def first_position(self) -> int:
+        """The row of the table of positions that belongs to an input's first token; 0 without such a table."""
+        rows = getattr(self.encoder.config, "max_position_embeddings", self.facts.max_positions)
+        return int(rows) - self.facts.max_positions if self.structure.has_position_vectors else 0
+
+    def layer_zero_norm(self) -> VectorNorm | None:
+        """The norm that makes layer 0 of the sum of its parts; None where there is none, or more follows."""
+        if self.structure.layer_zero_steps != ("norm",):
+            return None
+        return vector_norm(self.loaded.modules.layer_zero_steps[0], self.structure.norm == "LayerNorm")
 
     def applied_norms(self, block: int) -> tuple[AppliedNorm, ...]:
         """All norms of a block, in the order in which they are applied. Raises IndexError for a block that does not exist."""

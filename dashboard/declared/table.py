@@ -23,6 +23,7 @@ from dashboard.views.lessons import page as lessons
 from dashboard.views.map import page as map_page
 from dashboard.views.model import page as model
 from dashboard.views.pairs import page as pairs
+from dashboard.views.path import page as path
 from dashboard.views.search import page as search
 from dashboard.views.tokens import page as tokens
 from dashboard.views.training import page as training
@@ -66,6 +67,7 @@ PLACES = (
     ("text", "Pieces", "decoding"),
     ("text", "Pieces", "vocabulary"),
     ("text", "", "two-tokenizers"),
+    ("inside", "", "whole-path"),
     ("inside", "", "model-facts"),
     ("inside", "Before and after a block", "block"),
     ("inside", "Before and after a block", "inside-block"),
@@ -124,7 +126,7 @@ PLACES = (
     ("glossary", "", "glossary"),
     ("about", "", "about"),
 )
-_FOLDERS = (home, lessons, tokens, model, layers, heatmaps, attention, map_page, search, evaluate, pairs, why)
+_FOLDERS = (home, lessons, path, tokens, model, layers, heatmaps, attention, map_page, search, evaluate, pairs, why)
 _DECLARED = tuple(folder.DECLARED for folder in (*_FOLDERS, training, laboratory, about))
 
 

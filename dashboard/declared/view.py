@@ -11,9 +11,20 @@ if TYPE_CHECKING:
     from dashboard.settings import Setting
 
 # What a view shows first, which tests look for: a plotly figure, rows of tokens, a table, a frame with a page of its own, a
-# list or canvas that we draw ourselves, the pictures of Start, or a table or plot as its settings say; "text" has no figure.
+# list or canvas that we draw ourselves, the pictures of Start, the whole path, or a table or plot as its settings say; "text" has no figure.
 Figure = Literal[
-    "plot", "chips", "grids", "table", "frame", "heads", "hits", "start", "plot or table", "canvas or table", "text"
+    "plot",
+    "chips",
+    "grids",
+    "table",
+    "frame",
+    "heads",
+    "hits",
+    "start",
+    "path",
+    "plot or table",
+    "canvas or table",
+    "text",
 ]
 # Stand in examples for what has another name on each machine: the key of a small corpus, of a small model, and of a run.
 SMALL_CORPUS, SMALL_MODEL, A_RUN = "(a small corpus)", "(a small model)", "mnrl-20261122-140233-ab12"

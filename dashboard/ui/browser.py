@@ -55,23 +55,24 @@ class ChipRow:
 
 
 @cache
-def web_component(name: str, html: str, shared: str = "") -> Any:
+def web_component(name: str, html: str, *before: str) -> Any:
     """A component of `html` with the script and the style of assets/web that have this name.
 
-    Before them stand those with the name `shared`, which several components have in common.
+    In front of them stand those with the names `before`, in this order: parts of a long script, or what several components
+    have in common.
     """
     return st.components.v2.component(
         f"bert_internals_{name}",
         html=html,
-        css=_asset(shared, "css") + _asset(name, "css") or None,
-        js=_asset(shared, "js") + _asset(name, "js"),
+        css="".join(_asset(part, "css") for part in (*before, name)) or None,
+        js="".join(_asset(part, "js") for part in (*before, name)),
     )
 
 
 def _asset(name: str, ending: str) -> str:
     """What a file of assets/web holds; nothing where there is none."""
     path = ASSETS / "web" / f"{name}.{ending}"
-    return path.read_text(encoding="utf-8") if name and path.exists() else ""
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def hits_component() -> Any:

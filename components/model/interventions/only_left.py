@@ -72,13 +72,14 @@ def _mask_of(module: torch.nn.Module, allowed: torch.Tensor) -> Iterator[None]:
 def check_attentions(attentions: Float32, title: str) -> None:
     """Raise ModelError unless no token attends to those after it, in attentions [block, head, query, key]."""
     if not (np.triu(attentions, k=1) == 0).all():  # NaN is not 0
-        raise _not_taken(title)
+        raise not_taken(title)
 
 
-def check_pass(model: LoadedModel) -> None:
-    """Raise ModelError unless vectors of the tokens before the last stay when the last token is another one.
+def reason_against(model: LoadedModel) -> str:
+    """Why a model cannot look only left, as a sentence; empty if it can.
 
-    Two passes over a short text, which are not counted.
+    It can if the vectors of the tokens before the last stay when the last token is another one. Two passes over a short text,
+    which are not counted.
     """
     ids, mask, segments = model.tokenization.arrays([model.tokenization.tokenize("a b")])
     other = ids.copy()
@@ -90,10 +91,12 @@ def check_pass(model: LoadedModel) -> None:
                 found.append(stacked(model.encoder(**arguments, output_hidden_states=True).hidden_states))
     first, second = (states[:, 0, :-1] for states in found)  # [layer, token, dim]
     if not (np.abs(first - second) <= CLOSE * max(1.0, float(np.abs(first).max(initial=0)))).all():
-        raise _not_taken(model.spec.title)
+        return not_taken(model.spec.title).problem
+    return ""
 
 
-def _not_taken(title: str) -> ModelError:
+def not_taken(title: str) -> ModelError:
+    """The refusal of a model whose code does not take such a mask."""
     return ModelError(
         "unsupported",
         f"The code of {title} takes no mask that hides later tokens.",

@@ -1,0 +1,164 @@
+// The whole path: its stops, and what each says about the chosen token. Every sentence is computed from the numbers shown.
+const STOPS = {
+  pieces: { name: "Pieces", hint: "The text as pieces of the vocabulary" },
+  zero: { name: "Layer 0", hint: "The vectors before any block" },
+  look: { name: "Look", hint: "One head: which tokens the chosen token looks at" },
+  take: { name: "Take", hint: "What comes out of attention" },
+  alone: { name: "Alone", hint: "What comes out of the block" },
+  blocks: { name: "All blocks", hint: "All layers, one below the other" },
+  pool: { name: "Mean", hint: "All tokens into one vector" },
+  compare: { name: "Compare", hint: "Two sentences, one number" },
+};
+const POOLED = { mean: "Mean", cls: "First", max: "Max", last: "Last" };
+
+const quoted = (path, token) => `“${path.facts.tokens[token].piece}”`;
+// With its place where the same piece comes again.
+function named(path, token) {
+  const { tokens } = path.facts, again = tokens.filter((other) => other.id === tokens[token].id).length > 1;
+  return quoted(path, token) + (again ? ` (piece ${token})` : "");
+}
+const strong = (text) => ({ strong: text });
+const several = (count, noun, more = `${noun}s`) => `${grouped(count)} ${count === 1 ? noun : more}`;
+
+// What a stop says: its question, a line that explains, and its finding as texts and {strong: text}.
+const WORDS = {
+  pieces(path) {
+    const { tokens, vocabulary } = path.facts, places = new Map();
+    for (const token of tokens) if (!token.special) places.set(token.id, [...(places.get(token.id) ?? []), token]);
+    const repeated = [...places.values()].sort((a, b) => b.length - a.length)[0] ?? [];
+    const added = tokens.filter((token) => token.special).length, continued = tokens.filter((token) => token.goesOn).length;
+    const finding = [`${several(tokens.length, "piece")}: ${tokens.length - added} from your text, ${added} added. `];
+    finding.push(continued ? `${continued} of them ${continued === 1 ? "continues" : "continue"} a word. ` : "No word had to be split. ");
+    if (repeated.length > 1)
+      finding.push(strong(`“${repeated[0].piece}”`), ` comes ${repeated.length} times, each time as ${repeated[0].id}.`);
+    return ["Your text is cut into pieces", `The model knows ${grouped(vocabulary)} pieces. Each has a number, its id; the model never sees letters.`, finding];
+  },
+  zero(path) {
+    const { numbers, facts, state: { token } } = path, name = quoted(path, token);
+    const tables = { word: "which piece it is", position: "where it stands", segment: "which text it belongs to", task: "what the vector is for" };
+    const parts = facts.parts.map((part) => part.name), counts = ["No", "One", "Two", "Three", "Four"];
+    const line = parts.length > 1
+      ? `${counts[parts.length]} vectors out of ${counts[parts.length].toLowerCase()} tables are added: ${parts.map((part) => tables[part]).join(", ")}.`
+      : `One vector out of one table says which piece it is. ${facts.positions.includes("absolute") || !facts.blocks ? "" : "Where it stands enters later, in attention."}`;
+    const finding = [];
+    if (facts.blocks) finding.push("Nothing of its neighbours is in ", strong(name), " yet. ");
+    else finding.push(strong(name), " has this vector in every sentence: the model has no blocks. ");
+    if (parts.includes("position")) {
+      const ratio = lengthOf(numbers.part("word", token)) / lengthOf(numbers.part("position", token));
+      finding.push(ratio > 1.05 ? `Its word vector is ${shown(ratio, 1)} times as long as its position vector.`
+        : ratio < 0.95 ? `Its position vector is ${shown(1 / ratio, 1)} times as long as its word vector.`
+        : "Its word vector is about as long as its position vector.");
+    }
+    return [`Each piece becomes ${facts.dim} numbers`, line, finding];
+  },
+  look(path) {
+    const { numbers, facts, state: { token, block, head } } = path, name = quoted(path, token);
+    const line = numbers.mode === "left" ? "It may only look left: tokens to its right are hidden. All shares still make 100 %."
+      : "Its query (what it looks for) is held against the key of each token (what that one shows). A good match gets a large share.";
+    if (!numbers.hasBlock(block)) return [`Where does ${name} look?`, line, ["Loading this block …"]];
+    const weights = numbers.weights(block, head, token), most = largest(weights);
+    const inSight = facts.tokens.filter((_, key) => numbers.mayLook(block, token, key)).length;
+    return [`Where does ${name} look?`, line + (inSight < facts.tokens.length && numbers.mode === "all" ? ` In this block it sees only tokens at most ${facts.windows[block]} places away.` : ""),
+      [`Head ${head} of block ${block}: `, strong(name), ` gives ${percent(weights[most])} of its attention to `, most === token ? "itself" : strong(named(path, most)), `. Evenly spread it would be ${percent(1 / inSight)}.`]];
+  },
+  take(path) {
+    const { numbers, facts, state: { token, block } } = path, name = quoted(path, token);
+    const took = numbers.took(block, token), most = largest(took, token);
+    const line = `Each token hands over its value, cut to its share. ${several(facts.heads, "head does so", "heads do so")}${facts.heads > 1 ? " at once" : ""}, and the result is added to what ${name} was.`;
+    const finding = most < 0 || !took[most] ? [strong(name), " can take only from itself."]
+      : ["Of all that ", strong(name), ` takes in block ${block}, ${percent(took[most])} comes from `, strong(named(path, most)), "."];
+    if (numbers.hasBlock(block)) {
+      const cosine = cosineOf(numbers.layer(block, token), numbers.step("after_attention", block, token));
+      finding.push(` This turns its vector by ${shown(degreesOf(cosine), 0)}°.`);
+    }
+    return [`What does ${name} take?`, line, finding];
+  },
+  alone(path) {
+    const { numbers, facts, state: { token, block } } = path, name = quoted(path, token);
+    const line = `No neighbours now: its ${facts.dim} numbers go into ${grouped(facts.inner)} neurons and come back as ${facts.dim}, which are added.`;
+    if (!numbers.hasBlock(block)) return [`Then ${name} works alone`, line, ["Loading this block …"]];
+    const on = numbers.step("neurons", block, token).reduce((count, value) => count + ((facts.isGated ? Math.abs(value) : value) > 0.1), 0);
+    const cosine = cosineOf(numbers.step("after_attention", block, token), numbers.layer(block + 1, token));
+    return [`Then ${name} works alone`, line,
+      [`${grouped(on)} of ${grouped(facts.inner)} neurons are on (${facts.isGated ? "beyond ±0.1" : "above 0.1"}). What they add turns `, strong(name), ` by ${shown(degreesOf(cosine), 0)}°: this is layer ${block + 1}.`]];
+  },
+  blocks(path) {
+    const { numbers, facts, state: { token } } = path, name = quoted(path, token), last = facts.blocks;
+    let share = 0, at = 0, from = -1;
+    for (let block = 0; block < last; block++) {
+      const took = numbers.took(block, token), most = largest(took, token);
+      if (most >= 0 && took[most] > share) [share, at, from] = [took[most], block, most];
+    }
+    const cosine = cosineOf(numbers.layer(last, token), numbers.layer(0, token));
+    return [last === 1 ? "One block, and that is all" : `The same again, ${last} times`, `Lines: which tokens ${name} takes most from in each block. Dials: how far it has turned from its own layer 0.`,
+      [`After ${several(last, "block")} `, strong(name), ` has turned by ${shown(degreesOf(cosine), 0)}° (cosine ${shownCosine(cosine)}). `,
+        ...(from < 0 ? ["It could take only from itself."] : [`Its largest take: ${percent(share)} from `, strong(named(path, from)), `, in block ${at}.`])]];
+  },
+  pool(path) {
+    const { numbers, facts, state: { token } } = path, last = facts.blocks, count = facts.tokens.length;
+    const how = { mean: `The mean of the ${several(facts.weights ? facts.weights.filter((weight) => weight > 0).length : count, "token vector")}`, cls: "The vector of the first token stands for all", max: "Of each cell the largest number among all tokens", last: "The vector of the last token stands for all" }[facts.pooling];
+    const line = `${how}${facts.steps.length ? `, then ${facts.steps.join(", ")}` : ""}.${facts.second ? " The second sentence goes the same path." : ""}`;
+    const pooled = numbers.pooled("first"), cosines = facts.tokens.map((_, other) => cosineOf(numbers.layer(last, other), pooled));
+    const most = largest(cosines), least = largest(cosines.map((cosine) => -cosine));
+    return ["One vector for the whole sentence", line,
+      count < 2 ? [strong(quoted(path, token)), " is the only token."] : ["Most like the result is ", strong(named(path, most)), ` (cosine ${shownCosine(cosines[most])}), least `, strong(named(path, least)), ` (${shownCosine(cosines[least])}); `, strong(quoted(path, token)), ` has ${shownCosine(cosines[token])}.`]];
+  },
+  compare(path) {
+    const { numbers, facts } = path;
+    const line = "Multiply the two vectors number by number and add up: 1 means the same direction, 0 means nothing in common.";
+    if (!facts.second) return ["How alike are two sentences?", line, ["Add a second sentence at the top of the page to see the last step."]];
+    const cosine = numbers.similarity(), range = facts.unrelated;
+    if (numbers.mode === "left") {
+      const usual = path.usualSimilarity();
+      return ["How alike are the two sentences?", line, ["Cosine ", strong(shownCosine(cosine)), ` when each token may only look left${usual === null ? "" : `; ${shownCosine(usual)} when all see all`}.`]];
+    }
+    const judged = !range ? "" : cosine > range[2] ? ": more alike than two texts that have nothing in common" : cosine < range[0] ? ": less alike than two texts that have nothing in common" : ": no more alike than two texts that have nothing in common";
+    return ["How alike are the two sentences?", line,
+      ["Cosine ", strong(shownCosine(cosine)), `${judged}${range ? ` (90\u00a0% of such pairs: ${shown(range[0])} to ${shown(range[2])})` : ""}.`]];
+  },
+};
+const plain = (finding) => finding.map((part) => part.strong ?? part).join("");
+
+// The rows of a table with the numbers of a stop, the heading first: for screen readers, and to copy.
+const TABLES = {
+  pieces: (path) => [["piece", "id", "text"], ...path.facts.tokens.map((token) => [token.piece, String(token.id), token.text || "added"])],
+  zero(path) {
+    const { numbers, facts, state: { token } } = path;
+    const vectors = [...facts.parts.map((part) => [`${part.name} vector`, numbers.part(part.name, token)]), ["layer 0", numbers.layer(0, token)]];
+    return [["vector", "length", "first numbers"], ...vectors.map(([name, vector]) => [name, shown(lengthOf(vector)), Array.from(vector.slice(0, 4), (value) => shown(value, 3)).join(", ")])];
+  },
+  look(path) {
+    const { numbers, facts, state: { token, block, head } } = path;
+    if (!numbers.hasBlock(block)) return [["Loading this block …"]];
+    const scores = numbers.scores(block, head, token), weights = numbers.weights(block, head, token);
+    return [["token", "match", "share"], ...facts.tokens.map((other, key) => [other.piece, scores[key] === -Infinity ? "hidden" : shown(scores[key]), percent(weights[key])])];
+  },
+  take: (path) => [["token", "part of what is taken"], ...path.numbers.took(path.state.block, path.state.token).map((share, key) => [path.facts.tokens[key].piece, percent(share)])],
+  alone(path) {
+    const { numbers, state: { token, block } } = path;
+    if (!numbers.hasBlock(block)) return [["Loading this block …"]];
+    const neurons = numbers.step("neurons", block, token);
+    const loudest = Array.from(neurons.keys()).sort((a, b) => Math.abs(neurons[b]) - Math.abs(neurons[a])).slice(0, 10);
+    return [["neuron", "value"], ...loudest.map((place) => [String(place), shown(neurons[place])])];
+  },
+  blocks(path) {
+    const { numbers, facts, state: { token } } = path;
+    const rows = Array.from({ length: facts.blocks + 1 }, (_, layer) => {
+      const cosine = cosineOf(numbers.layer(layer, token), numbers.layer(0, token));
+      const took = layer ? numbers.took(layer - 1, token) : null, most = took ? largest(took, token) : -1;
+      return [String(layer), shownCosine(cosine), `${shown(degreesOf(cosine), 0)}°`, most < 0 ? "" : `${percent(took[most])} from ${named(path, most)}`];
+    });
+    return [["layer", "cosine to layer 0", "turned by", "largest take in the block before it"], ...rows];
+  },
+  pool(path) {
+    const { numbers, facts } = path, pooled = numbers.pooled("first");
+    return [["token", "share", "cosine to the result"], ...facts.tokens.map((other, key) => [other.piece, facts.weights ? shown(facts.weights[key], 3) : "", shownCosine(cosineOf(numbers.layer(facts.blocks, key), pooled))])];
+  },
+  compare(path) {
+    if (!path.facts.second) return [["Add a second sentence"]];
+    const first = path.numbers.unit("first"), second = path.numbers.unit("second");
+    const products = first.map((value, place) => value * second[place]);
+    const above = total(products.filter((value) => value > 0)), below = total(products.filter((value) => value < 0));
+    return [["sum of products", ""], ["above zero", signed(above, 3)], ["below zero", signed(below, 3)], ["cosine", shown(path.numbers.similarity(), 3)]];
+  },
+};

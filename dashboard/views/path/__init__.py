@@ -1,0 +1,1 @@
+"""The whole path: one picture from a sentence to its vector, with its real numbers."""

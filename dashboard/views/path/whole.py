@@ -1,0 +1,249 @@
+"""The whole path of a sentence: one drawing, in which stops, tokens and heads change without a run of the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis.first_look.decisive import REACH, Habits, most_decisive
+from components.analysis.first_look.words import words_of
+from components.arrays import cosine
+from components.charts.stand_alone.page import Part
+from components.errors import InputError
+from components.numbers import number
+from dashboard import caching, navigation, state
+from dashboard.declared import table
+from dashboard.jobs.included_words import kept_habits
+from dashboard.sharing import report
+from dashboard.ui import browser, controls, messages
+from dashboard.views.path.packed import Path, arrays_of, facts_of, packed
+from dashboard.views.path.page import STOPS
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+_KEY = "whole_path"
+_SENT = "_path_sent"  # session key: the id of the path whose arrays the browser has, and its settled place
+MOST_TOKENS = 256  # of a sentence: of more, the arrays of a block are larger than 4 MB
+PARTS = ("path_drawing", "path_numbers", "path_words", "path_stops")
+MORE = {  # the view that treats a stop by itself
+    "pieces": "pieces",
+    "zero": "layer-zero",
+    "look": "head-view",
+    "take": "inside-block",
+    "alone": "feed-forward",
+    "blocks": "one-word",
+    "pool": "sentence-curves",
+    "compare": "score-split",
+}
+WITHOUT_BLOCKS = ("pieces", "zero", "pool", "compare")
+CAVEAT = (
+    "Attention shows where a head looks, not why the model decides as it does. A strip's colours are numbers: a single cell has "
+    "no meaning of its own."
+)
+_ICONS = {
+    "before": "M15.4 5l-7 7 7 7 1.4-1.4L11.2 12l5.6-5.6z",
+    "go": "M8 5v14l11-7z",
+    "pause": "M7 5h4v14H7zm6 0h4v14h-4z",
+    "after": "M8.6 5l7 7-7 7-1.4-1.4 5.6-5.6-5.6-5.6z",
+}
+
+
+def _icon(name: str) -> str:
+    return f'<svg class="{name}" viewBox="0 0 24 24" aria-hidden="true"><path d="{_ICONS[name]}"/></svg>'
+
+
+_HTML = (
+    '<section class="path" aria-label="The whole path"><span class="probe"></span>'
+    '<div class="top"><div class="say"><h3></h3><p class="line"></p><p class="found" aria-live="polite"></p></div>'
+    '<div class="side"><button type="button" class="left" role="switch" aria-checked="false"><i></i>only look left</button>'
+    '<div class="legend">one cell is one number<canvas width="240" height="1"></canvas><div></div></div></div></div>'
+    '<div class="tokens" role="group" aria-label="Piece"></div>'
+    '<div class="stage"><canvas tabindex="0" role="application" aria-label="The path from the sentence to its vector. Left and '
+    "right: stop. Up and down: piece. Page up and down: block. Comma and full stop: head. Space: play. The list and the table "
+    'below say the same in words."></canvas><p class="tip" role="tooltip" hidden></p></div>'
+    f'<div class="player"><div class="keys"><button type="button" class="before" aria-label="Stop before">{_icon("before")}</button>'
+    f'<button type="button" class="play" aria-label="Play">{_icon("go")}{_icon("pause")}</button>'
+    f'<button type="button" class="after" aria-label="Next stop">{_icon("after")}</button></div>'
+    '<div class="slide"><input type="range" min="1" max="8" step="1" aria-label="Stop"><ol class="marks" aria-hidden="true"></ol></div>'
+    '<div class="choice blocks" role="group" aria-label="Block"><span>block</span><div class="row"></div><select aria-label="Block"></select></div>'
+    '<div class="choice heads" role="group" aria-label="Head"><span>head</span><div class="row"></div><select aria-label="Head"></select></div></div>'
+    '<div class="below"><button type="button" class="more"></button><button type="button" class="save">Save as picture</button>'
+    f'<p class="caveat">{CAVEAT}</p><details><summary>Numbers of this stop</summary><table></table></details></div>'
+    '<ol class="text" aria-label="The path in words"></ol></section>'
+)
+
+
+def draw(backend: Backend) -> None:
+    """Draw the path of a sentence of the session, and that of a second one at its last two stops."""
+    texts = state.get("sentences")
+    with controls.row():
+        first = controls.sentence_of(texts, "sentence_a", "Sentence", 0, is_low=True)
+        default = next((row + 1 for row in range(len(texts)) if row > first), 1 if first else 0)
+        second = controls.sentence_of(texts, "sentence_b", "Compare with", default, none="Compare with none", is_low=True)
+    other = second - 1 if second and second - 1 != first else None
+    chosen = [texts[first], *([] if other is None else [texts[other]])]
+    path = Path(backend, chosen, controls.length_for(backend))
+    _refuse_long(path)
+    messages.truncation(
+        path.trace.sentences, names=[(f"sentence {row + 1}", "") for row in (first, other) if row is not None]
+    )
+    position = controls.positions(controls.current_tokens(backend), backend.spec.key)[first]
+    block, head = _head(path, position)
+    stop, only_left = _stop(path), state.get("only_left")
+    known = caching.baseline_ready(backend)
+    facts = facts_of(path)
+    only_left = only_left and facts["canLookLeft"]
+    facts |= {
+        "stops": list(STOPS if path.has_blocks else WITHOUT_BLOCKS),
+        "place": [stop, position, block, head, only_left],
+        "more": {stop: f"Open “{table.VIEWS[view].label}”" for stop, view in MORE.items() if _is_offered(path, view)},
+        "unrelated": _unrelated(backend) if known else None,
+    }
+    arrays = arrays_of(path, _wanted(path, "left" if only_left else "all", block))
+    _tell(path, position)
+    browser.web_component("path", _HTML, *PARTS)(
+        key=_KEY,
+        data=packed(facts, arrays),
+        on_want_change=lambda: None,
+        on_place_change=lambda: _take_place(path, first),
+        on_open_change=lambda: None,
+    )
+    _open(path, first, other)
+    if not known:  # the drawing stands while it is measured, and gets the grey band after it
+        caching.baseline(backend)
+        if caching.baseline_ready(backend):
+            st.rerun()
+
+
+def _refuse_long(path: Path) -> None:
+    """Raises InputError for a sentence whose arrays are too large to send."""
+    longest = max(map(len, path.trace.sentences))
+    if longest > MOST_TOKENS:
+        raise InputError(
+            f"A sentence has {longest:,} tokens.",
+            f"The whole path shows at most {MOST_TOKENS}.",
+            "Shorten the sentence, or lower the maximum length.",
+        )
+
+
+def _is_offered(path: Path, view: str) -> bool:
+    return table.VIEWS[view].needs in path.backend.structure.offered
+
+
+def _stop(path: Path) -> str:
+    stop = state.get("path_stop")
+    return stop if path.has_blocks or stop in WITHOUT_BLOCKS else WITHOUT_BLOCKS[0]
+
+
+def _head(path: Path, position: int) -> tuple[int, int]:
+    """The block and head to open: those chosen, or the head that looks most decisively from the token at another word."""
+    block, head = state.get("block"), state.get("head")
+    record = path.record("all")
+    if record is None or record.attentions is None:
+        return 0, 0
+    blocks, heads = record.attentions.shape[:2]
+    if block is None or head is None:
+        words = words_of([path.sentence])
+        word = next((word for word in words if position in word.positions), None)
+        habits = kept_habits(path.backend) or Habits(np.zeros((blocks, heads, 2 * REACH + 1), np.float32))
+        look = None if word is None else most_decisive(record.attentions, word, words, habits)
+        block = (0 if look is None else look.block) if block is None else block
+        head = (0 if look is None else look.head) if head is None else head
+    return min(block, blocks - 1), min(head, heads - 1)
+
+
+def _wanted(path: Path, mode: str, block: int) -> list[str]:
+    """The names of the arrays to send: at first what the place needs, later what the browser asks for."""
+    sent = browser.sent_by(_KEY, "want")
+    names = [name for name in sent if isinstance(name, str)][:4] if isinstance(sent, list | tuple) else []
+    if st.session_state.get(_SENT) != path.id:
+        names += [mode, *([f"{mode}.{block}"] if path.has_blocks else [])]
+    st.session_state[_SENT] = path.id
+    known = {
+        f"{mode}{block}"
+        for mode in ("all", "left")
+        for block in ("", *(f".{number}" for number in range(path.backend.facts.layers)))
+    }
+    return [name for name in dict.fromkeys(names) if name in known]
+
+
+def _take_place(path: Path, row: int) -> None:
+    """Keep where a person rests, so that the page's address and the other views have it."""
+    sent = browser.sent_by(_KEY, "place")
+    if not isinstance(sent, list | tuple) or len(sent) != 5:
+        return
+    stop, token, block, head, only_left = sent
+    facts = path.backend.facts
+    if stop not in STOPS or not browser.is_index(token, len(path.sentence)):
+        return
+    state.put("path_stop", stop)
+    state.put("only_left", bool(only_left))
+    tokens = list(controls.positions(controls.current_tokens(path.backend), path.backend.spec.key))
+    if tokens[row] != token:
+        st.session_state.pop("_anchors", None)  # which belong to the tokens chosen before
+        tokens[row] = token
+        state.put("tokens", tuple(tokens))
+    if path.has_blocks and browser.is_index(block, facts.layers) and browser.is_index(head, facts.heads):
+        state.put("block", block)
+        state.put("head", head)
+
+
+def _open(path: Path, row: int, other: int | None) -> None:
+    """Open the view that treats a stop by itself, with the token, block and head that are chosen here."""
+    sent = browser.sent_by(_KEY, "open")
+    if (
+        not isinstance(sent, list | tuple)
+        or len(sent) != 4
+        or sent[0] not in MORE
+        or not _is_offered(path, MORE[sent[0]])
+    ):
+        return
+    stop, token, block, head = sent
+    facts = path.backend.facts
+    values: dict[str, Any] = {"sentence": row}
+    if path.has_blocks and browser.is_index(block, facts.layers) and browser.is_index(head, facts.heads):
+        values |= {"block": block, "head": head, "inner_block": block, "first_block": block, "layer": block + 1}
+    if browser.is_index(token, len(path.sentence)):
+        values["score_query"] = token
+    if stop == "compare" and other is None:
+        return
+    used = set(table.VIEWS[MORE[stop]].settings)
+    navigation.go_to(MORE[stop], **{name: value for name, value in values.items() if name in used})
+
+
+def _unrelated(backend: Backend) -> list[float] | None:
+    """The 5th, 50th and 95th percentile of the cosines of unrelated sentences by the model's own vector; None if not measured."""
+    pooling = backend.own_pooling
+    found = caching.baseline(backend).sentences.get((pooling, True))
+    if found is None or not found.is_measured:
+        return None
+    return [float(value) for value in np.nanpercentile(found.raw.cosines[-1], (5, 50, 95))]
+
+
+def _tell(path: Path, position: int) -> None:
+    """Put the token's way through the layers into the report, if one is made."""
+    whole = path.overview("all")
+    token = path.sentence.tokens[position].piece
+    layers = whole.layers[:, position].astype(np.float64)
+    cosines = [float(cosine(layer, layers[0])) for layer in layers]
+    rows = []
+    for layer, value in enumerate(cosines):
+        took = (
+            "" if layer == 0 or whole.took is None else _largest_take(path, whole.took[layer - 1, position], position)
+        )
+        rows.append({"layer": layer, "cosine to layer 0": round(value, 4), "largest take in the block before it": took})
+    said = f"The path of “{token}”: after {len(cosines) - 1} blocks its cosine to its own layer 0 is {number(cosines[-1], 2)}."
+    report.add("whole_path", Part(message=messages.escape(said), table=pd.DataFrame(rows), not_shown=CAVEAT))
+
+
+def _largest_take(path: Path, lengths: np.ndarray, position: int) -> str:
+    others = lengths.astype(np.float64).copy()
+    others[position] = -1.0
+    most = int(np.argmax(others))
+    if len(others) < 2 or others[most] <= 0:
+        return ""
+    return f"{others[most] / lengths.sum(dtype=np.float64):.0%} from {path.sentence.tokens[most].piece}"

@@ -13,10 +13,11 @@ from components.charts.stand_alone.page import Part
 from components.model.catalog import EMBEDDED_KEY
 from dashboard import state
 from dashboard.corpora import current, remembered, usage
-from dashboard.declared import table
+from dashboard.declared import stops, table
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, model_gate, page_header
 from dashboard.ui.waiting import frame, progress
+from dashboard.ui.whole_path import strip
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -127,6 +128,7 @@ def _framed(page: str) -> None:
         st.session_state.pop(progress.IN_PAGE, None)  # each view that waits for jobs names them anew
         with st.container(key="view_names", horizontal=True, vertical_alignment="bottom"):
             names, offer = st.container(), st.empty()  # beside the names an offer covers nothing and moves nothing
+        above = st.empty()
         with st.container(key="view_header"):
             with st.container(key="view_title", horizontal=True, vertical_alignment="center"):
                 title, choices = st.empty(), st.container(key="view_choices", width="content")
@@ -136,6 +138,8 @@ def _framed(page: str) -> None:
         if page_header.is_outdated(page):
             state.postpone_address()
             st.rerun()  # the whole page: what stands around the view, as its models and its first line, belongs to another one
+        with above:
+            _path_strip(view)
         report.begin_view(page, view.question)
         name_tab(page)  # also where the view alone is drawn
         title.title(view.question, anchor=False)
@@ -186,6 +190,15 @@ def _framed(page: str) -> None:
     if foot and not is_refused:
         resolve_name(foot)()
     next_step(page, offered)
+
+
+def _path_strip(view: View) -> None:
+    """The stops of the whole path above a view that treats one of them."""
+    if view.stop is None:
+        return
+    opened = strip.strip(view.stop)
+    if opened is not None:
+        go_to(stops.VIEW, path_stop=opened)
 
 
 def _choose_view(page: str, place: DeltaGenerator, beside: DeltaGenerator) -> str:

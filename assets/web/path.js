@@ -57,7 +57,7 @@ class WholePath {
     if (facts.blocks && !numbers.has(`${this.mode}.${state.block}.queries`)) wanted.push(`${this.mode}.${state.block}`);
     if (numbers.has(`${this.mode}.layers`)) numbers.mode = this.mode;
     this.pen.prefix = numbers.mode;
-    if (wanted.length) this.report("want", wanted);
+    if (wanted.length && !facts.opened) this.report("want", wanted);
   }
 
   usualSimilarity() {
@@ -71,6 +71,11 @@ class WholePath {
 
   set(changes, isByHand = true) {
     if (isByHand && this.isPlaying) this.play(false);
+    const block = changes.block ?? this.state.block;
+    if (this.facts.opened && !this.facts.opened.includes(block)) {
+      this.report("open", ["look", this.state.token, block, this.state.head]); // where every block can be opened
+      return;
+    }
     const before = this.state.stop;
     Object.assign(this.state, changes);
     if (["token", "head", "block", "left"].some((name) => name in changes)) this.state.partner = null;
@@ -91,7 +96,7 @@ class WholePath {
 
   reportPlace() {
     const { stop, token, block, head, left } = this.state, place = [stop, token, block, head, left];
-    if (JSON.stringify(place) === this.lastPlace || !this.root.isConnected) return;
+    if (JSON.stringify(place) === this.lastPlace || !this.root.isConnected || this.facts.opened) return;
     this.lastPlace = JSON.stringify(place);
     this.report("place", place);
   }
@@ -173,14 +178,14 @@ class WholePath {
       return mark;
     }));
     const left = this.find(".left");
-    left.hidden = !facts.blocks;
+    left.hidden = !facts.blocks || Boolean(facts.opened);
     left.disabled = !facts.canLookLeft;
     left.title = facts.canLookLeft ? "Each token may look only at itself and at tokens before it, as in GPT. This model was not trained so." : facts.whyNotLeft;
     this.find(".legend").hidden = false;
   }
 
   nameOf(stop) {
-    return stop === "pool" ? POOLED[this.facts.pooling] : STOPS[stop].name;
+    return this.facts.names[stop];
   }
 
   say() {
@@ -338,7 +343,7 @@ class WholePath {
     context.stroke();
     pen.text(String(number + 1), x + radius, y + 0.5, { size: 11.5, bold: true, align: "center", colour: isOpen ? colours.ground : colours.quiet });
     pen.text(this.nameOf(stop), x + radius * 2 + 4 * scale, y, { size: 12.5, bold: isOpen, colour: isOpen ? colours.text : colours.quiet });
-    pen.spot(x - 4, y - 15 * scale, 80 * scale, 30 * scale, { hint: `Stop ${number + 1}: ${STOPS[stop].hint}`, press: choose(this, { stop }) });
+    pen.spot(x - 4, y - 15 * scale, 80 * scale, 30 * scale, { hint: `Stop ${number + 1}: ${this.facts.hints[stop]}`, press: choose(this, { stop }) });
   }
 
   drawWide() {
@@ -367,7 +372,7 @@ class WholePath {
       }
       const area = { y, pitch, foot, isNarrow: false };
       if (part < 0.5) pen.faded(1 - part * 2, () => {
-        if (number) pen.spot(column.x, top - 8 * scale, column.width, height - top, { hint: `Stop ${number + 1}: ${STOPS[stop].hint}. Click to open.`, press: choose(this, { stop }) });
+        if (number) pen.spot(column.x, top - 8 * scale, column.width, height - top, { hint: `Stop ${number + 1}: ${this.facts.hints[stop]}. Click to open.`, press: choose(this, { stop }) });
         CLOSED[stop](this, { ...area, x: column.x, width: closed[number], top, bottom: height });
         pen.text(shapes(this)[stop], column.x, foot + 16 * scale, { size: 11, colour: colours.quiet, most: closed[number] + gap - 4 });
       });

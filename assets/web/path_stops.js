@@ -216,7 +216,7 @@ const OPEN = {
     pen.box(left - 18 * scale, area.y(token) - area.pitch / 2, area.x + area.width + 5 * scale - left + 18 * scale, area.pitch, { round: 0, fill: colours.panel });
     pen.stroke([[left - 18 * scale, area.top + 4 * scale], [left - 18 * scale, area.bottom - 74 * scale]], colours.line);
     pen.text("one match, opened", left, area.head, { size: 12, colour: colours.quiet });
-    oneMatch(path, { x: left, width, top: area.top + 20 * scale, height: 186 * scale, token, block, head, partner, isNarrow, foot: area.top + 222 * scale, end: area.x + area.width - 8 * scale });
+    oneMatch(path, { x: left, width, top: area.top + 20 * scale, height: 176 * scale, token, block, head, partner, isNarrow, foot: area.top + 212 * scale, end: area.x + area.width - 8 * scale, most: area.bottom - 66 * scale });
     headTiles(path, area.x + 14 * scale, area.bottom - 46 * scale, area.width - 20 * scale, 40 * scale);
   },
 
@@ -424,7 +424,7 @@ function pieceNote(facts, place, first, isNarrow) {
 }
 
 // The dot product of the chosen token's query with one key, term by term.
-function oneMatch(path, { x, width, top, height, token, block, head, partner, isNarrow, foot, end = x + width }) {
+function oneMatch(path, { x, width, top, height, token, block, head, partner, isNarrow, foot, end = x + width, most = Infinity }) {
   const { pen, numbers, facts, state } = path, { colours, scale } = pen, count = facts.headSize;
   const products = numbers.products(block, head, token, partner), sum = total(products), score = numbers.scores(block, head, token)[partner];
   stack(path, x, top, height, [
@@ -455,6 +455,7 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   line("share", percent(numbers.weights(block, head, token)[partner]), true);
   if (isNarrow) return undefined;
   y += 4 * scale;
+  if (y + 3 * 17 * scale > most) return undefined; // no room above the heads
   const notes = { size: 12, colour: colours.quiet };
   if (state.cell?.count === count) {
     const [query, key] = [numbers.ofHead("queries", block, head, token)[state.cell.at], numbers.ofHead("keys", block, head, partner)[state.cell.at]];

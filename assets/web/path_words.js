@@ -1,16 +1,4 @@
-// The whole path: its stops, and what each says about the chosen token. Every sentence is computed from the numbers shown.
-const STOPS = {
-  pieces: { name: "Pieces", hint: "The text as pieces of the vocabulary" },
-  zero: { name: "Layer 0", hint: "The vectors before any block" },
-  look: { name: "Look", hint: "One head: which tokens the chosen token looks at" },
-  take: { name: "Take", hint: "What comes out of attention" },
-  alone: { name: "Alone", hint: "What comes out of the block" },
-  blocks: { name: "All blocks", hint: "All layers, one below the other" },
-  pool: { name: "Mean", hint: "All tokens into one vector" },
-  compare: { name: "Compare", hint: "Two sentences, one number" },
-};
-const POOLED = { mean: "Mean", cls: "First", max: "Max", last: "Last" };
-
+// The whole path: what each stop says about the chosen token. Every sentence is computed from the numbers shown.
 const quoted = (path, token) => `“${path.facts.tokens[token].piece}”`;
 // With its place where the same piece comes again.
 function named(path, token) {

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from components.model.architecture.structure import Offer
+    from dashboard.declared.stops import Stop
     from dashboard.settings import Setting
 
 # What a view shows first, which tests look for: a plotly figure, rows of tokens, a table, a frame with a page of its own, a
-# list or canvas that we draw ourselves, the pictures of Start, the whole path, or a table or plot as its settings say; "text" has no figure.
+# list or canvas that we draw ourselves, the pictures of Start, the whole path, or a table or plot as its settings say; "text"
+# has no figure.
 Figure = Literal[
     "plot",
     "chips",
@@ -54,6 +56,7 @@ class View:
     examples: tuple[Mapping[str, Any], ...]  # settings by name, away from the defaults: tests open the view with them
     asks: tuple[str, ...] = ()  # the question in other words, by which the Laboratory finds the view
     figure: Figure = "plot"
+    stop: Stop | None = None  # the stop of the whole path that it treats, which is lit above it
     needs: Offer = "texts"  # what it shows of a model
     has_two_models: bool = False
     needs_sentences: bool = False  # whether there is nothing at all to show without a sentence

@@ -42,6 +42,7 @@ VIEWS = (
     View(
         key="head-view",
         label="Head view",
+        stop="look",
         question="Which token attends to which?",
         asks=(
             "Where does a token look in one head?",
@@ -120,6 +121,7 @@ VIEWS = (
     View(
         key="attention-scores",
         label="Scores",
+        stop="look",
         question="What is a score made of?",
         asks=(
             "Why is this attention weight so high?",
@@ -148,6 +150,7 @@ VIEWS = (
     View(
         key="attention-matrix",
         label="Matrix",
+        stop="look",
         question="Which token attends to which, in numbers?",
         asks=(
             "Which words attend to which, in numbers?",
@@ -188,6 +191,7 @@ VIEWS = (
     View(
         key="all-heads",
         label="All heads",
+        stop="look",
         question="What does each head do?",
         asks=(
             "What does each attention head do?",
@@ -217,6 +221,7 @@ VIEWS = (
     View(
         key="head-patterns",
         label="Patterns",
+        stop="look",
         question="Which heads follow a simple rule?",
         asks=(
             "Which heads look at the token before or at themselves?",
@@ -247,6 +252,7 @@ VIEWS = (
     View(
         key="attention-flow",
         label="Flow",
+        stop="blocks",
         question="Which tokens does a token's vector come from?",
         asks=(
             "Where does the information in a token come from?",
@@ -292,6 +298,7 @@ VIEWS = (
     View(
         key="mask-token",
         label="Mask a token",
+        stop="blocks",
         question="What changes if a token is hidden?",
         asks=(
             "What happens if a word is hidden?",

@@ -28,6 +28,7 @@ VIEWS = (
     View(
         key="block",
         label="Input and output",
+        stop="blocks",
         question="What does a block do to each token?",
         asks=(
             "How much of itself does a token keep in a block?",
@@ -50,6 +51,7 @@ VIEWS = (
     View(
         key="inside-block",
         label="What its parts add",
+        stop="take",
         question="Which part of a block changes a token most?",
         asks=("What do attention and feed-forward add to a token?",),
         intro="A block has two steps: attention mixes in other tokens, then a feed-forward network changes each token alone.",
@@ -65,6 +67,7 @@ VIEWS = (
     View(
         key="token-pairs",
         label="Pairs of tokens",
+        stop="compare",
         question="Which tokens are similar at this layer?",
         asks=("Which words of two sentences are similar?",),
         intro="Bright cells: two vectors point in similar directions (cosine similarity).",
@@ -120,6 +123,7 @@ VIEWS = (
     View(
         key="sentence-pairs",
         label="Pairs of sentences",
+        stop="compare",
         question="Which sentences are similar?",
         asks=("How similar are my sentences to each other?",),
         intro="Bright cells: two sentence vectors point in similar directions (cosine similarity).",

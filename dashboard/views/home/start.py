@@ -11,10 +11,11 @@ from components.model.catalog import spec_of
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES
 from components.words.lines import JOINT, on_one_line, sentences_in
 from dashboard import navigation, settings, state
+from dashboard.declared import stops
 from dashboard.sharing import report
 from dashboard.ui import browser, figures, messages, sentence_bar, wording
 from dashboard.ui.waiting import progress
-from dashboard.views.home import cards, examples, pictures
+from dashboard.views.home import cards, examples, pictures, whole
 from dashboard.views.home.stored import stored
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ def render() -> None:
     with block:
         if is_typed():
             messages.guarded(_typed, "looking into the sentence")
+            if st.button("Follow a word through the whole path", key="start_to_path", icon=":material/route:"):
+                navigation.go_to(stops.VIEW)
         else:
+            whole.draw()
             pictures.draw(stored())
     report.end_view("home", state.stop_watching())
 

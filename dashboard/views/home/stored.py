@@ -1,7 +1,8 @@
-"""The two pictures that Start shows before any model is loaded: their numbers, which a file holds.
+"""What Start shows before any model is loaded: the numbers of two pictures, which a file holds.
 
 `python -m dashboard.views.home.stored` measures them with the included model and writes assets/start.json, and beside it what
-the model's heads do on average. A test measures them again. What is drawn of them is said by `findings`, from these numbers.
+the model's heads do on average, and the whole path of a sentence. A test measures them again. What is drawn of them is said by
+`findings`, from these numbers.
 """
 
 from __future__ import annotations
@@ -182,14 +183,17 @@ def write() -> None:
     from dashboard.jobs.included_words import HABITS, WHOLE, measured_habits
 
     backend = Backend.load()
+    from dashboard.views.home import whole
+
     habits = np.rint(measured_habits(backend).weights.astype(np.float64) * WHOLE).astype(int).tolist()
     texts = {
         PATH: json.dumps(asdict(measured(backend)), ensure_ascii=False, indent=1),
         HABITS: json.dumps(habits, separators=(",", ":")).replace("]],[[", "]],\n[["),
     }
-    for path, text in texts.items():
+    files = {path: f"{text}\n".encode() for path, text in texts.items()} | {whole.PATH: whole.measured(backend)}
+    for path, content in files.items():
         with whole_file(path) as file:
-            file.write(f"{text}\n".encode())
+            file.write(content)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ VIEWS = (
     View(
         key="one-word",
         label="One word",
+        stop="blocks",
         question="How does a word's vector change?",
         asks=(
             "How does a word change from layer to layer?",
@@ -91,6 +92,7 @@ VIEWS = (
     View(
         key="one-against-all",
         label="One against all",
+        stop="blocks",
         question="Which tokens is this token most similar to?",
         asks=("How similar is one token to all others?",),
         intro="The cosine of the chosen token to every other token of its sentence, at every layer.",
@@ -114,6 +116,7 @@ VIEWS = (
     View(
         key="sentence-curves",
         label="Whole sentences",
+        stop="pool",
         question="How do sentence vectors change?",
         asks=(
             "How are token vectors averaged into one?",

@@ -37,6 +37,7 @@ VIEWS = (
     View(
         key="two-layers",
         label="Two layers",
+        stop="blocks",
         question="How do blocks rearrange the tokens?",
         asks=(
             "How do tokens lie as points on a map?",
@@ -86,6 +87,7 @@ VIEWS = (
     View(
         key="layer-by-layer",
         label="Through the layers",
+        stop="blocks",
         question="How does each block move the tokens?",
         asks=("How do the points move through the layers?",),
         intro="Each token is a point. Play shows the map of one layer after the other.",
@@ -126,6 +128,7 @@ VIEWS = (
     View(
         key="word-senses",
         label="Word senses",
+        stop="blocks",
         question="Does the model separate the senses of a word?",
         asks=(
             "Does the model know that a word has two meanings?",

@@ -37,6 +37,7 @@ VIEWS = (
     View(
         key="model-facts",
         label="Architecture",
+        stop="blocks",
         question="What is inside the model?",
         asks=(
             "How many parameters and weights does the model have?",

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from dashboard.declared.stops import STOPS, VIEW
 from dashboard.declared.view import OF_SENTENCES, RIVER, SMALL_MODEL, Declared, View
 from dashboard.settings import choice, flag
 
-# The stops in their order, by the keys of assets/web/path_words.js. A model without blocks has those that it can show.
-STOPS = ("pieces", "zero", "look", "take", "alone", "blocks", "pool", "compare")
 SETTINGS = (
-    choice("path_stop", "stop", STOPS, words="stop"),
+    choice("path_stop", "stop", tuple(STOPS), words="stop"),
     flag("only_left", "left", False, words="only look left"),
 )
 
 VIEWS = (
     View(
-        key="whole-path",
+        key=VIEW,
         label="The whole path",
         question="What happens between your words and a vector?",
         asks=(
@@ -22,7 +21,7 @@ VIEWS = (
             "What are a head, a residual and a pooled vector?",
             "What is the difference between BERT and GPT?",
         ),
-        intro="One row for each piece, from the text at the left to the sentence's vector at the right. Play follows one of them.",
+        intro="One row for each piece, from the text at the left to the sentence's vector at the right. Play follows one.",
         draw="dashboard.views.path.whole:draw",
         settings=(*OF_SENTENCES, "sentence_a", "sentence_b", "tokens", "block", "head", "path_stop", "only_left"),
         examples=(

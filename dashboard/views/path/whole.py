@@ -16,11 +16,12 @@ from components.errors import InputError
 from components.numbers import number
 from dashboard import caching, navigation, state
 from dashboard.declared import table
+from dashboard.declared.stops import STOPS, WITHOUT_BLOCKS
 from dashboard.jobs.included_words import kept_habits
 from dashboard.sharing import report
 from dashboard.ui import browser, controls, messages
-from dashboard.views.path.packed import Path, arrays_of, facts_of, packed
-from dashboard.views.path.page import STOPS
+from dashboard.ui.whole_path.component import CAVEAT, component
+from dashboard.ui.whole_path.packed import Path, arrays_of, facts_of, packed, unrelated
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 _KEY = "whole_path"
 _SENT = "_path_sent"  # session key: the id of the path whose arrays the browser has, and its settled place
 MOST_TOKENS = 256  # of a sentence: of more, the arrays of a block are larger than 4 MB
-PARTS = ("path_drawing", "path_numbers", "path_words", "path_stops")
 MORE = {  # the view that treats a stop by itself
     "pieces": "pieces",
     "zero": "layer-zero",
@@ -39,42 +39,6 @@ MORE = {  # the view that treats a stop by itself
     "pool": "sentence-curves",
     "compare": "score-split",
 }
-WITHOUT_BLOCKS = ("pieces", "zero", "pool", "compare")
-CAVEAT = (
-    "Attention shows where a head looks, not why the model decides as it does. A strip's colours are numbers: a single cell has "
-    "no meaning of its own."
-)
-_ICONS = {
-    "before": "M15.4 5l-7 7 7 7 1.4-1.4L11.2 12l5.6-5.6z",
-    "go": "M8 5v14l11-7z",
-    "pause": "M7 5h4v14H7zm6 0h4v14h-4z",
-    "after": "M8.6 5l7 7-7 7-1.4-1.4 5.6-5.6-5.6-5.6z",
-}
-
-
-def _icon(name: str) -> str:
-    return f'<svg class="{name}" viewBox="0 0 24 24" aria-hidden="true"><path d="{_ICONS[name]}"/></svg>'
-
-
-_HTML = (
-    '<section class="path" aria-label="The whole path"><span class="probe"></span>'
-    '<div class="top"><div class="say"><h3></h3><p class="line"></p><p class="found" aria-live="polite"></p></div>'
-    '<div class="side"><button type="button" class="left" role="switch" aria-checked="false"><i></i>only look left</button>'
-    '<div class="legend">one cell is one number<canvas width="240" height="1"></canvas><div></div></div></div></div>'
-    '<div class="tokens" role="group" aria-label="Piece"></div>'
-    '<div class="stage"><canvas tabindex="0" role="application" aria-label="The path from the sentence to its vector. Left and '
-    "right: stop. Up and down: piece. Page up and down: block. Comma and full stop: head. Space: play. The list and the table "
-    'below say the same in words."></canvas><p class="tip" role="tooltip" hidden></p></div>'
-    f'<div class="player"><div class="keys"><button type="button" class="before" aria-label="Stop before">{_icon("before")}</button>'
-    f'<button type="button" class="play" aria-label="Play">{_icon("go")}{_icon("pause")}</button>'
-    f'<button type="button" class="after" aria-label="Next stop">{_icon("after")}</button></div>'
-    '<div class="slide"><input type="range" min="1" max="8" step="1" aria-label="Stop"><ol class="marks" aria-hidden="true"></ol></div>'
-    '<div class="choice blocks" role="group" aria-label="Block"><span>block</span><div class="row"></div><select aria-label="Block"></select></div>'
-    '<div class="choice heads" role="group" aria-label="Head"><span>head</span><div class="row"></div><select aria-label="Head"></select></div></div>'
-    '<div class="below"><button type="button" class="more"></button><button type="button" class="save">Save as picture</button>'
-    f'<p class="caveat">{CAVEAT}</p><details><summary>Numbers of this stop</summary><table></table></details></div>'
-    '<ol class="text" aria-label="The path in words"></ol></section>'
-)
 
 
 def draw(backend: Backend) -> None:
@@ -83,7 +47,9 @@ def draw(backend: Backend) -> None:
     with controls.row():
         first = controls.sentence_of(texts, "sentence_a", "Sentence", 0, is_low=True)
         default = next((row + 1 for row in range(len(texts)) if row > first), 1 if first else 0)
-        second = controls.sentence_of(texts, "sentence_b", "Compare with", default, none="Compare with none", is_low=True)
+        second = controls.sentence_of(
+            texts, "sentence_b", "Compare with", default, none="Compare with none", is_low=True
+        )
     other = second - 1 if second and second - 1 != first else None
     chosen = [texts[first], *([] if other is None else [texts[other]])]
     path = Path(backend, chosen, controls.length_for(backend))
@@ -101,11 +67,11 @@ def draw(backend: Backend) -> None:
         "stops": list(STOPS if path.has_blocks else WITHOUT_BLOCKS),
         "place": [stop, position, block, head, only_left],
         "more": {stop: f"Open “{table.VIEWS[view].label}”" for stop, view in MORE.items() if _is_offered(path, view)},
-        "unrelated": _unrelated(backend) if known else None,
+        "unrelated": unrelated(caching.baseline(backend), backend.own_pooling) if known else None,
     }
     arrays = arrays_of(path, _wanted(path, "left" if only_left else "all", block))
     _tell(path, position)
-    browser.web_component("path", _HTML, *PARTS)(
+    component()(
         key=_KEY,
         data=packed(facts, arrays),
         on_want_change=lambda: None,
@@ -116,6 +82,7 @@ def draw(backend: Backend) -> None:
     if not known:  # the drawing stands while it is measured, and gets the grey band after it
         caching.baseline(backend)
         if caching.baseline_ready(backend):
+            st.session_state.pop(_SENT, None)  # what was sent may never be drawn, if this follows too soon
             st.rerun()
 
 
@@ -213,15 +180,6 @@ def _open(path: Path, row: int, other: int | None) -> None:
         return
     used = set(table.VIEWS[MORE[stop]].settings)
     navigation.go_to(MORE[stop], **{name: value for name, value in values.items() if name in used})
-
-
-def _unrelated(backend: Backend) -> list[float] | None:
-    """The 5th, 50th and 95th percentile of the cosines of unrelated sentences by the model's own vector; None if not measured."""
-    pooling = backend.own_pooling
-    found = caching.baseline(backend).sentences.get((pooling, True))
-    if found is None or not found.is_measured:
-        return None
-    return [float(value) for value in np.nanpercentile(found.raw.cosines[-1], (5, 50, 95))]
 
 
 def _tell(path: Path, position: int) -> None:

@@ -28,6 +28,7 @@ VIEWS = (
     View(
         key="pieces",
         label="Pieces",
+        stop="pieces",
         question="How does text become numbers?",
         asks=(
             "Why is a long word chopped up into bits?",
@@ -51,6 +52,7 @@ VIEWS = (
     View(
         key="input-tensors",
         label="Input tensors",
+        stop="pieces",
         question="What exactly does the model read?",
         asks=(
             "What is the attention mask?",
@@ -70,6 +72,7 @@ VIEWS = (
     View(
         key="decoding",
         label="Back to text",
+        stop="pieces",
         question="Can the ids be turned back into the text?",
         asks=(
             "What is lost when text is tokenized?",
@@ -90,6 +93,7 @@ VIEWS = (
     View(
         key="vocabulary",
         label="Vocabulary",
+        stop="pieces",
         question="Which pieces does the tokenizer know?",
         asks=(
             "Is a word in the vocabulary?",
@@ -111,6 +115,7 @@ VIEWS = (
     View(
         key="two-tokenizers",
         label="Compare tokenizers",
+        stop="pieces",
         question="How do two tokenizers split the same text?",
         asks=(
             "How do the tokenizers of two models differ?",

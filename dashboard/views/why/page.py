@@ -45,6 +45,7 @@ VIEWS = (
     View(
         key="score-split",
         label="The score, split",
+        stop="compare",
         question="What makes these two texts similar?",
         asks=(
             "Which tokens make up the similarity?",
@@ -81,6 +82,7 @@ VIEWS = (
     View(
         key="important-words",
         label="Which words matter",
+        stop="compare",
         question="Which words does the similarity depend on?",
         asks=(
             "Which words matter most for the similarity?",
@@ -105,6 +107,7 @@ VIEWS = (
     View(
         key="experiments",
         label="Patch a sentence",
+        stop="blocks",
         question="Where does the difference between two sentences lie?",
         asks=(
             "What happens if activations are patched from one sentence into another?",
@@ -185,6 +188,7 @@ VIEWS = (
     View(
         key="known-failures",
         label="What it cannot see",
+        stop="compare",
         question="Which differences in meaning does the model not see?",
         asks=(
             "Does the model see negation, numbers and swapped roles?",

@@ -17,12 +17,15 @@ import numpy as np
 from components.analysis.path.block_steps import BlockSteps, block_steps
 from components.analysis.path.overview import PathOverview, overview
 from components.analysis.path.sentence_vector import SentenceSteps, sentence_steps
+from dashboard.declared.stops import STOPS
 
 if TYPE_CHECKING:
+    from components.analysis.similarity.baseline import Baselines
     from components.model.backend import Backend
     from components.model.inside import InsideBlocks
-    from components.model.trace import TokenizedSentence, Trace
+    from components.model.trace import Pooling, TokenizedSentence, Trace
 
+POOLED = {"mean": "Mean", "cls": "First", "max": "Max", "last": "Last"}  # the names of the stop by pooling
 Mode = Literal["all", "left"]  # which tokens a token may attend to
 MODES: tuple[Mode, ...] = ("all", "left")
 
@@ -153,6 +156,8 @@ def facts_of(path: Path) -> dict[str, Any]:
     reason = backend.why_not_only_left() if path.has_blocks else ""
     return {
         "id": path.id,
+        "names": {key: name for key, (name, _) in STOPS.items()} | {"pool": POOLED[own.pooling]},
+        "hints": {key: hint for key, (_, hint) in STOPS.items()},
         "model": backend.spec.title,
         "text": path.texts[0],
         "second": None if len(path.texts) < 2 else _second(path),
@@ -209,6 +214,14 @@ def tokens_of(sentence: TokenizedSentence, has_rows: bool, first_row: int) -> li
             }
         )
     return found
+
+
+def unrelated(baselines: Baselines, pooling: Pooling) -> list[float] | None:
+    """The 5th, 50th and 95th percentile of the cosines of unrelated sentences at the last layer; None if not measured."""
+    found = baselines.sentences.get((pooling, True))
+    if found is None or not found.is_measured:
+        return None
+    return [float(value) for value in np.nanpercentile(found.raw.cosines[-1], (5, 50, 95))]
 
 
 def packed(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:

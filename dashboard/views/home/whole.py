@@ -1,0 +1,81 @@
+"""The whole path of an included sentence on Start: it stands before any model is loaded, from assets/start_path.bin.
+
+The file holds what the browser gets: one block of the six is in it, and other blocks are opened in the view of the whole path.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from components.charts.stand_alone.page import Part
+from components.folders import ASSETS
+from dashboard import navigation, state
+from dashboard.declared.stops import STOPS, VIEW
+from dashboard.sharing import report
+from dashboard.ui import browser
+from dashboard.ui.whole_path.component import component
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+
+PATH = ASSETS / "start_path.bin"
+SENTENCES = ("The children skipped stones by the bank of the river.", "I put money in the bank.")
+TOKEN, BLOCK, HEAD = 7, 0, 4  # "bank", in the head that looks from it at "river"
+_KEY = "start_path"
+_FIRST = "look"  # the stop that is open
+
+
+def draw() -> None:
+    """Draw the path; what the file does not hold, and each stop's own numbers, open in the view of the whole path."""
+    component()(
+        key=_KEY,
+        data=_stored(),
+        on_want_change=lambda: None,
+        on_place_change=lambda: None,
+        on_open_change=lambda: None,
+    )
+    report.add(_KEY, Part(message=f"The whole path of “{SENTENCES[0]}”."))
+    sent = browser.sent_by(_KEY, "open")  # not by a callback, which cannot go to another page
+    if not isinstance(sent, list | tuple) or len(sent) != 4 or sent[0] not in STOPS:
+        return
+    stop, token, block, head = sent
+    if all(browser.is_index(value, 1_000) for value in (token, block, head)):
+        state.put("sentences", SENTENCES)
+        navigation.go_to(
+            VIEW, path_stop=stop, tokens=(token, 6), sentence_a=0, sentence_b=2, block=block, head=head, only_left=False
+        )
+
+
+@cache
+def _stored() -> bytes:
+    """What the file holds, with the words that the dashboard has today."""
+    data = PATH.read_bytes()
+    length = struct.unpack("<I", data[:4])[0]
+    facts: dict[str, Any] = json.loads(data[4 : 4 + length])
+    facts |= {
+        "names": facts["names"] | {key: name for key, (name, _) in STOPS.items() if key != "pool"},
+        "hints": {key: hint for key, (_, hint) in STOPS.items()},
+        "more": dict.fromkeys(STOPS, "Open with your own sentence"),
+    }
+    text = json.dumps(facts).encode()
+    return struct.pack("<I", len(text)) + text + data[4 + length :]
+
+
+def measured(backend: Backend) -> bytes:
+    """The file's content, measured with a model."""
+    from components.analysis.similarity.baseline import measure_sample
+    from components.retrieval.corpora.demo import demo_sentences
+    from dashboard.ui.whole_path.packed import Path, arrays_of, facts_of, packed, unrelated
+
+    path = Path(backend, SENTENCES, None)
+    facts = facts_of(path) | {
+        "stops": list(STOPS),
+        "place": [_FIRST, TOKEN, BLOCK, HEAD, False],
+        "opened": [BLOCK],  # the blocks that can be opened here
+        "unrelated": unrelated(measure_sample(backend.run, demo_sentences()), backend.own_pooling),
+        "canLookLeft": False,
+    }
+    return packed(facts, arrays_of(path, ["all", f"all.{BLOCK}"]))

@@ -6,6 +6,9 @@ const STACKED = 820; // pixels of width below which the stops stand below one an
 const CLOSED_WIDTH = { pieces: 80, zero: 68, look: 54, take: 58, alone: 60, blocks: 82, pool: 76, compare: 80 };
 const GAP = 12, CLOSED_HEIGHT = 34;
 
+// Where a person was on each path, by its id, and what the server said then: the view may be built anew below the same path.
+const places = (globalThis.bertInternalsPlaces ??= new Map());
+
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
 class WholePath {
@@ -33,8 +36,11 @@ class WholePath {
       this.pen.images.clear();
       this.controls();
     }
-    const place = JSON.stringify(facts.place);
-    if (isNew || place !== this.lastPlace) {
+    const place = JSON.stringify(facts.place), was = places.get(facts.id);
+    if (isNew && was?.[0] === place) {
+      [this.lastPlace, this.state] = was;
+      this.moving.at = this.stopAt();
+    } else if (isNew || place !== this.lastPlace) {
       this.lastPlace = place;
       const [stop, token, block, head, left] = facts.place;
       this.state = { ...this.state, stop: facts.stops.includes(stop) ? stop : facts.stops[0], token: clamp(token, 0, facts.tokens.length - 1), block: clamp(block, 0, Math.max(0, facts.blocks - 1)), head: clamp(head, 0, Math.max(0, facts.heads - 1)), left, partner: null, cell: null };
@@ -90,6 +96,7 @@ class WholePath {
     if (this.isStacked) this.resize();
     this.say();
     this.redraw();
+    this.remember();
     clearTimeout(this.resting);
     if (!this.isPlaying) this.resting = setTimeout(() => this.reportPlace(), REST);
   }
@@ -98,7 +105,12 @@ class WholePath {
     const { stop, token, block, head, left } = this.state, place = [stop, token, block, head, left];
     if (JSON.stringify(place) === this.lastPlace || !this.root.isConnected || this.facts.opened) return;
     this.lastPlace = JSON.stringify(place);
+    this.remember();
     this.report("place", place);
+  }
+
+  remember() {
+    places.set(this.facts.id, [this.lastPlace, { ...this.state, partner: null, cell: null, hovered: null }]);
   }
 
   step(by) {
@@ -314,7 +326,7 @@ class WholePath {
     this.pen.begin();
     if (this.isStacked) this.drawStacked();
     else this.drawWide();
-    this.pen.canvas.dataset.drawn = `${this.state.stop} ${this.numbers.mode} ${this.state.token} ${this.numbers.hasBlock(this.state.block) ? this.state.block : "loading"}`;
+    this.pen.canvas.dataset.drawn = `${this.state.stop} ${this.numbers.mode} ${this.state.token} ${this.facts.blocks && !this.numbers.hasBlock(this.state.block) ? "loading" : this.state.block}`;
   }
 
   // What each stop is drawn with is made while nothing else happens, so that no frame of a movement has to.

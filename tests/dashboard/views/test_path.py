@@ -86,12 +86,10 @@ def test_a_static_model_has_the_stops_that_it_has(open_page: Open, tmp_path: Fol
     }
 
 
-def test_a_text_that_is_too_long_to_send_is_refused_in_words(
-    open_page: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_that_is_too_long_to_send_is_refused_in_words(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole, "MOST_TOKENS", 12)
     app = open_page(VIEW, s=[RIVER])
-    assert "A sentence has 13 tokens. The whole path shows at most 12." in texts(app)
+    assert "A sentence has 13 tokens.** The whole path shows at most 12." in texts(app)
 
 
 def test_the_payload_of_48_tokens_is_small(embedded: Any) -> None:

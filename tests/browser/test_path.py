@@ -1,0 +1,304 @@
+"""The whole path in a browser: what is written on its canvas, what the browser computes, and when it asks the server."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path as Folder
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from components.analysis.path.overview import overview
+from components.arrays import cosine
+from components.model.backend import Backend
+from dashboard.declared.stops import STOPS, VIEW
+from dashboard.views.home.whole import SENTENCES
+from tests.support.browser import Visit, wait_until
+from tests.support.static_models import save_model2vec
+
+WORDS = ("the", "cat", "sat", "on", "a", "bank", "by", "river", "we", "put", "money", "in")  # of the tiny vocabularies
+FAMILIES = ("bert", "modernbert", "deberta-v2", "albert", "static")
+# Reads the state of the drawing, once everything that it needs has been drawn.
+STATE = """(root) => {
+  const path = root.bertInternalsPath, { pen, state, numbers, facts } = path;
+  return {
+    width: pen.width, height: pen.height, texts: pen.texts, state: { ...state },
+    tokens: facts.tokens.map((token) => token.piece), scores: [], finding: root.querySelector(".found").textContent,
+    rows: path.rows, ys: facts.tokens.map((_, token) => path.rowOf.get(token)),
+  };
+}"""
+# What the browser computes itself, of one token in one head: products, shares, sums, lengths and cosines.
+COMPUTED = """(root, [block, head, token]) => {
+  const { numbers, facts } = root.bertInternalsPath, list = (array) => Array.from(array);
+  return {
+    scores: list(numbers.scores(block, head, token)).map((score) => (score === -Infinity ? null : score)),
+    weights: list(numbers.weights(block, head, token)),
+    joined: list(numbers.joined(block, token)),
+    taken: list(numbers.afterTake(block, token)),
+    alone: list(numbers.afterAlone(block, token)),
+    took: list(numbers.took(block, token)),
+    check: numbers.check(block),
+    similarity: facts.second ? numbers.similarity() : null,
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def family_folder(
+    tmp_path_factory: pytest.TempPathFactory, tiny_folder: Callable[[str], Folder]
+) -> Callable[[str], str]:
+    """Where a tiny model of a family is."""
+
+    def folder(family: str) -> str:
+        if family == "static":
+            made = tmp_path_factory.mktemp("static")
+            return str(save_model2vec(made / "model"))
+        return str(tiny_folder(family))
+
+    return folder
+
+
+def address(**values: Any) -> str:
+    return f"/inside?{urlencode({'v': VIEW, **values}, doseq=True)}"
+
+
+def drawn(page: Page, stop: str, mode: str = "all") -> Locator:
+    """The drawing, once this stop is drawn with its block."""
+    path = page.locator(".path")
+    whole = re.compile(rf"^{stop} {mode} \d+ \d+$")
+    expect(path.locator(".stage canvas")).to_have_attribute("data-drawn", whole, timeout=60_000)
+    return path
+
+
+def move(page: Page, **state: Any) -> Locator:
+    """Another stop, token, block or head, as by a click."""
+    page.locator(".path").evaluate("(root, state) => root.bertInternalsPath.set(state)", state)
+    return drawn(page, state["stop"])
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-").replace("+", ""))
+
+
+def rounded_from(text: str, value: float) -> bool:
+    """Whether a written number is one that its value rounds to; float64 here and there may differ in the last bits."""
+    digits = len(text.partition(".")[2])
+    return abs(number(text) - value) <= 0.5 * 10**-digits + 1e-6
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_number_on_screen_is_right_for_random_sentences(
+    visit: Visit, family_folder: Callable[[str], str], family: str
+) -> None:
+    draw = random.Random(family)
+    sentences = [" ".join(draw.choices(WORDS, k=draw.randint(4, 9))) for _ in range(2)]
+    folder = family_folder(family)
+    page = visit(address(m=folder, s=sentences))
+    path = drawn(page, "pieces")
+    facts: dict[str, Any] = path.evaluate("(root) => root.bertInternalsPath.facts")
+    backend = Backend.load(folder)
+    trace = backend.trace(sentences)
+    record = backend.inside(sentences[0], score_terms=backend.structure.adds_to_scores) if facts["blocks"] else None
+    whole = overview(trace, 0, record)
+    token = draw.randrange(len(facts["tokens"]))
+    if record is not None:
+        assert record.attentions is not None
+        block, head = draw.randrange(facts["blocks"]), draw.randrange(facts["heads"])
+        read = written(move(page, stop="look", token=token, block=block, head=head))
+        computed = path.evaluate(COMPUTED, [block, head, token])
+        in_head(read, computed, record.attentions[block, head, token])
+        as_python(computed, record, block, head, token)
+        took = whole.took
+        assert took is not None
+        np.testing.assert_allclose(
+            computed["took"], took[block, token] / took[block, token].sum(dtype=np.float64), atol=1e-6
+        )
+        assert max(computed["check"].values()) < 1e-5
+        lengths(written(move(page, stop="take")), record.attention_output[block, token], whole.layers[block, token])
+        lengths(written(move(page, stop="alone")), record.after_attention[block, token], whole.layers[block + 1, token])
+        finding = written(move(page, stop="blocks"))["finding"]
+        angle = re.search(r"\(cosine (−?[\d.]+)\)", finding)
+        assert angle is not None, finding
+        assert rounded_from(angle[1], float(cosine(whole.layers[-1, token], whole.layers[0, token])))
+    last = written(move(page, stop="compare"))
+    read_vector = "(root, which) => Array.from(root.bertInternalsPath.numbers.vector(which))"
+    vectors = [path.evaluate(read_vector, which) for which in ("first", "second")]
+    expected = float(cosine(*(np.array(vector) for vector in vectors)))
+    shown = re.search(r"Cosine (−?[\d.]+)", last["finding"])
+    assert shown is not None
+    assert rounded_from(shown[1], expected)
+    sums_to(last, ("cells agree", "disagree"), "together")
+
+
+def written(path: Locator) -> dict[str, Any]:
+    """What is written on the canvas, and the state: nothing lies over anything else or leaves the drawing."""
+    read: dict[str, Any] = path.evaluate(STATE)
+    for one, other in itertools.combinations(read["texts"], 2):
+        across = min(one["x"] + one["width"], other["x"] + other["width"]) - max(one["x"], other["x"])
+        down = min(one["y"] + one["height"], other["y"] + other["height"]) - max(one["y"], other["y"])
+        assert across < 2 or down < 3, (one["text"], other["text"], read["state"])
+    for one in read["texts"]:
+        inside = (
+            -1 <= one["x"] <= one["x"] + one["width"] <= read["width"] + 1
+            and one["y"] + one["height"] <= read["height"] + 1
+        )
+        assert inside, (one["text"], read["state"])
+    return read
+
+
+def in_head(read: dict[str, Any], computed: dict[str, Any], weights: np.ndarray) -> None:
+    """The matches and shares of a head are those of the model, and with what rounding leaves they sum to 100 %."""
+    np.testing.assert_allclose(computed["weights"], weights, atol=2e-6)
+    matches = [text["text"] for text in read["texts"] if re.fullmatch(r"−?\d+\.\d\d", text["text"])]
+    for score in computed["scores"]:
+        assert score is None or any(rounded_from(text, score) for text in matches), score
+    shares = [text["text"] for text in read["texts"] if re.fullmatch(r"\d+\u00a0%", text["text"])]
+    seen = [weight for weight, score in zip(computed["weights"], computed["scores"], strict=True) if score is not None]
+    # In the order of the rows, then "100 %", then the share of the match that is opened.
+    assert [int(text[:-2]) for text in shares[: len(seen)]] == [
+        pytest.approx(100 * weight, abs=0.5 + 1e-4) for weight in seen
+    ]
+    rest = next(
+        (text["text"] for text in read["texts"] if text["text"].startswith("rounding") and "%" in text["text"]),
+        "rounding 0",
+    )
+    assert sum(int(text[:-2]) for text in shares[: len(seen)]) + int(number(rest.split()[1].rstrip("\u00a0%"))) == 100
+    sums_to(read, ("above zero", "below zero"), "sum")
+
+
+def sums_to(read: dict[str, Any], terms: tuple[str, ...], total: str) -> None:
+    """Written terms and their rounding add up to the written sum, to the last digit."""
+    texts = [text["text"] for text in read["texts"]]
+    end = next(place for place, text in enumerate(texts) if text == total)
+    first = next(place for place, text in enumerate(texts) if text.endswith(terms[0]))
+    values = [number(text) for text in texts[first : end + 2] if re.fullmatch(r"[+−]?\d+\.\d+", text)]
+    assert len(values) in (3, 4), texts[first : end + 2]
+    assert sum(values[:-1]) == pytest.approx(values[-1], abs=1e-9), texts[first : end + 2]
+
+
+def as_python(computed: dict[str, Any], record: Any, block: int, head: int, token: int) -> None:
+    """What the browser sums is what Python sums of the same arrays."""
+    joined = np.concatenate(
+        [
+            weights[token] @ values
+            for weights, values in zip(record.attentions[block], record.values[block], strict=True)
+        ]
+    )
+    np.testing.assert_allclose(computed["joined"], joined, atol=1e-5 * max(1.0, float(np.abs(joined).max())))
+    before, after = record.hidden_states[block, token], record.after_attention[block, token]
+    np.testing.assert_allclose(
+        computed["taken"], before.astype(np.float64) + record.attention_output[block, token], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        computed["alone"], after.astype(np.float64) + record.feed_forward_output[block, token], atol=1e-9
+    )
+
+
+def lengths(read: dict[str, Any], *vectors: np.ndarray) -> None:
+    """The lengths of these vectors are written."""
+    found = [text["text"] for text in read["texts"] if re.fullmatch(r"\d+\.\d\d", text["text"])]
+    for vector in vectors:
+        length = float(np.linalg.norm(vector.astype(np.float64)))
+        assert any(rounded_from(text, length) for text in found), (length, found)
+
+
+def test_a_block_is_fetched_once_and_nothing_else_is(visit: Visit) -> None:
+    page = visit(address(s=SENTENCES, t=["7", "6"]))
+    path = drawn(page, "pieces")
+    # What is asked for, by the page's own words for it, on whichever element the drawing stands.
+    path.evaluate(
+        """(root) => {
+          const path = Object.getPrototypeOf(root.bertInternalsPath), ask = path.ask;
+          globalThis.asked = [];
+          path.ask = function () {
+            const { report } = this;
+            this.report = (name, value) => { globalThis.asked.push(value); report(name, value); };
+            ask.call(this);
+            this.report = report;
+          };
+        }"""
+    )
+    move(page, stop="look", block=3)
+    assert page.evaluate("globalThis.asked") == [["all.3"]]
+    size = path.evaluate("(root) => root.bertInternalsPath.numbers.store.size")
+    for stop in ("take", "alone", "blocks", "pool", "compare", "pieces"):
+        move(page, stop=stop, token=3, head=7)
+    move(page, stop="look", block=0)
+    move(page, stop="look", block=3)
+    assert path.evaluate("(root) => root.bertInternalsPath.numbers.store.size") == size
+    # Where a person rests is in the address, and a reload opens it.
+    wait_until(
+        page,
+        "() => ['stop', 'b'].map((key) => new URLSearchParams(location.search).get(key)).join() === 'look,3'",
+    )
+    page.reload()
+    assert drawn(page, "look").evaluate(
+        "(root) => [root.bertInternalsPath.state.block, root.bertInternalsPath.state.token]"
+    ) == [3, 3]
+
+
+def test_only_look_left_hides_what_is_to_the_right(visit: Visit) -> None:
+    page = visit(address(s=SENTENCES, t=["7", "6"], stop="look", b="0", h="4"))
+    drawn(page, "look")
+    page.get_by_role("switch", name="only look left").click()
+    path = drawn(page, "look", "left")
+    read = path.evaluate(STATE)
+    assert [text["text"] for text in read["texts"]].count("hidden") == len(read["tokens"]) - 8
+    assert "was not trained so" in path.locator(".line").inner_text()
+    record = Backend.load().inside(SENTENCES[0], only_left=True)
+    assert record.attentions is not None
+    np.testing.assert_allclose(path.evaluate(COMPUTED, [0, 4, 7])["weights"], record.attentions[0, 4, 7], atol=2e-6)
+
+
+def test_keys_lead_through_the_path_and_the_table_says_it_in_words(visit: Visit) -> None:
+    page = visit(address(s=SENTENCES, t=["7", "6"]))
+    path = drawn(page, "pieces")
+    path.locator("canvas").first.focus()
+    for key, (stop, token) in {
+        "ArrowRight": ("zero", 7),
+        "ArrowDown": ("zero", 8),
+        "End": ("compare", 8),
+        "ArrowLeft": ("pool", 8),
+    }.items():
+        path.locator(".stage canvas").press(key)
+        state = drawn(page, stop).evaluate("(root) => root.bertInternalsPath.state")
+        assert state["token"] == token, key
+    path.locator(".stage canvas").press("Home")
+    drawn(page, "pieces")
+    path.get_by_text("Numbers of this stop").click()
+    expect(path.locator("table tr")).to_have_count(1 + 13)
+    expect(path.locator("ol.text li")).to_have_count(len(STOPS))
+    with page.expect_download() as saved:
+        path.get_by_role("button", name="Save as picture").click()
+    assert saved.value.suggested_filename == "path-1-pieces.png"
+    path.locator(".stage canvas").press("ArrowRight")
+    drawn(page, "zero")
+    path.get_by_role("button", name="Parts of layer 0").click()
+    wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'layer-zero'")
+
+
+def test_a_long_sentence_shows_a_window_and_says_what_it_leaves_out(visit: Visit) -> None:
+    words = " ".join(itertools.islice(itertools.cycle(WORDS), 60))
+    page = visit(address(s=[words, "a cat"], t=["30", "1"], stop="look"))
+    read = written(drawn(page, "look"))
+    rests = [row["rest"] for row in read["rows"] if "rest" in row]
+    assert [rest[0] for rest in rests] == [0, rests[1][0]]
+    assert rests[1][1] == len(read["tokens"]) - 1
+    texts = [text["text"] for text in read["texts"]]
+    for (first, last), where in zip(rests, ("above", "below"), strict=True):
+        assert any(text.startswith(f"{last - first + 1} more {where} · ") for text in texts), texts
+
+
+def test_on_a_phone_the_stops_stand_below_one_another(touched: Callable[[str], Page]) -> None:
+    page = touched(address(s=SENTENCES, t=["7", "6"]))
+    for stop in STOPS:
+        written(move(page, stop=stop))
+    page.locator(".path").get_by_role("button", name="Piece 10: river").click()
+    expect(page.locator(".path .line")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

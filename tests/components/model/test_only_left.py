@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -140,7 +141,7 @@ def test_passes_that_go_in_between_the_blocks_look_everywhere(own):
         if len(done) == 1:
             thread.start()
             while not own.loaded._waiting:  # it has come to the lock
-                pass
+                time.sleep(0.001)
 
     again = feed_forward.feed_forward(own.loaded, expected.sentence, range(3), progress, only_left=True)
     thread.join(20)

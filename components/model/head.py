@@ -45,7 +45,7 @@ class DenseHead:
 
     pooling: Pooling  # whose vectors it takes: mean, cls or max
     size: int  # numbers in its result
-    layers: torch.nn.Module  # float64 on the CPU
+    layers: torch.nn.Sequential  # float64 on the CPU
 
     def apply(self, vectors: Float32) -> Float32:
         """Pooled vectors, float32 [.., hidden], to the model's own, float32 [.., size]; NaN stays NaN."""

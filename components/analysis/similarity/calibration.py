@@ -72,6 +72,12 @@ class Calibration:
     def _ordered(self) -> Float64:
         return np.sort(self.cosines).astype(np.float64)
 
+    def quantiles(self, percents: Sequence[float] = (5, 50, 95)) -> Float64:
+        """The cosines below which these percentages of the unrelated pairs lie, [percent]; NaN without pairs."""
+        if not self.is_known:
+            return np.full(len(percents), np.nan)
+        return np.asarray(np.percentile(self._ordered, percents), np.float64)
+
     def standing(self, cosine: float) -> Standing:
         """The share of one cosine with its interval. Raises ValueError without unrelated pairs, or for NaN."""
         if not self.is_known or np.isnan(cosine):

@@ -51,6 +51,13 @@ def test_pairs_without_a_cosine_do_not_count():
         nothing.standing(0.5)
 
 
+def test_quantiles_of_unrelated_pairs():
+    cosines = np.arange(101)[::-1] / 100 - 0.5
+    np.testing.assert_allclose(disjoint(cosines).quantiles(), [-0.45, 0, 0.45], atol=1e-7)
+    assert disjoint(cosines).quantiles([100]) == pytest.approx([0.5])
+    assert np.isnan(disjoint(np.array([np.nan])).quantiles()).all()
+
+
 def test_independent_pairs_have_wilsons_interval():
     cosines = np.random.default_rng(2).uniform(-1, 1, 400)
     standing = disjoint(cosines).standing(0.6)

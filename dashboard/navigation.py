@@ -128,7 +128,7 @@ def _framed(page: str) -> None:
         st.session_state.pop(progress.IN_PAGE, None)  # each view that waits for jobs names them anew
         with st.container(key="view_names", horizontal=True, vertical_alignment="bottom"):
             names, offer = st.container(), st.empty()  # beside the names an offer covers nothing and moves nothing
-        above = st.empty()
+        above = st.container(key="path_line")
         with st.container(key="view_header"):
             with st.container(key="view_title", horizontal=True, vertical_alignment="center"):
                 title, choices = st.empty(), st.container(key="view_choices", width="content")

@@ -235,7 +235,7 @@ def test_a_block_is_fetched_once_and_nothing_else_is(visit: Visit) -> None:
     # Where a person rests is in the address, and a reload opens it.
     wait_until(
         page,
-        "() => ['stop', 'b'].map((key) => new URLSearchParams(location.search).get(key)).join() === 'look,3'",
+        "() => ['stop', 'b', 't'].map((key) => new URLSearchParams(location.search).get(key)).join() === 'look,3,3'",
     )
     page.reload()
     assert drawn(page, "look").evaluate(

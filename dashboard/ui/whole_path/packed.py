@@ -221,7 +221,7 @@ def unrelated(baselines: Baselines, pooling: Pooling) -> list[float] | None:
     found = baselines.sentences.get((pooling, True))
     if found is None or not found.is_measured:
         return None
-    return [float(value) for value in np.nanpercentile(found.raw.cosines[-1], (5, 50, 95))]
+    return [float(value) for value in found.calibration(len(found.raw.mean) - 1).quantiles()]
 
 
 def packed(facts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:

@@ -1,6 +1,6 @@
 // The whole path: one row for each token through all stops. Reports "want" with the names of arrays that are missing, "place"
 // with [stop, token, block, head, only left] when a person rests there, and "open" with a stop whose own view is asked for.
-const MOVE = 620, REVEAL = 2600, STAY = 8000, REST = 700; // milliseconds
+const MOVE = 620, REVEAL = 2600, STAY = 8000, STAY_IN_BLOCK = 12000, REST = 700; // milliseconds
 const LEAST_ROW = 22, MOST_ROWS = 24; // pixels of a row; rows
 const STACKED = 820; // pixels of width below which the stops stand below one another
 const CLOSED_WIDTH = { pieces: 80, zero: 68, look: 54, take: 58, alone: 60, blocks: 82, pool: 76, compare: 80 };
@@ -126,6 +126,7 @@ class WholePath {
       if (this.stopAt() === stops.length - 1) this.set({ stop: stops[0] }, false);
       this.reveal = this.isCalm ? 1 : 0;
       this.moving.arrived = performance.now();
+      const stay = () => (["look", "take", "alone"].includes(this.state.stop) ? STAY_IN_BLOCK : STAY);
       const next = () => {
         if (!this.isPlaying || !this.root.isConnected) return;
         if (this.stopAt() === stops.length - 1) {
@@ -133,9 +134,9 @@ class WholePath {
           return;
         }
         this.set({ stop: stops[this.stopAt() + 1] }, false);
-        this.waiting = setTimeout(next, STAY);
+        this.waiting = setTimeout(next, stay());
       };
-      this.waiting = setTimeout(next, STAY);
+      this.waiting = setTimeout(next, stay());
     } else {
       this.reveal = 1;
       this.resting = setTimeout(() => this.reportPlace(), REST);
@@ -205,7 +206,7 @@ class WholePath {
     const head = this.find("h3"), at = question.indexOf(name);
     const mark = (words) => Object.assign(document.createElement("b"), { textContent: words });
     head.replaceChildren(...(at < 0 ? [question] : [question.slice(0, at), mark(name), question.slice(at + name.length)]));
-    this.find(".line").textContent = line + (this.numbers.mode === "left" ? " The model was not trained so." : "");
+    this.find(".line").textContent = line + (this.numbers.mode === "left" ? " (The model was trained to look both ways.)" : "");
     this.find(".found").replaceChildren(...finding.map((part) => (part.strong ? mark(part.strong) : part)));
     const more = this.find(".more"), view = facts.more[state.stop];
     more.hidden = !view;
@@ -214,6 +215,9 @@ class WholePath {
     slider.value = this.stopAt() + 1;
     slider.setAttribute("aria-valuetext", `${this.stopAt() + 1} of ${facts.stops.length}: ${this.nameOf(state.stop)}`);
     this.find(".left").setAttribute("aria-checked", state.left);
+    // What a choice does is seen at these stops; at others only in the narrow columns.
+    this.find(".blocks").classList.toggle("aside", !["look", "take", "alone", "blocks"].includes(state.stop));
+    this.find(".heads").classList.toggle("aside", !["look", "take"].includes(state.stop));
     for (const [place, chosen] of [["blocks", state.block], ["heads", state.head], ["tokens", state.token]]) {
       const box = this.find(`.${place}`);
       (box.querySelector(".row") ?? box).childNodes.forEach((each, number) => each.setAttribute("aria-pressed", number === chosen));
@@ -264,7 +268,7 @@ class WholePath {
       height = this.openHeight() + CLOSED_HEIGHT * (this.facts.stops.length - 1) + 6;
       this.moving.at = this.stopAt();
     } else {
-      const room = clamp(innerHeight - 380, 500, 1000);
+      const room = clamp(innerHeight - 400, 490, 1000);
       scale = clamp(Math.min(width / 1200, room / 600), 0.82, 1.8);
       const most = Math.floor((room - 132 * scale) / LEAST_ROW);
       this.arrangeRows(Math.min(count, MOST_ROWS, most));
@@ -461,12 +465,12 @@ class WholePath {
       for (let other = at; other < Math.min(count, (column + 1) * neighbours); other++) if (Math.abs(numbers[row * count + other]) > Math.abs(numbers[row * count + at])) at = other;
       const isOne = rows > 1 && spot.name?.endsWith("neurons");
       const whose = spot.pieces ? `“${spot.pieces[row]}” of the ${spot.name}` : rows > 1 && !isOne ? `${spot.name ?? ""}: layer ${row}` : spot.name ?? "";
-      hint = `${whose ? `${whose}, ` : ""}${isOne ? "neuron" : "cell"} ${isOne ? row * count + at : at}: ${shown(numbers[row * count + at], 3)}${neighbours > 1 ? ` (the strongest of ${neighbours} neighbours)` : ""}${spot.more ? spot.more(at) : ""}`;
+      hint = `${whose ? `${whose}, ` : ""}${isOne ? "neuron" : "cell"} ${isOne ? row * count + at : at}: ${shown(numbers[row * count + at], 3)}${neighbours > 1 ? ` (${neighbours} cells share this place; the strongest is shown)` : ""}${spot.more ? spot.more(at) : ""}`;
       cell = { count, at };
     }
     if (spot?.course) {
       const { products, sums } = spot.course, at = clamp(Math.floor(((x - spot.course.x) / spot.course.width) * sums.length), 0, sums.length - 1);
-      hint = `after ${at + 1} cells: ${shown(sums[at], 3)}; cell ${at} gives ${signed(products[at], 4)}`;
+      hint = `the sum from cell 0 to cell ${at}: ${shown(sums[at], 3)}; cell ${at} gives ${signed(products[at], 4)}`;
       cell = { count: sums.length, at };
     }
     if (this.state.stop === "look" && spot) partner = spot.partner ?? spot.token ?? partner;
@@ -485,7 +489,7 @@ class WholePath {
     tip.textContent = words;
     tip.hidden = false;
     tip.style.left = `${clamp(x + 14, 4, Math.max(4, stage.clientWidth - tip.offsetWidth - 4))}px`;
-    tip.style.top = `${y + 18 + tip.offsetHeight > stage.clientHeight ? y - tip.offsetHeight - 12 : y + 18}px`;
+    tip.style.top = `${y - tip.offsetHeight - 14 < -60 ? y + 22 : y - tip.offsetHeight - 14}px`; // above what is read
   }
 
   hideHint() {
@@ -536,6 +540,7 @@ class WholePath {
     const isOwn = /^( |Enter)$/.test(event.key) && event.target.tagName === "BUTTON"; // a button's own keys
     if (!act || isOwn || (event.target.type === "range" && /^Arrow(Left|Right)|Home|End/.test(event.key))) return;
     event.preventDefault();
+    this.hideHint();
     act();
   }
 

@@ -155,6 +155,12 @@ class Pen {
     return each ? (count * each) / this.ratio : Math.floor(most * this.ratio) / this.ratio;
   }
 
+  // The width of a strip in a narrow column: one in which as many cells as most vectors divide into have whole pixels.
+  narrow(most) {
+    const widths = [24, 32, 48, 64, 96, 128, 192].filter((width) => width <= most);
+    return widths.length ? widths[widths.length - 1] : most;
+  }
+
   colour(value, out, at) {
     const place = placeOf(value), { below, zero, above } = this.colours, end = place < 0 ? below : above;
     const part = Math.abs(place) ** 1.25;

@@ -23,9 +23,14 @@ function byRow(path, area, values) {
 
 function drawRests(path, area, x, say = () => "") {
   eachRest(path, (rest) => {
-    const count = rest[1] - rest[0] + 1, where = rest[0] === 0 ? "above" : "below", more = say(rest);
-    path.pen.text(`${count} more ${where}${more ? ` · ${more}` : ""}`, x, area.y(rest[0]), { size: 12, colour: path.pen.colours.quiet });
+    const more = say(rest), y = area.y(rest[0]), words = `${rest[1] - rest[0] + 1} more${more ? ` · ${more}` : ""}`;
+    restSpot(path, rest, x, y, path.pen.text(words, x, y, { size: 12, colour: path.pen.colours.quiet }));
   });
+}
+
+function restSpot(path, rest, x, y, width) {
+  const isAbove = rest[0] === 0;
+  path.pen.spot(x, y - 10, width, 20, { hint: `${rest[1] - rest[0] + 1} more pieces ${isAbove ? "above" : "below"}. Click to go there.`, press: choose(path, { token: isAbove ? rest[1] : rest[0] }) });
 }
 
 function chip(path, token, x, y, width, { size = 13.5, pitch = 40 * path.pen.scale } = {}) {
@@ -38,7 +43,7 @@ function chip(path, token, x, y, width, { size = 13.5, pitch = 40 * path.pen.sca
     size: Math.min(size, (height / scale) * 0.62), align: "center", bold: isChosen, most: width - 8 * scale,
     colour: isChosen ? colours.ground : special ? colours.quiet : colours.text,
   });
-  pen.spot(x, y - height / 2, width, height, { hint: `${quoted(path, token)}: piece ${token} of ${facts.tokens.length}, id ${id}. Click to follow it.`, press: choose(path, { token }), token });
+  pen.spot(x, y - height / 2, width, height, { hint: `${quoted(path, token)}: piece ${token} (counted from 0), id ${id}. Click to follow it.`, press: choose(path, { token }), token });
 }
 
 // A strip for each token, one below the other.
@@ -64,7 +69,7 @@ function stack(path, x, y, height, items, { width, noteWidth = 0, from = 0, of =
       const labelled = pen.text(item.label, x, top + 9 * scale, { bold: true, most: width });
       if (item.sub) pen.text(item.sub, x + labelled + 8 * scale, top + 9 * scale, { size: 12, colour: colours.quiet, most: Math.max(10, width - labelled - 8 * scale) });
       const values = () => path.numbers.once(`stack ${item.key}`, item.values);
-      pen.strip(item.key, values, count, x, at, width, thick, { rows, frame: item.frame, name: item.label, more: item.more, press: item.press && ((px) => item.press(Math.min(0.999, Math.max(0, (px - x) / width)))) });
+      pen.strip(item.key, values, count, x, at, width, thick, { rows, frame: item.frame, name: item.name ?? item.label, more: item.more, press: item.press && ((px) => item.press(Math.min(0.999, Math.max(0, (px - x) / width)))) });
       if (item.mark) pen.box(x + item.mark[0] * width, at - 3, (item.mark[1] - item.mark[0]) * width, thick + 6, { round: 0, stroke: colours.accent, thick: 2 });
       if (!isNarrow) writeNumber(path, item, values, cell, { x: x + width + 10 * scale, y: at + thick / 2, top: top + 9 * scale, isFirst: number === 0, isBare, items });
       if (item.note && noteWidth > 90 * scale) pen.lines(item.note, x + width + 74 * scale, at + thick / 2, noteWidth, { colour: colours.quiet, centred: true });
@@ -101,9 +106,9 @@ const normTerms = (path, vector, name) => (at) => {
 };
 
 // Small bars for every head of the block: where the chosen token looks in each.
-function headTiles(path, x, y, width, height) {
+function headTiles(path, x, y, width, height, words) {
   const { pen, numbers, facts, state: { token, block, head } } = path, { colours, scale } = pen;
-  pen.text(`the ${several(facts.heads, "head")} of block ${block}`, x, y - 9 * scale, { size: 11.5, colour: colours.quiet });
+  pen.text(words, x, y - 9 * scale, { size: 11.5, colour: colours.quiet });
   const each = width / facts.heads, tile = each - Math.min(6 * scale, each * 0.15);
   for (let other = 0; other < facts.heads; other++) {
     const left = x + other * each, weights = numbers.weights(block, other, token), isChosen = other === head, most = largest(weights);
@@ -112,10 +117,10 @@ function headTiles(path, x, y, width, height) {
     pen.context.fillStyle = isChosen ? colours.accent : colours.quiet;
     const pitch = tile / weights.length;
     weights.forEach((weight, key) => {
-      const bar = Math.max(1, weight * (height - 19 * scale));
-      if (weight > 0.004) pen.context.fillRect(left + key * pitch + 0.5, y + height - 2 - bar, Math.max(1, pitch - 1), bar);
+      const bar = Math.max(1, (weight / weights[most]) * (height - 19 * scale));
+      if (weight > 0) pen.context.fillRect(left + key * pitch + 0.5, y + height - 2 - bar, Math.max(1, pitch - 1), bar);
     });
-    pen.spot(left, y, tile, height, { hint: `Head ${other}: ${quoted(path, token)} looks most at ${most === token ? "itself" : quoted(path, most)}, ${percent(weights[most])}. Click to choose it.`, press: choose(path, { head: other }) });
+    pen.spot(left, y, tile, height, { hint: `Head ${other}: ${quoted(path, token)} looks most at ${most === token ? "itself" : quoted(path, most)}, ${percent(weights[most])} (its longest bar). Click to choose it.`, press: choose(path, { head: other }) });
   }
 }
 
@@ -162,7 +167,7 @@ const OPEN = {
       items.push({ key: `parts ${token}`, sign: "=", label: "sum", note: "Number by number.", count: facts.parts[0].size, sum: facts.parts.map(({ name }) => `part ${name} ${token}`), values: () => numbers.partsSum(token) });
     const steps = facts.zeroSteps, last = { key: `layer 0 ${token}`, frame: 2, values: () => numbers.layer(0, token) };
     const isNorm = steps.length === 1 && steps[0] === "norm";
-    if (steps.length) items.push({ ...last, sign: "→", label: `${steps.join(", then ")}: layer 0`, more: isNorm && facts.norms["layer 0"] ? normTerms(path, () => numbers.partsSum(token), "layer 0") : undefined, note: steps.includes("norm") ? "Brought to a common size, so that no token is louder than another." : "" });
+    if (steps.length) items.push({ ...last, sign: "→", label: `${steps.join(", then ")}: layer 0`, more: isNorm && facts.norms["layer 0"] ? normTerms(path, () => numbers.partsSum(token), "layer 0") : undefined, note: steps.includes("norm") ? "Brought to about the same size, so that no token is louder than another." : "" });
     else if (facts.parts.length > 1) items.push({ ...last, sign: "=", label: "layer 0" });
     else Object.assign(items[0], { label: "word vector: layer 0", frame: 2 });
     const most = Math.min(area.bottom - area.top, items.length * 118 * scale);
@@ -208,7 +213,7 @@ const OPEN = {
     if (rest) pen.text(`rounding ${signed(rest * 100, 0)}\u00a0%`, bars - 12 * scale, foot + 3 * scale, { size: 11, colour: colours.quiet, align: "right" });
     if (isNarrow) {
       oneMatch(path, { x: area.x + 24, width: 288, top: foot + 30, height: 150, token, block, head, partner, isNarrow, foot: foot + 196 });
-      headTiles(path, area.x + 4, foot + 300, area.width, 40);
+      headTiles(path, area.x + 4, foot + 300, area.width, 40, `the ${several(facts.heads, "head")}, each to its own largest share`);
       return;
     }
     const left = bars + barWidth + 76 * scale, width = pen.cells(facts.headSize, Math.max(90 * scale, area.x + area.width - 10 * scale - left));
@@ -216,8 +221,8 @@ const OPEN = {
     pen.box(left - 18 * scale, area.y(token) - area.pitch / 2, area.x + area.width + 5 * scale - left + 18 * scale, area.pitch, { round: 0, fill: colours.panel });
     pen.stroke([[left - 18 * scale, area.top + 4 * scale], [left - 18 * scale, area.bottom - 74 * scale]], colours.line);
     pen.text("one match, opened", left, area.head, { size: 12, colour: colours.quiet });
-    oneMatch(path, { x: left, width, top: area.top + 20 * scale, height: 176 * scale, token, block, head, partner, isNarrow, foot: area.top + 212 * scale, end: area.x + area.width - 8 * scale, most: area.bottom - 66 * scale });
-    headTiles(path, area.x + 14 * scale, area.bottom - 46 * scale, area.width - 20 * scale, 40 * scale);
+    oneMatch(path, { x: left, width, top: area.top + 20 * scale, height: 158 * scale, token, block, head, partner, isNarrow, foot: area.top + 190 * scale, end: area.x + area.width - 8 * scale, most: area.bottom - 66 * scale });
+    headTiles(path, area.x + 14 * scale, area.bottom - 46 * scale, area.width - 20 * scale, 40 * scale, `the ${several(facts.heads, "head")}`);
   },
 
   take(path, area) {
@@ -244,12 +249,12 @@ const OPEN = {
       { key: `joined ${block} ${token}`, label: `${several(facts.heads, "head")} joined`, sub: `head ${head} framed`, count: facts.heads * facts.headSize, values: () => numbers.joined(block, token), mark: [head / facts.heads, (head + 1) / facts.heads],
         press: (part) => path.set({ head: Math.floor(part * facts.heads) }), more: (at) => ` (head ${Math.floor(at / facts.headSize)}; click to choose it)` },
       { key: added, sign: "→", label: "output matrix", sub: "what attention adds", values: () => numbers.step("attention_output", block, token) },
-      { key: came, sign: "+", label: `${quoted(path, token)} as it came`, sub: `layer ${block}`, frame: 2, values: () => numbers.layer(block, token) },
-      { key: `sum ${block} ${token}`, sign: "=", label: "sum", sub: facts.normsFirst ? "the residual step: after attention" : "this is the residual step", sum: [added, came], values: () => numbers.afterTake(block, token), frame: facts.normsFirst ? 2 : 0 },
+      { key: came, sign: "+", label: `${quoted(path, token)} as it came`, sub: `layer ${block}, by the way round (residual)`, frame: 2, values: () => numbers.layer(block, token) },
+      { key: `sum ${block} ${token}`, sign: "=", label: "sum", sub: facts.normsFirst ? "after attention" : "", sum: [added, came], values: () => numbers.afterTake(block, token), frame: facts.normsFirst ? 2 : 0 },
     ];
-    if (!facts.normsFirst) items.push({ key: `after ${block} ${token}`, sign: "→", label: "norm", sub: "after attention", frame: 2, values: () => numbers.step("after_attention", block, token), more: normTerms(path, () => numbers.afterTake(block, token), `${block}.after attention`) });
+    if (!facts.normsFirst) items.push({ key: `after ${block} ${token}`, sign: "→", label: "norm", sub: "after attention, brought to about the same size", frame: 2, values: () => numbers.step("after_attention", block, token), more: normTerms(path, () => numbers.afterTake(block, token), `${block}.after attention`) });
     stack(path, left, top, isNarrow ? 300 : Math.min(area.bottom - 70 * scale - top, items.length * 108 * scale), items, { width, of: 6, from: 1, isNarrow });
-    if (!isNarrow) headTiles(path, area.x + 14 * scale, area.bottom - 46 * scale, area.width - 20 * scale, 40 * scale);
+    if (!isNarrow) headTiles(path, area.x + 14 * scale, area.bottom - 46 * scale, area.width - 20 * scale, 40 * scale, `the ${several(facts.heads, "head")} of block ${block}, each drawn to its own largest share`);
   },
 
   alone(path, area) {
@@ -266,7 +271,7 @@ const OPEN = {
       { key: fed, sign: "→", label: `back to ${facts.dim}`, sub: "what feed-forward adds", values: () => numbers.step("feed_forward_output", block, token), note: "The neurons that are on write their part." },
     );
     const hasNorm = !facts.normsFirst || (isLast && facts.hasFinalNorm);
-    items.push({ key: `alone ${block} ${token}`, sign: "=", label: hasNorm ? "sum with what came in" : `sum with what came in: layer ${block + 1}`, sum: [came, fed], values: () => numbers.afterAlone(block, token), note: `The old is kept, the new is added.${hasNorm ? "" : ` ${where}`}`, frame: hasNorm ? 0 : 2 });
+    items.push({ key: `alone ${block} ${token}`, sign: "=", label: hasNorm ? "sum with what came in" : `sum with what came in: layer ${block + 1}`, sum: [came, fed], values: () => numbers.afterAlone(block, token), note: `The old went round the neurons (residual) and is kept; the new is added.${hasNorm ? "" : ` ${where}`}`, frame: hasNorm ? 0 : 2 });
     if (hasNorm) items.push({ key: `next ${block} ${token}`, sign: "→", label: `norm: layer ${block + 1}`, frame: 2, values: () => numbers.layer(block + 1, token), more: normTerms(path, () => numbers.afterAlone(block, token), facts.normsFirst ? "final" : `${block}.after feed-forward`), note: where });
     const places = stack(path, x, area.top, Math.min(area.bottom - area.top, items.length * 110 * scale), items, { width, noteWidth: area.x + area.width - x - width - 84 * scale, isNarrow });
     const sum = places[items.findIndex((item) => item.sign === "=")];
@@ -341,7 +346,7 @@ const OPEN = {
       pen.text(facts.second.text, left, below + 36 * scale, { size: 15, bold: true, most: width });
       const height = isNarrow ? 45 : 46 * scale, tokens = facts.second.pieces;
       pen.strip("second layer", () => numbers.row(`${numbers.mode}.second.layer`), facts.dim, left, below + 50 * scale, width, height, { rows: tokens.length, name: "second sentence, last layer", pieces: tokens });
-      if (!isNarrow) pen.text(several(tokens.length, "token"), left + width + 10 * scale, below + 50 * scale + height / 2, { size: 12, colour: colours.quiet });
+      if (!isNarrow) pen.text(several(tokens.length, "token"), left + width + 6 * scale, below + 50 * scale + height / 2, { size: 12, colour: colours.quiet });
     });
     stack(path, left, below + (isNarrow ? 104 : 102 * scale), each * first.length, chain("second", "its sentence vector"), { width, of: 6, from: 4, isNarrow });
   },
@@ -377,7 +382,7 @@ const OPEN = {
     const above = total(products.filter((value) => value > 0)), below = total(products.filter((value) => value < 0)), rest = missing([above, below], cosine, 2);
     if (isNarrow || noteWidth > 120 * scale) path.appear(2, 4, () => {
       const left = isNarrow ? x : x + width + 74 * scale, right = isNarrow ? x + width : left + noteWidth;
-      let at = isNarrow ? top + height + 22 : top + height * 0.46;
+      let at = isNarrow ? top + height + 22 : top + Math.max(height * 0.46, 66 * scale);
       const line = (words, value, isLast = false) => {
         pen.text(words, left, at, { size: 12.5, colour: colours.quiet });
         pen.text(value, right, at, { mono: !isLast, bold: isLast, align: "right", colour: isLast ? colours.accent : colours.text });
@@ -390,7 +395,7 @@ const OPEN = {
       if (isNarrow) return;
       const radius = 46 * scale, cx = left + 14 * scale, cy = top + 24 * scale;
       pen.dial(cx, cy, radius * 0.55, cosine, radius * 1.4);
-      pen.text(`${shown(degreesOf(cosine), 0)}° apart`, cx + radius * 0.75, cy - radius * 0.55, { size: 13.5, bold: true });
+      pen.text(`${shown(degreesOf(cosine), 0)}° apart`, cx, cy + 15 * scale, { size: 13.5, bold: true });
     });
     const ruler = isNarrow ? top + height + 156 : area.top + full * 0.86, length = isNarrow ? 288 : Math.min(area.width - 92 * scale, 560 * scale), at = (value) => x + ((Math.max(-0.2, value) + 0.2) / 1.2) * length, range = facts.unrelated;
     path.appear(3, 4, () => {
@@ -428,15 +433,15 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   const { pen, numbers, facts, state } = path, { colours, scale } = pen, count = facts.headSize;
   const products = numbers.products(block, head, token, partner), sum = total(products), score = numbers.scores(block, head, token)[partner];
   stack(path, x, top, height, [
-    { key: `query ${block} ${head} ${token}`, count, label: "query", sub: `of ${quoted(path, token)}`, frame: 2, values: () => numbers.ofHead("queries", block, head, token) },
-    { key: `key ${block} ${head} ${partner}`, sign: isNarrow ? "×" : "", count, label: "× key", sub: `of ${quoted(path, partner)}`, values: () => numbers.ofHead("keys", block, head, partner) },
+    { key: `query ${block} ${head} ${token}`, count, label: "query", sub: `of ${quoted(path, token)}, ${facts.dim} → ${count}`, frame: 2, name: `query: the token's ${facts.dim} numbers made into ${count} by a learned matrix`, values: () => numbers.ofHead("queries", block, head, token) },
+    { key: `key ${block} ${head} ${partner}`, sign: isNarrow ? "×" : "", count, label: "× key", sub: `of ${quoted(path, partner)}, ${facts.dim} → ${count}`, name: `key: the token's ${facts.dim} numbers made into ${count} by another learned matrix`, values: () => numbers.ofHead("keys", block, head, partner) },
     { key: `products ${block} ${head} ${token} ${partner}`, count, label: "= products", sub: `${count} of them`, values: () => products },
   ], { width, isBare: true, isNarrow: true });
   let y = foot;
   const line = (words, value, isLast = false) => {
     pen.text(words, x, y, { bold: isLast, colour: isLast ? colours.text : colours.quiet, most: end - x - 56 * scale });
     pen.text(value, end, y, { size: isLast ? 15 : 13, align: "right", bold: isLast, mono: !isLast, colour: isLast ? colours.accent : colours.text });
-    y += (isNarrow ? 18 : 22) * scale;
+    y += (isNarrow ? 18 : 19) * scale;
   };
   const above = total(products.filter((value) => value > 0)), below = total(products.filter((value) => value < 0)), rest = missing([above, below], sum, 2);
   line("above zero", signed(above));
@@ -452,6 +457,11 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
     if (left) line("rounding", signed(left));
     line("match", shown(score));
   }
+  const scores = numbers.scores(block, head, token).filter((other) => other !== -Infinity);
+  if (!isNarrow && Math.max(...scores) < 9) { // larger powers have too many digits to follow
+    line("e to the power of it", shown(Math.exp(score)));
+    line("÷ the sum of all rows", shown(total(scores.map(Math.exp))));
+  }
   line("share", percent(numbers.weights(block, head, token)[partner]), true);
   if (isNarrow) return undefined;
   y += 4 * scale;
@@ -461,7 +471,7 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
     const [query, key] = [numbers.ofHead("queries", block, head, token)[state.cell.at], numbers.ofHead("keys", block, head, partner)[state.cell.at]];
     pen.lines(`cell ${state.cell.at}: ${shown(query)} × ${shown(key)} ≈ ${shown(query * key)}`, x, y, end - x, notes);
   } else
-    pen.lines(`${facts.positions.includes("rotary") ? "Query and key are turned by their places first. " : ""}Point at a row to open its match. A share shows where a head looks, not why.`, x, y, end - x, notes);
+    pen.lines(`${facts.positions.includes("rotary") ? "Query and key are turned by their places first. " : ""}Point at a row to open its match. A share shows where, not why.`, x, y, end - x, notes);
   return undefined;
 }
 
@@ -487,9 +497,12 @@ function residual(path, x, from, to) {
 const CLOSED = {
   pieces: (path, area) => {
     eachToken(path, (token) => chip(path, token, area.x, area.y(token), area.width, { pitch: area.pitch }));
-    eachRest(path, (rest) => path.pen.text(`${rest[1] - rest[0] + 1} more`, area.x + area.width / 2, area.y(rest[0]), { size: 12, align: "center", colour: path.pen.colours.quiet }));
+    eachRest(path, (rest) => {
+      path.pen.text(`${rest[1] - rest[0] + 1} more`, area.x + area.width / 2, area.y(rest[0]), { size: 12, align: "center", colour: path.pen.colours.quiet });
+      restSpot(path, rest, area.x, area.y(rest[0]), area.width);
+    });
   },
-  zero: (path, area) => stripRows(path, area, "layer 0", (token) => path.numbers.layer(0, token), "layer 0", path.pen.cells(96, area.width)),
+  zero: (path, area) => stripRows(path, area, "layer 0", (token) => path.numbers.layer(0, token), "layer 0", path.pen.narrow(area.width)),
   look(path, area) {
     const { pen, numbers, state: { token, block, head } } = path;
     const shares = numbers.hasBlock(block) ? numbers.weights(block, head, token) : numbers.took(block, token);
@@ -497,19 +510,19 @@ const CLOSED = {
   },
   take(path, area) {
     const { numbers, state: { block } } = path;
-    if (numbers.hasBlock(block)) stripRows(path, area, `after ${block}`, (token) => numbers.step("after_attention", block, token), `block ${block}, after attention`, path.pen.cells(96, area.width));
+    if (numbers.hasBlock(block)) stripRows(path, area, `after ${block}`, (token) => numbers.step("after_attention", block, token), `block ${block}, after attention`, path.pen.narrow(area.width));
     else eachToken(path, (token) => path.pen.text("…", area.x + area.width / 2, area.y(token), { align: "center", colour: path.pen.colours.quiet }));
   },
   alone: (path, area) => {
     const layer = path.state.block + 1;
-    stripRows(path, area, `layer ${layer}`, (token) => path.numbers.layer(layer, token), `layer ${layer}`, path.pen.cells(96, area.width));
+    stripRows(path, area, `layer ${layer}`, (token) => path.numbers.layer(layer, token), `layer ${layer}`, path.pen.narrow(area.width));
   },
   blocks(path, area) {
     const { pen, facts } = path, height = Math.min(28 * pen.scale, area.pitch * 0.75), last = facts.blocks;
-    eachToken(path, (token) => pen.strip(`all layers ${token}`, () => allLayers(path, token), facts.dim, area.x, area.y(token) - height / 2, pen.cells(96, area.width), height, { rows: last + 1, alpha: faint(path, token), frame: frameOf(path, token), name: `${quoted(path, token)}, layers 0 to ${last}, one below the other`, token }));
+    eachToken(path, (token) => pen.strip(`all layers ${token}`, () => allLayers(path, token), facts.dim, area.x, area.y(token) - height / 2, pen.narrow(area.width), height, { rows: last + 1, alpha: faint(path, token), frame: frameOf(path, token), name: `${quoted(path, token)}, layers 0 to ${last}, one below the other`, token }));
   },
   pool(path, area) {
-    const { pen, numbers, facts, state } = path, { colours, scale } = pen, [first, second] = twoHeights(path, area), left = area.x + 32 * scale, width = pen.cells(48, area.width - 32 * scale);
+    const { pen, numbers, facts, state } = path, { colours, scale } = pen, [first, second] = twoHeights(path, area), left = area.x + 32 * scale, width = pen.narrow(area.width - 32 * scale);
     eachToken(path, (token) => {
       if (facts.weights && !facts.weights[token]) return;
       const isChosen = token === state.token;

@@ -41,8 +41,8 @@ const WORDS = {
   },
   look(path) {
     const { numbers, facts, state: { token, block, head } } = path, name = quoted(path, token);
-    const line = numbers.mode === "left" ? "It may only look left: tokens to its right are hidden. All shares still make 100 %."
-      : "Its query (what it looks for) is held against the key of each token (what that one shows). A good match gets a large share.";
+    const line = numbers.mode === "left" ? "It may only look left: tokens to its right are hidden, and the shares of the others still make 100 %."
+      : `A head is one way of looking; ${facts.heads === 1 ? "this block has one" : `${facts.heads} work side by side`}. Its query for ${name} (what to look for) is held against the key of each token (what that one shows); a good match gets a large share.`;
     if (!numbers.hasBlock(block)) return [`Where does ${name} look?`, line, ["Loading this block …"]];
     const weights = numbers.weights(block, head, token), most = largest(weights);
     const inSight = facts.tokens.filter((_, key) => numbers.mayLook(block, token, key)).length;
@@ -52,9 +52,10 @@ const WORDS = {
   take(path) {
     const { numbers, facts, state: { token, block } } = path, name = quoted(path, token);
     const took = numbers.took(block, token), most = largest(took, token);
-    const line = `Each token hands over its value, cut to its share. ${several(facts.heads, "head does so", "heads do so")}${facts.heads > 1 ? " at once" : ""}, and the result is added to what ${name} was.`;
+    const line = `Each token hands over its value, cut to its share. The result is added to what ${name} was, which goes round attention unchanged: this way round is the residual. So ${name} stays itself and is only corrected.`;
+    const whose = facts.heads > 1 ? `All ${facts.heads} heads together: of what ` : "Of what ";
     const finding = most < 0 || !took[most] ? [strong(name), " can take only from itself."]
-      : ["Of all that ", strong(name), ` takes in block ${block}, ${percent(took[most])} comes from `, strong(named(path, most)), "."];
+      : [whose, strong(name), ` takes in block ${block}, ${percent(took[most])} comes from `, strong(named(path, most)), "."];
     if (numbers.hasBlock(block)) {
       const cosine = cosineOf(numbers.layer(block, token), numbers.step("after_attention", block, token));
       finding.push(` This turns its vector by ${shown(degreesOf(cosine), 0)}°.`);
@@ -63,12 +64,12 @@ const WORDS = {
   },
   alone(path) {
     const { numbers, facts, state: { token, block } } = path, name = quoted(path, token);
-    const line = `No neighbours now: its ${facts.dim} numbers go into ${grouped(facts.inner)} neurons and come back as ${facts.dim}, which are added.`;
+    const line = `No neighbours now: its ${facts.dim} numbers go into ${grouped(facts.inner)} neurons and come back as ${facts.dim}. These are added to what went round the neurons (the residual again).`;
     if (!numbers.hasBlock(block)) return [`Then ${name} works alone`, line, ["Loading this block …"]];
     const on = numbers.step("neurons", block, token).reduce((count, value) => count + ((facts.isGated ? Math.abs(value) : value) > 0.1), 0);
     const cosine = cosineOf(numbers.step("after_attention", block, token), numbers.layer(block + 1, token));
     return [`Then ${name} works alone`, line,
-      [`${grouped(on)} of ${grouped(facts.inner)} neurons are on (${facts.isGated ? "beyond ±0.1" : "above 0.1"}). What they add turns `, strong(name), ` by ${shown(degreesOf(cosine), 0)}°: this is layer ${block + 1}.`]];
+      [`${grouped(on)} of ${grouped(facts.inner)} neurons are on (${facts.isGated ? "beyond ±0.1" : "above 0.1"}). What they add turns `, strong(name), ` by ${shown(degreesOf(cosine), 0)}°. The result is layer ${block + 1}, which is what comes out of block ${block}.`]];
   },
   blocks(path) {
     const { numbers, facts, state: { token } } = path, name = quoted(path, token), last = facts.blocks;
@@ -78,13 +79,13 @@ const WORDS = {
       if (most >= 0 && took[most] > share) [share, at, from] = [took[most], block, most];
     }
     const cosine = cosineOf(numbers.layer(last, token), numbers.layer(0, token));
-    return [last === 1 ? "One block, and that is all" : `The same again, ${last} times`, `Lines: which tokens ${name} takes most from in each block. Dials: how far it has turned from its own layer 0.`,
+    return [last === 1 ? "One block, and that is all" : `The same again, ${last} times`, `Lines: which tokens ${name} takes most from in each block. Dials: how far it has turned from its own layer 0 (turns go in different directions and do not add up).`,
       [`After ${several(last, "block")} `, strong(name), ` has turned by ${shown(degreesOf(cosine), 0)}° (cosine ${shownCosine(cosine)}). `,
         ...(from < 0 ? ["It could take only from itself."] : [`Its largest take: ${percent(share)} from `, strong(named(path, from)), `, in block ${at}.`])]];
   },
   pool(path) {
     const { numbers, facts, state: { token } } = path, last = facts.blocks, count = facts.tokens.length;
-    const how = { mean: `The mean of the ${several(facts.weights ? facts.weights.filter((weight) => weight > 0).length : count, "token vector")}`, cls: "The vector of the first token stands for all", max: "Of each cell the largest number among all tokens", last: "The vector of the last token stands for all" }[facts.pooling];
+    const how = { mean: `All token vectors are pooled into one: the mean of the ${several(facts.weights ? facts.weights.filter((weight) => weight > 0).length : count, "token vector")}`, cls: "All token vectors are pooled into one: that of the first token stands for all", max: "All token vectors are pooled into one: of each cell the largest number", last: "All token vectors are pooled into one: that of the last token stands for all" }[facts.pooling];
     const line = `${how}${facts.steps.length ? `, then ${facts.steps.join(", ")}` : ""}.${facts.second ? " The second sentence goes the same path." : ""}`;
     const pooled = numbers.pooled("first"), cosines = facts.tokens.map((_, other) => cosineOf(numbers.layer(last, other), pooled));
     const most = largest(cosines), least = largest(cosines.map((cosine) => -cosine));
@@ -93,7 +94,7 @@ const WORDS = {
   },
   compare(path) {
     const { numbers, facts } = path;
-    const line = "Multiply the two vectors number by number and add up: 1 means the same direction, 0 means nothing in common.";
+    const line = "Multiply the two vectors number by number and add up. Both have length 1, so the sum is the cosine of their angle: 1 means the same direction, 0 a right angle.";
     if (!facts.second) return ["How alike are two sentences?", line, ["Add a second sentence at the top of the page to see the last step."]];
     const cosine = numbers.similarity(), range = facts.unrelated;
     if (numbers.mode === "left") {
@@ -107,6 +108,12 @@ const WORDS = {
 };
 const plain = (finding) => finding.map((part) => part.strong ?? part).join("");
 
+// What the rounded shares of a column leave to 100 %, as a row; none if nothing is left.
+function roundingRow(shares, before) {
+  const rest = missing(shares, 1, 2);
+  return rest ? [["rounding", ...before.slice(1), `${signed(rest * 100, 0)}\u00a0%`]] : [];
+}
+
 // The rows of a table with the numbers of a stop, the heading first: for screen readers, and to copy.
 const TABLES = {
   pieces: (path) => [["piece", "id", "text"], ...path.facts.tokens.map((token) => [token.piece, String(token.id), token.text || "added"])],
@@ -119,9 +126,12 @@ const TABLES = {
     const { numbers, facts, state: { token, block, head } } = path;
     if (!numbers.hasBlock(block)) return [["Loading this block …"]];
     const scores = numbers.scores(block, head, token), weights = numbers.weights(block, head, token);
-    return [["token", "match", "share"], ...facts.tokens.map((other, key) => [other.piece, scores[key] === -Infinity ? "hidden" : shown(scores[key]), percent(weights[key])])];
+    return [["token", "match", "share"], ...facts.tokens.map((other, key) => [other.piece, scores[key] === -Infinity ? "hidden" : shown(scores[key]), percent(weights[key])]), ...roundingRow(weights, ["", ""])];
   },
-  take: (path) => [["token", "part of what is taken"], ...path.numbers.took(path.state.block, path.state.token).map((share, key) => [path.facts.tokens[key].piece, percent(share)])],
+  take(path) {
+    const took = path.numbers.took(path.state.block, path.state.token);
+    return [["token", "part of what is taken"], ...took.map((share, key) => [path.facts.tokens[key].piece, percent(share)]), ...roundingRow(took, [""])];
+  },
   alone(path) {
     const { numbers, state: { token, block } } = path;
     if (!numbers.hasBlock(block)) return [["Loading this block …"]];

@@ -250,7 +250,7 @@ def test_only_look_left_hides_what_is_to_the_right(visit: Visit) -> None:
     path = drawn(page, "look", "left")
     read = path.evaluate(STATE)
     assert [text["text"] for text in read["texts"]].count("hidden") == len(read["tokens"]) - 8
-    assert "was not trained so" in path.locator(".line").inner_text()
+    assert "trained to look both ways" in path.locator(".line").inner_text()
     record = Backend.load().inside(SENTENCES[0], only_left=True)
     assert record.attentions is not None
     np.testing.assert_allclose(path.evaluate(COMPUTED, [0, 4, 7])["weights"], record.attentions[0, 4, 7], atol=2e-6)

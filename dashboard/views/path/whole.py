@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.first_look.decisive import REACH, Habits, most_decisive
-from components.analysis.first_look.words import words_of
+from components.analysis.first_look.words import Word, first_choice, twins_of, words_of
+from components.analysis.matched_words import word_vectors
 from components.arrays import cosine
 from components.charts.stand_alone.page import Part
 from components.errors import InputError
@@ -24,6 +25,8 @@ from dashboard.ui.whole_path.component import CAVEAT, component
 from dashboard.ui.whole_path.packed import Path, arrays_of, facts_of, packed, unrelated
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from components.model.backend import Backend
 
 _KEY = "whole_path"
@@ -57,7 +60,7 @@ def draw(backend: Backend) -> None:
     messages.truncation(
         path.trace.sentences, names=[(f"sentence {row + 1}", "") for row in (first, other) if row is not None]
     )
-    position = controls.positions(controls.current_tokens(backend), backend.spec.key)[first]
+    position = _position(path, first)
     block, head = _head(path, position)
     stop, only_left = _stop(path), state.get("only_left")
     known = caching.baseline_ready(backend)
@@ -84,6 +87,29 @@ def draw(backend: Backend) -> None:
         if caching.baseline_ready(backend):
             st.session_state.pop(_SENT, None)  # what was sent may never be drawn, if this follows too soon
             st.rerun()
+
+
+def _position(path: Path, row: int) -> int:
+    """The position of the token to follow: the chosen one, or of the word about which there is most to see."""
+    if not state.get("tokens"):
+        words = words_of(path.trace.sentences)
+        for offered in (words, [word for word in words if word.sentence == 0]):
+            vectors = (
+                word_vectors(path.trace, [(word.sentence, word.positions) for word in offered]) if offered else None
+            )
+            chosen = None if vectors is None else first_choice(offered, vectors[-1])
+            if chosen is not None and offered[chosen].sentence == 0:
+                return _whole(offered[chosen], words).last
+    return controls.positions(controls.current_tokens(path.backend), path.backend.spec.key)[row]
+
+
+def _whole(word: Word, words: Sequence[Word]) -> Word:
+    """The word, or if it is split and stands alone the rarest of its sentence that is one piece: its path is easier to follow."""
+    again = twins_of(words)[words.index(word)]
+    others = [
+        other for other in words if other.sentence == word.sentence and other.is_content and len(other.positions) == 1
+    ]
+    return word if len(word.positions) == 1 or again or not others else max(others, key=lambda other: other.rarity)
 
 
 def _refuse_long(path: Path) -> None:

@@ -152,7 +152,7 @@ VIEWS = (
         label="Corpus",
         question="What is searched?",
         asks=("How do I use a file of my own?",),
-        intro="Choose the demo corpus, a file of your own, or a dataset.",
+        intro="How long its sentences are, and how it was read. Another corpus, or a file of yours, is chosen at the top.",
         draw="dashboard.views.search.corpus:corpus",
         settings=(
             *OF_MODELS,

@@ -12,7 +12,7 @@ from dashboard.corpora import current
 from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.failures import Searched
-from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.why import debugger_table, failed_case
@@ -34,7 +34,6 @@ def draw(backend: Backend) -> None:
     """Draw the view."""
     messages.cross_encoder_note([backend])
     corpus = current.corpus()
-    page_header.measures_corpus(corpus)
     has_queries = len(failures.searched_corpus(corpus, current.query_column(corpus)).queries) > 0
     with controls.row():
         if has_queries:
@@ -154,7 +153,7 @@ def _typed(searched: Searched, query: str) -> Case | None:
     """
     corpus, engine = searched.corpus, searched.engine
     own, texts = corpus.right_rows.get(query, ()), corpus.documents.texts
-    if len(texts) < 2:
+    if len(corpus.firsts) < 2:
         return None
     hits = engine.search(searched.vector(query)[None], MOST_HITS)
     names = {row: f"{rank}  {texts[row][:90]}" for rank, row in enumerate(hits.indices[0].tolist(), start=1)}
@@ -183,16 +182,18 @@ def _placed(
     searched: Searched, query: str, row: int, right_rows: tuple[int, ...] | None = None, name: str = Case.name
 ) -> Case:
     """A query with the text of a row as its right one; by default all texts with this query are right too."""
-    rows = searched.corpus.right_rows.get(query.strip(), ()) if right_rows is None else right_rows
-    if len({row, *rows}) >= len(searched.corpus.documents):  # all rows have one query
-        rows = ()
+    corpus = searched.corpus
+    right = corpus.right_rows.get(query.strip(), ()) if right_rows is None else right_rows
+    rows = corpus.no_rivals((row, *right))
+    if len(rows) >= len(corpus.documents):  # all texts have one query
+        rows = corpus.no_rivals((row,))
     return Case(searched, query, rows, failed_queries.placing(searched.vector(query), row, rows, searched.engine), name)
 
 
 def _nothing(corpus: Corpus, searched: Searched, found: Failures | None) -> None:
     """Say why there is no failed query."""
     name, where = messages.escape(corpus.name), f"layer {searched.layer} with {POOLING_NAMES[searched.pooling]} pooling"
-    if len(searched.corpus.documents) < 2:
+    if len(searched.corpus.firsts) < 2:
         st.info(f"**{name} has one text.** A search fails if another text ranks before the right one.")
     elif found is None:
         st.info(

@@ -43,7 +43,7 @@ class Case:
 
     searched: Searched
     query: str
-    right_rows: tuple[int, ...]  # of its right texts
+    no_rivals: tuple[int, ...]  # rows that are not counted before its right text
     placed: Placing
     name: str = "right text"  # what it is called: the hit before a person has said which text is right is not that
 
@@ -134,7 +134,7 @@ def draw(case: Case) -> None:
             )
     st.markdown(f":material/insights: {_reason(case, found)}")
     with frame.figure("edits"):
-        rivals.edits(case.searched, case.query, case.placed, case.right_rows, case.name)
+        rivals.edits(case.searched, case.query, case.placed, case.no_rivals, case.name)
     if found is not None:
         _about_bars(case, found)
     _both_texts(case)
@@ -168,7 +168,7 @@ def _both_texts(case: Case) -> None:
 
 def _texts(case: Case) -> None:
     """The query and both texts, whole, with ranks and cosines; words that a text shares with the query are marked."""
-    placed, count = case.placed, len(case.searched.corpus.documents)
+    placed, count = case.placed, len(case.searched.corpus.firsts)
     cosines = told_apart(placed.right_cosine, placed.rival_cosine)
     ranks = (placed.rank, 2 if placed.rank == 1 else 1)
     limit = case.searched.max_length

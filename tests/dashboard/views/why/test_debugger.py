@@ -245,9 +245,9 @@ def test_two_cosines_have_as_many_digits_as_tell_them_apart(
 
 
 def test_without_an_edit_that_helps_the_nearest_is_named(open_page: Open) -> None:
-    """A text that the corpus has twice never ranks before its double."""
+    """A text never ranks before another one that the model reads as the same."""
     corpus = Corpus(
-        "twice", ("Snow fell *in* Oslo.", "Snow fell *in* Oslo.", "Rain."), {"q": ("snow in Norway", "Oslo", "wet")}
+        "twice", ("Snow fell *in* Oslo.", "snow fell *in* oslo.", "Rain."), {"q": ("snow in Norway", "Oslo", "wet")}
     )
     app = at_rest(open_page("why", v="failed-search", corpus=kept(corpus), fq="0"))
     assert not app.exception

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.failures.failed_queries import Failures
 
-ORDERS = {"nearest": "Nearest misses first", "worst": "Worst first"}
+ORDERS = {"worst": "Worst first", "nearest": "Nearest misses first"}
 MOST_LISTED = 500  # failed queries offered in the list
 MOST_HITS = 50  # offered as the right text of a typed query
 
@@ -53,12 +53,22 @@ def draw(backend: Backend) -> None:
     if case is None:
         _nothing(corpus, searched, found)
         return
+    is_listed = found is not None and len(found) > 0
     with st.container(key="failed_search"):
-        failed_case.draw(case)
-    if found is not None and len(found):
-        figures.subheader("All failed queries, by trait")
+        if found is not None and is_listed:
+            st.markdown(f":material/insights: {debugger_table.count_in_words(found)}")
+            left, right = st.columns([4, 8], gap="medium")
+            with left:
+                debugger_table.listed(searched, found, order, None if typed else case.placed.row, panel)
+            with right:
+                words = failed_case.begin(case)
+        else:
+            words = failed_case.begin(case)
+        failed_case.further(case, words)
+    if found is not None and is_listed:
+        figures.subheader("What failed queries share")
         with frame.figure("failed_queries"):
-            debugger_table.failed_queries(searched, found, order, None if typed else case.placed.row)
+            debugger_table.traits(searched, found)
     _caveats()
 
 

@@ -117,21 +117,22 @@ class QueryWords:
         return max(self._sources(sign).items(), key=lambda item: item[1], default=("", 0.0))
 
 
-def draw(case: Case) -> None:
-    """Draw the answer, then what else is known about the two texts."""
+def begin(case: Case) -> QueryWords | None:
+    """Draw the query with both texts, and what each of its words adds, which is returned; None for other poolings."""
     found = _query_words(case)
-    left, right = st.columns([5, 7], gap="medium")
-    with left:
-        _texts(case)
-    with right:
-        if found is not None:
-            _word_bars(case, found)
-        else:
-            st.info(
-                "The cosine is a sum over words with mean or maximum pooling only, and "
-                f"{POOLING_NAMES[case.searched.pooling]} is chosen. Choose another one under “Options” to see what each "
-                "word adds."
-            )
+    _texts(case)
+    if found is not None:
+        _word_bars(case, found)
+    else:
+        st.info(
+            "The cosine is a sum over words with mean or maximum pooling only, and "
+            f"{POOLING_NAMES[case.searched.pooling]} is chosen. Choose another one under “Options” to see what each word adds."
+        )
+    return found
+
+
+def further(case: Case, found: QueryWords | None) -> None:
+    """Draw the answer, then what else is known about the two texts; `found` is what `begin` has returned."""
     st.markdown(f":material/insights: {_reason(case, found)}")
     with frame.figure("edits"):
         rivals.edits(case.searched, case.query, case.placed, case.no_rivals, case.name)

@@ -12,7 +12,7 @@ import streamlit as st
 
 from components.analysis.attention import weights as analysis
 from components.analysis.attention.head_patterns import RankedHead
-from components.analysis.first_look.decisive import Habits, most_decisive
+from components.analysis.first_look.decisive import DECIDED, Habits, most_decisive
 from components.analysis.first_look.words import words_of
 from components.charts import matrices
 from components.charts.bertviz import views
@@ -406,9 +406,9 @@ def glance(model_input: AttentionInput, row: Any) -> None:
     with row:
         choose_block(model_input)
         choose_head(model_input)
+        panel = options(model_input)
+    with panel:
         query = position_choice(model_input, "score_query", "Token that looks")
-        if model_input.pair.second is not None:
-            options(model_input)
     show_me(model_input)
     n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape
     links = analysis.pair_mask(model_input.sentence, model_input.direction)
@@ -469,7 +469,7 @@ def _look(model_input: AttentionInput, attentions: np.ndarray, query: int) -> st
         return plain
     own = Habits(habits.weights[block : block + 1, head : head + 1])
     look = most_decisive(attentions[block : block + 1, head : head + 1], word, words, own)
-    if look is None:
+    if look is None or look.weight - look.usual < DECIDED:
         return plain
     usual = f"{percent(look.usual)} is usual for this head at this distance"
     said = f"{begin} {named[look.target]} {percent(look.weight)} of its attention; {usual}."

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from components.analysis.first_look.decisive import DECIDED
 from components.analysis.first_look.nearest import NEAREST
 from components.numbers import apart, number, percent
 from components.words.forms import are_forms
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _COUNTS = ("none", "one", "two", "three", "four", "five")
 APART, MIXED = 0.8, 0.6  # shares of right neighbours, from which senses are apart and up to which they are mixed
-DECIDED = 0.1  # how far above its habit a head's weight must be to be more than chance
 MOVED = 0.05  # a difference of cosines that is more than hardly any
 ALIKE = 0.9  # a cosine from which two vectors of one word are nearly the same
 CLEAR = 3  # of five neighbours in one sense

@@ -230,16 +230,16 @@ def duplicates_in_words(
     if above:
         is_more = above == settings.MOST_PAIRS  # which is as many as are kept
         pairs = f"{'At least ' if is_more else ''}{counted(above, 'pair')}"
-        said = f"**{pairs}** of different sentences {'has' if above == 1 else 'have'} a cosine of {limit} or more"
+        said = f"**{pairs}** {'has' if above == 1 else 'have'} a cosine of {limit} or more"
     elif found:
         nearest = theme.number(found[0].cosine)
-        said = f"**No pair** of different sentences has a cosine of {limit} or more; the nearest has {nearest}"
+        said = f"**No pair** has a cosine of {limit} or more; the nearest has {nearest}"
     else:
         said = "**No pair** of different sentences is left"
     if not again:
-        return f"{said}. No sentence repeats another one exactly."
+        return f"{said}. No sentence is repeated exactly."
     verb = "repeats" if again == 1 else "repeat"
-    return f"{said}. **{counted(again, 'sentence')}** {verb} an earlier one exactly: they are listed below."
+    return f"{said}. **{counted(again, 'sentence')}** {verb} an earlier one exactly, and stand below."
 
 
 def _most_similar(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling) -> tuple[SimilarPair, ...]:

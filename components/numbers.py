@@ -26,6 +26,24 @@ def signed(value: float, digits: int = 3) -> str:
     return text.replace("-", "−") if text.strip("+-0.,") else text[1:]
 
 
+def apart(*values: float, digits: int = 2, most: int = 3) -> tuple[str, ...]:
+    """Numbers that are compared, all with so many decimals; with more, up to `most`, where different ones would read the same.
+
+    1 counts as one of them: what is nearly 1 is not 1.
+    """
+    known = [value for value in (*values, 1.0) if not math.isnan(value)]
+    while digits < most and len({number(value, digits) for value in known}) < len(
+        {number(value, most) for value in known}
+    ):
+        digits += 1
+    return tuple(number(value, digits) for value in values)
+
+
+def percent(share: float) -> str:
+    """A share as people read it; a small one is not zero."""
+    return "less than 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """A number with its noun: "1 query", "1,200 queries"."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

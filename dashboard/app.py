@@ -231,8 +231,13 @@ def _with_headers(send: Send) -> Send:
     return sent
 
 
+# Pages stand beside each other below the server's root, so that it is where the address of a page ends. Without this the
+# browser asks for the server below the page's own path first, and its console has an error for each answer of 404.
+SERVER_OF_PAGES = "<script>window.__streamlit = {BACKEND_BASE_URL: new URL('.', window.location.href).href}</script>"
+
+
 class StyledPage:
-    """Puts our style sheet into the page that a browser loads first.
+    """Puts our style sheet into the page that a browser loads first, and says in it where the server is.
 
     As an element that a script draws it would arrive seconds after the first others, which would then move. Of
     rules that are equally specific the later one counts: it stands after Streamlit's own, which are in the head, and before
@@ -241,7 +246,8 @@ class StyledPage:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._style = f"<body><style>{(ASSETS / 'web' / 'style.css').read_text(encoding='utf-8')}</style>".encode()
+        style = (ASSETS / "web" / "style.css").read_text(encoding="utf-8")
+        self._begin = f"<body>{SERVER_OF_PAGES}<style>{style}</style>".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else {}
@@ -270,7 +276,7 @@ class StyledPage:
             else:
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    styled = body.replace(b"<body>", self._style, 1)
+                    styled = body.replace(b"<body>", self._begin, 1)
                     answer = MutableHeaders(scope=started)
                     answer["Content-Length"] = str(len(styled))
                     for name in ("etag", "last-modified", "accept-ranges"):

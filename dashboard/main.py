@@ -20,6 +20,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx  # noqa: E402
 from components.model.catalog import spec_of  # noqa: E402
 from components.operator_settings import LOGIN  # noqa: E402
 from dashboard import access, caching, navigation, ready_made, state  # noqa: E402
+from dashboard.corpora import bar as corpus_bar  # noqa: E402
 from dashboard.corpora import current  # noqa: E402
 from dashboard.jobs import warm_up  # noqa: E402
 from dashboard.jobs.requests import NotReady  # noqa: E402
@@ -67,7 +68,7 @@ def main() -> None:
     listing.expect()
     jobs_slot = sidebar.draw(key)
     panel.draw(key)
-    page_header.draw(key, partial(session_panel.draw, key))
+    page_header.draw(key, partial(corpus_bar.draw, key), partial(session_panel.draw, key))
     notices = st.empty()
     with notices:
         messages.notices()

@@ -12,7 +12,7 @@ import streamlit as st
 from components.charts.stand_alone.page import Part
 from components.model.catalog import EMBEDDED_KEY
 from dashboard import state
-from dashboard.corpora import current, remembered, usage
+from dashboard.corpora import remembered, usage
 from dashboard.declared import stops, table
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, model_gate, page_header
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dashboard.declared.view import View
 
 HOME, PRODUCT = "home", "BERT Internals"
-DOORS = 8  # the pages in the upper part of their list
 MOST_BESIDE = 8  # names of views that stand beside each other: of more there is a drop-down list
 SHOWN = {  # what the pages and views that need it are about
     "blocks": "What is shown here needs an encoder, whose blocks change the vectors of tokens.",
@@ -82,7 +81,7 @@ def hints() -> str:
         f'{{ content: "{page.hint}"; }}'
         for page in table.PAGES
     ]
-    first = table.PAGES[DOORS]
+    first = next(page for page in table.PAGES if not page.is_door)
     rules.append(
         f'[data-testid="stSidebarNavItems"] > :has([href$="/{first.key}"]) '
         "{ border-top: 1px solid rgba(133, 139, 149, 0.3); margin-top: 0.5rem; padding-top: 0.5rem; }"
@@ -144,7 +143,7 @@ def _framed(page: str) -> None:
         name_tab(page)  # also where the view alone is drawn
         title.title(view.question, anchor=False)
         line.caption(str(resolve_name(view.intro)()) if view.intro_by() else view.intro)
-        page_header.begin_view(page, current.in_use())
+        page_header.begin_view(page)
         refused = st.empty()
         state.watch()
         usage.watch()
@@ -289,4 +288,4 @@ def next_step(page: str, offered: Collection[Offer]) -> None:
     following = further[0] if further else table.PAGES[0]
     label = f"Next: {following.title}. {following.question}" if further else "Back to the start"
     st.divider()
-    st.page_link(page_of(following.key), label=label, icon=":material/arrow_forward:")
+    st.page_link(page_of(following.key), label=label, icon=f":material/arrow_{'forward' if further else 'back'}:")

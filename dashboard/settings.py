@@ -244,6 +244,7 @@ MOST_COMPARED = 4  # models beside each other, the session's own included
 MOST_RUNS = 24
 MOST_QUERIES = 1_000  # searched at once
 LEAST_PAIRS, MOST_PAIRS = 10, 1_000  # of similar sentences
+LEAST_COSINE = 50  # hundredths, of near duplicates
 MOST_CODE = 24  # characters of a class's code
 MOST_PATCHES = 12  # made together
 MOST_EXPERIMENT_SEED = 9_999

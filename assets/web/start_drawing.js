@@ -27,6 +27,20 @@ function widthOf(text, size, weight, root) {
 // A picture of the size of its box, which says in words what it shows.
 const picture = (width, height, said) => svgElement("svg", { width, height, role: "img", "aria-label": said });
 
+// The numbers of a picture for whoever cannot see it: a table that is read and not shown.
+function valuesTable(caption, names, rows) {
+  const table = element("table"), box = element("div", "read");
+  table.append(element("caption", "", caption));
+  for (const [place, row] of [names, ...rows].entries()) {
+    const line = element("tr");
+    line.append(...row.map((cell, column) => element(place && column ? "td" : "th", "", cell)));
+    for (const head of line.querySelectorAll("th")) head.scope = place ? "row" : "col";
+    table.append(line);
+  }
+  box.append(table);
+  return box;
+}
+
 // Draws again whenever a root changes its width. One observer a root: only the last cleanup of a component is called.
 function drawAtEachWidth(root, draw) {
   let width = 0;

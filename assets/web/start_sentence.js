@@ -27,7 +27,8 @@ function drawLooks(box, looks, word) {
   const frame = { x: 0, y: middle - 15 * u, width: chip, height: 30 * u, rx: 7 * u, fill: "var(--st-primary-color)" };
   svg.append(svgElement("rect", frame));
   svg.append(label(chip / 2, middle + 5 * u, text, { "text-anchor": "middle", "font-size": 14 * u, "font-weight": 600, style: "fill: var(--st-background-color)" }));
-  box.replaceChildren(svg);
+  const values = rows.map((row) => [row.name, row.shown]);
+  box.replaceChildren(svg, valuesTable(looks.says, looks.columns, values));
 }
 
 // Curves by layer, named at their ends; the axis is that of the data.
@@ -65,7 +66,8 @@ function drawChanges(box, changes) {
     name.append(svgElement("tspan", { "font-weight": 600, class: "num" }, line.shown));
     svg.append(name);
   });
-  box.replaceChildren(svg);
+  const values = lines[0].values.map((_, layer) => [String(layer), ...lines.map((line) => line.read[layer])]);
+  box.replaceChildren(svg, valuesTable(changes.says, [changes.axis, ...lines.map((line) => line.name)], values));
 }
 
 // The found word with as many whole words on both sides as fit into some pixels: [before, word, after].
@@ -159,7 +161,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   const walk = (event) => {
     const words = [...event.currentTarget.querySelectorAll(".chip:enabled")], here = words.indexOf(event.target);
-    const next = words[{ ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: words.length - 1 }[event.key]];
+    const step = event.currentTarget.dir === "rtl" ? -1 : 1; // a row that is read from the right goes on to the left
+    const next = words[{ ArrowRight: here + step, ArrowLeft: here - step, Home: 0, End: words.length - 1 }[event.key]];
     if (!next) return;
     event.preventDefault();
     words.forEach((chip) => (chip.tabIndex = chip === next ? 0 : -1));

@@ -1,11 +1,11 @@
 // The two pictures of Start that need no model. A link reports "open" with the picture's name.
 const STEP = 1100; // milliseconds between two layers that are played
 
-function senseMark(kind, scale, text) {
+function senseMark(kind, hue, scale, text) {
   const edge = { stroke: "var(--st-background-color)", "stroke-width": 1.2 };
   const shape = kind
-    ? svgElement("path", { d: "M0 -7.5 7 5.5 -7 5.5z", transform: `scale(${scale})`, fill: "var(--blue)", ...edge })
-    : svgElement("circle", { r: 6.5 * scale, fill: "var(--orange)", ...edge });
+    ? svgElement("path", { d: "M0 -7.5 7 5.5 -7 5.5z", transform: `scale(${scale})`, fill: hue, ...edge })
+    : svgElement("circle", { r: 6.5 * scale, fill: hue, ...edge });
   const mark = svgElement("g", {}, shape);
   if (text) mark.append(svgElement("title", {}, text));
   return mark;
@@ -46,18 +46,19 @@ function drawSenses(box, senses) {
     const share = label(panel.x + panel.width, 15 * u, senses.layers[layer].share, { "font-size": 15 * u, "font-weight": 600, "text-anchor": "end", class: "num" });
     const frame = { x: panel.x + 0.5, y: panel.y + 0.5, width: panel.width - 1, height: panel.height, rx: 8, fill: "none", stroke: "var(--line)" };
     svg.append(svgElement("rect", frame), name, share);
-    const marks = senses.labels.map((kind, row) => senseMark(kind, scale, senses.sentences[row]));
+    const marks = senses.labels.map((kind, row) => senseMark(kind, senses.hues[kind], scale, senses.sentences[row]));
     places(senses.maps[layer], panel, scale).forEach((at, row) => svg.append(put(marks[row], ...at)));
     return { panel, name, share, marks };
   });
   const y = narrow ? height - 26 * u : height - 8 * u;
   let x = 9 * u;
   senses.names.forEach((name, kind) => {
-    svg.append(put(senseMark(kind, u), x, y - 5 * u), label(x + 13 * u, y, name));
+    svg.append(put(senseMark(kind, senses.hues[kind], u), x, y - 5 * u), label(x + 13 * u, y, name));
     x += 37 * u + widthOf(name, 13, 400, box);
   });
   svg.append(label(narrow ? 0 : width, height - (narrow ? 4 : 8) * u, senses.unit, { "font-size": 12 * u, "text-anchor": narrow ? "start" : "end", class: "soft" }));
-  box.replaceChildren(svg);
+  const shares = senses.layers.map((layer) => [layer.name, layer.share]);
+  box.replaceChildren(svg, valuesTable(senses.says, ["", senses.unit], shares));
   const moved = panels[1];
   return (layer) => {
     moved.name.textContent = nameOf(layer);

@@ -9,8 +9,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     typedBeforeClicked();
     scrolledByKeyboard();
     drawnInNewColours();
+    listOfPagesCloses();
+    markTerms(data.glossary);
   }
   isDarkOnServer = data.theme.isDark;
+  sameColoursAboveThePage();
   recoloured = () => setTriggerValue("recoloured", true);
   const [link, theme] = parentElement.querySelectorAll("button");
   const text = link.querySelector(".text");
@@ -46,12 +49,19 @@ function showChosen() {
   shown = chosen;
 }
 
+// Streamlit gives a link to the first page no address, which then is that of the page on which it stands.
+function nameStart() {
+  const links = document.querySelectorAll('a[data-testid="stPageLink-NavLink"][href=""]');
+  for (const link of links) link.setAttribute("href", new URL(".", window.location.href).pathname);
+}
+
 // A long table scrolls in a box of its own. Whoever has no mouse reaches it with the Tab key, and scrolls it with the arrows.
 function scrolledByKeyboard() {
   const boxes = '[data-testid="stVerticalBlock"][overflow="auto"]:not([tabindex])';
   const mark = () => {
     document.querySelectorAll(boxes).forEach((box) => box.setAttribute("tabindex", "0"));
     showChosen();
+    nameStart();
   };
   let isPlanned = false;
   new MutationObserver(() => {
@@ -65,13 +75,28 @@ function scrolledByKeyboard() {
   mark();
 }
 
+// On a phone the list of pages covers the page: it closes when one was chosen in it.
+function listOfPagesCloses() {
+  window.addEventListener("click", (event) => {
+    const isChosen = event.target.closest?.('[data-testid="stSidebarNavLink"]') && matchMedia("(max-width: 767px)").matches;
+    if (isChosen) setTimeout(() => document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click(), 0);
+  });
+}
+
+const colourScheme = () => getComputedStyle(document.querySelector(".stApp")).colorScheme;
+
+// What opens above the page, as a popover, stands beside the app in the document: light-dark() of the style sheet asks the root.
+function sameColoursAboveThePage() {
+  document.documentElement.style.colorScheme = colourScheme();
+}
+
 // The system's colours can change while a page is open, and Streamlit's follow them unless a person has chosen. What the
 // server has drawn does not, so it is told; it learns of the new colours with the run.
 function drawnInNewColours() {
-  const isDark = () => getComputedStyle(document.querySelector(".stApp")).colorScheme === "dark";
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
     setTimeout(() => {
-      if (isDark() !== isDarkOnServer) recoloured();
+      sameColoursAboveThePage();
+      if ((colourScheme() === "dark") !== isDarkOnServer) recoloured();
     }, 300), // once Streamlit has changed its own
   );
 }

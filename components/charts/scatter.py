@@ -294,6 +294,20 @@ def _labels(points: np.ndarray, texts: PointTexts, selected: Sequence[int], scal
     ]
 
 
+def hues_of(groups: Sequence[str]) -> dict[str, str]:
+    """The colour that a map gives each of some groups, without those that share one."""
+    return dict(zip(_named(groups), HUES, strict=False))
+
+
+def _named(groups: Sequence[str]) -> list[str]:
+    """The groups that have a colour of their own: the most frequent ones first; numbered ones (sentences) in their order."""
+    counted = Counter(groups)
+    named = [name for name, _ in counted.most_common(GROUPS if len(counted) <= GROUPS else GROUPS - 1)]
+    if all(name.isascii() and name.isdigit() for name in named):
+        named.sort(key=int)
+    return named
+
+
 def _groups(colours: Colours, count: int, scale: float) -> list[tuple[str, np.ndarray, dict[str, Any]]]:
     """(name, rows, marker) of each trace; the most frequent groups have their own colour, the others share one."""
     if colours.groups is None:
@@ -301,11 +315,7 @@ def _groups(colours: Colours, count: int, scale: float) -> list[tuple[str, np.nd
         bar = {"title": {"text": colours.title, "side": "right"}, "thickness": 12 * scale, "len": 0.8}
         marker = {"color": numbers, "colorscale": theme.SEQUENTIAL, "colorbar": bar, "showscale": True}
         return [(colours.title, np.arange(count), marker)]
-    counted = Counter(colours.groups)
-    # Numbered groups (sentences) keep their order; others are sorted by frequency.
-    named = [name for name, _ in counted.most_common(GROUPS if len(counted) <= GROUPS else GROUPS - 1)]
-    if all(name.isascii() and name.isdigit() for name in named):
-        named.sort(key=int)
+    named = _named(colours.groups)
     if colours.order:
         named.sort(key=list(colours.order).index)
     group_of = {name: group for group, name in enumerate(named)}

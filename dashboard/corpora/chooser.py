@@ -73,11 +73,7 @@ def choose() -> Corpus | None:
     if source_kind == "demo":
         if state.get("corpus"):
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(
-                    f"**{messages.escape(current.corpus().name)}** is in use. Whoever has a link of yours can search it too, "
-                    "as long as this server keeps it.",
-                    width="content",
-                )
+                st.markdown(f"**{messages.escape(current.in_use().name)}** is in use.", width="content")
                 if st.button("Use the demo corpus", key="use_demo"):
                     _use(None)
         return None
@@ -89,10 +85,14 @@ def choose() -> Corpus | None:
         return None
     corpus, note = found
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("Use this corpus", key="use_corpus", type="primary"):
+        if st.button(f"Use {_these(len(corpus))}", key="use_corpus", type="primary"):
             _use(corpus, note)
-        st.caption(f"Below: **{messages.escape(corpus.name)}**, which is not in use yet.", width="content")
+        st.caption(f"**{messages.escape(corpus.name)}** is not in use yet.", width="content")
     return corpus
+
+
+def _these(count: int) -> str:
+    return f"these {count:,} sentences" if count > 1 else "this sentence"
 
 
 def _use(corpus: Corpus | None, note: current.Source | None = None) -> None:

@@ -42,6 +42,7 @@ class Page:
     hint: str  # a few words below the title in the list of pages
     question: str
     is_step: bool = False  # on the way from text to use
+    is_door: bool = True  # in the upper part of the list of pages
 
 
 PAGES = (  # the doors in the order in which a person meets them, then what stands below them
@@ -53,9 +54,16 @@ PAGES = (  # the doors in the order in which a person meets them, then what stan
     Page("search", "Search", ":material/search:", "Find by meaning", "Which sentences come closest?", True),
     Page("diagnose", "Diagnose", ":material/troubleshoot:", "Why a search fails", "Why does a search fail?", True),
     Page("train", "Train", ":material/model_training:", "Change a model", "What does fine-tuning change?", True),
-    Page("laboratory", "Laboratory", ":material/science:", "Everything else", "What else can be asked?"),
-    Page("glossary", "Glossary", ":material/dictionary:", "Words of the field", "What does this word mean?"),
-    Page("about", "About", ":material/info:", "Version and licences", "What is this?"),
+    Page("laboratory", "Laboratory", ":material/science:", "Everything else", "What else can be asked?", is_door=False),
+    Page(
+        "glossary",
+        "Glossary",
+        ":material/dictionary:",
+        "Words of the field",
+        "What does this word mean?",
+        is_door=False,
+    ),
+    Page("about", "About", ":material/info:", "Version and licences", "What is this?", is_door=False),
 )
 # Page, name and view: the views of a page in the order in which they are offered. Views of one name are choices below it;
 # a view that stands alone is offered under its own label.

@@ -63,6 +63,9 @@ class View:
     without_blocks: tuple[str, str] | None = None  # question and line for a model whose blocks are not shown
     inside: str = ""  # called with what draws the view and the model, where views share how they begin
     foot: str = ""  # called without arguments below the view
+    names_its_data: bool = (
+        False  # it says in the first line what it measures, which may be another thing than the corpus
+    )
     is_framed: bool = True  # False: it draws its own title, and no link to the next page
 
     def __post_init__(self) -> None:
@@ -75,6 +78,11 @@ class View:
     def uses_sentences(self) -> bool:
         """Whether it shows the session's sentences."""
         return "sentences" in self.settings
+
+    @property
+    def uses_corpus(self) -> bool:
+        """Whether it shows the session's corpus, and no sentences."""
+        return "corpus" in self.settings and not self.uses_sentences and not self.names_its_data
 
     def intro_by(self) -> str:
         """The name of the function that gives the line, empty if the line is fixed."""

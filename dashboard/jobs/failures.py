@@ -144,7 +144,7 @@ def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Cause
     )
 
 
-def edits_of(searched: Searched, query: str, placed: Placing, right_rows: Sequence[int]) -> TriedEdits:
+def edits_of(searched: Searched, query: str, placed: Placing, no_rivals: Sequence[int]) -> TriedEdits:
     """The edits of a query that help; if there are none, those of the right text too.
 
     Raises NotReady while they are tried. The search for edits of another query that this session began before is stopped.
@@ -156,14 +156,14 @@ def edits_of(searched: Searched, query: str, placed: Placing, right_rows: Sequen
     right_text, vector = searched.corpus.documents.texts[placed.row], searched.vector(query)
 
     def seek(report_progress: ReportProgress, is_cancelled: IsCancelled) -> TriedEdits:
-        rank = edits.rank_queries(of_queries, engine, placed.row, right_rows)
+        rank = edits.rank_queries(of_queries, engine, placed.row, no_rivals)
         by_query = edits.query_edits(query, right_text, rank, report_progress, is_cancelled)
         if by_query.helping:
             return TriedEdits(by_query, None)
-        rank = edits.rank_texts(of_texts, engine, vector, placed.row, right_rows)
+        rank = edits.rank_texts(of_texts, engine, vector, placed.row, no_rivals)
         done = by_query.tried
         further = part_of(report_progress, done, done + edits.MOST_SINGLE)
         return TriedEdits(by_query, edits.text_edits(query, right_text, rank, further, is_cancelled))
 
-    key = ("edits", *searched.key, backend.revision, query, placed.row, tuple(right_rows))
+    key = ("edits", *searched.key, backend.revision, query, placed.row, tuple(no_rivals))
     return requests.latest(key, "Trying edits of the query", seek, "edits", "trying edits", "edits", view="debugger")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import settings, state
+from components import numbers
+from dashboard import navigation, ready_made, settings, state
 from dashboard.declared import table
 from dashboard.lessons import counted, printed, steps
 from dashboard.ui import browser, controls
@@ -19,6 +20,8 @@ def draw(page: str) -> None:
     """Draw the panel, if a lesson is open. style.css puts it at the right, or on a phone at the bottom."""
     opened = steps.current()
     if opened is None:
+        if (lesson := steps.finished()) is not None:
+            _finished(lesson)
         return
     if browser.know_visitor("lesson_visitor"):
         steps.settle(page)
@@ -75,11 +78,48 @@ def _way(lesson: Lesson, number: int) -> None:
         if st.button("Back", key="lesson_back", icon=":material/arrow_back:", disabled=number == 1, width="stretch"):
             steps.show(lesson, number - 1)
         if is_last:
-            st.button("Finish", key="lesson_finish", icon=":material/check:", on_click=steps.leave, width="stretch")
+            st.button(
+                "Finish",
+                key="lesson_finish",
+                icon=":material/check:",
+                on_click=steps.finish,
+                args=(lesson,),
+                width="stretch",
+            )
         elif st.button(
             "Next", key="lesson_next", icon=":material/arrow_forward:", icon_position="right", width="stretch"
         ):
             steps.show(lesson, number + 1)
+
+
+def _finished(lesson: Lesson) -> None:
+    """After the last step: what the lesson has shown, how its questions were answered, and what comes next."""
+    given, right = steps.answered(lesson)
+    with st.container(key="lesson_panel"):
+        with st.container(key="lesson_finished"):
+            st.subheader(f"Finished: {lesson.title}", anchor=False)
+            st.markdown(f"**{lesson.question}** You have seen:")
+            st.markdown("\n".join(f"- {step.title}" for step in lesson.steps))
+            if given:
+                st.markdown(f"You answered {right} of {numbers.counted(given, 'question')} right.")
+        lessons = list(ready_made.lessons().values())
+        further = lessons[lessons.index(lesson) + 1 :][:1]
+        with st.container(key="lesson_further", gap="small"):
+            for following in further:
+                if st.button(
+                    f"Next: {following.title}",
+                    key="next_lesson",
+                    icon=":material/play_arrow:",
+                    type="primary",
+                    width="stretch",
+                ):
+                    steps.show(following, 1)
+            if st.button("All lessons", key="finished_lessons", icon=":material/list:", width="stretch"):
+                steps.close_finished()
+                navigation.go_to("lessons")
+            st.button(
+                "Close", key="finished_close", icon=":material/close:", on_click=steps.close_finished, width="stretch"
+            )
 
 
 def _foot(page: str, lesson: Lesson, number: int) -> None:

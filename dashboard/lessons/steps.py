@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from components.lessons.lesson import Lesson, Scene
 
 KEPT = ("lesson", "class_code", "projector", "max_length")  # settings that showing a step does not change
+_FINISHED = "_lesson_finished"  # session key: the lesson that was finished last, until what it says is closed
 _ANSWERS = "_lesson_answers"  # session key: (lesson, step) to the number of the choice
 # On which a step can show something.
 PAGES = {page.key for page in table.PAGES if any(view.is_framed for view in table.views_of(page.key))}
@@ -69,6 +70,7 @@ def counted_as(lesson: Lesson, number: int) -> tuple[str, int, str]:
 
 def show(lesson: Lesson, number: int) -> None:
     """Open a step and go to its page. Not from a callback, which cannot go to another page."""
+    close_finished()
     state.put("lesson", (lesson.key, number))
     scene = scene_of(lesson, number)
     if scene.sentences:
@@ -85,6 +87,34 @@ def leave() -> None:
     """Close the lesson. The page stays as it is, but a person's own sentences come back where the lesson's stand."""
     state.put("lesson", state.default("lesson"))
     sentence_bar.bring_back_after_lesson()
+
+
+def finish(lesson: Lesson) -> None:
+    """Close a lesson at its end; what it has shown is said in its place."""
+    st.session_state[_FINISHED] = lesson.key
+    leave()
+
+
+def finished() -> Lesson | None:
+    """The lesson that was just finished; None without one."""
+    return ready_made.lessons().get(st.session_state.get(_FINISHED, ""))
+
+
+def close_finished() -> None:
+    """Say no more of the lesson that was finished."""
+    st.session_state.pop(_FINISHED, None)
+
+
+def answered(lesson: Lesson) -> tuple[int, int]:
+    """How many of a lesson's questions that have a right answer the visitor has answered, and how many of these right."""
+    asked = [(number, step.question) for number, step in enumerate(lesson.steps, start=1)]
+    given = [
+        (answer, question.right)
+        for number, question in asked
+        if question is not None and question.right is not None
+        if (answer := answer_to(lesson, number)) is not None
+    ]
+    return len(given), sum(answer == right for answer, right in given)
 
 
 def open_short_link(page: str, is_first_run: bool) -> None:

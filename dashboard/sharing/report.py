@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _COLLECTED = "_report"  # session key
 _VALUE_NAMES = "_value_names"  # session key: a setting to what its control calls its present value
+_VALUE_WORDS = "_value_words"  # session key: a setting to a value of it, and to what that is in words
 # Settings that an address holds in parts of their unit: how many parts are one, and what stands behind the number.
 _PARTS = {
     "map_min_dist": (100, ""),
+    "least_cosine": (100, ""),
     "margin": (100, ""),
     "threshold": (1000, ""),
     "warm_up": (1, " %"),
@@ -126,6 +128,12 @@ def name_values(setting: str, names: Mapping[Any, str], chosen: Any) -> None:
     known[setting] = {str(value): str(names[value]).removeprefix("Compare: ") for value in values if value in names}
 
 
+def say_value(setting: str, value: Any, *words: str) -> None:
+    """Say what a value of a setting is in words, where it is a number or numbers of what was clicked, as of a token."""
+    known: dict[str, tuple[Any, tuple[str, ...]]] = st.session_state.setdefault(_VALUE_WORDS, {})
+    known[setting] = (value, words)
+
+
 def state_number(setting: str, value: int) -> None:
     """Say which layer, block or head is drawn where nobody has chosen one."""
     if (report := st.session_state.get(_COLLECTED)) is not None:
@@ -162,6 +170,9 @@ def _in_words(setting: str, value: Any, shown: tuple[str, ...]) -> tuple[str, ..
     """A setting's value as its control calls it; `shown` are the texts of an address, for values without a name."""
     if isinstance(value, bool):
         return ("yes" if value else "no",)
+    said = st.session_state.get(_VALUE_WORDS, {}).get(setting)
+    if said is not None and said[0] == value:
+        return tuple(said[1])
     if setting in _PARTS:
         parts, unit = _PARTS[setting]
         return (f"{value / parts:g}{unit}",)

@@ -145,8 +145,8 @@ def open_session(file: SessionFile) -> None:
     if state.get("corpus") and not current.is_kept(state.get("corpus")):
         state.put("corpus", state.default("corpus"))
         state.notice(
-            f"The session used the corpus “{file.corpus}”, which this server does not have: upload it on the Search page, "
-            "under “Corpus”. The demo corpus is used instead."
+            f"The session used the corpus “{file.corpus}”, which this server does not have: upload it on the page Search, "
+            "at the top. The demo corpus is used instead."
         )
     here = versions(PACKAGES)
     others = [

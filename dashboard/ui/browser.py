@@ -250,7 +250,7 @@ def know_visitor(key: str) -> bool:
 def tools(
     key: str, *, can_link: bool, is_dark: bool, carried: Sequence[tuple[str, str]], long_text: str | None = None
 ) -> None:
-    """The buttons that copy the page's address, and that change between light and dark.
+    """The buttons that copy the page's address, and that change between light and dark; terms.js marks the glossary's terms.
 
     The colours change by a reload of the page, with the `carried` keys and texts added to its address. The browser keeps
     `long_text`, the sentences if they are too long for an address, until the editor takes them (see editor.js). Where they
@@ -260,7 +260,7 @@ def tools(
     if not can_link:
         link_hint = "The texts are too long for a link; save the session as a file instead"
     other = "Light" if is_dark else "Dark"
-    web_component("tools", f"<div>{_LINK_BUTTON}{_THEME_BUTTON}</div>")(
+    web_component("tools", f"<div>{_LINK_BUTTON}{_THEME_BUTTON}</div>", "terms")(
         key=key,
         data={
             "link": {"label": "Copy link", "enabled": can_link, "hint": link_hint},
@@ -271,6 +271,7 @@ def tools(
                 "carried": list(carried),
                 "longText": long_text,
             },
+            "glossary": caching.glossary(),
         },
         on_recoloured_change=lambda: None,
         width="content",

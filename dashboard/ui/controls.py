@@ -495,6 +495,11 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
             state.refuse("tokens", () if result == defaults else result, message)
         else:
             state.put("tokens", () if result == defaults else result)
+    words = [
+        item.tokens[position].piece if item.tokens[position].special else item.word_text(position)
+        for item, position in zip(sentences, result, strict=True)
+    ]
+    report.say_value("tokens", state.get("tokens"), *(f"“{word}”" for word in words))
     st.session_state["_anchors"] = {
         "where": tokenized,
         "spans": {

@@ -20,10 +20,11 @@ _SLOT = "_data_line"  # the session's place for the name of what a page measures
 _DRAWN_FOR = "_header_drawn_for"  # session key: the `surroundings` of the view that was open when the page was drawn
 
 
-def draw(page: str, draw_session: Callable[[], None]) -> None:
-    """Draw the line; a page of data names them by `begin_view` and `measures`.
+def draw(page: str, draw_corpus: Callable[[], None], draw_session: Callable[[], None]) -> None:
+    """Draw the line; a page of other data names them by `measures`.
 
-    `draw_session` draws the button beside the link that saves and opens sessions.
+    `draw_corpus` draws the bar of the session's corpus, and `draw_session` the button beside the link that saves and opens
+    sessions.
     """
     address, has_room = state.address_of(page)
     carried = state.carried(page)
@@ -35,7 +36,9 @@ def draw(page: str, draw_session: Callable[[], None]) -> None:
             st.space("stretch")
         elif view.uses_sentences:
             sentence_bar.draw(page)
-        else:  # for what the view measures: a corpus, what it trains on, or texts of its own
+        elif view.uses_corpus:
+            draw_corpus()
+        else:  # for what the view measures: what it trains on, or texts of its own
             with st.container(key="corpus_line"):
                 st.session_state[_SLOT] = st.empty()
         can_carry = has_room and state.size_of([*items, *carried]) <= state.ADDRESS_LIMIT
@@ -65,8 +68,11 @@ def draw(page: str, draw_session: Callable[[], None]) -> None:
 
 def surroundings(page: str) -> tuple[str, frozenset[str]]:
     """What stands around the open view and depends on it: the page, and which of this the view uses."""
-    names = ("sentences", "corpus", "training_data", *state.MODELS)
-    return page, frozenset(name for name in names if state.is_in_view(name, page))
+    names = ("sentences", "training_data", *state.MODELS)
+    used = {name for name in names if state.is_in_view(name, page)}
+    if table.VIEWS[state.view_of(page)].uses_corpus:
+        used.add("corpus")
+    return page, frozenset(used)
 
 
 def is_outdated(page: str) -> bool:
@@ -75,17 +81,14 @@ def is_outdated(page: str) -> bool:
     return drawn_for is not None and drawn_for[0] == page and drawn_for != surroundings(page)
 
 
-def begin_view(page: str, corpus: Corpus) -> None:
-    """Name the session's corpus in the line, if the open view uses it; the view that follows may name something else.
+def begin_view(page: str) -> None:
+    """Empty the line of what the view before measured, if the open view names what it measures itself.
 
-    Called in every run of a view, also where it names something itself: a view that is drawn again without the rest of the
-    page may write only to places outside it that it wrote to when the whole page was drawn.
+    Called in every run of a view: a view that is drawn again without the rest of the page may write only to places outside
+    it that it wrote to when the whole page was drawn.
     """
-    if state.is_in_view("sentences", page):
-        return
-    if state.is_in_view("corpus", page):
-        measures_corpus(corpus)
-    else:
+    view = table.VIEWS[state.view_of(page)]
+    if not view.uses_sentences and not view.uses_corpus:
         st.session_state[_SLOT].empty()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +12,12 @@ from components.errors import UserError
 from components.model.catalog import CATALOG, GROUPS, RUN_PREFIX, catalog_spec, run_title, spec_of
 from components.model.files import hub
 from components.sizes import in_words
-from components.training import runs
 from dashboard import access, caching, settings, state
 from dashboard.ui import controls, messages, sentence_bar, wording
+from dashboard.ui.models import catalogue
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.model.catalog import ModelSpec
 
 FEWEST_TYPED = 4  # characters of a name that stand for the one model that has them
 _NONE = "(none)"
@@ -38,13 +36,14 @@ def draw(page: str) -> Any:
         return None
     with st.sidebar:
         _models(page)
+        catalogue.button()
         jobs_slot = st.container()
         _more()
     return jobs_slot
 
 
 def _label(key: str, here: Set[str]) -> str:
-    """What the list of models says of one; `here` as `_where` takes it."""
+    """What the list of models says of one; `here` as `catalogue.where` takes it."""
     if key == _NONE:
         return "None"
     if key.startswith(RUN_PREFIX):
@@ -53,17 +52,10 @@ def _label(key: str, here: Set[str]) -> str:
     if spec is None:
         return spec_of(key).title  # of a folder its name: the line below the list has the path
     # The whole in the label, because typing searches the labels; but the kind once, for two lines have room.
-    words = wording.model_in_words(spec, _where(spec, here), is_short=True)
+    words = wording.model_in_words(spec, catalogue.where(spec, here), is_short=True)
     if spec.group is not None and GROUPS[spec.group] in spec.title:
         words = words.removeprefix(f"{GROUPS[spec.group]}{wording.NBSP_DOT}")
     return f"{spec.title}{wording.NBSP_DOT}{words}"
-
-
-def _where(spec: ModelSpec, here: Set[str]) -> str:
-    """Where the files of a model of the catalog are. `here`: the repositories that are on this machine at least in part."""
-    if spec.source == "embedded":
-        return "included"
-    return "cached" if spec.key in here and hub.cached_folder(spec.key) is not None else "download"
 
 
 def _facts(key: str, here: Set[str]) -> None:
@@ -72,7 +64,7 @@ def _facts(key: str, here: Set[str]) -> None:
     if spec is None and key != _NONE and spec_of(key).source == "folder":
         st.caption(_folder_facts(key))
     if spec is not None:
-        text = wording.model_in_words(spec, _where(spec, here))
+        text = wording.model_in_words(spec, catalogue.where(spec, here))
         st.caption(messages.escape(text[0].upper() + text[1:]))
 
 
@@ -89,7 +81,7 @@ def _folder_facts(key: str) -> str:
 def _models(page: str) -> None:
     free, files = access.free_models_allowed(), access.server_files_allowed()
     folder = " or the path of a folder" if files else ""
-    trained, here = trained_models(), hub.repositories_here()
+    trained, here = catalogue.trained_models(), hub.repositories_here()
     for name, label, none, help_text in (
         ("model", "Model", [], "The encoder that all pages examine."),
         ("model2", "Second model", [_NONE], "A second model to compare with the first."),
@@ -141,13 +133,6 @@ def _offered(name: str) -> list[str]:
     offered = [spec for spec in CATALOG if spec.cross_encoder or name != "cross_encoder"]
     offered.sort(key=lambda spec: -1 if spec.source == "embedded" or spec.group is None else order.index(spec.group))
     return [spec.key for spec in offered]
-
-
-def trained_models() -> list[str]:
-    """The models that were trained here, the newest first; none where the folder of runs cannot be used."""
-    with suppress(UserError):
-        return [RUN_PREFIX + run.name for run in runs.list_runs() if run.has_model]
-    return []
 
 
 def _choose_model(name: str) -> None:

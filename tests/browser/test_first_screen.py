@@ -49,7 +49,7 @@ FURTHER = {
     "disagreement": ("nq=6",),
     "learnt-ranking": ("lq=60",),
     "score-split": ("", "by=blocks"),
-    "failed-search": ("", "fo=worst"),
+    "failed-search": ("", "fo=nearest"),
     "training-run": ("run=first-screen",),
     "before-after": tuple(f"part={part}&run=first-screen" for part in ("sentences", "words", "layers")),
 }
@@ -61,7 +61,7 @@ BEGINS_LOWER = {
     "pooling-lab": {LAPTOP: 360, PHONE: 590},
 }
 # They go on below the first screen.
-LISTS = ("hits", "similar-pairs", "many-queries", "pieces", "available-models")
+LISTS = ("hits", "failed-search", "similar-pairs", "many-queries", "pieces", "available-models")
 BOX = """(selector) => {
     const main = document.querySelector('[data-testid=stMain]');
     const all = (root) => [...root.querySelectorAll('*')].flatMap(

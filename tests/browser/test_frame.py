@@ -56,6 +56,85 @@ def test_the_page_follows_while_a_person_types_and_the_next_page_has_the_sentenc
     expect(editor_of(page)).to_have_value("A red kite.\nA kite in the wind.")
 
 
+def test_on_a_phone_the_list_of_pages_closes_when_one_was_chosen(touched: Visit) -> None:
+    page = touched("/")
+    page.get_by_test_id("stExpandSidebarButton").tap()
+    link = page.get_by_test_id("stSidebarNavLink").filter(has_text="Meaning")
+    expect(link).to_be_in_viewport()
+    link.tap()
+    page.wait_for_url("**/meaning*")
+    settle(page)
+    expect(link).not_to_be_in_viewport()
+
+
+def test_the_last_door_leads_back_to_the_start(visit: Visit) -> None:
+    page = visit("/train?v=training-data")
+    back = page.get_by_test_id("stPageLink-NavLink").filter(has_text="Back to the start")
+    expect(back).to_have_attribute("href", "/")
+    back.click()
+    expect(page.get_by_role("textbox", name="Your sentence")).to_be_visible()
+
+
+def test_what_opens_above_a_page_has_its_colours(look: Stage) -> None:
+    page = look.at("/", dark=True)
+    page.get_by_role("button", name="Paste rows").click()
+    button = page.get_by_role("button", name="Find the failed queries")
+    expect(button).to_have_css("color", "rgb(18, 22, 28)")  # dark type: the primary colour is light here
+    page.keyboard.press("Escape")
+
+
+def test_the_catalogue_opens_above_a_page_and_chooses_a_model(visit: Visit) -> None:
+    page = visit("/glossary")
+    page.get_by_role("button", name="See all models").click()
+    sheet = page.get_by_role("dialog")
+    expect(sheet.get_by_role("button", name="Download 440 MB")).to_have_count(1)
+    sheet.get_by_role("radio", name="Score pairs").click()
+    expect(sheet.get_by_role("button", name="Download 440 MB")).to_have_count(0)
+    sheet.get_by_role("button", name="Choose", exact=True).click()
+    expect(sheet).to_have_count(0)
+    go(page, "Inside")
+    wait_until(page, "() => new URLSearchParams(location.search).get('m') === 'embedded-cross-encoder'")
+
+
+def test_the_corpus_is_chosen_in_one_bar_on_every_page_of_it(visit: Visit) -> None:
+    page = visit("/search?v=hits")
+    bar = page.locator(".st-key-corpus_bar summary")
+    expect(bar).to_contain_text("Demo news · 630 sentences")
+    bar.click()
+    page.locator(".st-key-corpus_bar").get_by_role("radio", name="Upload a file").click()
+    rows = b"A cat slept here.\nShips sailed home.\nRain fell today.\n"
+    page.locator(".st-key-corpus_file input").set_input_files(
+        {"name": "mine.txt", "mimeType": "text/plain", "buffer": rows}
+    )
+    page.get_by_role("button", name="Use these 3 sentences").click()
+    expect(bar).to_contain_text("mine.txt · 3 sentences")
+    go(page, "Diagnose")
+    expect(page.locator(".st-key-corpus_bar summary")).to_contain_text("mine.txt · 3 sentences")
+
+
+def test_a_term_opens_its_entry_where_it_stands(visit: Visit) -> None:
+    page = visit("/inside?v=all-heads&s=A+head+of+state+spoke.")
+    title = page.locator(".st-key-view_title").get_by_role("button", name="Glossary: head")
+    title.click()
+    entry = page.get_by_role("dialog", name="Glossary: head")
+    expect(entry).to_contain_text("One of several attentions that a block computes")
+    page.keyboard.press("Escape")
+    expect(entry).to_have_count(0)
+    expect(title).to_be_focused()
+    # In the finding the sentence's own “head” stands in quotation marks: it is nobody's term.
+    finding = page.locator("p", has=page.get_by_label("insights icon")).first
+    expect(finding).to_contain_text("“")
+    wait_until(
+        page, "() => [...document.querySelectorAll('.bi-terms')].some((layer) => layer.of.textContent.includes('“'))"
+    )
+    # What is drawn anew is marked anew, and the link goes on with the session.
+    page.get_by_role("radio", name="Matrix", exact=True).click()
+    page.locator(".st-key-view_header").get_by_role("button", name="Glossary: token").first.press("Enter")
+    page.get_by_role("dialog").get_by_role("link", name="Glossary").click()
+    page.wait_for_url("**/glossary*")
+    expect(page.locator(".bi-entry")).to_have_count(0)
+
+
 def type_and_go(page: Page, times: int) -> None:
     """Type, and click another page's link at once, again and again: neither text nor page change may be lost."""
     wait_until(page, HAS_RULES)

@@ -73,7 +73,7 @@ def test_clear_and_back_lead_to_the_stored_pictures_and_sentences_are_not_lost(v
 
 def test_the_blocks_play_and_a_picture_opens_its_view(visit: Visit) -> None:
     page = visit("/")
-    last = page.locator(".senses svg text", has_text="after the fourth block")
+    last = page.locator(".senses svg text", has_text="after block 3")
     expect(last).to_be_visible()
     page.get_by_role("button", name="Play the blocks").click()
     expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
@@ -82,6 +82,27 @@ def test_the_blocks_play_and_a_picture_opens_its_view(visit: Visit) -> None:
     expect(page.get_by_role("button", name="Play the blocks")).to_be_visible()
     page.locator(".failures .link").click()
     wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'known-failures'")
+
+
+def test_the_figures_are_read_as_tables_and_a_row_from_the_right_is_walked_to_the_left(visit: Visit) -> None:
+    page = visit("/?look=1&s=The+trophy+does+not+fit+in+the+suitcase+because+it+is+too+big.&s=שלום+עולם+טוב.")
+    figures(page)
+    looks, changes = page.locator(".fig .read table").all()
+    expect(looks.locator("tr").nth(5)).to_have_text(re.compile(r"^big\d+ %$"))
+    expect(changes.get_by_role("columnheader")).to_have_text(
+        ["layer (0 = before the first block)", "its start", "the others"]
+    )
+    expect(changes.get_by_role("row")).to_have_count(1 + 7)
+    rows = page.locator(".chips")
+    assert [row.get_attribute("dir") for row in rows.all()] == ["ltr", "rtl"]
+    for row, key in zip(rows.all(), ("ArrowRight", "ArrowLeft"), strict=True):
+        words = row.locator(".chip:enabled")
+        words.first.focus()
+        words.first.press(key)
+        expect(words.nth(1)).to_be_focused()
+    expect(page.locator(".st-key-start_cards").get_by_role("heading", level=2)).to_have_text(
+        ["I teach", "I am curious", "My search is wrong"]
+    )
 
 
 def test_on_a_phone_the_keyboard_does_not_open_by_itself_and_rows_are_swiped(touched: Visit) -> None:

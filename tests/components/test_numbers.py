@@ -73,6 +73,27 @@ def test_what_is_no_number_is_a_dash_and_what_has_no_end_says_so() -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        ((0.88, 0.48), ("0.88", "0.48")),
+        ((0.302, 0.3), ("0.302", "0.300")),
+        ((1.0, 0.996), ("1.000", "0.996")),
+        ((0.996, 0.5), ("0.996", "0.500")),  # "1.00" would say that nothing is missing
+        ((0.5, 0.5), ("0.50", "0.50")),
+        ((0.5, 0.50001), ("0.50", "0.50")),  # three decimals tell them apart no better
+        ((math.nan, 0.25), ("–", "0.25")),
+        ((-0.304, -0.301, 0.7), ("−0.304", "−0.301", "0.700")),
+    ],
+)
+def test_numbers_that_are_compared_differ_where_they_can(values: tuple[float, ...], written: tuple[str, ...]) -> None:
+    assert numbers.apart(*values) == written
+
+
+def test_a_small_share_is_not_zero() -> None:
+    assert [numbers.percent(share) for share in (0.0, 0.001, 0.005, 0.784)] == ["0 %", "less than 1 %", "0 %", "78 %"]
+
+
+@pytest.mark.parametrize(
     ("value", "written"), [(0.00123, "+0.0012"), (-8.5e-06, "−0.0000085"), (1234.5, "+1,234"), (0.0, "0")]
 )
 def test_a_number_of_any_size_has_so_many_figures(value: float, written: str) -> None:

@@ -78,9 +78,7 @@ class Watch:
             self.outside.append(url)
 
     def _message(self, message: Any) -> None:
-        # Opened below its root, Streamlit's page first probes for its server under that path: two 404 of its own.
-        probing = "/_stcore/" in message.location.get("url", "") and "404" in message.text
-        if message.type == "error" and not probing:
+        if message.type == "error":
             self.console.append(f"{message.text} ({message.location.get('url')})")
 
 

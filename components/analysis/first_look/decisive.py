@@ -19,6 +19,7 @@ from components.model.trace import TokenizedSentence, Trace
 
 REACH = 24  # distances beyond it count as this one
 STRONGEST = 5  # tokens that a look names
+DECIDED = 0.1  # how far above its habit a head's weight must be to be more than chance
 
 
 @dataclass(frozen=True, eq=False)

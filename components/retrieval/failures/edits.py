@@ -27,6 +27,7 @@ import numpy as np
 
 from components.arrays import Float32, Float64, Int64, cosine
 from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.retrieval.failures.failed_queries import NEVER
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
 from components.retrieval.search.words import words
 from components.words.function import FUNCTION_WORDS
@@ -306,22 +307,22 @@ class Embedding:
         return np.asarray(vectors[options.layers.index(self.layer), options.poolings.index(self.pooling)])
 
 
-def rank_queries(embedding: Embedding, engine: ExactSearch, row: int, right_rows: Sequence[int] = ()) -> Rank:
+def rank_queries(embedding: Embedding, engine: ExactSearch, row: int, no_rivals: Sequence[int] = ()) -> Rank:
     """Ranks edited queries: where the text of `row` stands in the whole corpus for each.
 
-    Texts of `right_rows` are right too: they are not counted before it.
+    The rows `no_rivals` are not counted before it (see failed_queries.SearchedCorpus).
     """
-    return lambda texts, by_itself: ranks_and_leads(embedding.vectors(texts, by_itself), engine, row, right_rows)
+    return lambda texts, by_itself: ranks_and_leads(embedding.vectors(texts, by_itself), engine, row, no_rivals)
 
 
 def rank_texts(
-    embedding: Embedding, engine: ExactSearch, query: Float32, row: int, right_rows: Sequence[int] = ()
+    embedding: Embedding, engine: ExactSearch, query: Float32, row: int, no_rivals: Sequence[int] = ()
 ) -> Rank:
     """Ranks edited versions of the text of `row` for one query [dim], each in the place of the original."""
     scores = engine.scores(query)
     others = np.ones(len(scores), bool)
-    others[[row, *right_rows]] = False
-    hits = engine.hits_of(query, np.where(others, scores, np.float32(-2)).astype(np.float32), 1)
+    others[[row, *no_rivals]] = False
+    hits = engine.hits_of(query, np.where(others, scores, np.float32(NEVER)).astype(np.float32), 1)
     best = float(hits.scores[0, 0])
 
     def rank(texts: Sequence[str], by_itself: bool) -> tuple[Int64, Float64]:
@@ -332,16 +333,16 @@ def rank_texts(
 
 
 def ranks_and_leads(
-    queries: Float32, engine: ExactSearch, row: int, right_rows: Sequence[int] = ()
+    queries: Float32, engine: ExactSearch, row: int, no_rivals: Sequence[int] = ()
 ) -> tuple[Int64, Float64]:
-    """The rank of the text of `row` for each query [query, dim], and the lead of the best text that is not right."""
+    """The rank of the text of `row` for each query [query, dim], and the lead of the best text that is a rival."""
     others = np.ones(len(engine.vectors), bool)
-    others[[row, *right_rows]] = False
+    others[[row, *no_rivals]] = False
     ranks, leads = np.empty(len(queries), np.int64), np.empty(len(queries))
     for number, query in enumerate(queries):
         scores, own = engine.scores(query), float(cosine(query, engine.vectors[row]))
         ranks[number] = _before(query, engine, scores, others, own) + 1
-        best = engine.hits_of(query, np.where(others, scores, np.float32(-2)).astype(np.float32), 1)
+        best = engine.hits_of(query, np.where(others, scores, np.float32(NEVER)).astype(np.float32), 1)
         leads[number] = float(best.scores[0, 0]) - own
     return ranks, leads
 

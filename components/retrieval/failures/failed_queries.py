@@ -1,8 +1,9 @@
 """The queries of a corpus whose own text does not rank first, each with the text that does: its rival.
 
 A rank counts the texts whose cosine with the query is at least that of the right text, so that ties count against the query
-(components.retrieval.evaluation.ranks). Rows with the same query all hold right texts for it: none of them is a rival, and
-the query fails only if a text of another row ranks before all of them.
+(components.retrieval.evaluation.ranks). Equal texts are one text, as everywhere: a rank counts one that is repeated once,
+and a text that is equal to a right one is no rival. Rows with the same query all hold right texts for it: none of them is a
+rival, and the query fails only if another text ranks before all of them.
 
 What it does not show: whether the rival is wrong. Only the query's own texts count as right, and the rival may answer the
 query as well.
@@ -26,6 +27,7 @@ from components.retrieval.search.exact import NEAR, SAME, ExactSearch
 
 MOST_SUCCESSES = 500
 SEED = 0  # of their sample
+NEVER = -2.0  # a cosine that no text has, for those that are not searched
 _BLOCK = 256  # queries between two looks at `is_cancelled`
 
 
@@ -44,6 +46,27 @@ class SearchedCorpus:
         for query, row in zip(self.queries.texts, self.rows.tolist(), strict=True):
             rows.setdefault(query.strip(), []).append(row)
         return {query: tuple(own) for query, own in rows.items()}
+
+    @cached_property
+    def first_of(self) -> Int64:
+        """[text]: the row of the first text that is equal to it."""
+        first: dict[str, int] = {}
+        return read_only(
+            np.array([first.setdefault(text, row) for row, text in enumerate(self.documents.texts)], np.int64)
+        )
+
+    @cached_property
+    def firsts(self) -> Int64:
+        """The rows of the different texts, each where it stands first."""
+        return read_only(np.flatnonzero(self.first_of == np.arange(len(self.first_of))))
+
+    def no_rivals(self, right_rows: Sequence[int]) -> tuple[int, ...]:
+        """The rows that are not counted before a query's right texts: these, those equal to them, and all but the first of
+        the other equal ones."""
+        is_rival = np.zeros(len(self.first_of), bool)
+        is_rival[self.firsts] = True
+        is_rival[np.isin(self.first_of, self.first_of[list(right_rows)])] = False
+        return tuple(np.flatnonzero(~is_rival).tolist())
 
     @cached_property
     def number_of(self) -> dict[int, int]:
@@ -82,13 +105,14 @@ class Placing:
         return self.rank > 1
 
 
-def placing(query: Float32, row: int, right_rows: Sequence[int], engine: ExactSearch) -> Placing:
-    """Where the text of `row` ranks for a query [dim] among the texts that are not right, its own counted.
+def placing(query: Float32, row: int, no_rivals: Sequence[int], engine: ExactSearch) -> Placing:
+    """Where the text of `row` ranks for a query [dim] among the others, without the rows `no_rivals` (see SearchedCorpus).
 
     Raises InputError for a corpus without another text.
     """
-    right = {row, *right_rows}
-    if len(right) >= len(engine.vectors):
+    others = np.ones(len(engine.vectors), bool)
+    others[[row, *no_rivals]] = False
+    if not others.any():
         raise InputError(
             "The corpus has no text that is not right for this query.",
             "A search fails if another text ranks before the right one.",
@@ -99,10 +123,9 @@ def placing(query: Float32, row: int, right_rows: Sequence[int], engine: ExactSe
     before = scores > own + NEAR
     near = np.flatnonzero(np.abs(scores - own) <= NEAR)
     before[near] = cosine(query[None], engine.vectors[near]) >= own - SAME
-    before[list(right)] = False
-    hits = engine.hits_of(query, scores, len(right) + 1)
-    best = next(number for number, found in enumerate(hits.indices[0].tolist()) if found not in right)
-    return Placing(row, int(np.count_nonzero(before)) + 1, int(hits.indices[0, best]), own, float(hits.scores[0, best]))
+    best = engine.hits_of(query, np.where(others, scores, np.float32(NEVER)), 1)
+    rank = int(np.count_nonzero(before & others)) + 1
+    return Placing(row, rank, int(best.indices[0, 0]), own, float(best.scores[0, 0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +160,8 @@ def find_failures(
 ) -> Failures:
     """The failed ones of a corpus's queries, with their vectors [query, dim]. `progress(done, total)` counts queries.
 
-    Of several rows with one query only the row whose text ranks best is given. Raises Cancelled, and InputError for vectors
+    Of several rows with one query only the row whose text ranks best is given. A query that only a text equal to its own comes
+    before does not fail. Raises Cancelled, and InputError for vectors
     that are not finite.
     """
     ranks = gold_ranks(queries, engine.vectors, corpus.rows, progress, is_cancelled)
@@ -153,10 +177,10 @@ def find_failures(
     for done, number in enumerate([*suspects, *chosen.tolist()]):
         if done % _BLOCK == 0 and is_cancelled():
             raise Cancelled
-        right_rows = corpus.right_rows[corpus.queries.texts[number].strip()]
-        if len(right_rows) < len(engine.vectors):
+        no_rivals = corpus.no_rivals(corpus.right_rows[corpus.queries.texts[number].strip()])
+        if len(no_rivals) < len(engine.vectors):
             vector = np.asarray(queries[number], np.float32)
-            placings.append(placing(vector, int(corpus.rows[number]), right_rows, engine))
+            placings.append(placing(vector, int(corpus.rows[number]), no_rivals, engine))
     placings.sort(key=lambda item: item.row)
     failed, others = ([item for item in placings if item.is_failed is wanted] for wanted in (True, False))
     return Failures(tuple(failed), len(best), tuple(others))

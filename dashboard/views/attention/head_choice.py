@@ -14,6 +14,7 @@ from components.analysis.tokens import default_positions
 from components.charts import matrices
 from components.errors import InputError
 from dashboard import caching, ready_made, state
+from dashboard.sharing import report
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def chosen_position(model_input: AttentionInput, setting: str) -> int:
     if position is None or not 0 <= position < length or st.session_state.setdefault(key, pair) != pair:
         position = _default_position(model_input)
     st.session_state[key] = pair
+    report.say_value(setting, position, f"“{model_input.pieces[int(position)]}”")
     return int(position)
 
 

@@ -13,6 +13,7 @@ from components.analysis.attention.scores import HeadScores, head_scores
 from components.charts import matrices, theme
 from components.charts.inside_blocks import rotation as rotation_charts
 from components.charts.inside_blocks import scores as charts
+from components.numbers import apart
 from components.snippets import attention as snippets
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.attention.head_choice import (
@@ -153,10 +154,11 @@ def _parts(model_input: AttentionInput, scored: HeadScores, block: int, head: in
     limit = max(float(np.abs(values).max()) for values in drawn.values())
     spreads = {name: float(values.std(axis=1).mean()) for name, values in scored.parts.items()}
     widest = max(spreads, key=lambda name: spreads[name])
-    others = ", ".join(f"{theme.number(spread, 2)} ({name})" for name, spread in spreads.items() if name != widest)
+    shown = dict(zip(spreads, apart(*spreads.values()), strict=True))
+    others = ", ".join(f"{spread} ({name})" for name, spread in shown.items() if name != widest)
     st.markdown(
         f":material/insights: In this head **{widest}** decides most: among the keys of a query it varies by "
-        f"{theme.number(spreads[widest], 2)}, against {others} (standard deviation, mean of all queries)."
+        f"{shown[widest]}, against {others} (standard deviation, mean of all queries)."
     )
     from_distance = (
         "Stripes along the diagonal come from the distance: the same number wherever two tokens stand as far apart."

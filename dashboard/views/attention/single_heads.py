@@ -12,13 +12,17 @@ import streamlit as st
 
 from components.analysis.attention import weights as analysis
 from components.analysis.attention.head_patterns import RankedHead
+from components.analysis.first_look.decisive import DECIDED, Habits, most_decisive
+from components.analysis.first_look.words import words_of
 from components.charts import matrices
 from components.charts.bertviz import views
 from components.charts.stand_alone.page import Frame, Part
 from components.charts.theme import number
+from components.numbers import apart, percent
 from components.sizes import in_words
 from components.snippets import attention as snippets
 from dashboard import state
+from dashboard.jobs.included_words import kept_habits
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.views.attention.head_choice import (
@@ -29,6 +33,7 @@ from dashboard.views.attention.head_choice import (
     open_head,
     options,
     pattern_message,
+    position_choice,
     say_pattern,
     show_me,
 )
@@ -284,7 +289,7 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
     note = (
         "Rows sum to 1."
         if np.allclose(sums, 1, atol=1e-3)
-        else f"Rows sum to {number(sums.min(), 2)} at least and {number(sums.max(), 2)} at most."
+        else "Rows sum to {} at least and {} at most.".format(*apart(sums.min(), sums.max()))
     )
     code = partial(
         snippets.matrix,
@@ -401,12 +406,15 @@ def glance(model_input: AttentionInput, row: Any) -> None:
     with row:
         choose_block(model_input)
         choose_head(model_input)
-        if model_input.pair.second is not None:
-            options(model_input)
+        panel = options(model_input)
+    with panel:
+        query = position_choice(model_input, "score_query", "Token that looks")
     show_me(model_input)
     n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape
     links = analysis.pair_mask(model_input.sentence, model_input.direction)
     linked = model_input.attentions if links.all() else np.where(links, model_input.attentions, np.float32(0))
+    if finding := _look(model_input, linked, query):
+        figures.note(f":material/insights: {finding}", "look")
     values, factor = linked, 1
     while n_blocks * n_heads * (-(-n_tokens // factor)) ** 2 > MAX_CELLS:
         factor += 1
@@ -440,6 +448,32 @@ def glance(model_input: AttentionInput, row: Any) -> None:
         "tokens attend to the same token.",
         NOT_SHOWN,
     )
+
+
+def _look(model_input: AttentionInput, attentions: np.ndarray, query: int) -> str:
+    """Where a token looks in the chosen head; empty where it looks at nothing of what is drawn.
+
+    For a word it is the word at which it looks furthest above the head's habit, as on Start, where the habits are known.
+    """
+    block, head, pieces = model_input.block, model_input.head, model_input.pieces
+    row = attentions[block, head, query]
+    if not row.any():
+        return ""
+    named = [f"“{messages.escape(piece)}”" for piece in pieces]
+    most = int(row.argmax())
+    begin = f"In block {block}, head {head}, {named[query]} gives"
+    plain = f"{begin} most of its attention to {named[most]}: {percent(float(row[most]))}."
+    habits, words = kept_habits(model_input.backend), words_of([model_input.sentence])
+    word = next((word for word in words if word.last == query), None)
+    if habits is None or word is None:
+        return plain
+    own = Habits(habits.weights[block : block + 1, head : head + 1])
+    look = most_decisive(attentions[block : block + 1, head : head + 1], word, words, own)
+    if look is None or look.weight - look.usual < DECIDED:
+        return plain
+    usual = f"{percent(look.usual)} is usual for this head at this distance"
+    said = f"{begin} {named[look.target]} {percent(look.weight)} of its attention; {usual}."
+    return said if look.target == most else f"{said} It gives most to {named[most]}: {percent(float(row[most]))}."
 
 
 def _does(model_input: AttentionInput, attentions: np.ndarray, block: int, head: int) -> str:

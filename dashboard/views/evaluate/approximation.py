@@ -98,7 +98,7 @@ def approximation(backend: Backend) -> None:
     if len(documents.texts) < FEWEST:
         st.info(
             f"**{counted(len(documents.texts), 'sentence')} are too few.** Nearly every sentence would be among the "
-            f"{engines.K} nearest: at least {FEWEST} are needed. Choose another corpus on the page Diagnose, under “Data”.",
+            f"{engines.K} nearest: at least {FEWEST} are needed. Choose another one at the top, under “Corpus”.",
             icon=":material/science:",
         )
         return

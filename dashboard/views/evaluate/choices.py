@@ -21,7 +21,7 @@ from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
 from components.snippets import evaluate as snippets
 from dashboard import caching, settings, state
-from dashboard.corpora import chooser, current, word_rankings
+from dashboard.corpora import current, word_rankings
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.reranking import SecondStage
@@ -199,7 +199,7 @@ def current_pairs() -> Pairs:
         raise InputError(
             f"{corpus.name} has one sentence with a query.",
             "At least two are needed: every query would find the only sentence.",
-            "Choose another corpus on the page Diagnose, under “Data”.",
+            "Choose another one at the top of the page, under “Corpus”.",
         )
     return pairs
 
@@ -209,10 +209,9 @@ def _ask_for_queries(corpus: Corpus) -> None:
     if not corpus.columns:
         st.info(
             f"**{messages.escape(corpus.name)} has only sentences.** To measure retrieval, each sentence needs a query: "
-            f"choose a file with two columns, such as sentence and {QUERY_COLUMN}.",
+            f"choose a file with two columns, such as sentence and {QUERY_COLUMN}, at the top of the page, under “Corpus”.",
             icon=":material/table:",
         )
-        st.button("Choose other data", key="choose_data", on_click=state.open_view, args=("evaluated-data",))
         return
     _column_choice(corpus, None)
     st.info("Choose the column that holds a query for each sentence.", icon=":material/table:")
@@ -224,7 +223,7 @@ def code_of_pairs() -> snippets.Collection:
     return snippets.pairs(current.code_of(corpus), current.query_column(corpus) or QUERY_COLUMN)
 
 
-def about(pairs: Pairs, advice: str = " Change it on the page Diagnose, under “Data”.") -> None:
+def about(pairs: Pairs, advice: str = " Change it at the top of the page.") -> None:
     """What is evaluated, and what was left out."""
     text = f"**{messages.escape(pairs.name)}**: {counted(len(pairs), 'query', 'queries')}"
     text += " (headlines)" if not state.get("corpus") else ""
@@ -253,15 +252,7 @@ def about(pairs: Pairs, advice: str = " Change it on the page Diagnose, under �
 
 
 def data(backend: Backend) -> None:
-    """The choice of a corpus, and of the column with the queries."""
-    unused = chooser.choose()
-    if unused is not None:
-        rows = range(min(8, len(unused)))
-        texts = {"text": list(unused.texts[: len(rows)])}
-        figures.whole_texts(
-            pd.DataFrame(texts | figures.corpus_columns(texts, unused.columns, rows)), key="unused_rows"
-        )
-        return
+    """The choice of the column with the queries, and the first pairs."""
     corpus = current.corpus()
     if not corpus.columns:
         st.warning(

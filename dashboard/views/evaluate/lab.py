@@ -145,7 +145,7 @@ def lab(backend: Backend) -> None:
         st.info(
             f"**{counted(len(pairs), 'pair')} {'is' if len(pairs) == 1 else 'are'} too few for the lab.** It needs at least "
             f"{FEWEST_PAIRS}: two sentences differ in only one direction, so there are no projections to compare. Choose "
-            "another corpus on the page Diagnose, under “Data”.",
+            "another one at the top of the page, under “Corpus”.",
             icon=":material/science:",
         )
         return

@@ -256,7 +256,7 @@ VIEWS = (
         label="Data",
         question="What are the queries, and what should they find?",
         asks=("Which questions and answers are measured?",),
-        intro="Choose the pairs that the other views measure.",
+        intro="The pairs that the other views measure. Another corpus, or a file of yours, is chosen at the top.",
         draw="dashboard.views.evaluate.choices:data",
         settings=(
             *OF_MODELS,

@@ -22,6 +22,7 @@ from dashboard import navigation, state
 from dashboard.corpora import current, word_rankings
 from dashboard.jobs import splade
 from dashboard.jobs.evaluation import PairIndexes
+from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import NUMBERS_EXPLAINED
@@ -86,6 +87,7 @@ def queries(
     else:
         _query_table(rows, entries, pairs, ranks, code)
     if opened is not None and opened < len(pairs):
+        report.say_value("opened", opened, f"“{pairs.queries.texts[opened]}”")
         _opened(int(opened), entries, pairs, request, indexes)
     elif len(rows):
         st.caption("The hardest queries come first. Click the box left of a query to see what each run ranks first.")

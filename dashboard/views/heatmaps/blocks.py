@@ -13,6 +13,7 @@ from components.analysis import block_change
 from components.analysis.attention import weights
 from components.analysis.similarity import cosines
 from components.charts import curves, matrices, theme
+from components.numbers import apart
 from components.snippets import heatmaps as snippets
 from dashboard import caching, state
 from dashboard.ui import controls, figures, messages, pair_choice, wording
@@ -92,12 +93,11 @@ def input_and_output(backend: Backend) -> None:
     baseline = caching.token_baseline(backend)  # last: the figures stand while it is measured
     mean = baseline.raw.mean
     for note, block in notes:
-        note.caption(
-            f"Two unrelated tokens: {theme.number(mean[block], 2)} at layer {block}, {theme.number(mean[block + 1], 2)} at "
-            f"layer {block + 1} on average."
-            if baseline.is_measured
-            else messages.no_baseline(baseline)
-        )
+        if baseline.is_measured:
+            before, after = apart(mean[block], mean[block + 1])
+            note.caption(f"Two unrelated tokens: {before} at layer {block}, {after} at layer {block + 1} on average.")
+        else:
+            note.caption(messages.no_baseline(baseline))
 
 
 def _pictures_that_fit(pictures: Sequence[np.ndarray]) -> list[int]:

@@ -16,6 +16,7 @@ from components.analysis.pooling import pool
 from components.analysis.similarity import calibration, cka, cosines
 from components.analysis.similarity.sentences import SentenceSimilarity, sentence_similarity
 from components.charts import heatmap, matrices, theme
+from components.numbers import apart
 from components.snippets import heatmaps as snippets
 from dashboard import caching, pair_links
 from dashboard.ui import controls, figures, messages
@@ -88,10 +89,10 @@ def _answer(compared: cka.LayerCKA) -> str:
     if not len(steps) or np.isnan(compared.matrix).any():
         return ""
     block = int(np.argmin(steps))
+    ends, least = apart(compared.matrix[0, last], steps[block])
     return (
-        f"The first and the last layer have a similarity of **{theme.number(compared.matrix[0, last], 2)}**. Between "
-        "neighbouring layers "
-        f"block {block} changes the arrangement most: {theme.number(steps[block], 2)} between layers {block} and {block + 1}."
+        f"The first and the last layer have a similarity of **{ends}**. Between neighbouring layers block {block} changes the "
+        f"arrangement most: {least} between layers {block} and {block + 1}."
     )
 
 

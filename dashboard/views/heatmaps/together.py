@@ -165,8 +165,7 @@ def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> str:
             (between.positions, between.column_positions), words_of, best, strict=True
         )
     ]
+    mean, highest = numbers.apart(between.matrix.mean(), of_words[best])
     return (
-        f"Across the two sentences: **{numbers.number(between.matrix.mean(), 2)}** on average; most similar are "
-        f"“{words[0]}” and "
-        f"“{words[1]}” ({numbers.number(of_words[best], 2)})."
+        f"Across the two sentences: **{mean}** on average; most similar are “{words[0]}” and “{words[1]}” ({highest})."
     )

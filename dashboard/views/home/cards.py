@@ -25,23 +25,18 @@ QUESTIONS: tuple[tuple[str, str, tuple[str, ...], Mapping[str, Any]], ...] = (
 def draw() -> None:
     """Draw the cards beside each other; on a phone below each other."""
     with st.container(key="start_cards"):
-        drawn = (_teach, _curious, own_search.draw)
-        for column, card in zip(st.columns(CARDS, gap="medium"), drawn, strict=True):
+        drawn = (("I teach", _teach), ("I am curious", _curious), ("My search is wrong", own_search.draw))
+        for column, (title, card) in zip(st.columns(CARDS, gap="medium"), drawn, strict=True):
             with column.container(border=True, height="stretch", gap="small"):
+                st.header(title, anchor=False)
                 card()
-
-
-def _title(title: str, line: str) -> None:
-    st.markdown(f"**{title}**")
-    st.caption(line)
 
 
 def _teach() -> None:
     lessons = list(ready_made.lessons().values())
     minutes = [lesson.minutes for lesson in lessons]
-    _title(
-        "I teach",
-        f"{len(lessons)} lessons of {min(minutes)} to {max(minutes)} minutes beside the pages; a mode for the projector.",
+    st.caption(
+        f"{len(lessons)} lessons of {min(minutes)} to {max(minutes)} minutes beside the pages; a mode for the projector."
     )
     with st.container(horizontal=True, gap="small"):
         first = lessons[0]
@@ -52,7 +47,7 @@ def _teach() -> None:
 
 
 def _curious() -> None:
-    _title("I am curious", "Three questions, one picture each.")
+    st.caption("Three questions, one picture each.")
     with st.container(gap=None, key="start_questions"):
         for question, view, sentences, values in QUESTIONS:
             if st.button(messages.escape(question), key=f"ask_{view}", type="tertiary"):

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from components.analysis.first_look.decisive import DECIDED
 from components.analysis.first_look.nearest import NEAREST
-from components.numbers import number
+from components.numbers import apart, number, percent
 from components.words.forms import are_forms
 
 if TYPE_CHECKING:
@@ -18,36 +19,11 @@ if TYPE_CHECKING:
     from components.analysis.first_look.words import Word
     from dashboard.views.home.stored import Blindness, Senses
 
-_ORDINALS = (
-    *("first", "second", "third", "fourth", "fifth", "sixth"),
-    *("seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"),
-)
 _COUNTS = ("none", "one", "two", "three", "four", "five")
 APART, MIXED = 0.8, 0.6  # shares of right neighbours, from which senses are apart and up to which they are mixed
-DECIDED = 0.1  # how far above its habit a head's weight must be to be more than chance
 MOVED = 0.05  # a difference of cosines that is more than hardly any
 ALIKE = 0.9  # a cosine from which two vectors of one word are nearly the same
 CLEAR = 3  # of five neighbours in one sense
-
-
-def ordinal(number: int) -> str:
-    """A block's place in words, counted from 0: "first", "twelfth", "21st"."""
-    if number < len(_ORDINALS):
-        return _ORDINALS[number]
-    place = number + 1
-    ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    return f"{place}{ending}"
-
-
-def percent(share: float) -> str:
-    """A share as people read it; a small one is not zero."""
-    return "less than 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
-
-
-def apart(first: float, second: float) -> tuple[str, str]:
-    """Two numbers with two decimals, or with three where two would read the same."""
-    two = number(first, 2), number(second, 2)
-    return two if two[0] != two[1] else (number(first), number(second))
 
 
 def of_senses(senses: Senses) -> str:
@@ -59,8 +35,8 @@ def of_senses(senses: Senses) -> str:
     if start >= APART:
         return f"{about}: its senses are apart from the start."
     if start > MIXED:
-        return f"{about}: half apart before the first block, apart after the {ordinal(senses.apart - 1)}."
-    return f"{about}: mixed before the first block, apart after the {ordinal(senses.apart - 1)}."
+        return f"{about}: half apart before the first block, apart after block {senses.apart - 1}."
+    return f"{about}: mixed before the first block, apart after block {senses.apart - 1}."
 
 
 def of_blindness(blindness: Blindness) -> str:
@@ -86,16 +62,15 @@ def of_look(look: Look | None, target: str) -> str:
     """Where a word looks; `target` is the piece that it looks at."""
     if look is None:
         return "There is no other word that it could look at."
-    block, usual = ordinal(look.block), percent(look.usual)
+    usual = percent(look.usual)
     if look.weight - look.usual < DECIDED:
         return (
             f"No head looks at one word much more than it does anyway: the clearest gives “{target}” {percent(look.weight)}, "
             f"where {usual} is usual."
         )
     given = percent(look.weight)
-    return (
-        f"One head of the {block} block gives “{target}” {given} of its attention; {usual} is usual at this distance."
-    )
+    head = f"Head {look.head} of block {look.block}"
+    return f"{head} gives “{target}” {given} of its attention; {usual} is usual at this distance."
 
 
 def of_course(course: Course, word: Word, words: Sequence[Word]) -> str:
@@ -115,7 +90,7 @@ def of_course(course: Course, word: Word, words: Sequence[Word]) -> str:
     while crossing and nearer[crossing - 1]:
         crossing -= 1
     rest, own = apart(float(others[-1]), float(course.to_start[-1]))
-    when = f"After the {ordinal(crossing - 1)} block" if crossing else "From the start"
+    when = f"After block {crossing - 1}" if crossing else "From the start"
     return f"{when} it is nearer to the other words ({rest} at the end) than to its start ({own})."
 
 

@@ -37,8 +37,7 @@ _EXAMPLE = "my parcel is broken > How to report a damaged delivery\ncancel my pl
 
 
 def draw() -> None:
-    """Draw the card."""
-    st.markdown("**My search is wrong**")
+    """Draw the card, below its title."""
     how = (
         "Drop a table (CSV) with queries and their right texts, or paste rows."
         if access.uploads_allowed()

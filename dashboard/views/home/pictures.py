@@ -5,8 +5,9 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
+from components.charts import scatter
 from components.charts.stand_alone.page import Part
-from components.numbers import counted, number
+from components.numbers import apart, counted, percent
 from dashboard import navigation
 from dashboard.declared import table
 from dashboard.sharing import report
@@ -44,20 +45,22 @@ def draw(of: Stored) -> None:
 
 def _senses(senses: Senses) -> dict[str, Any]:
     kinds = list(dict.fromkeys(senses.labels))
+    hues = scatter.hues_of(senses.labels)
     return {
         "key": SENSES_VIEW,
         "link": table.VIEWS[SENSES_VIEW].label,
         "says": findings.of_senses(senses),
         "labels": [kinds.index(label) for label in senses.labels],
         "names": [f"{senses.word} ({kind})" for kind in kinds],
+        "hues": [hues[kind] for kind in kinds],
         "unit": "% nearest to their own sense",
         "sentences": senses.sentences,
         "maps": senses.maps,
         "layers": [
             {
-                "name": f"after the {findings.ordinal(layer - 1)} block" if layer else "before the first block",
-                "short": f"after the {findings.ordinal(layer - 1)}" if layer else "before any block",
-                "share": findings.percent(senses.accuracy[layer]),
+                "name": f"after block {layer - 1}" if layer else "before the first block",
+                "short": f"after block {layer - 1}" if layer else "before any block",
+                "share": percent(senses.accuracy[layer]),
             }
             for layer in range(len(senses.maps))
         ],
@@ -71,6 +74,7 @@ def _blindness(blindness: Blindness) -> dict[str, Any]:
         ("negation", blindness.opposite, blindness.negations),
         ("paraphrase", blindness.paraphrase, blindness.paraphrases),
     )
+    shown = apart(blindness.opposite.cosine, blindness.paraphrase.cosine)
     return {
         "key": FAILURES_VIEW,
         "link": table.VIEWS[FAILURES_VIEW].label,
@@ -79,8 +83,8 @@ def _blindness(blindness: Blindness) -> dict[str, Any]:
         "unit": "similarity",
         "ticks": [0, 0.25, 0.5, 0.75, 1],
         "pairs": [
-            _pair("The opposite", blindness.opposite, is_marked=True),
-            _pair("The same in other words", blindness.paraphrase, is_marked=False),
+            _pair("The opposite", blindness.opposite, shown[0], is_marked=True),
+            _pair("The same in other words", blindness.paraphrase, shown[1], is_marked=False),
         ],
         "strips": [
             {"name": counted(len(cosines), noun), "shown": pair.cosine, "cosines": cosines}
@@ -89,8 +93,8 @@ def _blindness(blindness: Blindness) -> dict[str, Any]:
     }
 
 
-def _pair(name: str, pair: Pair, is_marked: bool) -> dict[str, Any]:
-    """A pair of sentences; what the second has more than the first is marked, if `is_marked`."""
+def _pair(name: str, pair: Pair, shown: str, is_marked: bool) -> dict[str, Any]:
+    """A pair of sentences with its similarity as text; what the second has more than the first is marked, if `is_marked`."""
     words = pair.second.split(" ")
     steps = SequenceMatcher(None, pair.first.split(" "), words, autojunk=False).get_opcodes()
     parts: list[dict[str, Any]] = []
@@ -98,4 +102,4 @@ def _pair(name: str, pair: Pair, is_marked: bool) -> dict[str, Any]:
         if end > start:
             space = [{"text": " ", "new": False}] if parts else []
             parts += [*space, {"text": " ".join(words[start:end]), "new": is_marked and kind != "equal"}]
-    return {"name": name, "first": pair.first, "second": parts, "shown": number(pair.cosine, 2)}
+    return {"name": name, "first": pair.first, "second": parts, "shown": shown}

@@ -154,9 +154,10 @@ def _line(of: Stored) -> str:
     if is_typed():
         title = messages.escape(spec_of(state.get("model")).title)
         return (
-            f"The figures are by {title}. What is usual and which words are nearest comes from the included sentences."
+            f"The figures are by {title}; blocks and heads count from 0. What is usual, and the nearest words, come from the "
+            "included sentences."
         )
     return (
         f"The numbers above are from {of.model}, the included model: {of.blocks} blocks of {of.heads} heads, "
-        f"{wording.millions(of.parameters)} parameters."
+        f"counted from 0, and {wording.millions(of.parameters)} parameters."
     )

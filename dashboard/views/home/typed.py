@@ -17,7 +17,7 @@ from components.analysis.first_look.words import first_choice, twins_of, words_o
 from components.analysis.matched_words import word_vectors
 from components.analysis.tokens import default_positions
 from components.charts.stand_alone.page import Part
-from components.numbers import counted, number
+from components.numbers import apart, counted, number, percent
 from dashboard import navigation, ready_made, state
 from dashboard.declared import table
 from dashboard.jobs.included_words import included_words, kept_habits
@@ -150,10 +150,11 @@ class Seen:
         said = findings.of_look(look, "" if look is None else sentence.tokens[look.target].piece)
         return {"says": said} if look is None else {"says": said, **_fan(look, word, sentence)}
 
-    def _changes(self, number: int) -> dict[str, Any] | None:
+    def _changes(self, place: int) -> dict[str, Any] | None:
+        """How the word changes; `place` is its number."""
         if self._courses is None:
             return None
-        course, sentence = self._courses[number], self.words[number].sentence
+        course, sentence = self._courses[place], self.words[place].sentence
         named = [
             ("the other" if self.words[twin].sentence == sentence else f"in {self.words[twin].sentence + 1}", cosines)
             for twin, cosines in course.to_twins
@@ -161,23 +162,20 @@ class Seen:
         if not named:
             named = [("its start", course.to_start)]
             named += [] if course.to_others is None else [("the others", course.to_others)]
+        ends = apart(*(float(cosines[-1]) for _, cosines in named))
         return {
-            "says": findings.of_course(course, self.words[number], self.words),
+            "says": findings.of_course(course, self.words[place], self.words),
             "axis": "layer (0 = before the first block)",
             "lines": [
                 {
                     "name": name,
                     "values": [round(float(value), 4) for value in cosines],
-                    "shown": number_of(float(cosines[-1])),
+                    "read": [number(float(value)) for value in cosines],
+                    "shown": end,
                 }
-                for name, cosines in named
+                for (name, cosines), end in zip(named, ends, strict=True)
             ],
         }
-
-
-def number_of(value: float) -> str:
-    """A cosine as the figures write it."""
-    return number(value, 2)
 
 
 def _fan(look: Look, word: Word, sentence: TokenizedSentence) -> dict[str, Any]:
@@ -185,16 +183,17 @@ def _fan(look: Look, word: Word, sentence: TokenizedSentence) -> dict[str, Any]:
     return {
         "block": look.block,
         "head": look.head,
+        "columns": ("token", "share of its attention"),
         "rows": [
             {
                 "name": "itself" if key in word.positions else sentence.tokens[key].piece,
                 "weight": round(weight, 4),
-                "shown": findings.percent(weight),
+                "shown": percent(weight),
                 "strong": key == look.target,
             }
             for key, weight in look.strongest
         ],
-        "rest": {"name": "all others", "shown": findings.percent(look.rest)},
+        "rest": {"name": "all others", "shown": percent(look.rest)},
     }
 
 
@@ -202,6 +201,7 @@ def _nearest(word: Word, near: tuple[Sequence[Neighbour], Sequence[Neighbour] | 
     if near is None:
         return {"says": READING}
     found, before = near
+    cosines = apart(*(item.cosine for item in found[:NEAREST]))
     return {
         "says": findings.of_nearest(word.text, found, before),
         "words": [
@@ -209,9 +209,9 @@ def _nearest(word: Word, near: tuple[Sequence[Neighbour], Sequence[Neighbour] | 
                 "text": item.sentence,
                 "start": item.place.start,
                 "end": item.place.end,
-                "shown": number_of(item.cosine),
+                "shown": cosine,
             }
-            for item in found[:NEAREST]
+            for item, cosine in zip(found[:NEAREST], cosines, strict=True)
         ],
     }
 
@@ -317,7 +317,9 @@ def _open(seen: Seen, figure: int, number: int, drawn: dict[str, Any]) -> None:
     if figure == 0:
         looks = drawn["looks"] or {}
         head = {name: looks.get(name) for name in ("block", "head")}
-        navigation.go_to(LOOKS_VIEW, sentence_a=word.sentence, sentence_b=None, score_query=word.last, **head)
+        # The figure is of the sentence alone (0: no second one), and its token is of no text that was shown there before.
+        st.session_state.pop("_score_query_of", None)
+        navigation.go_to(LOOKS_VIEW, sentence_a=word.sentence, sentence_b=0, score_query=word.last, **head)
     elif figure == 1:
         navigation.go_to(CHANGES_VIEW)
     else:

@@ -68,7 +68,3 @@ def _problems() -> None:
     if problems:
         lines = "\n".join(f"- {messages.escape(line)}" for line in problems)
         st.warning(f"To mend in the files of lessons (docs/lessons.md describes them):\n\n{lines}")
-    st.caption(
-        f"A lesson is a text file in the folder assets/lessons; docs/lessons.md says how to write one. "
-        f"A link that opens a lesson: /lessons?lesson={next(iter(ready_made.lessons()), 'name')}"
-    )

@@ -17,6 +17,7 @@ from components.snippets import maps as snippets
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import requests
+from dashboard.sharing import report
 from dashboard.ui import controls, messages, pair_choice
 from dashboard.ui.waiting import frame, progress
 
@@ -99,6 +100,7 @@ def _source() -> str:
             state.put("reading", "together" if source == "pair" else "alone")
 
     st.session_state["w_map_source"] = chosen
+    report.name_values("map_source", sources, chosen)
     controls.checked(
         st.segmented_control,
         "Tokens of",

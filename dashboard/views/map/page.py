@@ -152,6 +152,7 @@ VIEWS = (
         ),
         examples=({"map_method": "pca", "sense_word": "crane", "sense_layer": 3},),
         needs="blocks",
+        names_its_data=True,
     ),
 )
 DECLARED = Declared(VIEWS, SETTINGS)

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts import scatter, theme
+from components.numbers import apart
 from components.snippets import maps as snippets
 from components.words.function import FUNCTION_WORDS
 from dashboard.ui import controls, figures, messages
@@ -136,10 +137,10 @@ def through(backend: Backend) -> None:
             on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
         )
     labels.thin()
+    values = [trust.trustworthiness for trust in trusts]
+    least, most = apart(min(values), max(values))
     st.caption(
-        "Press Play, or move the layer's slider. The trustworthiness of the maps is between "
-        f"{theme.number(min(t.trustworthiness for t in trusts), 2)} and "
-        f"{theme.number(max(t.trustworthiness for t in trusts), 2)} (1 is best)."
+        f"Press Play, or move the layer's slider. The trustworthiness of the maps is between {least} and {most} (1 is best)."
     )
     choices.about(backend, token_set)
     figures.reading(

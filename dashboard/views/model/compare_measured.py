@@ -256,9 +256,9 @@ def _message(compared: LayerCKA, names: tuple[str, str], sides: Sequence[snippet
     if np.isnan(values).any():
         return ""
     row, column = divmod(int(values.argmax()), values.shape[1])
+    of_last, highest = numbers.apart(values[-1, -1], values[row, column])
     return (
-        f"The last layers have a similarity of **{numbers.number(values[-1, -1], 2)}**. Most alike "
-        f"({numbers.number(values[row, column], 2)}) are layer "
+        f"The last layers have a similarity of **{of_last}**. Most alike ({highest}) are layer "
         f"{sides[0].layers[row]} of {messages.escape(names[0])} and layer {sides[1].layers[column]} of "
         f"{messages.escape(names[1])}."
     )

@@ -10,7 +10,8 @@ from components.model.catalog import CATALOG, EMBEDDED_CROSS_ENCODER_KEY, EMBEDD
 from components.model.files import hub
 from dashboard import state
 from dashboard.settings import MOST_COMPARED
-from dashboard.ui import controls, model_gate, sidebar
+from dashboard.ui import controls, model_gate
+from dashboard.ui.models import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,7 @@ def choose() -> tuple[str, ...]:
     """Draw the choice of the models beside the session's own, and return their keys."""
     own = state.get("model")
     chosen = state.get("compared_models") or ()
-    offered = [*(spec.key for spec in CATALOG), *sidebar.trained_models(), state.peek("model2"), *chosen]
+    offered = [*(spec.key for spec in CATALOG), *catalogue.trained_models(), state.peek("model2"), *chosen]
     keys = [key for key in dict.fromkeys(offered) if key and key != own]
 
     def without_own(models: Any) -> tuple[str, ...]:

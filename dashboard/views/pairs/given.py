@@ -15,6 +15,7 @@ from components.charts import theme
 from components.charts.stand_alone.page import Part
 from components.errors import InputError, ModelError
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
+from components.numbers import apart
 from dashboard import caching, pair_links, state
 from dashboard.corpora import current
 from dashboard.declared import table
@@ -299,13 +300,14 @@ def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
         st.markdown(f":material/insights: Most probable label, {', '.join(likely)}.")
         return
     difference = float(relevant[0] - other[0])
-    text = f":material/insights: Relevant **{theme.number(relevant[0], 2)}**, other **{theme.number(other[0], 2)}**: "
+    scores = apart(relevant[0], other[0])
+    text = f":material/insights: Relevant **{scores[0]}**, other **{scores[1]}**: "
     if abs(difference) < SAME_SCORE:
         st.markdown(f"{text}**both documents get the same score**, to two decimals. It does not say which is relevant.")
         return
     text += (
         f"the **{'relevant' if difference > 0 else 'other'} document** gets the higher score, by "
-        f"{theme.number(abs(difference), 2)}."
+        f"{apart(abs(difference), 0.0)[0]}."
     )
     st.markdown(text if difference > 0 else f"{text} Here the model is wrong.")
 

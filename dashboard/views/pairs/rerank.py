@@ -86,7 +86,7 @@ def rerank(backend: Backend) -> None:
     """Draw the lines from rank to rank, the hits in both orders, and the cost of both stages."""
     messages.cross_encoder_note([backend])
     corpus = current.corpus()
-    panel = _controls(corpus)
+    panel = _controls()
     _ready_made()
     query = str(state.get("query"))
     left, right = st.columns([3, 2], gap="medium")
@@ -119,7 +119,7 @@ def rerank(backend: Backend) -> None:
     _cost_curve(backend)
 
 
-def _controls(corpus: Corpus) -> DeltaGenerator:
+def _controls() -> DeltaGenerator:
     if "query" not in st.session_state and not state.get("corpus"):
         state.put("query", READY_QUERIES[0])  # a query whose correct answer is known
     with controls.row():
@@ -129,10 +129,7 @@ def _controls(corpus: Corpus) -> DeltaGenerator:
         controls.choice("second_stage", "Second stage", stages, show_label=False)
         panel = controls.options()
     with panel:
-        st.caption(
-            f"The corpus is {messages.escape(corpus.name)}; choose another one on the Search page, under “Corpus”. "
-            "The candidates are the first k hits of the model's last layer by the cosine."
-        )
+        st.caption("The candidates are the first k hits of the model's last layer by the cosine.")
     return panel
 
 

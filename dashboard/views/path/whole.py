@@ -104,7 +104,7 @@ def _position(path: Path, row: int) -> int:
 
 
 def _whole(word: Word, words: Sequence[Word]) -> Word:
-    """The word; of one that is split and stands alone the rarest of its sentence in one piece, whose path is easier to follow."""
+    """The word; of one that is split and stands alone the rarest of its sentence in one piece, which is easier to follow."""
     again = twins_of(words)[words.index(word)]
     others = [
         other for other in words if other.sentence == word.sentence and other.is_content and len(other.positions) == 1

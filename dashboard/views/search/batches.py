@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ import streamlit as st
 
 from components.charts import theme
 from components.errors import InputError
+from components.numbers import counted
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
 from components.snippets import search as snippets
@@ -154,10 +155,26 @@ def similar_pairs(backend: Backend) -> None:
     layer, pooling = request.cell(index)
     most = min(settings.MOST_PAIRS, _possible_pairs(request))
     count = most
+    with controls.row():
+        level = controls.bind(
+            "least_cosine",
+            st.slider,
+            "Near duplicates have a cosine of at least",
+            to_widget=lambda hundredths: hundredths / 100,
+            from_widget=lambda cosine: round(100 * cosine),
+            min_value=settings.LEAST_COSINE / 100,
+            max_value=1.0,
+            step=0.01,
+        )
+        panel = controls.options()
     if most > settings.LEAST_PAIRS:
-        default = min(100, most)
-        count = controls.number("shown_pairs", "Pairs", settings.LEAST_PAIRS, most, default)
-    similar = _most_similar(request, index, layer, pooling)[:count]
+        with panel:
+            count = controls.number("shown_pairs", "Pairs", settings.LEAST_PAIRS, most, min(100, most))
+    found = _most_similar(request, index, layer, pooling)
+    repeats = _repeats(corpus.texts)
+    above = sum(pair.cosine >= level for pair in found)
+    figures.note(f":material/insights: {duplicates_in_words(found, above, level, repeats)}", "duplicates")
+    similar = found[: min(count, above) or count]
     table = pd.DataFrame(
         [
             {
@@ -171,15 +188,58 @@ def similar_pairs(backend: Backend) -> None:
     )
     if len(similar) > 1 and similar[0].cosine - similar[-1].cosine < TIE:
         st.warning("All of these pairs have the same cosine: the choice of these pairs and their order mean nothing.")
-    figures.whole_texts(table, key="pairs_box")
+    if similar:
+        figures.whole_texts(table, key="pairs_box")
     figures.reading(
         f"Pairs of sentences by the cosine of their vectors (layer {layer}, {wording.POOLING_NAMES[pooling]}), "
         "the highest first. Identical sentences are left out.",
         "Whether two sentences mean the same: shared names, a similar length and the same topic also raise the cosine.",
     )
     st.caption(f"{wording.NUMBERS_EXPLAINED} {_settings(layer, pooling, 'cosine')}")
-    code = snippets.most_similar(request.code(index, layer, pooling), count)
+    code = snippets.most_similar(request.code(index, layer, pooling), len(similar))
     figures.data("pairs", lambda: table, code, "The most similar pairs")
+    if repeats:
+        figures.subheader("Exact repeats")
+        figures.whole_texts(
+            pd.DataFrame(
+                {
+                    "times": [len(rows) for rows in repeats.values()],
+                    "numbers": [", ".join(map(str, rows)) for rows in repeats.values()],
+                    "text": list(repeats),
+                }
+            ),
+            key="repeats_box",
+        )
+
+
+def _repeats(texts: Sequence[str]) -> dict[str, list[int]]:
+    """Each text that a corpus has more than once, to its numbers there; the most frequent first."""
+    rows: dict[str, list[int]] = {}
+    for number, text in enumerate(texts):
+        rows.setdefault(text, []).append(number)
+    repeated = {text: numbers for text, numbers in rows.items() if len(numbers) > 1}
+    return dict(sorted(repeated.items(), key=lambda item: -len(item[1])))
+
+
+def duplicates_in_words(
+    found: Sequence[SimilarPair], above: int, level: float, repeats: Mapping[str, Sequence[int]]
+) -> str:
+    """How many of the most similar pairs are `above` the level, and how many texts repeat another one."""
+    again = sum(len(rows) - 1 for rows in repeats.values())
+    limit = theme.number(level, 2)
+    if above:
+        is_more = above == settings.MOST_PAIRS  # which is as many as are kept
+        pairs = f"{'At least ' if is_more else ''}{counted(above, 'pair')}"
+        said = f"**{pairs}** {'has' if above == 1 else 'have'} a cosine of {limit} or more"
+    elif found:
+        nearest = theme.number(found[0].cosine)
+        said = f"**No pair** has a cosine of {limit} or more; the nearest has {nearest}"
+    else:
+        said = "**No pair** of different sentences is left"
+    if not again:
+        return f"{said}. No sentence is repeated exactly."
+    verb = "repeats" if again == 1 else "repeat"
+    return f"{said}. **{counted(again, 'sentence')}** {verb} an earlier one exactly, and stand below."
 
 
 def _most_similar(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling) -> tuple[SimilarPair, ...]:

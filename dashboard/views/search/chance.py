@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.theme import number
+from components.numbers import apart
 from components.retrieval.search import chance, words
 from components.retrieval.search.exact import NEAR
 from dashboard import caching
@@ -136,14 +137,13 @@ def finding_of(
     `above` sentences of `total` (None: only the hits have scores) are above the `level` of chance; half of the random
     queries find nothing above the `median`; `shared` are the words that the best hit and the query share.
     """
-    digits = 2 if number(best, 2) != number(level, 2) else 3
-    first, limit = number(best, digits), number(level, digits)
+    first, limit, half = apart(best, level, median)
     if not is_above(best, level):
         names = " and ".join(f"“{messages.escape(word)}”" for word in shared[:2])
         but = f" It has the query's {names}, though." if shared else ""
         return (
             f"**Nothing close:** the first hit has {first}, and the level of chance is {limit} (half of random queries stay "
-            f"under {number(median, digits)}).{but}"
+            f"under {half}).{but}"
         )
     of = "At least" if total is None else ""
     count = f"{of} {counted(above, 'sentence')}" if total is None else f"{above:,} of {counted(total, 'sentence')}"

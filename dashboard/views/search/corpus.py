@@ -1,4 +1,4 @@
-"""The Search page's corpus view: choose a corpus, see its contents and the indexes on disk, upload word vectors."""
+"""The Search page's corpus view: what the corpus contains, the indexes on disk, and an upload of word vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from components.retrieval.search.static_vectors import read_static_vectors
 from components.sizes import in_words
 from components.snippets import search as snippets
 from dashboard import access, caching, state
-from dashboard.corpora import chooser, current, uploads
+from dashboard.corpora import current, uploads
 from dashboard.jobs import embedding
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import figures, messages
@@ -26,19 +26,10 @@ if TYPE_CHECKING:
 
 
 def corpus(backend: Backend) -> None:
-    """The choice of a corpus, and what it contains."""
-    unused = chooser.choose()
-    searched = unused or current.corpus()
-    if state.get("corpus") and unused is None:  # in the place of "Use this corpus", so that nothing below it moves
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.button(
-                "Search this corpus",
-                key="search_it",
-                type="primary",
-                on_click=state.open_view,
-                args=("hits",),
-            )
-            st.caption(f"Below: **{messages.escape(searched.name)}**, which is in use.", width="content")
+    """What the corpus contains."""
+    searched = current.corpus()
+    if state.get("corpus"):
+        st.button("Search this corpus", key="search_it", type="primary", on_click=state.open_view, args=("hits",))
     lengths = embedding.token_counts(backend, searched, "corpus")
     limit = backend.own_max_length
     facts = corpus_facts(searched, lengths, limit)
@@ -66,11 +57,10 @@ def corpus(backend: Backend) -> None:
     texts = {"text": list(searched.texts[:8])}
     columns = figures.corpus_columns(texts, searched.columns, range(len(texts["text"])))
     figures.whole_texts(pd.DataFrame(texts | columns), key="corpus_examples")
-    if unused is None:
-        request = EmbedRequest.of_session(backend)
-        with frame.figure("corpus_index"):
-            embedding.index_of(request, searched, "corpus")
-            before_work.other_layers(request, searched, "corpus")
+    request = EmbedRequest.of_session(backend)
+    with frame.figure("corpus_index"):
+        embedding.index_of(request, searched, "corpus")
+        before_work.other_layers(request, searched, "corpus")
     _storage()
 
 
@@ -83,7 +73,7 @@ def _report(corpus: Corpus) -> None:
         )
     if report.encoding_guessed:
         st.caption(
-            f"The encoding {messages.escape(report.encoding)} is a guess. If letters are wrong, type the encoding above."
+            f"The encoding {messages.escape(report.encoding)} is a guess. If letters are wrong, type the encoding at the top."
         )
     if report.bad_count:
         with st.expander(f"{report.bad_count:,} of {report.rows:,} rows could not be used", icon=":material/warning:"):

@@ -16,6 +16,7 @@ from dashboard.declared.view import (
 from dashboard.settings import (
     COMPARISONS,
     ENGINES,
+    LEAST_COSINE,
     LEAST_PAIRS,
     MOST_PAIRS,
     Setting,
@@ -40,6 +41,7 @@ SETTINGS = (
     Setting(  # None: the ready-made ones
         "typed_queries", "qs", None, parse_queries, lambda value: list(value) or [""], words="list of queries"
     ),
+    number("least_cosine", "mc", 90, 100, least=LEAST_COSINE, words="cosine of near duplicates"),  # in hundredths
     number("shown_pairs", "np", None, MOST_PAIRS, least=LEAST_PAIRS, words="number of pairs"),
 )
 
@@ -134,7 +136,7 @@ VIEWS = (
             "Do two rows of my file say the same?",
             "Which texts of my collection are duplicates?",
         ),
-        intro="All pairs are compared, with the settings of “Hits”.",
+        intro="All pairs are compared, with the settings of “Hits”; exact repeats are listed by themselves.",
         draw="dashboard.views.search.batches:similar_pairs",
         settings=(
             *OF_MODELS,
@@ -142,9 +144,10 @@ VIEWS = (
             "layer",
             "pooling",
             "similarity",
+            "least_cosine",
             "shown_pairs",
         ),
-        examples=({"corpus": SMALL_CORPUS, "layer": 3, "pooling": "max", "shown_pairs": 12},),
+        examples=({"corpus": SMALL_CORPUS, "layer": 3, "pooling": "max", "least_cosine": 50, "shown_pairs": 12},),
         figure="table",
     ),
     View(
@@ -152,7 +155,7 @@ VIEWS = (
         label="Corpus",
         question="What is searched?",
         asks=("How do I use a file of my own?",),
-        intro="Choose the demo corpus, a file of your own, or a dataset.",
+        intro="How long its sentences are, and how it was read. Another corpus, or a file of yours, is chosen at the top.",
         draw="dashboard.views.search.corpus:corpus",
         settings=(
             *OF_MODELS,

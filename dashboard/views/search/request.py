@@ -13,6 +13,7 @@ from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import embedding
 from dashboard.jobs.embedding import EmbedRequest
+from dashboard.sharing import report
 from dashboard.ui.waiting import before_work
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class SearchRequest:
             candidates=state.get("reranked_hits"),
             layer=state.get("layer"),
             pooling=state.get("pooling"),
-            explained=state.get("why"),
+            explained=_explained(corpus),
             engine=state.get("engine"),
         )
 
@@ -104,3 +105,11 @@ class SearchRequest:
         layer = self.layer if self.layer is not None and self.layer in layers else layers[-1]
         candidates = (self.pooling, self.backend.own_pooling)
         return layer, next((name for name in candidates if name is not None and name in poolings), poolings[0])
+
+
+def _explained(corpus: Corpus) -> int | None:
+    """The number of the sentence that is explained; a report names the sentence."""
+    row: int | None = state.get("why")
+    if row is not None and row < len(corpus):
+        report.say_value("why", row, f"“{corpus.texts[row]}”")
+    return row

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.theme import number
+from components.numbers import apart
 from components.retrieval.search import words
 from components.retrieval.search.score_split import STORED, split_of_vectors
 from components.snippets import search as snippets
@@ -168,8 +169,10 @@ def _max_sim(request: SearchRequest, row: int, trained: Backend | None, is_ranki
     _marked(similarity, matches.document, matches.prompt_length)
     _best_table(similarity, matches.query, matches.document)
     baseline = caching.token_baseline(backend)
+    usual = float(baseline.raw.mean[layer]) if baseline.is_measured else math.nan
+    mean, of_unrelated = apart(similarity.mean, usual)
     unrelated = (
-        f"Two unrelated tokens have a cosine of {number(float(baseline.raw.mean[layer]), 2)} on average here."
+        f"Two unrelated tokens have a cosine of {of_unrelated} on average here."
         if baseline.is_measured
         else messages.no_baseline(baseline)
     )
@@ -181,7 +184,7 @@ def _max_sim(request: SearchRequest, row: int, trained: Backend | None, is_ranki
         f"MaxSim, layer {layer}" if has_ranked else f"MaxSim, layer {layer}: not how it was ranked",
         key="why_matrix",
         message=f"{beside}MaxSim{of_hidden}, the sum of each query token's best cosine, is {number(similarity.total, 3)}; the "
-        f"mean of these cosines is {number(similarity.mean, 2)}. {unrelated}",
+        f"mean of these cosines is {mean}. {unrelated}",
         read="Every row is a query token; its brightest cell is the document token that matches it best ([Khattab and "
         "Zaharia 2020](https://arxiv.org/abs/2004.12832)).",
         not_shown=("" if has_ranked else "How the hit was found: the search compares one vector per sentence. ")

@@ -15,6 +15,7 @@ from components.analysis.maps import projection
 from components.arrays import Float32, Float64
 from components.charts import curves, heatmap, scatter, theme
 from components.errors import InputError, UserError
+from components.numbers import apart
 from components.snippets import training as snippets
 from components.snippets.code import Snippet
 from components.training import before_after
@@ -147,14 +148,13 @@ def _gap(change: before_after.SimilarityChange, has_groups: bool) -> str:
     """Mean cosine within and between the groups of sentences, before and now."""
     before, now = change.base_means, change.tuned_means
     if not has_groups:
-        before_training, here = (theme.number(similarity.within, 2) for similarity in (before, now))
+        before_training, here = apart(before.within, now.within)
         return f"Mean cosine of all pairs: {before_training} before training, **{here}** here."
+    of_both = [value for means in (before, now) for value in (means.within, means.between, means.gap)]
+    within, between, gap, within_now, between_now, gap_now = apart(*of_both)
     return (
-        f"Sentences of one topic: mean cosine {theme.number(before.within, 2)} before training, "
-        f"**{theme.number(now.within, 2)}** here; of different "
-        f"topics {theme.number(before.between, 2)}, **{theme.number(now.between, 2)}** here. The gap went from "
-        f"{theme.number(before.gap, 2)} to "
-        f"**{theme.number(now.gap, 2)}**."
+        f"Sentences of one topic: mean cosine {within} before training, **{within_now}** here; of different topics {between}, "
+        f"**{between_now}** here. The gap went from {gap} to **{gap_now}**."
     )
 
 

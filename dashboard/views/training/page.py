@@ -77,6 +77,7 @@ VIEWS = (
         examples=({**PRESET, "training_length": 16, "held_out": 30, "training_seed": 7},),
         needs="blocks",
         inside="dashboard.views.training.plan:with_problem",
+        names_its_data=True,
     ),
     View(
         key="training-objective",
@@ -164,6 +165,7 @@ VIEWS = (
         examples=({"training_run": A_RUN, "training_figure": "rate", "smoothing": 25, "training_step": 10},),
         needs="blocks",
         inside="dashboard.views.training.plan:with_problem",
+        names_its_data=True,
     ),
     View(
         key="before-after",

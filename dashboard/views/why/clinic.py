@@ -14,6 +14,7 @@ from components.analysis.why.contrasts import changed_spans, pair_cosines, separ
 from components.charts import minimal_pairs as charts
 from components.charts import theme
 from components.charts.retrieval.evaluation import Curve
+from components.numbers import apart
 from components.retrieval.corpora import minimal_pairs as reading
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE
 from components.retrieval.search.words import words
@@ -245,6 +246,7 @@ def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooli
     typical = int(rows[np.argsort(own, kind="stable")[len(own) // 2]])
     shown = f"“{messages.escape(pairs.first[typical])}” and “{messages.escape(pairs.second[typical])}”"
     above = int(np.count_nonzero(own > median))
+    of_median, of_typical = apart(median, measured.at(layer, pooling)[typical])
     figures.figure(
         charts.value_strips(
             _strips(measured, kind, layer, pooling),
@@ -258,8 +260,7 @@ def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooli
         alt=f"Cosines of {len(pairs.changed_kinds)} kinds of pairs, of paraphrases and of unrelated sentences",
         message_below=True,
         message=f"{_verdict(share, kind)} {above} of {counted(len(own), 'pair')} have a higher cosine than the median "
-        f"paraphrase ({theme.number(median, 2)}). {_draws(share)} A typical pair: {shown}, "
-        f"{theme.number(measured.at(layer, pooling)[typical], 2)}.",
+        f"paraphrase ({of_median}). {_draws(share)} A typical pair: {shown}, {of_typical}.",
         read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. A tick "
         "is the median of its row. In the green row the two sentences mean the same; in the last row they have nothing to do "
         "with each other. In all other rows a few words make the meanings differ; the chosen difference is orange.",

@@ -12,7 +12,7 @@ from dashboard.corpora import current
 from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.failures import Searched
-from dashboard.ui import controls, figures, messages, page_header
+from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.why import debugger_table, failed_case
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.failures.failed_queries import Failures
 
-ORDERS = {"nearest": "Nearest misses first", "worst": "Worst first"}
+ORDERS = {"worst": "Worst first", "nearest": "Nearest misses first"}
 MOST_LISTED = 500  # failed queries offered in the list
 MOST_HITS = 50  # offered as the right text of a typed query
 
@@ -34,7 +34,6 @@ def draw(backend: Backend) -> None:
     """Draw the view."""
     messages.cross_encoder_note([backend])
     corpus = current.corpus()
-    page_header.measures_corpus(corpus)
     has_queries = len(failures.searched_corpus(corpus, current.query_column(corpus)).queries) > 0
     with controls.row():
         if has_queries:
@@ -54,12 +53,22 @@ def draw(backend: Backend) -> None:
     if case is None:
         _nothing(corpus, searched, found)
         return
+    is_listed = found is not None and len(found) > 0
     with st.container(key="failed_search"):
-        failed_case.draw(case)
-    if found is not None and len(found):
-        figures.subheader("All failed queries, by trait")
+        if found is not None and is_listed:
+            st.markdown(f":material/insights: {debugger_table.count_in_words(found)}")
+            left, right = st.columns([4, 8], gap="medium")
+            with left:
+                debugger_table.listed(searched, found, order, None if typed else case.placed.row, panel)
+            with right:
+                words = failed_case.begin(case)
+        else:
+            words = failed_case.begin(case)
+        failed_case.further(case, words)
+    if found is not None and is_listed:
+        figures.subheader("What failed queries share")
         with frame.figure("failed_queries"):
-            debugger_table.failed_queries(searched, found, order, None if typed else case.placed.row)
+            debugger_table.traits(searched, found)
     _caveats()
 
 
@@ -154,7 +163,7 @@ def _typed(searched: Searched, query: str) -> Case | None:
     """
     corpus, engine = searched.corpus, searched.engine
     own, texts = corpus.right_rows.get(query, ()), corpus.documents.texts
-    if len(texts) < 2:
+    if len(corpus.firsts) < 2:
         return None
     hits = engine.search(searched.vector(query)[None], MOST_HITS)
     names = {row: f"{rank}  {texts[row][:90]}" for rank, row in enumerate(hits.indices[0].tolist(), start=1)}
@@ -183,16 +192,18 @@ def _placed(
     searched: Searched, query: str, row: int, right_rows: tuple[int, ...] | None = None, name: str = Case.name
 ) -> Case:
     """A query with the text of a row as its right one; by default all texts with this query are right too."""
-    rows = searched.corpus.right_rows.get(query.strip(), ()) if right_rows is None else right_rows
-    if len({row, *rows}) >= len(searched.corpus.documents):  # all rows have one query
-        rows = ()
+    corpus = searched.corpus
+    right = corpus.right_rows.get(query.strip(), ()) if right_rows is None else right_rows
+    rows = corpus.no_rivals((row, *right))
+    if len(rows) >= len(corpus.documents):  # all texts have one query
+        rows = corpus.no_rivals((row,))
     return Case(searched, query, rows, failed_queries.placing(searched.vector(query), row, rows, searched.engine), name)
 
 
 def _nothing(corpus: Corpus, searched: Searched, found: Failures | None) -> None:
     """Say why there is no failed query."""
     name, where = messages.escape(corpus.name), f"layer {searched.layer} with {POOLING_NAMES[searched.pooling]} pooling"
-    if len(searched.corpus.documents) < 2:
+    if len(searched.corpus.firsts) < 2:
         st.info(f"**{name} has one text.** A search fails if another text ranks before the right one.")
     elif found is None:
         st.info(

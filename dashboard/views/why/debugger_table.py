@@ -1,4 +1,4 @@
-"""The failed queries of a corpus by trait: the share of each trait, its rule, and the queries, each of which can be opened.
+"""The failed queries of a corpus: a list, in which each can be opened, and what they share, with the rule of each trait.
 
 A trait that most other queries have too is no cause of a failure, so its share among these stands beside it everywhere.
 """
@@ -19,30 +19,69 @@ from components.snippets import why as snippets
 from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import failures
+from dashboard.jobs.requests import NotReady
 from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import counted
 from dashboard.views.why.rivals import code_of
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from components.retrieval.failures.causes import Causes
     from components.retrieval.failures.failed_queries import Failures, Placing
     from components.snippets.code import Snippet
     from dashboard.jobs.failures import Searched
 
 ON_PAGE = 20  # queries of the list
-MOST_CHARACTERS = 300  # of a query there; it is whole at the top
+LIST_HEIGHT = 480  # pixels of it: the query that is open stands beside it on the first screen
+MOST_CHARACTERS = 300  # of a query there; it is whole beside the list
 
 
-def failed_queries(searched: Searched, found: Failures, order: str, opened: int | None) -> None:
-    """Draw the traits of all failed queries, and the queries of a chosen trait; `opened` is the row of the one above."""
-    hubs = failures.occurrences(searched, "hubness_of_all")
-    both = causes, of_others = failures.causes_of(searched, found, hubs)
-    counts = {name: int(causes.of(name).sum()) for name in causes.names}
-    st.markdown(
-        f":material/insights: {counted(len(found), 'query', 'queries')} of {found.queries:,} "
-        f"({100 * len(found) / found.queries:.1f} %) {'fails' if len(found) == 1 else 'fail'}. "
-        f"{traits_in_words(causes, of_others)}"
+def count_in_words(found: Failures) -> str:
+    """How many queries fail, in a sentence."""
+    return (
+        f"{counted(len(found), 'query', 'queries')} of {found.queries:,} ({100 * len(found) / found.queries:.1f} %) "
+        f"{'fails' if len(found) == 1 else 'fail'}: another text comes before the right one."
     )
+
+
+def listed(searched: Searched, found: Failures, order: str, opened: int | None, panel: DeltaGenerator) -> None:
+    """Draw the failed queries, of a chosen trait once the traits are known; `opened` is the row of the one beside them.
+
+    The choice of the trait stands in the `panel`.
+    """
+    try:
+        both = _causes(searched, found)
+    except NotReady:  # which stands where the traits will be; the list waits for none
+        both = None
+    kept = np.ones(len(found), bool)
+    if both is not None:
+        counts = {name: int(both[0].of(name).sum()) for name in both[0].names}
+        names = {"all": f"All ({len(found):,})"} | {
+            name.replace(" ", "-"): f"{name[0].upper()}{name[1:]} ({count:,})" for name, count in counts.items()
+        }
+        with panel:
+            chosen = controls.pick("failure_cause", "Failed queries with the trait", names).replace("-", " ")
+        kept = kept if chosen == "all" else both[0].of(chosen)
+    if not kept.any():
+        st.info("No failed query has this trait.")
+        return
+    numbers = {item.row: number for number, item in enumerate(found.placings)}
+    of_trait = [item for item in found.in_order(order) if kept[numbers[item.row]]]
+    column = current.query_column(current.in_use()) or PAIR_COLUMN
+    _queries(searched, of_trait, both, numbers, opened, snippets.failures(code_of(searched), column, order))
+
+
+def _causes(searched: Searched, found: Failures) -> tuple[Causes, Causes]:
+    """The traits of the failed queries and of the others. Raises NotReady."""
+    return failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
+
+
+def traits(searched: Searched, found: Failures) -> None:
+    """Draw the share of each trait among the failed queries. Raises NotReady."""
+    causes, of_others = _causes(searched, found)
+    counts = {name: int(causes.of(name).sum()) for name in causes.names}
+    st.markdown(f":material/insights: {traits_in_words(causes, of_others)}")
     frame = pd.DataFrame(
         [
             {
@@ -64,17 +103,6 @@ def failed_queries(searched: Searched, found: Failures, order: str, opened: int 
     column = current.query_column(current.in_use()) or PAIR_COLUMN
     code = snippets.failure_causes(code_of(searched), column, failures.MOST_QUERIES)
     figures.data("failure_causes", lambda: frame, code, "Why queries fail")
-    names = {"all": f"All ({len(found):,})"} | {
-        name.replace(" ", "-"): f"{name[0].upper()}{name[1:]} ({count:,})" for name, count in counts.items()
-    }
-    chosen = controls.choice("failure_cause", "Trait", names, show_label=False).replace("-", " ")
-    kept = np.ones(len(found), bool) if chosen == "all" else causes.of(chosen)
-    if not kept.any():
-        st.info("No failed query has this trait.")
-        return
-    numbers = {item.row: number for number, item in enumerate(found.placings)}
-    listed = [item for item in found.in_order(order) if kept[numbers[item.row]]]
-    _queries(searched, listed, both, numbers, opened, snippets.failures(code_of(searched), column, order))
 
 
 def traits_in_words(failed: Causes, others: Causes) -> str:
@@ -98,24 +126,26 @@ def _share(others: Causes, name: str) -> str:
 def _queries(
     searched: Searched,
     listed: Sequence[Placing],
-    both: tuple[Causes, Causes],
+    both: tuple[Causes, Causes] | None,
     numbers: dict[int, int],
     opened: int | None,
     code: Snippet,
 ) -> None:
-    """The queries as a list in pages; a click opens one above. `both` are the traits of failures, and of the others."""
+    """The queries as a list in pages; a click opens one. `both` are the traits of failures, and of the others, once known."""
     corpus = searched.corpus
-    causes, of_others = both
 
     def query(item: Placing) -> str:
         return corpus.queries.texts[corpus.number_of[item.row]]
 
     def own_traits(item: Placing) -> tuple[str, ...]:
-        return causes.of_failure(numbers[item.row])
+        return () if both is None else both[0].of_failure(numbers[item.row])
 
     def tag(item: Placing) -> str:
+        if both is None:
+            return ""
+        of_others = both[1]
         also = "" if not of_others.holds.shape[1] else " ({} of those found)"
-        return ", ".join(name + also.format(_share(of_others, name)) for name in own_traits(item))
+        return "trait: " + ", ".join(name + also.format(_share(of_others, name)) for name in own_traits(item))
 
     def table() -> pd.DataFrame:
         return pd.DataFrame(
@@ -130,11 +160,7 @@ def _queries(
         )
 
     pages = -(-len(listed) // ON_PAGE)
-    st.caption(
-        "Click a query to open it at the top. The number before it is the rank of its right text. A full bar is the largest "
-        f"lead of a rival here, {number(max((item.lead for item in listed), default=0.0))}, however small that is."
-    )
-    list_slot = st.container()
+    list_slot = st.container(height=round(LIST_HEIGHT * controls.scale()), key="failed_list_box")
     page = 1
     if pages > 1:
         page = min(max(1, st.pagination(pages, key="failed_page")), pages)  # a browser may send any number
@@ -154,7 +180,7 @@ def _queries(
                 "scale": controls.scale(),
                 "markable": False,
                 "pickHint": "Why is its text not first?",
-                "pickedLabel": "Shown at the top",
+                "pickedLabel": "Shown here",
                 "answer": ".bi-case",
                 "rows": [
                     {
@@ -163,7 +189,7 @@ def _queries(
                         "parts": [{"text": query(item)[:MOST_CHARACTERS], "shared": False}],
                         "bar": round(item.lead / most, 4),
                         "score": f"rival leads by {_lead(item)}",
-                        "tag": f"trait: {tag(item)}",
+                        "tag": tag(item),
                         "picked": item.row == opened,
                     }
                     for item in shown
@@ -171,6 +197,10 @@ def _queries(
             },
             on_picked_change=picked,
         )
+    st.caption(
+        "The number before a query is the rank of its right text. A full bar is the largest lead of a rival here, "
+        f"{number(max((item.lead for item in listed), default=0.0))}, however small that is."
+    )
     figures.data("failed_queries_all", table, code, "All failed queries")
 
 
@@ -180,6 +210,6 @@ def _lead(item: Placing) -> str:
 
 
 def _open(row: int) -> None:
-    """Open a query above."""
+    """Open a query beside the list."""
     state.put("failed_query", row)
     state.put("typed_query", "")

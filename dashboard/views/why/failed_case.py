@@ -43,7 +43,7 @@ class Case:
 
     searched: Searched
     query: str
-    right_rows: tuple[int, ...]  # of its right texts
+    no_rivals: tuple[int, ...]  # rows that are not counted before its right text
     placed: Placing
     name: str = "right text"  # what it is called: the hit before a person has said which text is right is not that
 
@@ -117,24 +117,25 @@ class QueryWords:
         return max(self._sources(sign).items(), key=lambda item: item[1], default=("", 0.0))
 
 
-def draw(case: Case) -> None:
-    """Draw the answer, then what else is known about the two texts."""
+def begin(case: Case) -> QueryWords | None:
+    """Draw the query with both texts, and what each of its words adds, which is returned; None for other poolings."""
     found = _query_words(case)
-    left, right = st.columns([5, 7], gap="medium")
-    with left:
-        _texts(case)
-    with right:
-        if found is not None:
-            _word_bars(case, found)
-        else:
-            st.info(
-                "The cosine is a sum over words with mean or maximum pooling only, and "
-                f"{POOLING_NAMES[case.searched.pooling]} is chosen. Choose another one under “Options” to see what each "
-                "word adds."
-            )
+    _texts(case)
+    if found is not None:
+        _word_bars(case, found)
+    else:
+        st.info(
+            "The cosine is a sum over words with mean or maximum pooling only, and "
+            f"{POOLING_NAMES[case.searched.pooling]} is chosen. Choose another one under “Options” to see what each word adds."
+        )
+    return found
+
+
+def further(case: Case, found: QueryWords | None) -> None:
+    """Draw the answer, then what else is known about the two texts; `found` is what `begin` has returned."""
     st.markdown(f":material/insights: {_reason(case, found)}")
     with frame.figure("edits"):
-        rivals.edits(case.searched, case.query, case.placed, case.right_rows, case.name)
+        rivals.edits(case.searched, case.query, case.placed, case.no_rivals, case.name)
     if found is not None:
         _about_bars(case, found)
     _both_texts(case)
@@ -168,7 +169,7 @@ def _both_texts(case: Case) -> None:
 
 def _texts(case: Case) -> None:
     """The query and both texts, whole, with ranks and cosines; words that a text shares with the query are marked."""
-    placed, count = case.placed, len(case.searched.corpus.documents)
+    placed, count = case.placed, len(case.searched.corpus.firsts)
     cosines = told_apart(placed.right_cosine, placed.rival_cosine)
     ranks = (placed.rank, 2 if placed.rank == 1 else 1)
     limit = case.searched.max_length

@@ -15,6 +15,7 @@ from components.analysis.why.deletion import RANDOM_ORDERS, MethodComparison, co
 from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity, first_words
 from components.charts import curves, heatmap
 from components.charts.theme import number, signed
+from components.numbers import apart
 from components.snippets.why import Deletion
 from dashboard import caching, state
 from dashboard.jobs import requests
@@ -174,20 +175,21 @@ def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], 
     best, chance = ranked[0], by_way[RANDOM].area
     area = by_way[best].area
     gain = chance - area if most_first else area - chance
+    of_chance, of_best, of_pair = apart(chance, area, comparison.cosine)
     if gain < SAME:
         return (
-            f"No method does better than chance with this pair: mean cosine along the curve {number(chance, 2)} in random "
-            f"orders, and {number(area, 2)} at best ({METHOD_NAMES[best]})."
+            f"No method does better than chance with this pair: mean cosine along the curve {of_chance} in random "
+            f"orders, and {of_best} at best ({METHOD_NAMES[best]})."
         )
     words = ", ".join(messages.escape(_named(comparison, index)) for index in by_way[best].first_words(MOST_NAMED))
     lead = "finds the words of this pair best" if most_first else "knows best which words of this pair can be spared"
     sentence = (
-        f"**{METHOD_NAMES[best]}** {lead}: {words} go first. Mean cosine along its curve **{number(area, 2)}**, in random "
-        f"orders {number(chance, 2)}."
+        f"**{METHOD_NAMES[best]}** {lead}: {words} go first. Mean cosine along its curve **{of_best}**, in random "
+        f"orders {of_chance}."
     )
     if comparison.cosine < 0:
         sentence += (
-            f" The whole pair's cosine is negative ({number(comparison.cosine, 2)}): there is no similarity for the words to "
+            f" The whole pair's cosine is negative ({of_pair}): there is no similarity for the words to "
             "hold, and the orders say little."
         )
     return sentence

@@ -35,7 +35,7 @@ SETTINGS = (
     choice("clinic_source", "cs", ("demo", "file"), words="pairs"),
     number("clinic_pair", "cp", None, 10_000, words="opened pair"),  # by its place in the file, from 0
     number("failed_query", "fq", None, 100_000_000),  # the row of its own text; None: the first of the list
-    choice("failed_order", "fo", ("nearest", "worst"), words="order of the failed queries"),
+    choice("failed_order", "fo", ("worst", "nearest"), words="order of the failed queries"),
     text("typed_query", "dq", "", 1_000),
     number("right_row", "dr", None, 100_000_000, words="right text"),  # of the typed query
     choice("failure_cause", "fc", ("all", *FAILURE_CAUSES), words="trait"),
@@ -156,8 +156,9 @@ VIEWS = (
             "Which words made the search choose the wrong document?",
             "Why did my query not find the right text?",
         ),
-        intro="The words of the query that put another text before it.",
+        intro="The queries that fail, and of one the words that put another text before it.",
         draw="dashboard.views.why.debugger:draw",
+        figure="hits",
         settings=(
             *OF_MODELS,
             "corpus",
@@ -174,7 +175,7 @@ VIEWS = (
         examples=(
             {
                 "corpus": SMALL_CORPUS,
-                "failed_order": "worst",
+                "failed_order": "nearest",
                 "typed_query": "storm at sea",
                 "right_row": 17,
                 "failure_cause": "no-shared-word",

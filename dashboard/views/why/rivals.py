@@ -129,11 +129,11 @@ def side_by_side(slot: DeltaGenerator, rows: Mapping[str, Row], right_name: str)
         figures.plain_table(frame, key="failed_search_facts")
 
 
-def edits(searched: Searched, query: str, placed: Placing, right_rows: Sequence[int], right_name: str) -> None:
+def edits(searched: Searched, query: str, placed: Placing, no_rivals: Sequence[int], right_name: str) -> None:
     """The smallest edit that brings the right text to rank 1, and a panel with all that were found."""
     if not placed.is_failed:
         return
-    found = failures.edits_of(searched, query, placed, right_rows)
+    found = failures.edits_of(searched, query, placed, no_rivals)
     sides = [side for side in found if side is not None]
     for side in sides:
         st.markdown(f":material/edit: {_smallest(side, right_name)}")
@@ -266,6 +266,7 @@ def by_words(searched: Searched, query: str, placed: Placing) -> Opinion:
     ranker = word_rankings.ranker(searched.backend, searched.corpus.documents, "bm25")
     scores = ranker.scores(query)
     right, rival = (float(scores[row]) for row in (placed.row, placed.rival))
+    scores = scores[searched.corpus.firsts]  # equal texts are one text
     return Opinion("BM25", "score", (right, rival), word_ranks(scores, right, rival), f"of {len(scores):,}")
 
 

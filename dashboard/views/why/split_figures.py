@@ -12,6 +12,7 @@ import streamlit as st
 
 from components.charts import bars, matrices
 from components.charts.theme import number, signed
+from components.numbers import apart
 from dashboard.ui import figures, messages
 from dashboard.ui.wording import counted
 
@@ -97,10 +98,9 @@ def words_as_typed(
     )
     st.markdown(f":material/insights: {_start(words)}")
     st.markdown(_rest(words))
+    sizes = dict(zip(result.reference_sizes, apart(*result.reference_sizes.values()), strict=True))
     others = ", ".join(
-        f"{reference_names[other].lower()} {number(size, 2)}"
-        for other, size in result.reference_sizes.items()
-        if other != result.reference
+        f"{reference_names[other].lower()} {size}" for other, size in sizes.items() if other != result.reference
     )
     st.markdown(
         f"The split compares both texts with texts that say nothing: here each word is replaced by the {name}. What these "
@@ -111,7 +111,7 @@ def words_as_typed(
         st.markdown(
             f"**Reference: {name}.** What it adds by itself: "
             + "; ".join(f"{term.name} {signed(term.value, 3)}" for term in split.terms)
-            + f". Their sizes sum to {number(result.reference_sizes[result.reference], 2)}; with the other references: "
+            + f". Their sizes sum to {sizes[result.reference]}; with the other references: "
             f"{others}. "
             "The smaller the sum, the more of the score belongs to the words. Another reference can be chosen under Options."
         )
@@ -324,11 +324,11 @@ def _rest(words: Ledger) -> str:
     outside = words.outside_words()
     others = float(words.contributions.sum()) - outside - sum(pair.contribution for pair in named)
     in_a, in_b = (sum(part.kind == "word" for part in parts) for parts in (words.first, words.second))
-    first, second = words.lengths
+    first, second = apart(*words.lengths)
     return (
         f"{counted(in_a * in_b - len(named), 'other pair')} of words: {signed(others, 2)}; special tokens and punctuation: "
         f"{signed(outside, 2)}.{_terms(words.terms)} {_error_of_sum(words.left_over)} "
-        f"Dot product {number(words.dot_product, 2)}: the cosine times the lengths {number(first, 2)} and {number(second, 2)}."
+        f"Dot product {number(words.dot_product, 2)}: the cosine times the lengths {first} and {second}."
     )
 
 

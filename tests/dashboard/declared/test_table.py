@@ -53,6 +53,12 @@ def test_declarations_are_read_without_what_draws() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_the_doors_stand_above_the_other_pages() -> None:
+    doors = [page.is_door for page in table.PAGES]
+    assert doors == sorted(doors, reverse=True)
+    assert doors.count(True) == 8
+
+
 def test_a_view_without_an_example_or_with_one_that_its_address_loses_cannot_be_declared() -> None:
     view = table.VIEWS["one-word"]
     with pytest.raises(ValueError, match="no example state"):

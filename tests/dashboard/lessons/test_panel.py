@@ -320,6 +320,38 @@ def test_the_last_step_finishes(open_page: Open) -> None:
     assert not has(app, "lesson_finish")
 
 
+def test_what_a_finished_lesson_has_shown_is_said_and_what_comes_next(open_page: Open) -> None:
+    app = open_page("lessons", lesson=f"two-banks.{len(LESSON.steps)}")
+    asked = [
+        (number, step.question)
+        for number, step in enumerate(LESSON.steps, start=1)
+        if step.question is not None and step.question.right is not None
+    ]
+    given = {("two-banks", number): question.right for number, question in asked}
+    given["two-banks", asked[0][0]] = (int(asked[0][1].right or 0) + 1) % len(asked[0][1].choices)
+    app.session_state["_lesson_answers"] = given
+    app.button(key="lesson_finish").click().run()
+    said = texts(app)
+    assert f"Finished: {LESSON.title}" in said
+    assert all(f"- {step.title}" in said for step in LESSON.steps)
+    assert f"You answered {len(asked) - 1} of {len(asked)} question" in said
+    keys = list(ready_made.lessons())
+    following = ready_made.lessons()[keys[keys.index("two-banks") + 1]]
+    assert app.button(key="next_lesson").label == f"Next: {following.title}"
+    app.button(key="next_lesson").click().run()
+    assert setting(app, "lesson") == (following.key, 1)
+    assert "Finished" not in texts(app)
+
+
+def test_what_is_said_of_a_finished_lesson_can_be_closed(open_page: Open) -> None:
+    app = open_page("lessons", lesson=f"two-banks.{len(LESSON.steps)}")
+    app.button(key="lesson_finish").click().run()
+    app.button(key="finished_close").click().run()
+    assert "Finished" not in texts(app)
+    go_to(app, "lessons")
+    assert "assets/lessons" not in texts(app)  # a visitor is told of no files
+
+
 def test_the_address_of_a_step_restores_it_in_a_new_session(open_page: Open) -> None:
     app = open_page("lessons", lesson="two-banks.3", **{"class": "7b"})
     address = {key: app.query_params[key] for key in app.query_params}

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.charts import matrices
 from components.charts.stand_alone.page import title_of
+from dashboard.corpora import current
 from dashboard.sharing import report
 from dashboard.views.attention import single_heads
 from tests.dashboard.page_states import STATES, place_of, settings_of, small_corpus
@@ -158,6 +159,34 @@ def test_it_names_the_model_the_sentences_and_the_settings(open_page: Open) -> N
     tables = re.findall(r"<td>([0-9.]+)</td>", body)
     curve = np.asarray(next(trace["y"] for trace in figures(app)[0]["data"] if "bank" in str(trace["name"])), float)
     assert {f"{value:.4f}".rstrip("0") for value in curve} <= {f"{float(text):.4f}".rstrip("0") for text in tables}
+
+
+def test_what_was_clicked_is_named_in_it_and_not_numbered(open_page: Open) -> None:
+    bank = ["The boat left the bank.", "She works at a bank."]
+    facts = collected(open_page("layers", session=PANEL, v="one-word", s=bank, t=["2", "6"])).facts
+    assert "Chosen tokens: “boat”, “.”" in facts
+    facts = collected(open_page("attention", session=PANEL, v="mask-token", s=bank, mp="2")).facts
+    assert "Masked token: “boat”" in facts
+    key = small_corpus()
+    facts = collected(open_page("search", session=PANEL, v="hits", corpus=key, q="storm", why="3")).facts
+    assert f"Explained hit: “{current.demo().texts[3]}”" in facts
+    assert "Corpus: first_24.jsonl" in facts
+
+
+def test_a_word_of_another_value_names_none() -> None:
+    def naming() -> None:
+        import streamlit as st
+
+        from dashboard import state
+        from dashboard.sharing import report
+
+        state.put("masked", 3)
+        report.say_value("masked", 2, "“boat”")
+        st.text([fact.values for fact in report.facts_of("inside", frozenset({"masked"})) if fact.setting == "masked"])
+
+    app = AppTest.from_function(naming)
+    app.session_state["inside_view"] = "mask-token"
+    assert "('3',)" in app.run().text[0].value
 
 
 def test_a_table_that_cannot_be_made_costs_only_itself() -> None:

@@ -378,6 +378,29 @@ def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: n
     pairs = [tuple(map(int, numbers.split(" – "))) for numbers in table["numbers"]]
     np.testing.assert_allclose([cosines[pair] for pair in pairs], shown, atol=1e-4)
     assert len(set(pairs)) == 100
+    # None of them is above the level: the nearest ones are shown, and it is said so.
+    assert (
+        f"has a cosine of 0.90 or more; the nearest has {cosines.max():.3f}. No sentence is repeated exactly."
+        in texts(app)
+    )
+    app.slider(key="w_least_cosine").set_value(0.55).run()
+    above = int((cosines >= 0.55).sum())
+    assert f"**{above} pairs** have a cosine of 0.55 or more" in texts(app)
+    assert len(app.table[0].value) == above > 1
+
+
+def test_exact_repeats_are_listed_and_are_no_pairs(open_page: Open) -> None:
+    repeated = Corpus(
+        "twice", ("A ship sailed.", "Rain fell.", "A ship sailed.", "A ship sailed.", "Rain fell.", "Snow.")
+    )
+    key = current.key_of(repeated)
+    caching.corpora().put(key, repeated)
+    app = at_rest(open_page("search", v="similar-pairs", corpus=key))
+    assert "**3 sentences** repeat an earlier one exactly, and stand below." in texts(app)
+    pairs, repeats = (table.value for table in app.table)
+    assert not any(first == second for first, second in zip(pairs["first"], pairs["second"], strict=True))
+    assert list(repeats["times"]) == [3, 2]
+    assert list(repeats["numbers"]) == ["0, 2, 3", "1, 4"]
 
 
 class Comparison:

@@ -11,6 +11,8 @@ import pytest
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.failures import causes as causes_module
 from components.retrieval.failures import edits, failed_queries, hubness
 from components.retrieval.failures.edits import Change, Embedding
@@ -94,6 +96,23 @@ def test_a_tie_with_another_text_is_a_failure_and_one_with_a_right_text_is_none(
     assert failed_queries.placing(query, 1, (0, 1), engine) == Placing(1, 1, 2, 1.0, 0.0)
     with pytest.raises(InputError, match="no text that is not right"):
         failed_queries.placing(query, 0, (0, 1, 2), engine)
+
+
+def test_equal_texts_are_one_text() -> None:
+    """As for layers and poolings: a right text that is repeated is no rival, and a rival that is repeated counts once."""
+    documents = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0.6, 0.7, 0], [0, 0, 1]], np.float32)
+    texts, queries = ("a", "a", "b", "b", "c", "d"), ("for a", " ", "for b", "b again", "for c", "for d")
+    corpus = searched(texts, queries)
+    vectors = np.array([[1, 0.1, 0], [0.1, 1, 0], [0.2, 1, 0], [0, 1, 0], [0, 0, 1]], np.float32)
+    found = failed_queries.find_failures(corpus, vectors, ExactSearch(documents))
+    assert [(item.row, item.rank, item.rival) for item in found.placings] == [(4, 2, 2)]
+    assert found.queries == 5
+    assert list(corpus.firsts) == [0, 2, 4, 5]
+    assert corpus.no_rivals((1,)) == (0, 1, 3)
+    pairs = pairs_of_corpus(Corpus("test", texts, {"query": queries}), "query")
+    unique = documents[corpus.firsts]
+    ranks = gold_ranks(vectors, unique, np.array([pairs.answers_of(row)[0] for row in range(5)]))
+    assert list(ranks) == [1, 1, 1, 2, 1]
 
 
 def test_rows_without_a_query_are_ranked_but_have_none() -> None:

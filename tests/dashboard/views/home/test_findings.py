@@ -18,7 +18,7 @@ SENSES, BLINDNESS = stored().senses, stored().blindness
 
 
 def test_the_stored_pictures() -> None:
-    assert findings.of_senses(SENSES) == "“bank” in 20 sentences: mixed before the first block, apart after the fourth."
+    assert findings.of_senses(SENSES) == "“bank” in 20 sentences: mixed before the first block, apart after block 3."
     assert (
         findings.of_blindness(BLINDNESS)
         == "To this model the opposite is nearer than the paraphrase: 0.88 against 0.48."
@@ -42,16 +42,9 @@ def test_a_model_that_sees_the_opposite() -> None:
     assert "nearer in 75 %" in findings.of_strips(tied)
 
 
-@pytest.mark.parametrize(
-    ("number", "word"), [(0, "first"), (11, "twelfth"), (12, "13th"), (20, "21st"), (21, "22nd"), (22, "23rd")]
-)
-def test_blocks_in_words(number: int, word: str) -> None:
-    assert findings.ordinal(number) == word
-
-
 def test_where_a_word_looks() -> None:
     look = Look(2, 1, 14, 0.78, 0.05, ())
-    said = "One head of the third block gives “big” 78 % of its attention; 5 % is usual at this distance."
+    said = "Head 1 of block 2 gives “big” 78 % of its attention; 5 % is usual at this distance."
     assert findings.of_look(look, "big") == said
     assert "less than 1 % is usual" in findings.of_look(replace(look, usual=0.001), "big")
     hardly = findings.of_look(replace(look, weight=0.12), "big")
@@ -75,10 +68,10 @@ def test_how_a_word_changes_within_its_sentence() -> None:
     words = [word("it")]
     crossing = course([1, 0.8, 0.4], [0.2, 0.5, 0.7])
     assert findings.of_course(crossing, words[0], words) == (
-        "After the second block it is nearer to the other words (0.70 at the end) than to its start (0.40)."
+        "After block 1 it is nearer to the other words (0.70 at the end) than to its start (0.40)."
     )
     again = course([1, 0.4, 0.6, 0.3], [0.2, 0.5, 0.5, 0.7])  # the last crossing counts
-    assert findings.of_course(again, words[0], words).startswith("After the third block")
+    assert findings.of_course(again, words[0], words).startswith("After block 2 ")
     stays = course([1, 0.9, 0.8], [0.2, 0.5, 0.7])
     assert findings.of_course(stays, words[0], words) == (
         "It stays nearer to its own start (0.80) than to the other words (0.70)."

@@ -17,7 +17,7 @@ from dashboard.declared import table
 from dashboard.views.home import examples, start, typed
 from dashboard.views.home.stored import stored
 from tests.support import static_models
-from tests.support.pages import Open, at_rest, backend, setting, settled, texts
+from tests.support.pages import Open, at_rest, backend, figures, setting, settled, texts
 
 JUNK = [None, "", "1", 1.5, True, {"0": 0}, [], [0], [0, 0, 0], [None, None], ["0", "0"], [True, False]]
 TROPHY = list(examples.TROPHY)
@@ -191,8 +191,39 @@ def test_a_figure_opens_its_view_with_the_word(open_page: Open, figure: int, vie
     if figure == 0:
         shown = [setting(app, name) for name in ("sentence_a", "block", "head")]
         assert shown == [2, looks["block"], looks["head"]]
+        # And what was said of it there is said here.
+        strong = next(row for row in looks["rows"] if row["strong"])
+        begin = f"In block {looks['block']}, head {looks['head']}, “bank” gives “{strong['name']}” {strong['shown']} of"
+        assert begin in texts(app)
     if figure == 2:
         assert app.session_state["map_find"] == "bank"
+
+
+def test_the_token_is_chosen_though_another_text_was_shown_there_before(open_page: Open) -> None:
+    app = open_page("home", look="1", s=TROPHY)
+    data = sentence(app)
+    app.session_state["_score_query_of"] = "another text"
+    app.session_state["start_sentence"] = {"open": [0, index_of(data, "it")]}
+    app = at_rest(app.run())
+    assert setting(app, "score_query") == 10
+    assert "In block 2, head 1, “it” gives “big” 78 % of its attention; 5 % is usual for this head" in texts(app)
+
+
+def test_the_numbers_of_a_curve_can_be_read(open_page: Open) -> None:
+    data = sentence(open_page("home", look="1", s=TROPHY))
+    word = data["words"][index_of(data, "it")]
+    for line in word["changes"]["lines"]:
+        assert line["read"] == [number(value) for value in line["values"]]
+    assert len(word["looks"]["columns"]) == 2
+
+
+def test_a_sense_has_one_colour_here_and_on_its_map(open_page: Open) -> None:
+    pictures = part(open_page("home"), "stored")
+    assert pictures is not None
+    app = at_rest(open_page("map", v="word-senses", by="pca"))
+    drawn = {trace["name"]: trace["marker"]["color"] for trace in figures(app)[0]["data"] if trace.get("name")}
+    named = dict(zip(pictures["senses"]["names"], pictures["senses"]["hues"], strict=True))
+    assert {f"bank ({name})": colour for name, colour in drawn.items() if name in ("money", "river")} == named
 
 
 @pytest.mark.parametrize("sent", [*JUNK, [3, 0], [0, 999], [-1, 0]])

@@ -112,6 +112,7 @@ def enlarge_for_projector() -> None:
         # Without icons all pages stand beside each other, where a menu would hide the last ones.
         st.html(
             "<style>html { font-size: 135%; } .stMainBlockContainer { padding-top: 4.2rem; } "
+            '[data-testid="stHeader"] { background: inherit; backdrop-filter: blur(1rem); } '
             '[data-testid="stSidebar"] { display: none; } '
             '[data-testid="stTopNavLink"] { padding: 0 0.35rem; } '
             '[data-testid="stTopNavLink"] > span:has([data-testid="stIconMaterial"]) { display: none; } '

@@ -210,7 +210,7 @@ class WholePath {
     this.find(".found").replaceChildren(...finding.map((part) => (part.strong ? mark(part.strong) : part)));
     const more = this.find(".more"), view = facts.more[state.stop];
     more.hidden = !view;
-    more.textContent = view ?? "";
+    more.textContent = view ? `${view}${state.left ? " (where each token sees all)" : ""}` : "";
     const slider = this.find("input");
     slider.value = this.stopAt() + 1;
     slider.setAttribute("aria-valuetext", `${this.stopAt() + 1} of ${facts.stops.length}: ${this.nameOf(state.stop)}`);
@@ -231,7 +231,7 @@ class WholePath {
     play.classList.toggle("playing", this.isPlaying);
     this.find(".text").replaceChildren(...facts.stops.map((stop) => {
       const [asked, explained, found] = WORDS[stop](this), item = document.createElement("li");
-      item.textContent = `${asked}. ${explained} ${plain(found)}`;
+      item.textContent = `${asked}${/[.?!]$/.test(asked) ? "" : "."} ${explained} ${plain(found)}`;
       return item;
     }));
     if (this.find("details").open) this.table();
@@ -268,8 +268,9 @@ class WholePath {
       height = this.openHeight() + CLOSED_HEIGHT * (this.facts.stops.length - 1) + 6;
       this.moving.at = this.stopAt();
     } else {
-      const room = clamp(innerHeight - 400, 490, 1000);
-      scale = clamp(Math.min(width / 1200, room / 600), 0.82, 1.8);
+      // On a projector the drawing has the screen for itself, once it is scrolled to.
+      const isLarge = parseFloat(getComputedStyle(document.documentElement).fontSize) > 19, room = clamp(innerHeight - (isLarge ? 170 : 400), 490, 1000);
+      scale = clamp(Math.min(width / (isLarge ? 1050 : 1200), room / (isLarge ? 520 : 600)), 0.85, 1.8);
       const most = Math.floor((room - 132 * scale) / LEAST_ROW);
       this.arrangeRows(Math.min(count, MOST_ROWS, most));
       height = clamp(132 * scale + this.rows.length * 42 * scale, Math.min(room, 500 * scale), room);
@@ -508,7 +509,7 @@ class WholePath {
       const { spot, x } = this.spotAt(event, (each) => each.press);
       spot?.press(x);
     };
-    press(".left", () => this.set({ left: !this.state.left }));
+    press(".left", () => this.set({ left: !this.state.left }, false)); // without ending what plays
     press(".before", () => this.step(-1));
     press(".after", () => this.step(1));
     press(".play", () => this.play(!this.isPlaying));
@@ -535,6 +536,7 @@ class WholePath {
       ".": () => facts.heads && this.set({ head: around(state.head + 1, facts.heads) }), ",": () => facts.heads && this.set({ head: around(state.head - 1, facts.heads) }),
       Home: () => this.set({ stop: facts.stops[0] }), End: () => this.set({ stop: facts.stops[facts.stops.length - 1] }),
       Enter: () => (state.stop === "blocks" ? this.set({ stop: "look" }) : this.step(1)), " ": () => this.play(!this.isPlaying),
+      Escape: () => this.isPlaying && this.play(false),
       l: () => facts.canLookLeft && this.set({ left: !state.left }),
     }[event.key];
     const isOwn = /^( |Enter)$/.test(event.key) && event.target.tagName === "BUTTON"; // a button's own keys
@@ -546,6 +548,9 @@ class WholePath {
 
   // The picture with its question and finding, as a PNG.
   save() {
+    if (this.isPlaying) this.play(false);
+    this.moving.at = this.stopAt();
+    this.draw(); // whole, also where a part was still to appear
     const { pen, facts } = this, { ratio, colours, font } = pen, space = 96, sheet = document.createElement("canvas"), context = sheet.getContext("2d");
     sheet.width = pen.canvas.width;
     sheet.height = pen.canvas.height + space * ratio;
@@ -554,7 +559,7 @@ class WholePath {
     context.drawImage(pen.canvas, 0, space * ratio);
     context.scale(ratio, ratio);
     const [question, , finding] = WORDS[this.state.stop](this);
-    for (const [words, size, y, weight, colour] of [[question, 22, 28, 700, colours.text], [plain(finding), 15, 54, 600, colours.text], [`“${facts.text}” · ${facts.model}`, 13, 78, 400, colours.quiet]]) {
+    for (const [words, size, y, weight, colour] of [[question, 22, 28, 700, colours.text], [plain(finding), 15, 54, 600, colours.text], [`“${facts.text}” · ${facts.model} · brown cells are below zero, green ones above`, 13, 78, 400, colours.quiet]]) {
       Object.assign(context, { font: `${weight} ${size}px ${font}`, fillStyle: colour });
       context.fillText(words, 12, y, pen.width - 24);
     }

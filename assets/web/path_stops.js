@@ -133,7 +133,7 @@ const scaleName = ({ scale, headSize }) => (Math.abs(scale * Math.sqrt(headSize)
 const OPEN = {
   pieces(path, area) {
     const { pen, facts, state } = path, { colours, scale } = pen, { isNarrow } = area;
-    const chips = isNarrow ? area.x + 96 : area.x + area.width * 0.3, width = (isNarrow ? 88 : 104) * scale;
+    const chips = isNarrow ? area.x + 96 : area.x + area.width * 0.25, width = (isNarrow ? 88 : 104) * scale;
     const ids = chips + width + (isNarrow ? 52 : 78 * scale), notes = ids + (isNarrow ? 12 : 26 * scale);
     for (const [words, x, align] of [["your text", chips - 22 * scale, "right"], ["piece", chips + width / 2, "center"], ["id", ids, "right"], [isNarrow ? "" : "what it is", notes, "left"]])
       pen.text(words, x, area.head, { size: 12, colour: colours.quiet, align });
@@ -180,8 +180,8 @@ const OPEN = {
     const weights = numbers.weights(block, head, token), scores = numbers.scores(block, head, token);
     const partner = state.partner !== null && state.partner < facts.tokens.length ? state.partner : largest(weights);
     const x = area.x + 14 * scale, start = isNarrow ? x + 66 : area.x - 5 * scale, end = start + (isNarrow ? 50 : 80 * scale), names = end + 8 * scale, nameWidth = (isNarrow ? 60 : 70 * scale);
-    const keys = names + nameWidth + 4 * scale, keyWidth = isNarrow ? 0 : pen.cells(facts.headSize, 96 * scale), matches = keys + keyWidth + 52 * scale, bars = matches + 14 * scale, barWidth = isNarrow ? 32 : 50 * scale;
-    if (!isNarrow) pen.text("key", keys + keyWidth / 2, area.head, { size: 12, colour: colours.quiet, align: "center" });
+    const keys = names + nameWidth + 4 * scale, hasKeys = !isNarrow && area.width > 520 * scale, keyWidth = hasKeys ? pen.cells(facts.headSize, 96 * scale) : 0, matches = keys + keyWidth + 52 * scale, bars = matches + 14 * scale, barWidth = isNarrow ? 32 : 50 * scale;
+    if (hasKeys) pen.text("key", keys + keyWidth / 2, area.head, { size: 12, colour: colours.quiet, align: "center" });
     pen.text("match", matches, area.head, { size: 12, colour: colours.quiet, align: "right" });
     pen.text("share", bars, area.head, { size: 12, colour: colours.quiet });
     pen.spot(matches - 50 * scale, area.head - 10, 54 * scale, 20, { hint: `query · key ${scaleName(facts)}: the ${facts.headSize} products added up${facts.terms.length ? `, and ${facts.terms.join(" and ")} added` : ""}` });
@@ -194,7 +194,7 @@ const OPEN = {
       if (isOpen && !isNarrow) pen.box(names - 4 * scale, y - area.pitch / 2 + 2, bars + barWidth + 46 * scale - names, area.pitch - 4, { stroke: colours.line });
       pen.text(facts.tokens[key].piece, names, y, { bold: key === token, colour: isHidden ? colours.quiet : key === token ? colours.accent : colours.text, alpha: isHidden ? 0.7 : 1, most: nameWidth });
       const height = Math.min(16 * scale, area.pitch - 6);
-      if (!isNarrow) pen.strip(`key ${block} ${head} ${key}`, () => numbers.ofHead("keys", block, head, key), facts.headSize, keys, y - height / 2, keyWidth, height, { alpha: isHidden ? 0.12 : 1, name: `key of ${quoted(path, key)}`, token: key });
+      if (hasKeys) pen.strip(`key ${block} ${head} ${key}`, () => numbers.ofHead("keys", block, head, key), facts.headSize, keys, y - height / 2, keyWidth, height, { alpha: isHidden ? 0.12 : 1, name: `key of ${quoted(path, key)}`, token: key });
       if (isHidden) pen.text("hidden", matches, y, { size: 12, colour: colours.quiet, align: "right" });
       else {
         pen.text(shown(scores[key], isNarrow ? 1 : 2), matches, y, { mono: true, align: "right" });
@@ -229,8 +229,8 @@ const OPEN = {
     const { pen, numbers, facts, state: { token, block, head } } = path, { colours, scale } = pen, { isNarrow } = area;
     if (!numbers.hasBlock(block)) return loading(path, area);
     const weights = numbers.weights(block, head, token), x = area.x + 14 * scale, values = isNarrow ? x + 76 : x + 68 * scale, valueWidth = pen.cells(facts.headSize, 64 * scale);
-    const width = isNarrow ? 288 : pen.cells(facts.dim, area.width * 0.64), left = isNarrow ? area.x + 24 : area.x + area.width - width - 58 * scale, top = isNarrow ? area.y(facts.tokens.length - 1) + area.pitch : area.top - 6 * scale;
-    pen.text("share × value", values + valueWidth / 2, area.head, { size: 12, colour: colours.quiet, align: "center" });
+    const width = isNarrow ? 288 : pen.cells(facts.dim, Math.min(area.width * 0.64, area.x + area.width - values - valueWidth - 116 * scale)), left = isNarrow ? area.x + 24 : area.x + area.width - width - 58 * scale, top = isNarrow ? area.y(facts.tokens.length - 1) + area.pitch : area.top - 6 * scale;
+    pen.text(isNarrow ? `share in head ${head} × value` : "share × value", values + valueWidth / 2, area.head, { size: 12, colour: colours.quiet, align: "center" });
     const slot = left + ((head + 0.5) * width) / facts.heads, meet = top + 66 * scale, knot = left - 18 * scale;
     drawRests(path, area, x, (rest) => percent(total(tokensOf(rest).map((key) => weights[key]))));
     eachToken(path, (key) => {
@@ -419,7 +419,8 @@ const OPEN = {
 };
 
 function pieceNote(facts, place, first, isNarrow) {
-  const { special, goesOn, text, piece, id } = facts.tokens[place];
+  const { special, goesOn, text, piece, id, unknown } = facts.tokens[place];
+  if (unknown) return isNarrow ? "unknown" : "not in the vocabulary: lost to the model";
   if (special) return place ? "added: the end" : "added: the start";
   if (goesOn) return "goes on with a word";
   if (first.get(id) < place) return isNarrow ? `as piece ${first.get(id)}` : `the same as piece ${first.get(id)}`;

@@ -16,8 +16,10 @@ const WORDS = {
     const repeated = [...places.values()].sort((a, b) => b.length - a.length)[0] ?? [];
     const added = tokens.filter((token) => token.special).length, continued = tokens.filter((token) => token.goesOn).length;
     const finding = [`${several(tokens.length, "piece")}: ${tokens.length - added} from your text, ${added} added. `];
-    finding.push(continued ? `${continued} of them ${continued === 1 ? "continues" : "continue"} a word. ` : "No word had to be split. ");
-    if (repeated.length > 1)
+    const unknown = tokens.filter((token) => token.unknown).length;
+    if (unknown) finding.push(strong(`${grouped(unknown)} ${unknown === 1 ? "is" : "are"} not in the vocabulary`), ": what stood there is lost to the model. ");
+    else finding.push(continued ? `${continued} of them ${continued === 1 ? "continues" : "continue"} a word. ` : "No word had to be split. ");
+    if (repeated.length > 1 && !repeated[0].unknown)
       finding.push(strong(`“${repeated[0].piece}”`), ` comes ${repeated.length} times, each time as ${repeated[0].id}.`);
     return ["Your text is cut into pieces", `The model knows ${grouped(vocabulary)} pieces. Each has a number, its id; the model never sees letters.`, finding];
   },
@@ -47,7 +49,7 @@ const WORDS = {
     const weights = numbers.weights(block, head, token), most = largest(weights);
     const inSight = facts.tokens.filter((_, key) => numbers.mayLook(block, token, key)).length;
     return [`Where does ${name} look?`, line + (inSight < facts.tokens.length && numbers.mode === "all" ? ` In this block it sees only tokens at most ${facts.windows[block]} places away.` : ""),
-      [`Head ${head} of block ${block}: `, strong(name), ` gives ${percent(weights[most])} of its attention to `, most === token ? "itself" : strong(named(path, most)), `. Evenly spread it would be ${percent(1 / inSight)}.`]];
+      [facts.decisive && facts.decisive.join() === [token, block, head].join() ? `Its most decisive head, head ${head} of block ${block}: ` : `Head ${head} of block ${block}: `, strong(name), ` gives ${percent(weights[most])} of its attention to `, most === token ? "itself" : strong(named(path, most)), `. Evenly spread it would be ${percent(1 / inSight)}.`]];
   },
   take(path) {
     const { numbers, facts, state: { token, block } } = path, name = quoted(path, token);
@@ -90,7 +92,7 @@ const WORDS = {
     const pooled = numbers.pooled("first"), cosines = facts.tokens.map((_, other) => cosineOf(numbers.layer(last, other), pooled));
     const most = largest(cosines), least = largest(cosines.map((cosine) => -cosine));
     return ["One vector for the whole sentence", line,
-      count < 2 ? [strong(quoted(path, token)), " is the only token."] : ["Most like the result is ", strong(named(path, most)), ` (cosine ${shownCosine(cosines[most])}), least `, strong(named(path, least)), ` (${shownCosine(cosines[least])}); `, strong(quoted(path, token)), ` has ${shownCosine(cosines[token])}.`]];
+      count < 2 ? [strong(quoted(path, token)), " is the only token."] : ["Most like the result is ", strong(named(path, most)), ` (cosine ${shownCosine(cosines[most])}), least `, strong(named(path, least)), ` (${shownCosine(cosines[least])})`, ...(token === most || token === least ? ["."] : ["; ", strong(quoted(path, token)), ` has ${shownCosine(cosines[token])}.`])]];
   },
   compare(path) {
     const { numbers, facts } = path;
@@ -101,7 +103,7 @@ const WORDS = {
       const usual = path.usualSimilarity();
       return ["How alike are the two sentences?", line, ["Cosine ", strong(shownCosine(cosine)), ` when each token may only look left${usual === null ? "" : `; ${shownCosine(usual)} when all see all`}.`]];
     }
-    const judged = !range ? "" : cosine > range[2] ? ": more alike than two texts that have nothing in common" : cosine < range[0] ? ": less alike than two texts that have nothing in common" : ": no more alike than two texts that have nothing in common";
+    const judged = cosine > 1 - 1e-6 ? ": the same direction" : !range ? "" : cosine > range[2] ? ": more alike than two texts that have nothing in common" : cosine < range[0] ? ": less alike than two texts that have nothing in common" : ": no more alike than two texts that have nothing in common";
     return ["How alike are the two sentences?", line,
       ["Cosine ", strong(shownCosine(cosine)), `${judged}${range ? ` (90\u00a0% of such pairs: ${shown(range[0])} to ${shown(range[2])})` : ""}.`]];
   },
@@ -119,7 +121,8 @@ const TABLES = {
   pieces: (path) => [["piece", "id", "text"], ...path.facts.tokens.map((token) => [token.piece, String(token.id), token.text || "added"])],
   zero(path) {
     const { numbers, facts, state: { token } } = path;
-    const vectors = [...facts.parts.map((part) => [`${part.name} vector`, numbers.part(part.name, token)]), ["layer 0", numbers.layer(0, token)]];
+    const sum = facts.parts.length > 1 ? [["sum", numbers.partsSum(token)]] : [];
+    const vectors = [...facts.parts.map((part) => [`${part.name} vector`, numbers.part(part.name, token)]), ...sum, ["layer 0", numbers.layer(0, token)]];
     return [["vector", "length", "first numbers"], ...vectors.map(([name, vector]) => [name, shown(lengthOf(vector)), Array.from(vector.slice(0, 4), (value) => shown(value, 3)).join(", ")])];
   },
   look(path) {
@@ -157,6 +160,7 @@ const TABLES = {
     const first = path.numbers.unit("first"), second = path.numbers.unit("second");
     const products = first.map((value, place) => value * second[place]);
     const above = total(products.filter((value) => value > 0)), below = total(products.filter((value) => value < 0));
-    return [["sum of products", ""], ["above zero", signed(above, 3)], ["below zero", signed(below, 3)], ["cosine", shown(path.numbers.similarity(), 3)]];
+    const rest = missing([above, below], path.numbers.similarity(), 3);
+    return [["sum of products", ""], ["above zero", signed(above, 3)], ["below zero", signed(below, 3)], ...(rest ? [["rounding", signed(rest, 3)]] : []), ["cosine", shown(path.numbers.similarity(), 3)]];
   },
 };

@@ -161,7 +161,9 @@ def facts_of(path: Path) -> dict[str, Any]:
         "model": backend.spec.title,
         "text": path.texts[0],
         "second": None if len(path.texts) < 2 else _second(path),
-        "tokens": tokens_of(path.sentence, structure.has_position_vectors, backend.first_position),
+        "tokens": tokens_of(
+            path.sentence, structure.has_position_vectors, backend.first_position, backend.tokenization.unknown_id
+        ),
         "blocks": facts.layers if path.has_blocks else 0,
         "heads": facts.heads if path.has_blocks else 0,
         "headSize": 0 if record is None else int(record.queries.shape[-1]),
@@ -197,7 +199,7 @@ def _second(path: Path) -> dict[str, Any]:
     }
 
 
-def tokens_of(sentence: TokenizedSentence, has_rows: bool, first_row: int) -> list[dict[str, Any]]:
+def tokens_of(sentence: TokenizedSentence, has_rows: bool, first_row: int, unknown: int | None) -> list[dict[str, Any]]:
     """The tokens of a sentence as the browser takes them; `row` is that of the table of positions."""
     found: list[dict[str, Any]] = []
     for token in sentence.tokens:
@@ -208,6 +210,7 @@ def tokens_of(sentence: TokenizedSentence, has_rows: bool, first_row: int) -> li
                 "id": token.id,
                 "text": sentence.surface(token.position),
                 "special": token.special,
+                "unknown": token.id == unknown,
                 "segment": token.segment,
                 "goesOn": token.word is not None and before is not None and before.word == token.word,
                 "row": first_row + token.position if has_rows else token.position,

@@ -75,6 +75,7 @@ VIEWS = (
     View(
         key="layer-zero",
         label="Parts of layer 0",
+        stop="zero",
         question="What is a token before the first block?",
         asks=(
             "What do position and segment embeddings add?",
@@ -94,6 +95,7 @@ VIEWS = (
     View(
         key="feed-forward",
         label="Feed-forward",
+        stop="alone",
         question="Which inner dimensions respond to a token?",
         asks=("What do the neurons of the feed-forward part do?",),
         intro="A block's feed-forward part widens a token's vector to many inner dimensions, of which only some take part.",

@@ -61,7 +61,8 @@ def draw(backend: Backend) -> None:
         path.trace.sentences, names=[(f"sentence {row + 1}", "") for row in (first, other) if row is not None]
     )
     position = _position(path, first)
-    block, head = _head(path, position)
+    decisive = _decisive(path, position)
+    block, head = _head(path, decisive)
     stop, only_left = _stop(path), state.get("only_left")
     known = caching.baseline_ready(backend)
     facts = facts_of(path)
@@ -69,6 +70,7 @@ def draw(backend: Backend) -> None:
     facts |= {
         "stops": list(STOPS if path.has_blocks else WITHOUT_BLOCKS),
         "place": [stop, position, block, head, only_left],
+        "decisive": [position, *decisive] if path.has_blocks else None,
         "more": {stop: f"Open “{table.VIEWS[view].label}”" for stop, view in MORE.items() if _is_offered(path, view)},
         "unrelated": unrelated(caching.baseline(backend), backend.own_pooling) if known else None,
     }
@@ -116,8 +118,9 @@ def _refuse_long(path: Path) -> None:
     """Raises InputError for a sentence whose arrays are too large to send."""
     longest = max(map(len, path.trace.sentences))
     if longest > MOST_TOKENS:
+        is_cut = any(sentence.dropped for sentence in path.trace.sentences)
         raise InputError(
-            f"A sentence has {longest:,} tokens.",
+            f"A sentence has {'more than ' * is_cut}{longest:,} tokens.",
             f"The whole path shows at most {MOST_TOKENS}.",
             "Shorten the sentence, or lower the maximum length.",
         )
@@ -132,21 +135,27 @@ def _stop(path: Path) -> str:
     return stop if path.has_blocks or stop in WITHOUT_BLOCKS else WITHOUT_BLOCKS[0]
 
 
-def _head(path: Path, position: int) -> tuple[int, int]:
-    """The block and head to open: those chosen, or the head that looks most decisively from the token at another word."""
-    block, head = state.get("block"), state.get("head")
+def _decisive(path: Path, position: int) -> tuple[int, int]:
+    """The head that looks most decisively from a token at another word, as block and head; the first one if none does."""
     record = path.record("all")
     if record is None or record.attentions is None:
         return 0, 0
-    blocks, heads = record.attentions.shape[:2]
-    if block is None or head is None:
-        words = words_of([path.sentence])
-        word = next((word for word in words if position in word.positions), None)
-        habits = kept_habits(path.backend) or Habits(np.zeros((blocks, heads, 2 * REACH + 1), np.float32))
-        look = None if word is None else most_decisive(record.attentions, word, words, habits)
-        block = (0 if look is None else look.block) if block is None else block
-        head = (0 if look is None else look.head) if head is None else head
-    return min(block, blocks - 1), min(head, heads - 1)
+    words = words_of([path.sentence])
+    word = next((word for word in words if position in word.positions), None)
+    habits = kept_habits(path.backend) or Habits(np.zeros((*record.attentions.shape[:2], 2 * REACH + 1), np.float32))
+    look = None if word is None else most_decisive(record.attentions, word, words, habits)
+    return (0, 0) if look is None else (look.block, look.head)
+
+
+def _head(path: Path, decisive: tuple[int, int]) -> tuple[int, int]:
+    """The block and head to open: those chosen, or the most decisive ones."""
+    if not path.has_blocks:
+        return 0, 0
+    block, head = (
+        default if state.get(name) is None else int(state.get(name))
+        for name, default in zip(("block", "head"), decisive, strict=True)
+    )
+    return min(block, path.backend.facts.layers - 1), min(head, path.backend.facts.heads - 1)
 
 
 def _wanted(path: Path, mode: str, block: int) -> list[str]:
@@ -199,9 +208,15 @@ def _open(path: Path, row: int, other: int | None) -> None:
     facts = path.backend.facts
     values: dict[str, Any] = {"sentence": row}
     if path.has_blocks and browser.is_index(block, facts.layers) and browser.is_index(head, facts.heads):
-        values |= {"block": block, "head": head, "inner_block": block, "first_block": block, "layer": block + 1}
+        layer = (
+            facts.layers if stop in ("pool", "compare") else block + 1
+        )  # the sentence's vector is made of the last one
+        values |= {"block": block, "head": head, "inner_block": block, "first_block": block, "layer": layer}
     if browser.is_index(token, len(path.sentence)):
-        values["score_query"] = token
+        tokens = list(controls.positions(controls.current_tokens(path.backend), path.backend.spec.key))
+        tokens[row] = token
+        values |= {"score_query": token, "tokens": tuple(tokens)}
+        st.session_state.pop("_anchors", None)  # which belong to the tokens chosen before
     if stop == "compare" and other is None:
         return
     used = set(table.VIEWS[MORE[stop]].settings)

@@ -114,7 +114,7 @@ def test_the_rows_of_the_table_of_positions_are_those_that_the_model_reads(
 
     roberta = Backend.load(str(tiny_folder("roberta")))
     path = Path(roberta, ["the cat"], None)
-    rows = [token["row"] for token in tokens_of(path.sentence, True, roberta.first_position)]
+    rows = [token["row"] for token in tokens_of(path.sentence, True, roberta.first_position, None)]
     parts = path.trace.embedding_parts
     assert parts is not None
     assert parts.position is not None

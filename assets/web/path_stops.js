@@ -460,8 +460,8 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   }
   const scores = numbers.scores(block, head, token).filter((other) => other !== -Infinity);
   if (!isNarrow && Math.max(...scores) < 9) { // larger powers have too many digits to follow
-    line("e to the power of it", shown(Math.exp(score)));
-    line("÷ the sum of all rows", shown(total(scores.map(Math.exp))));
+    line("e^match", shown(Math.exp(score)));
+    line("÷ sum of rows", shown(total(scores.map(Math.exp))));
   }
   line("share", percent(numbers.weights(block, head, token)[partner]), true);
   if (isNarrow) return undefined;

@@ -20,6 +20,12 @@ from tests.support.server import Server, start_server, stop_server
 
 # Name, address and height of README's pictures.
 SHOTS = (
+    (
+        "path",
+        "/inside?v=whole-path&s=The+children+skipped+stones+by+the+bank+of+the+river.&s=I+put+money+in+the+bank.&t=7&t=6"
+        "&stop=look&b=0&h=4",
+        900,
+    ),
     ("start", "/?look=1&s=The+trophy+does+not+fit+in+the+suitcase+because+it+is+too+big.", 860),
     ("layers", "/meaning?v=one-word", 1010),
     ("attention", "/inside?v=all-heads", 900),

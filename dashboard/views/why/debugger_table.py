@@ -19,7 +19,6 @@ from components.snippets import why as snippets
 from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import failures
-from dashboard.jobs.requests import NotReady
 from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import counted
 from dashboard.views.why.rivals import code_of
@@ -50,10 +49,7 @@ def listed(searched: Searched, found: Failures, order: str, opened: int | None, 
 
     The choice of the trait stands in the `panel`.
     """
-    try:
-        both = _causes(searched, found)
-    except NotReady:  # which stands where the traits will be; the list waits for none
-        both = None
+    both = failures.known_causes(searched)  # the list does not wait for them: `traits` does
     kept = np.ones(len(found), bool)
     if both is not None:
         counts = {name: int(both[0].of(name).sum()) for name in both[0].names}
@@ -72,14 +68,9 @@ def listed(searched: Searched, found: Failures, order: str, opened: int | None, 
     _queries(searched, of_trait, both, numbers, opened, snippets.failures(code_of(searched), column, order))
 
 
-def _causes(searched: Searched, found: Failures) -> tuple[Causes, Causes]:
-    """The traits of the failed queries and of the others. Raises NotReady."""
-    return failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
-
-
 def traits(searched: Searched, found: Failures) -> None:
     """Draw the share of each trait among the failed queries. Raises NotReady."""
-    causes, of_others = _causes(searched, found)
+    causes, of_others = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
     counts = {name: int(causes.of(name).sum()) for name in causes.names}
     st.markdown(f":material/insights: {traits_in_words(causes, of_others)}")
     frame = pd.DataFrame(

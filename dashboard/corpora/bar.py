@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import caching, state
 from dashboard.corpora import chooser, current
-from dashboard.ui import messages
+from dashboard.ui import figures, messages
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 
@@ -48,9 +48,7 @@ def _choice() -> None:
 
 def _first_sentences(corpus: Corpus) -> None:
     """How a corpus was read that is not in use yet, before anything is computed of it."""
-    st.table(
-        pd.DataFrame({"first sentences": [messages.escape(text) for text in corpus.texts[:SHOWN]]}), hide_index=True
-    )
+    figures.plain_table(pd.DataFrame({"first sentences": list(corpus.texts[:SHOWN])}), key="corpus_not_in_use")
     said = []
     if corpus.report.bad_count:
         said.append(f"{corpus.report.bad_count:,} of {corpus.report.rows:,} rows could not be used.")

@@ -114,12 +114,17 @@ def _finished(lesson: Lesson) -> None:
                     width="stretch",
                 ):
                     steps.show(following, 1)
-            if st.button("All lessons", key="finished_lessons", icon=":material/list:", width="stretch"):
-                steps.close_finished()
-                navigation.go_to("lessons")
-            st.button(
-                "Close", key="finished_close", icon=":material/close:", on_click=steps.close_finished, width="stretch"
-            )
+            with st.container(horizontal=True, gap="small"):
+                if st.button("All lessons", key="finished_lessons", icon=":material/list:", width="stretch"):
+                    steps.close_finished()
+                    navigation.go_to("lessons")
+                st.button(
+                    "Close",
+                    key="finished_close",
+                    icon=":material/close:",
+                    on_click=steps.close_finished,
+                    width="stretch",
+                )
 
 
 def _foot(page: str, lesson: Lesson, number: int) -> None:

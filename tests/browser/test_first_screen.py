@@ -56,6 +56,7 @@ FURTHER = {
 BEGINS = {LAPTOP: 330, PHONE: 520}  # pixels: where the first figure begins at the latest
 # Views with more settings above it, where it begins lower.
 BEGINS_LOWER = {
+    "all-heads": {LAPTOP: 350, PHONE: 520},  # below the finding
     "attention-matrix": {LAPTOP: 345, PHONE: 520},
     "feed-forward": {LAPTOP: 330, PHONE: 540},
     "pooling-lab": {LAPTOP: 360, PHONE: 590},

@@ -80,7 +80,7 @@ def embedding(server: Server, cache: Path, file: Path) -> Iterator[Callable[[], 
         session.run("search", "q=river")
         session.wait_for_result("search", "q=river", seconds=120)  # the demo's corpus is embedded: what follows is ours
         states, _ = ask_for_path(session, ["File on this machine"], file)
-        press(session, "Use this corpus", "v=corpus", states)
+        press(session, f"Use these {SENTENCES:,} sentences", "v=corpus", states)
         address = session.address.replace("v=corpus", "v=hits")
         session.run("search", address)
         press(session, "Embed the corpus", address)

@@ -176,7 +176,7 @@ def traces(app: AppTest, figure: int = 0) -> dict[str, np.ndarray]:
 
 def texts(app: AppTest) -> str:
     """All that the page says, in one string."""
-    kinds = ("title", "markdown", "caption", "info", "warning", "error", "subheader", "text")
+    kinds = ("title", "header", "markdown", "caption", "info", "warning", "error", "subheader", "text")
     return "\n".join(str(item.value) for kind in kinds for item in getattr(app, kind))
 
 

@@ -300,9 +300,12 @@ def _verdict(scorer: Backend, scores: Sequence[Float32 | None]) -> None:
         st.markdown(f":material/insights: Most probable label, {', '.join(likely)}.")
         return
     difference = float(relevant[0] - other[0])
-    scores = apart(relevant[0], other[0])
-    text = f":material/insights: Relevant **{scores[0]}**, other **{scores[1]}**: "
-    if abs(difference) < SAME_SCORE:
+    is_same = abs(difference) < SAME_SCORE
+    first, second = (theme.number(logits[0], 2) for logits in (relevant, other))
+    if not is_same:
+        first, second = apart(relevant[0], other[0])
+    text = f":material/insights: Relevant **{first}**, other **{second}**: "
+    if is_same:
         st.markdown(f"{text}**both documents get the same score**, to two decimals. It does not say which is relevant.")
         return
     text += (

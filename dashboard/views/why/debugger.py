@@ -53,22 +53,22 @@ def draw(backend: Backend) -> None:
     if case is None:
         _nothing(corpus, searched, found)
         return
-    is_listed = found is not None and len(found) > 0
+    failed, are_listed = found if found is not None and len(found) else None, False
     with st.container(key="failed_search"):
-        if found is not None and is_listed:
-            st.markdown(f":material/insights: {debugger_table.count_in_words(found)}")
+        if failed is not None:
+            st.markdown(f":material/insights: {debugger_table.count_in_words(failed)}")
             left, right = st.columns([4, 8], gap="medium")
             with left:
-                debugger_table.listed(searched, found, order, None if typed else case.placed.row, panel)
+                are_listed = debugger_table.listed(searched, failed, order, None if typed else case.placed.row, panel)
             with right:
                 words = failed_case.begin(case)
         else:
             words = failed_case.begin(case)
         failed_case.further(case, words)
-    if found is not None and is_listed:
+    if failed is not None:
         figures.subheader("What failed queries share")
         with frame.figure("failed_queries"):
-            debugger_table.traits(searched, found)
+            debugger_table.traits(searched, failed, are_listed)
     _caveats()
 
 

@@ -19,7 +19,6 @@ from components.snippets import why as snippets
 from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import failures
-from dashboard.jobs.requests import NotReady
 from dashboard.ui import browser, controls, figures
 from dashboard.ui.wording import counted
 from dashboard.views.why.rivals import code_of
@@ -45,15 +44,12 @@ def count_in_words(found: Failures) -> str:
     )
 
 
-def listed(searched: Searched, found: Failures, order: str, opened: int | None, panel: DeltaGenerator) -> None:
+def listed(searched: Searched, found: Failures, order: str, opened: int | None, panel: DeltaGenerator) -> bool:
     """Draw the failed queries, of a chosen trait once the traits are known; `opened` is the row of the one beside them.
 
-    The choice of the trait stands in the `panel`.
+    The choice of the trait stands in the `panel`. Returns whether the traits are known.
     """
-    try:
-        both = _causes(searched, found)
-    except NotReady:  # which stands where the traits will be; the list waits for none
-        both = None
+    both = failures.known_causes(searched)  # the list does not wait for them: `traits` does
     kept = np.ones(len(found), bool)
     if both is not None:
         counts = {name: int(both[0].of(name).sum()) for name in both[0].names}
@@ -65,21 +61,22 @@ def listed(searched: Searched, found: Failures, order: str, opened: int | None, 
         kept = kept if chosen == "all" else both[0].of(chosen)
     if not kept.any():
         st.info("No failed query has this trait.")
-        return
+        return True
     numbers = {item.row: number for number, item in enumerate(found.placings)}
     of_trait = [item for item in found.in_order(order) if kept[numbers[item.row]]]
     column = current.query_column(current.in_use()) or PAIR_COLUMN
     _queries(searched, of_trait, both, numbers, opened, snippets.failures(code_of(searched), column, order))
+    return both is not None
 
 
-def _causes(searched: Searched, found: Failures) -> tuple[Causes, Causes]:
-    """The traits of the failed queries and of the others. Raises NotReady."""
-    return failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
+def traits(searched: Searched, found: Failures, are_listed: bool) -> None:
+    """Draw the share of each trait among the failed queries. Raises NotReady.
 
-
-def traits(searched: Searched, found: Failures) -> None:
-    """Draw the share of each trait among the failed queries. Raises NotReady."""
-    causes, of_others = _causes(searched, found)
+    Where the list was drawn before they were known, and they are now, all is drawn anew.
+    """
+    causes, of_others = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
+    if not are_listed:
+        st.rerun()
     counts = {name: int(causes.of(name).sum()) for name in causes.names}
     st.markdown(f":material/insights: {traits_in_words(causes, of_others)}")
     frame = pd.DataFrame(

@@ -653,11 +653,11 @@ def test_words_without_meaning_are_not_marked(open_page: Open, demo_vectors: np.
 @pytest.mark.parametrize("page", ["search", "evaluate"])
 def test_the_first_line_names_the_corpus(open_page: Open, demo_vectors: np.ndarray, page: str) -> None:
     app = open_page(page, view={"search": "corpus", "evaluate": "pairs"}[page])
-    assert any("Demo news" in item.value and "630 sentences" in item.value for item in app.markdown)
+    assert any("Demo news" in item.label and "630 sentences" in item.label for item in app.expander)
     own = read_corpus(b"A cat slept.\n", "one.txt")
     caching.corpora().put(current.key_of(own), own)
     app = open_page(page, view={"search": "corpus", "evaluate": "pairs"}[page], corpus=current.key_of(own))
-    assert any("one.txt" in item.value and "1 sentence" in item.value for item in app.markdown)
+    assert any("one.txt" in item.label and "1 sentence" in item.label for item in app.expander)
 
 
 def test_all_bad_values_of_a_link_are_one_notice(open_page: Open, demo_vectors: np.ndarray) -> None:

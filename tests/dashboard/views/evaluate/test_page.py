@@ -1157,8 +1157,11 @@ def test_the_first_line_names_what_the_view_measures(open_page: Open, graded: Gr
 
     def first_line(view: str) -> str:
         app = open_page("evaluate", view=view, corpus=current.key_of(own))
-        return next(item.value for item in app.markdown if item.value.startswith(":material/database:"))
+        bars = [item.label for item in app.expander if item.label.startswith("**Corpus**")]
+        return next(
+            iter(bars), "".join(item.value for item in app.markdown if item.value.startswith(":material/database:"))
+        )
 
-    assert "mine.csv** · 2 sentences" in first_line("pairs")
+    assert "mine.csv  ·  2 sentences" in first_line("pairs")
     assert f"Ready-made pairs** · {len(sts.demo_pairs().first)} pairs" in first_line("similarity")
     assert f"{graded.name}** · {len(graded.documents)} documents" in first_line("graded")

@@ -12,6 +12,7 @@ import pkgutil
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -83,10 +84,8 @@ def hard_for(pattern: str) -> Iterator[str]:
 
 def seconds(work: Callable[[], Any]) -> float:
     started = time.process_time()
-    try:
+    with suppress(UserError):  # a text that is refused is read too
         work()
-    except UserError:  # a text that is refused is read too
-        pass
     return time.process_time() - started
 
 

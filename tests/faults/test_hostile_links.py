@@ -71,11 +71,12 @@ def test_a_case_is_the_same_each_time_it_is_drawn(tmp_path: Path) -> None:
 
 def test_what_counts_as_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outside = plant(tmp_path)
-    healthy = {"notices": ["fine"], "written": {}, "values": "", "size": 10}
+    healthy = {"notices": ["fine"], "written": {}, "values": "", "models": ["embedded"], "size": 10}
     for found, fault in (
         (healthy, None),
         (healthy | {"values": SECRET}, "it showed a file outside"),
         (healthy | {"notices": ["<b>"]}, "its markup is not escaped"),
+        (healthy | {"models": ["/etc"]}, "a folder of a public server was taken for a model"),
         (healthy | {"size": 9_000}, "the session writes a longer address than it reads"),
     ):
         monkeypatch.setattr(hostile_links, "opened", lambda page, query, is_private, found=found: found)

@@ -48,7 +48,7 @@ class TrainCommands:
         """Begin the command; `patch` is Python that runs before it, and no file grows beyond `largest` bytes."""
 
         def begin() -> None:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background processes would begin by ignoring it
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # as tests.support.interrupts says
             if largest is not None:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
 

@@ -227,8 +227,8 @@ def _ended(name: str, limits: Limits, memory: int, status: int, said: str) -> In
     if status in {parquet_child.MUCH_WORK, -_TIME}:
         return InputError(
             f"{name} takes far more work to read than it has values.",
-            f"A file may unpack to {parquet_child.MOST_WORK} times the limit of {in_words(memory, binary=True)} in all, and take "
-            f"{parquet_child.CPU_SECONDS} seconds of a processor.",
+            f"A file may unpack to {parquet_child.MOST_WORK} times the limit of {in_words(memory, binary=True)} in all, and "
+            f"take {parquet_child.CPU_SECONDS} seconds of a processor.",
             "Export the sentences as .csv or .txt, or divide the file.",
         )
     # What it wrote can quote cells of the file.

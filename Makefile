@@ -63,9 +63,10 @@ load: $(TEST_READY)
 soak: $(TEST_READY)
 	$(BIN)/python -m pytest tests/faults -m soak -s
 
-# Ten thousand mutated addresses, uploads and command lines, the same in every run; a thousand hostile model folders
-# (FUZZ_FOLDERS=...), a thousand hostile indexes, Parquet and compressed files (FUZZ_HOSTILE=...); and `index` and `train`, each ended at 100
-# random moments, or FUZZ_MOMENTS=..., which go on when the same command runs again.
+# Ten thousand mutated addresses, uploads and command lines, the same in every run; four thousand links that were made to do harm
+# (FUZZ_LINKS=...), a thousand hostile model folders (FUZZ_FOLDERS=...), a thousand hostile indexes, Parquet and compressed
+# files (FUZZ_HOSTILE=...); and `index` and `train`, each ended at 100 random moments, or FUZZ_MOMENTS=..., which go on when
+# the same command runs again.
 fuzz: $(TEST_READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults -n auto --maxprocesses 4 -m fuzz
 

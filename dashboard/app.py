@@ -28,6 +28,7 @@ if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 import streamlit as st  # noqa: E402
+import uvicorn  # noqa: E402
 from google.protobuf.message import DecodeError  # noqa: E402
 from starlette.concurrency import run_in_threadpool  # noqa: E402
 from starlette.datastructures import Headers, MutableHeaders  # noqa: E402
@@ -63,6 +64,7 @@ NUMBERS = {"int_value", "double_value"}  # a field of numbers may send either
 UNSTYLED_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 # A page has some dozens of widgets, and a link some dozens of keys: each more costs every run of the session.
 MOST_MESSAGE_BYTES, MOST_WIDGETS, MOST_FILES = 8 << 20, 5_000, 1_000
+MOST_RECEIVED_BYTES = 2 * MOST_MESSAGE_BYTES  # of a message: one that is larger than this ends its connection
 MOST_ADDRESS_CHARACTERS, MOST_ADDRESS_KEYS = 64_000, 1_000
 TOO_LONG = "This link is too long.\n"
 MINUTE, HOUR = 60.0, 3_600.0  # seconds
@@ -217,6 +219,9 @@ def _value_or_default(values: WStates, widget: str) -> Any:
 
 
 WStates.__getitem__ = _value_or_default  # type: ignore[method-assign]
+# What is larger is not even received: Streamlit lets each connection fill 200 MB, since it has one limit for what it sends and
+# what it gets. The server's configuration is made before this module is read, and asked for each connection.
+uvicorn.Config.ws_max_size = property(lambda _: MOST_RECEIVED_BYTES, lambda _, value: None)  # type: ignore[assignment]
 
 
 def _with_headers(send: Send) -> Send:

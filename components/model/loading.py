@@ -263,6 +263,8 @@ def pair_scorer(folder: Path | None, encoder: Any, structure: Structure, name: s
 
     head = {} if folder is None else head_weights(folder, name, structure.scoring_head)
     last = head.get("classifier.out_proj.weight", head.get("classifier.weight"))  # [output, dim]
+    if last is not None and (last.dim() != 2 or not len(last)):
+        raise _no_score(name, f"has a head of the shape {list(last.shape)[:8]}")
     if last is not None and len(last) > MOST_LABELS:
         raise _no_score(name, f"has a head of {len(last):,} outputs, more than {MOST_LABELS:,},")
     if last is None or (structure.scores_from_pooler and getattr(encoder, "pooler", None) is None):
@@ -272,7 +274,8 @@ def pair_scorer(folder: Path | None, encoder: Any, structure: Structure, name: s
     config.num_labels = len(last)  # which also names the labels LABEL_0, LABEL_1, ...
     if sorted(published) == list(range(len(last))):
         config.id2label = published
-    with BUILDING, torch.device("meta"):  # no memory for the encoder's weights, which are replaced
+    # On "meta" there is no memory for the encoder's weights, which are replaced. Some kinds of models have no such head.
+    with usable(name), BUILDING, torch.device("meta"):
         model = AutoModelForSequenceClassification.from_config(config)
     setattr(model, model.base_model_prefix, encoder)
     try:

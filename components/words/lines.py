@@ -6,7 +6,10 @@ import re
 from collections.abc import Sequence
 
 JOINT = " | "  # between sentences that would not be told apart without it
-_END = re.compile(r"[.!?…]+[\"'”’)\]]*\s+(?=[\"'“‘(\[¿¡]*[\w])|(?<=[。！？])\s*(?=\S)")
+# Only at the first of several marks: else each mark of a long row of them would look at all that follow.
+_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*\s+(?=[\"'“‘(\[¿¡]*[\w])|(?<=[。！？])\s*(?=\S)")
+_OPENING = "\"'“‘([¿¡"
+_MOST_WORD = 200  # characters of a word that may be an abbreviation
 _KNOWN = {"prof", "fig", "vol", "rev", "gen", "sen", "rep", "approx"}  # abbreviations with vowels
 _VOWEL = re.compile(r"[aeiouyà-ÿ]", re.IGNORECASE)
 
@@ -19,16 +22,22 @@ def sentences_in(line: str) -> tuple[str, ...]:
     "e.g."), or of a few others ("Prof.").
     """
     found = []
-    for part in re.split(r"\s*\|\s*|[\r\n]+", line):
+    for part in re.split(r"[|\r\n]", line):
         begin = 0
         for end in _END.finditer(part):
-            if not (
-                part[end.end() :].lstrip("\"'“‘([¿¡")[:1].islower() or _is_abbreviated(part[begin : end.start() + 1])
-            ):
+            last_word = part[max(begin, end.start() - _MOST_WORD) : end.start() + 1]
+            if not (_begins_small(part, end.end()) or _is_abbreviated(last_word)):
                 found.append(part[begin : end.end()].strip())
                 begin = end.end()
         found.append(part[begin:].strip())
     return tuple(filter(None, found))
+
+
+def _begins_small(text: str, place: int) -> bool:
+    """Whether the first character at a place of a text, after marks that open something, is a small letter."""
+    while place < len(text) and text[place] in _OPENING:
+        place += 1
+    return text[place : place + 1].islower()
 
 
 def _is_abbreviated(text: str) -> bool:

@@ -18,6 +18,7 @@ _OPENS_NOTHING = re.compile(r"\d\ds|tis|twas|em|til|cause|bout|round", re.IGNORE
 _ELIDED = re.compile(r"\w+in|ol|lil|an|th|wi|o", re.IGNORECASE)  # the apostrophe after these can stand for letters
 _OF_WORDS = "%#@&"  # punctuation by Unicode, but part of a word: "50%", "C#", "@name"
 CLOSING = {"(": ")", "[": "]", "{": "}", "“": "”", "„": "“", "‘": "’", "«": "»", '"': '"', "'": "'"}
+_OPENED_BY = {")": "(", "]": "[", "}": "{"}
 
 
 def typed_words(text: str) -> tuple[tuple[int, int], ...]:
@@ -58,7 +59,14 @@ def _inner(text: str, start: int, end: int) -> tuple[int, int]:
     last = end
     while start < end and _is_outside(text[start]):
         start += 1
-    while start < end and _is_outside(text[end - 1]) and not _closes(text[start:end]):
+    opened: dict[str, int] = {}  # where each bracket is opened first, looked for once: the run may be very long
+    while start < end and _is_outside(text[end - 1]):
+        opening = _OPENED_BY.get(text[end - 1])
+        if opening is not None:  # one that closes a bracket within the word, as in "word(s)", belongs to it
+            if opening not in opened:
+                opened[opening] = text.find(opening, start, end)
+            if 0 <= opened[opening] < end:
+                break
         end -= 1
     if end < last and text[end] == "." and _ABBREVIATION.fullmatch(text, start, end):
         end += 1
@@ -67,9 +75,3 @@ def _inner(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _is_outside(character: str) -> bool:
     return unicodedata.category(character).startswith("P") and character not in _OF_WORDS
-
-
-def _closes(word: str) -> bool:
-    """Whether a word's last character closes a bracket within it, as in "word(s)"."""
-    opening = next((first for first, last in CLOSING.items() if last == word[-1] and first in "([{"), None)
-    return opening is not None and opening in word

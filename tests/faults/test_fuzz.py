@@ -77,7 +77,7 @@ class Address(dict[str, list[str]]):
     """What Streamlit's query parameters give."""
 
     def get_all(self, key: str) -> list[str]:
-        return self[key]
+        return self.get(key, [])
 
 
 def session_of(page: str, address: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> str:

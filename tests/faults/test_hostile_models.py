@@ -92,6 +92,7 @@ def test_a_process_that_ends_is_seen_and_the_others_go_on(tmp_path: Path) -> Non
     unreadable: Any = "no number"  # of a folder: the process ends
     ended, next_one = open_all([unreadable, 0], tmp_path)
     assert (ended.outcome, ended.faults) == ("ended", ("the process ended",))
+    assert ended.busy >= 0
     assert next_one.outcome in {"loaded", "refused"}
 
 

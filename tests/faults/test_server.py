@@ -20,7 +20,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.corpus_paths import FILE, PATH, ask_for_path
 from tests.support.places import ROOT
@@ -216,6 +216,27 @@ def values_of_other_kinds(widget: str) -> Iterator[WidgetState]:
         getattr(state, kind).data.extend(["no option"] if "string" in kind else [7, 8, 9])
         yield state
     yield WidgetState(id=widget)
+
+
+MOST_RECEIVED_BYTES = 16 << 20  # as dashboard/app.py has it
+
+
+def test_a_message_that_no_page_sends_is_not_received_whole(private: Server) -> None:
+    """Each connection could fill 200 MB before its message was dropped, and some twenty connections the machine."""
+    with opened(private.url) as session:
+        session.run("about")
+        session.socket.send(b"\0" * (MOST_RECEIVED_BYTES // 2 + 1_000_000))  # dropped: it is larger than those of pages
+        session.run("about")
+
+        def send_too_much() -> None:
+            session.socket.send(b"\0" * (MOST_RECEIVED_BYTES + 1))
+            session.socket.recv(timeout=30)
+
+        with pytest.raises(ConnectionClosed):
+            send_too_much()
+        assert session.socket.close_code == 1009
+    with opened(private.url) as session:  # the server goes on
+        session.run("about")
 
 
 def test_a_value_of_another_kind_ends_nobodys_session(private: Server) -> None:

@@ -507,6 +507,31 @@ class Mischief:
         path.write_bytes(size.to_bytes(8, "little") + header)
         return f"{path.name}: {shape}"
 
+    def reads_without_end(self) -> str:
+        """Positions without a table, as a rotation has them, reach any number of tokens."""
+        most = self.chance.choice([8_193, 20_000, 100_000, 10_000_000])
+        self._set("config.json", {"max_position_embeddings": most, "max_relative_positions": most})
+        self._set("tokenizer_config.json", {"model_max_length": most})
+        self._set("sentence_bert_config.json", {"max_seq_length": most})
+        return f"reads {most:,} tokens"
+
+    def has_a_head_of_another_shape(self) -> str:
+        import torch
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file, save_file
+
+        shape = self.chance.choice([[], [0, 32], [3], [1, 0], [2, 7], [1, 1, 1, 32]])
+        path = self.folder / "model.safetensors"
+        try:
+            weights = load_file(path)
+        except (OSError, SafetensorError):  # something is wrong with it already, or it is in parts
+            weights = {}
+        for name in ("classifier", "classifier.dense", "classifier.out_proj", "cls.seq_relationship"):
+            weights |= {f"{name}.weight": torch.zeros(shape), f"{name}.bias": torch.zeros(shape[:1])}
+        path.unlink(missing_ok=True)
+        save_file(weights, path, metadata={"format": "pt"})
+        return f"head of the shape {shape}"
+
     def multiplies_rows(self) -> str:
         """A few rows of weights that others make many of: a table that pieces share, factors, a product of rank 1."""
         import torch
@@ -603,6 +628,7 @@ def draw(place: Path, seed: int) -> Drawn:
 # --- The process that opens them
 
 TEXTS = ["the cat sat on the bank", "a" * 300, "The RIVER, and money! ﷺ é 你"]
+LONG_TEXT = "the cat sat. " * 10_000
 
 
 def everything_of(folder: Path, seed: int) -> Iterator[Any]:
@@ -620,7 +646,9 @@ def everything_of(folder: Path, seed: int) -> Iterator[Any]:
         lambda: backend.trace(TEXTS, attentions=loaded.structure.has_blocks).sentences,
         lambda: backend.trace(TEXTS, list(reversed(TEXTS))).sentences,
         lambda: loaded.masked_lm(),
-        lambda: loaded.pair_scorer(),
+        lambda: loaded.pair_scorer() and (backend.pair_labels(), backend.score_pairs(TEXTS, TEXTS)),
+        lambda: backend.next_sentence_probabilities(TEXTS, TEXTS),
+        lambda: backend.embed([LONG_TEXT]).shape,
         lambda: (loaded.splade, loaded.late_interaction and loaded.late_interaction.readings),
     ):
         try:
@@ -749,9 +777,10 @@ def open_all(seeds: Iterable[int], place: Path) -> Iterator[Opened]:
                 answer = _answer(answers, worker.pid, busy)
                 if not answer:
                     ending = None
+                    spent = busy_seconds(worker.pid) - busy  # now: nothing is known of a process that was waited for
                     with suppress(subprocess.TimeoutExpired):  # its last output comes before its end
                         ending = worker.wait(timeout=10.0)
-                    seconds, busy = time.monotonic() - started, busy_seconds(worker.pid) - busy
+                    seconds, busy = time.monotonic() - started, max(0.0, spent)
                     fault = "time" if ending is None else "the process ended"
                     said = f"no answer, exit status {ending}: {''.join(errors)[-400:]}"
                     yield Opened(seed, "", (), "ended", said, seconds, busy, 0, (fault,))

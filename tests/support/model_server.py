@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from components.distributed.serving import Served
+from tests.support import interrupts
 from tests.support.places import ROOT
 
 # Ray reads its token once in a process, and other tests may have come first. On Linux it replaces 127.0.0.1 by the address in
@@ -51,6 +52,7 @@ def model_server(home: Path, models: str) -> Iterator[Cluster]:
             stderr=(home / "server.txt").open("w"),
             env=environment,
             text=True,
+            preexec_fn=interrupts.TAKEN,
         )
         assert is_ready(server, "Serving ", home / "server.txt"), (home / "server.txt").read_text()
         yield Cluster(f"ray://127.0.0.1:{client_port}", server)

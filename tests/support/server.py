@@ -11,6 +11,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import interrupts
 from tests.support.places import ROOT
 
 
@@ -38,6 +39,7 @@ def start_server(log: Path, script: str = "dashboard/app.py", **environment: str
             cwd=ROOT,
             stdout=file,
             stderr=subprocess.STDOUT,
+            preexec_fn=interrupts.TAKEN,
             env={
                 **os.environ,
                 "HF_HUB_OFFLINE": "1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -46,7 +47,8 @@ class TrainCommands:
     ) -> subprocess.Popen[str]:
         """Begin the command; `patch` is Python that runs before it, and no file grows beyond `largest` bytes."""
 
-        def limit() -> None:
+        def begin() -> None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # as tests.support.interrupts says
             if largest is not None:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
 
@@ -68,7 +70,7 @@ class TrainCommands:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=limit,
+            preexec_fn=begin,
         )
 
     def run(self, out: Path, *, resumes: bool = False) -> dict[str, Any]:

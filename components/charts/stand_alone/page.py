@@ -91,7 +91,7 @@ def page(title: str, parts: Sequence[Part], footer: str, facts: Sequence[str] = 
 def title_of(figure: go.Figure) -> str:
     """A figure's title as plain text, without the legend that some figures write below it (`theme.BELOW_TITLE`)."""
     title, _, _ = (figure.layout.title.text or "").partition(theme.BELOW_TITLE)
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", title)).split())
+    return " ".join(html.unescape(re.sub(r"<[^<>]*>", " ", title)).split())
 
 
 def _section(part: Part) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +12,7 @@ import torch
 
 from components.model.architecture.families import decoder, static
 from components.model.architecture.modules import EncoderModules
+from components.model.architecture.structure import Structure
 from components.model.architecture.support import FAMILIES
 from components.model.catalog import ModelFacts
 
@@ -20,6 +23,12 @@ _FAMILIES: dict[str, Callable[[Any], EncoderModules]] = {
 _OFFSET_POSITIONS = {
     *("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "xlm-roberta-xl", "roberta-prelayernorm"),
 }
+
+
+# The tokens of a text that are read at most, whatever config.json says: a rotation reaches any number of them, and what is
+# computed for each pair of tokens grows with the square. Published encoders read up to 8,192, decoders up to 32,768.
+MOST_TOKENS, MOST_TOKENS_OF_DECODER = 8_192, 32_768
+MOST_PAIR_BYTES = 1 << 30  # of the tables with numbers for each pair of tokens
 
 
 def modules_of(model: Any) -> EncoderModules:
@@ -33,6 +42,20 @@ def max_positions(config: Any) -> int:
     return rows - (int(config.pad_token_id) + 1) if config.model_type in _OFFSET_POSITIONS else rows
 
 
+def most_tokens(structure: Structure, heads: int) -> int:
+    """The longest input in tokens for which there is memory.
+
+    Attention that the library fuses keeps no table. Windows need one with the distance of each pair; attention of a model's own
+    code four or so with a number for each pair and head.
+    """
+    if not structure.has_blocks:
+        return sys.maxsize
+    per_pair = 16 * (heads + 1) if structure.has_own_attention_code else 16
+    if structure.is_causal:
+        return MOST_TOKENS_OF_DECODER
+    return min(MOST_TOKENS, math.isqrt(MOST_PAIR_BYTES // per_pair))
+
+
 def facts_of(config: Any, model: torch.nn.Module) -> ModelFacts:
     """The sizes of a model, read from its configuration and its parameters."""
     modules = modules_of(model)
@@ -43,7 +66,7 @@ def facts_of(config: Any, model: torch.nn.Module) -> ModelFacts:
         heads=int(config.num_attention_heads),
         hidden_size=int(config.hidden_size),
         feed_forward_size=int(config.hidden_dim if config.model_type == "distilbert" else config.intermediate_size),
-        max_positions=max_positions(config),
+        max_positions=min(max_positions(config), most_tokens(modules.structure, int(config.num_attention_heads))),
         vocabulary_size=int(config.vocab_size),
         segments=0 if segments is None else int(segments.num_embeddings),
         parameters=sum(parameter.numel() for parameter in model.parameters()),

@@ -32,7 +32,8 @@ PASTED = "pasted rows.csv"
 MOST_PASTED = 50_000  # characters
 FEWEST = 2  # rows: a search fails if another text comes before the right one
 QUERY, TEXT = "query", "text"  # the columns of what was pasted
-_BETWEEN = tuple(re.compile(rf"\s*{sign}\s*") for sign in (r"\t", "→", r"(?:=|-+)?>"))  # the first that a row has
+# The first that a row has. Each begins where white space or hyphens begin: else every one of many would look at all others.
+_BETWEEN = tuple(re.compile(rf"(?<!\s)\s*{sign}\s*") for sign in (r"\t", "→", r"(?:=|(?<!-)-+)?>"))
 _EXAMPLE = "my parcel is broken > How to report a damaged delivery\ncancel my plan > Ending a subscription"
 
 

@@ -33,6 +33,9 @@ QWEN2 = rf"{_ENGLISH}|{_BEFORE}\p{{L}}+|\p{{N}}{_OTHERS}"
 PUBLISHED = frozenset({
     GPT2,
     GPT2.removesuffix(r"|\s+"),
+    # GPT-2 and RoBERTa as tiktoken writes them, of now and of before
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     LLAMA3,  # and GPT-4, as most write it
     QWEN2,
     QWEN2.removeprefix(f"{_ENGLISH}|"),

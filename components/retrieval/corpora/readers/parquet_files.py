@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -23,7 +22,6 @@ from components.retrieval.corpora.readers.table import MOST_COLUMNS, BadRows, Ta
 from components.sizes import in_words
 
 WORKING_MEMORY = 128 << 20  # bytes that the process takes beside the file's values
-MOST_SECONDS = 120.0  # that a file may take; one of 200 MB takes about ten
 WATCH_SECONDS = 0.1  # how often the process is stopped if somebody asks for it
 JUDGED_VALUES, JUDGED_BYTES = 10, 256 << 10  # the first values of a column show whether they are texts
 # Windows has neither signal.
@@ -149,7 +147,7 @@ def _rows_here(source: Path | bytes, name: str) -> Generator[Any]:
 
 
 def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count, is_part: bool) -> Generator[Any]:
-    """The same, read in a process that may take no more memory than the limits allow, and no longer than MOST_SECONDS.
+    """The same, read in a process that may take no more memory than the limits allow, and do no more work.
 
     Unless only a part is wanted, a file that says to have more rows than the limit is refused before any is read.
     """
@@ -190,7 +188,7 @@ def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count
         status = process.wait()
         count.check()  # that it was cancelled is why it ended
         if problem is not None or status != 0:
-            raise _ended(name, limits, memory, -_TIME if watch.is_late else status, said) from problem
+            raise _ended(name, limits, memory, status, said) from problem
     finally:
         watch.end.set()
         process.kill()
@@ -202,19 +200,16 @@ def _rows_of_child(source: Path | bytes, name: str, limits: Limits, count: Count
 
 
 class _Watch(threading.Thread):
-    """Ends a process that takes too long, and one whose work is cancelled."""
+    """Ends a process whose work is cancelled."""
 
     def __init__(self, process: subprocess.Popen[bytes], count: Count) -> None:
         super().__init__(name="parquet watch", daemon=True)
         self.end = threading.Event()
-        self.is_late = False
         self._process, self._count = process, count
 
     def run(self) -> None:
-        last = time.monotonic() + MOST_SECONDS
         while not self.end.wait(WATCH_SECONDS):
-            self.is_late = time.monotonic() > last
-            if self.is_late or self._count.is_cancelled():
+            if self._count.is_cancelled():
                 self._process.kill()
                 return
 
@@ -229,10 +224,11 @@ def _ended(name: str, limits: Limits, memory: int, status: int, said: str) -> In
         return limits.exceeded(name, f"more than {limits.rows:,} rows")
     if status in {parquet_child.NO_MEMORY, -signal.SIGABRT, -_KILLED}:
         return limits.exceeded(name, f"values that take more than {in_words(memory, binary=True)} of memory")
-    if status == -_TIME:
+    if status in {parquet_child.MUCH_WORK, -_TIME}:
         return InputError(
-            f"{name} takes more than {MOST_SECONDS:,.0f} seconds to read.",
-            "Only files whose values can be unpacked in that time are read.",
+            f"{name} takes far more work to read than it has values.",
+            f"A file may unpack to {parquet_child.MOST_WORK} times the limit of {in_words(memory, binary=True)} in all, and "
+            f"take {parquet_child.CPU_SECONDS} seconds of a processor.",
             "Export the sentences as .csv or .txt, or divide the file.",
         )
     # What it wrote can quote cells of the file.

@@ -27,7 +27,7 @@ from components.model.files import checked_copy as checked_copy_module
 from components.model.files.checked_copy import check_sentence_files, checked_copy, left_out
 from components.model.files.published import MOST_MODULES, read_json, read_modules
 from components.model.files.sources import find_files
-from tests.support import tiny
+from tests.support import static_models, tiny
 
 SECRET = "not-for-others"
 
@@ -521,6 +521,43 @@ def test_a_head_of_very_many_outputs_gives_no_labels(folder: Path) -> None:
     )
     with pytest.raises(ModelError, match="a head of 100,001 outputs"):
         Backend.load(str(folder), device_name="cpu").loaded.pair_scorer()
+
+
+@pytest.mark.parametrize("shape", [[], [0, 32], [3], [1, 1, 32]])
+def test_a_head_of_another_shape_gives_no_scores(folder: Path, shape: list[int]) -> None:
+    weights = load_file(folder / "model.safetensors")
+    head = {"classifier.weight": torch.zeros(shape), "classifier.bias": torch.zeros(shape[:1])}
+    save_file(weights | head, folder / "model.safetensors", metadata={"format": "pt"})
+    backend = Backend.load(str(folder), device_name="cpu")
+    for use in (backend.pair_labels, lambda: backend.score_pairs(["the cat"], ["a dog"])):
+        with pytest.raises(ModelError, match="has a head of the shape"):
+            use()
+
+
+def test_a_head_beside_a_table_of_vectors_gives_no_scores(tmp_path: Path) -> None:
+    folder = static_models.save_model2vec(tmp_path / "model")
+    head = {"classifier.weight": torch.zeros(2, 7), "classifier.bias": torch.zeros(2)}
+    save_file(load_file(folder / "model.safetensors") | head, folder / "model.safetensors")
+    with pytest.raises(ModelError, match="could not be loaded"):
+        Backend.load(str(folder), device_name="cpu").pair_labels()
+
+
+@pytest.mark.parametrize(
+    ("architecture", "most"), [("modernbert", 8_192), ("nomic_bert", 8_192), ("eurobert", 8_192), ("deberta-v2", 3_663)]
+)
+def test_a_text_is_read_no_further_than_there_is_memory(architecture: str, most: int, tmp_path: Path) -> None:
+    """Rotations and distances need no table of positions: a number in config.json would let a text take terabytes."""
+    folder = tiny.save_tiny(tmp_path / "model", architecture)
+    distances = {"max_relative_positions": 64} if architecture == "deberta-v2" else {}
+    change(folder, "config.json", max_position_embeddings=10_000_000, **distances)
+    change(folder, "tokenizer_config.json", model_max_length=10_000_000)
+    change(folder, "sentence_bert_config.json", max_seq_length=10_000_000)
+    backend = Backend.load(str(folder), device_name="cpu")
+    assert backend.facts.max_positions == most
+    assert backend.own_max_length == most
+    ids, truncated = backend.tokenization.encode_many(["the cat " * 10_000])
+    assert [len(row) for row in ids] == [most]
+    assert truncated == [True]
 
 
 @pytest.mark.parametrize(

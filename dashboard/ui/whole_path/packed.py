@@ -95,12 +95,15 @@ def arrays_of(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
 
 def _of_mode(path: Path, mode: Mode) -> dict[str, np.ndarray]:
     whole = path.overview(mode)
-    found = {f"{mode}.layers": whole.layers, **{f"part.{name}": part for name, part in whole.parts.items()}}
+    found: dict[str, np.ndarray] = {
+        f"{mode}.layers": whole.layers,
+        **{f"part.{name}": part for name, part in whole.parts.items()},
+    }
     if whole.took is not None:
         found[f"{mode}.took"] = whole.took
     norm = path.backend.layer_zero_norm()
     if norm is not None:
-        found |= {"norm.layer 0.scale": norm.scale, "norm.layer 0.shift": norm.shift}
+        found["norm.layer 0.scale"], found["norm.layer 0.shift"] = norm.scale, norm.shift
     for row, which in enumerate(("first", "second")[: len(path.texts)]):
         steps = path.vector(mode, row)
         found |= {f"{mode}.{which}.pooled": steps.pooled, f"{mode}.{which}.vector": steps.vector}

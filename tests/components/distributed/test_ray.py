@@ -40,7 +40,7 @@ NODE = {"num_cpus": 1, "object_store_memory": 100 * MIB, "node_ip_address": HERE
 
 
 @pytest.fixture(scope="module")
-def nodes():
+def nodes(no_other_cluster):
     """The cluster: its first node stays, and tests may add others and end them."""
     cluster.imported_ray()  # which also keeps Ray from sending statistics
     from ray.cluster_utils import Cluster
@@ -91,7 +91,7 @@ def record(part: Path) -> set[int]:
 
 
 def test_a_cluster_of_ones_own_listens_to_this_machine_alone_and_gives_what_one_process_gives(
-    backend, corpus, options, expected, tmp_path
+    no_other_cluster, backend, corpus, options, expected, tmp_path
 ):
     """Whoever reaches a port of Ray can run code. One node, with which an index is built and ranks are computed."""
     before = {process.pid for process in psutil.Process().children(recursive=True)}

@@ -442,7 +442,7 @@ def test_the_command_ends_when_it_is_asked_to_and_at_once_when_it_is_asked_again
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Cluster]:
+def cluster(no_other_cluster: None, tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Cluster]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         for name, value in ENVIRONMENT.items():
             monkeypatch.setenv(name, value)

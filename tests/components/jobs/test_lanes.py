@@ -155,6 +155,8 @@ def test_the_pace_of_work_that_gave_way_is_that_of_its_working_time() -> None:
     assert reported.wait(SOON)
     other = jobs.request("a", "A", work, person="you")
     assert work.begun.wait(SOON)
+    assert job._first_report is not None
+    first_report = job._first_report[0]
     began = time.monotonic()
     go_on.set()
     time.sleep(1.0)
@@ -163,8 +165,8 @@ def test_the_pace_of_work_that_gave_way_is_that_of_its_working_time() -> None:
     ended(job)
     assert job.finished_at is not None
     assert job.finished_at - began >= 1.0
-    assert job._first_report is not None
-    assert job.finished_at - job._first_report[0] < 0.6  # without the second of the pause
+    left_out = job._first_report[0] - first_report  # of the second, and of what a busy machine adds to it
+    assert 0.4 < left_out <= job.finished_at - began
 
 
 def test_it_pauses_while_people_wait_for_work_outside_the_queue() -> None:

@@ -83,7 +83,7 @@ function listOfPagesCloses() {
   });
 }
 
-const colourScheme = () => getComputedStyle(document.querySelector(".stApp")).colorScheme;
+const colourScheme = () => getComputedStyle(document.querySelector(".stApp") ?? document.body).colorScheme;
 
 // What opens above the page, as a popover, stands beside the app in the document: light-dark() of the style sheet asks the root.
 function sameColoursAboveThePage() {

@@ -123,17 +123,6 @@ def occurrences(searched: Searched, where: str = "hubness") -> Hubness:
     return requests.prepared(key, title, count, where, "counting the hits", "queries", caching.evaluations())
 
 
-def known_causes(searched: Searched) -> tuple[Causes, Causes] | None:
-    """What `causes_of` gives, if it has been sought already."""
-    job = caching.evaluations().find(_key_of_causes(searched))
-    found: tuple[Causes, Causes] | None = None if job is None else job.result
-    return found
-
-
-def _key_of_causes(searched: Searched) -> tuple[object, ...]:
-    return "causes", *searched.key, searched.max_length
-
-
 def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Causes, Causes]:
     """The causes of all failures, and the rules that hold for the successes. Raises NotReady while they are sought."""
     for_query, for_text = searched.prompts()
@@ -149,14 +138,9 @@ def causes_of(searched: Searched, found: Failures, hubs: Hubness) -> tuple[Cause
         )
         return failed, others
 
+    key = ("causes", *searched.key, most)
     return requests.prepared(
-        _key_of_causes(searched),
-        "Sorting the failures by cause",
-        seek,
-        "causes",
-        "sorting the failures",
-        "queries",
-        caching.evaluations(),
+        key, "Sorting the failures by cause", seek, "causes", "sorting the failures", "queries", caching.evaluations()
     )
 
 

@@ -68,7 +68,8 @@ BOX = """(selector) => {
     const all = (root) => [...root.querySelectorAll('*')].flatMap(
         (element) => [element, ...(element.shadowRoot ? all(element.shadowRoot) : [])]);
     const shown = all(main).filter((element) => element.matches(selector) && element.getBoundingClientRect().height > 20);
-    if (!shown.length || document.querySelector('[data-testid=stProgress], [data-testid=stSkeleton]')) return null;
+    const unfinished = '[data-testid=stProgress], [data-testid=stSkeleton], [data-stale="true"]';
+    if (!shown.length || document.querySelector(unfinished)) return null;
     const box = shown[0].getBoundingClientRect();
     return {top: box.top, bottom: box.bottom};
 }"""

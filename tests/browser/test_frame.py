@@ -248,10 +248,10 @@ def test_a_press_before_the_rules_arrive_counts(new_page: NewPage, server: Serve
             const button = "<button><span class=text></span></button>";
             const parentElement = document.createElement("div");
             parentElement.innerHTML = button + button;
-            draw({ data: { link: { label: "" }, theme: { label: "" } }, parentElement });
+            draw({ data: { link: { label: "" }, theme: { label: "" }, glossary: {} }, parentElement });
             history.pushState(null, "", location.pathname + "?s=a+kite");
         }""",
-        (ROOT / "assets" / "web" / "tools.js").read_text(encoding="utf-8"),
+        "".join((ROOT / "assets" / "web" / f"{name}.js").read_text(encoding="utf-8") for name in ("terms", "tools")),
     )
     assert page.evaluate("history.length") == before + int(is_pressed)
 

@@ -13,7 +13,7 @@ from dashboard.jobs import embedding, failures
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.failures import Searched
 from dashboard.ui import controls, figures, messages
-from dashboard.ui.waiting import before_work, frame
+from dashboard.ui.waiting import before_work
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.why import debugger_table, failed_case
 from dashboard.views.why.failed_case import Case
@@ -53,22 +53,21 @@ def draw(backend: Backend) -> None:
     if case is None:
         _nothing(corpus, searched, found)
         return
-    failed, are_listed = found if found is not None and len(found) else None, False
+    failed, traits = found if found is not None and len(found) else None, None
     with st.container(key="failed_search"):
         if failed is not None:
             st.markdown(f":material/insights: {debugger_table.count_in_words(failed)}")
             left, right = st.columns([4, 8], gap="medium")
             with left:
-                are_listed = debugger_table.listed(searched, failed, order, None if typed else case.placed.row, panel)
+                traits = debugger_table.listed(searched, failed, order, None if typed else case.placed.row, panel)
             with right:
                 words = failed_case.begin(case)
         else:
             words = failed_case.begin(case)
         failed_case.further(case, words)
-    if failed is not None:
+    if failed is not None and traits is not None:
         figures.subheader("What failed queries share")
-        with frame.figure("failed_queries"):
-            debugger_table.traits(searched, failed, are_listed)
+        debugger_table.traits(searched, failed, traits)
     _caveats()
 
 

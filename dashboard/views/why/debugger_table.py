@@ -20,6 +20,7 @@ from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import failures
 from dashboard.ui import browser, controls, figures
+from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 from dashboard.views.why.rivals import code_of
 
@@ -44,12 +45,18 @@ def count_in_words(found: Failures) -> str:
     )
 
 
-def listed(searched: Searched, found: Failures, order: str, opened: int | None, panel: DeltaGenerator) -> bool:
+def listed(
+    searched: Searched, found: Failures, order: str, opened: int | None, panel: DeltaGenerator
+) -> tuple[Causes, Causes] | None:
     """Draw the failed queries, of a chosen trait once the traits are known; `opened` is the row of the one beside them.
 
-    The choice of the trait stands in the `panel`. Returns whether the traits are known.
+    The choice of the trait stands in the `panel`. Returns the traits of the failed queries and of the others, if known. That
+    they are being sought stands below the list, which does not wait for them.
     """
-    both = failures.known_causes(searched)  # the list does not wait for them: `traits` does
+    place = st.container()
+    both: tuple[Causes, Causes] | None = None
+    with frame.figure("failed_queries"):
+        both = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
     kept = np.ones(len(found), bool)
     if both is not None:
         counts = {name: int(both[0].of(name).sum()) for name in both[0].names}
@@ -59,27 +66,23 @@ def listed(searched: Searched, found: Failures, order: str, opened: int | None, 
         with panel:
             chosen = controls.pick("failure_cause", "Failed queries with the trait", names).replace("-", " ")
         kept = kept if chosen == "all" else both[0].of(chosen)
-    if not kept.any():
-        st.info("No failed query has this trait.")
-        return True
-    numbers = {item.row: number for number, item in enumerate(found.placings)}
-    of_trait = [item for item in found.in_order(order) if kept[numbers[item.row]]]
-    column = current.query_column(current.in_use()) or PAIR_COLUMN
-    _queries(searched, of_trait, both, numbers, opened, snippets.failures(code_of(searched), column, order))
-    return both is not None
+    with place:
+        if not kept.any():
+            st.info("No failed query has this trait.")
+            return both
+        numbers = {item.row: number for number, item in enumerate(found.placings)}
+        of_trait = [item for item in found.in_order(order) if kept[numbers[item.row]]]
+        column = current.query_column(current.in_use()) or PAIR_COLUMN
+        _queries(searched, of_trait, both, numbers, opened, snippets.failures(code_of(searched), column, order))
+    return both
 
 
-def traits(searched: Searched, found: Failures, are_listed: bool) -> None:
-    """Draw the share of each trait among the failed queries. Raises NotReady.
-
-    Where the list was drawn before they were known, and they are now, all is drawn anew.
-    """
-    causes, of_others = failures.causes_of(searched, found, failures.occurrences(searched, "hubness_of_all"))
-    if not are_listed:
-        st.rerun()
+def traits(searched: Searched, found: Failures, both: tuple[Causes, Causes]) -> None:
+    """Draw the share of each trait among the failed queries and among the others; `both` are their traits."""
+    causes, of_others = both
     counts = {name: int(causes.of(name).sum()) for name in causes.names}
     st.markdown(f":material/insights: {traits_in_words(causes, of_others)}")
-    frame = pd.DataFrame(
+    table = pd.DataFrame(
         [
             {
                 "trait": name,
@@ -90,7 +93,7 @@ def traits(searched: Searched, found: Failures, are_listed: bool) -> None:
             for name in causes.names
         ]
     )
-    figures.plain_table(frame, key="failure_causes")
+    figures.plain_table(table, key="failure_causes")
     st.caption(
         f"Of the {found.queries - len(found):,} queries that do not fail, {len(found.successes):,} are compared here. Their "
         "rival is the text after the right one. A query can have several traits, so that the shares can sum to more than 100 %."
@@ -99,7 +102,7 @@ def traits(searched: Searched, found: Failures, are_listed: bool) -> None:
         st.markdown("\n".join(f"- **{name[0].upper()}{name[1:]}**: {CAUSES[name]}" for name in causes.names))
     column = current.query_column(current.in_use()) or PAIR_COLUMN
     code = snippets.failure_causes(code_of(searched), column, failures.MOST_QUERIES)
-    figures.data("failure_causes", lambda: frame, code, "Why queries fail")
+    figures.data("failure_causes", lambda: table, code, "Why queries fail")
 
 
 def traits_in_words(failed: Causes, others: Causes) -> str:

@@ -268,8 +268,8 @@ class WholePath {
       height = this.openHeight() + CLOSED_HEIGHT * (this.facts.stops.length - 1) + 6;
       this.moving.at = this.stopAt();
     } else {
-      // On a projector the drawing has the screen for itself, once it is scrolled to.
-      const isLarge = parseFloat(getComputedStyle(document.documentElement).fontSize) > 19, room = clamp(innerHeight - (isLarge ? 170 : 400), 490, 1000);
+      // On a projector what stands above the drawing is larger, and so is the drawing.
+      const isLarge = parseFloat(getComputedStyle(document.documentElement).fontSize) > 19, room = clamp(innerHeight - (isLarge ? 530 : 400), 490, 1000);
       scale = clamp(Math.min(width / (isLarge ? 1050 : 1200), room / (isLarge ? 520 : 600)), 0.85, 1.8);
       const most = Math.floor((room - 132 * scale) / LEAST_ROW);
       this.arrangeRows(Math.min(count, MOST_ROWS, most));

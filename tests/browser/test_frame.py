@@ -310,7 +310,7 @@ def test_projector_mode_hides_the_sidebar_keeps_the_bar_and_comes_back(visit: Vi
     wait_until(page, f"() => ({size})() < 30")
     before = page.evaluate(size)
     page.get_by_role("button", name="Projector").click()
-    leave = page.get_by_role("button", name="Leave")
+    leave = page.get_by_role("button", name="Leave", exact=True)
     expect(leave).to_be_visible()
     expect(page.get_by_test_id("stSidebar")).not_to_be_visible()
     wait_until(page, f"() => ({size})() > {1.2 * before}")

@@ -139,8 +139,9 @@ class _Reader:
         except UnicodeDecodeError:
             self.report(1, "The file is not UTF-8.", "Save it as UTF-8.")
             return None
-        except OSError as problem:
-            self.report(1, f"The file cannot be read: {problem.strerror}.", "Check its name and its permissions.")
+        except (OSError, ValueError) as problem:  # the second: of a name with a zero byte, or half a character
+            reason = problem.strerror if isinstance(problem, OSError) else "it has a name that no file can have"
+            self.report(1, f"The file cannot be read: {reason}.", "Check its name and its permissions.")
             return None
         head, body_start = self._head(lines)
         drafts = self._drafts(lines, body_start)

@@ -22,9 +22,11 @@ import pytest
 
 import components
 import dashboard
+from components.analysis.why.contrasts import changed_spans
 from components.errors import UserError
 from components.markup import to_html
 from components.retrieval.failures.edits import new_words, removals
+from components.retrieval.search.questions import content_words
 from components.words.lines import on_one_line, sentences_in
 from components.words.typed import is_open, typed_words
 from dashboard.views.home.own_search import as_table
@@ -140,6 +142,8 @@ def test_one_that_does_is_found(pattern: str) -> None:
         lambda text: is_open(text, "'"),
         lambda text: new_words(text, text),
         lambda text: on_one_line(text.split(" ")),
+        lambda text: changed_spans(text, text[::-1]),
+        content_words,
     ],
 )
 def test_no_reader_of_a_text_takes_a_time_that_grows_with_the_square(read: Callable[[str], Any], unit: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from components.training import runs
 from components.training.run_folder import RunFolder
-from tests.support.train_commands import STEPS, TrainCommands, wait_for, worker_of
+from tests.support.train_commands import MOST_SECONDS, STEPS, TrainCommands, wait_for, worker_of
 
 ROUNDS = int(os.environ.get("FUZZ_MOMENTS", "100"))  # of make fuzz
 # Each makes a moment long that is too short to be met: after the first file of a run, after the first file of the model.
@@ -162,6 +162,7 @@ def test_a_full_disk_is_one_line_and_the_same_command_goes_on(
 
 
 @pytest.mark.fuzz
+@pytest.mark.timeout(3_600)  # a round takes half a minute of a processor, of which a busy machine has little
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_a_command_that_is_killed_at_a_random_moment_ends_like_one_that_is_not(
     commands: TrainCommands, whole: dict[str, Any], tmp_path: Path, number: int
@@ -174,7 +175,7 @@ def test_a_command_that_is_killed_at_a_random_moment_ends_like_one_that_is_not(
         resumes = run.exists and chance.random() < 0.3
         process = commands.start(out, resumes=resumes)
         _kill(process, chance, whole["duration"])
-        process.communicate(timeout=120)
+        process.communicate(timeout=MOST_SECONDS)
     check_same(commands.run(out, resumes=run.exists and chance.random() < 0.3), whole)
 
 

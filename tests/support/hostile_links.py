@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 import random
-import resource
 import sys
 import time
 import zlib
@@ -238,6 +237,7 @@ def opened(page: str, query: str, *, is_private: bool) -> dict[str, Any]:
 
 
 def outcome(kind: str, seed: int, outside: Path) -> dict[str, Any]:
+    """What becomes of a case on a public and on a private server: its faults, and what the session says."""
     page, query = draw(kind, seed, outside)
     started = time.process_time()
     faults, said = [], ""
@@ -264,6 +264,9 @@ def outcome(kind: str, seed: int, outside: Path) -> dict[str, Any]:
 
 
 def serve(place: Path) -> None:
+    """Read a case from each line of the standard input, and write what became of it, a line of JSON each."""
+    import resource  # which Windows does not have
+
     outside = plant(place)
     taken = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmSize"))
     resource.setrlimit(resource.RLIMIT_AS, (int(taken.split()[1]) * 1_024 + ADDRESS_SPACE, resource.RLIM_INFINITY))

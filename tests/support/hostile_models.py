@@ -535,6 +535,7 @@ class Mischief:
     def multiplies_rows(self) -> str:
         """A few rows of weights that others make many of: a table that pieces share, factors, a product of rank 1."""
         import torch
+        from safetensors import SafetensorError
         from safetensors.torch import load_file, save_file
 
         part = self.chance.choice(["mapping", "weights", "lora"])
@@ -542,7 +543,10 @@ class Mischief:
         for path in sorted(self.folder.rglob("*.safetensors")):
             if path.is_symlink():
                 continue
-            tensors = load_file(path)
+            try:
+                tensors = load_file(path)
+            except SafetensorError:  # something is wrong with it already
+                continue
             table = "embeddings" if "embeddings" in tensors else "embedding.weight"
             if part == "lora":
                 name = "base_model.model.bert.encoder.layer.0.attention.self.query"

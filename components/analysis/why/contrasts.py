@@ -15,13 +15,13 @@ paraphrases few.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from components.analysis.why import common_runs
 from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 
@@ -192,5 +192,4 @@ def changed_forms(first: str, second: str) -> tuple[str, str]:
 
 def _differences(first: Sequence[str], second: Sequence[str]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Where two lists of words differ: for each place its first word and its last + 1, in each of the two."""
-    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
-    return [((a, b), (c, d)) for name, a, b, c, d in matcher.get_opcodes() if name != "equal"]
+    return [((a, b), (c, d)) for name, a, b, c, d in common_runs.steps(first, second) if name != "equal"]

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
+from components.analysis.why import common_runs
 from components.analysis.why.patch_codes import Patch
 from components.arrays import Float32, Float64, cosine, read_only
 from components.errors import InputError
@@ -79,8 +79,7 @@ def align_tokens(first: TokenizedSentence, second: TokenizedSentence) -> Alignme
         while end < most - start and a[-1 - end] == b[-1 - end]:
             end += 1
         pairs = [(position, position) for position in range(start)]
-        middle = SequenceMatcher(None, a[start : len(a) - end], b[start : len(b) - end], autojunk=False)
-        for _, a1, a2, b1, b2 in middle.get_opcodes():
+        for _, a1, a2, b1, b2 in common_runs.steps(a[start : len(a) - end], b[start : len(b) - end]):
             if a2 - a1 == b2 - b1:
                 pairs += [(start + a1 + step, start + b1 + step) for step in range(a2 - a1)]
         pairs += [(len(a) - left, len(b) - left) for left in range(end, 0, -1)]

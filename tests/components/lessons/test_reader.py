@@ -138,3 +138,10 @@ def test_a_pipe_is_no_lesson_and_nobody_waits_for_it(tmp_path: Path) -> None:
     lesson, problems = read_lesson(path)
     assert lesson is None
     assert [problem.wrong for problem in problems] == ["This is no plain file."]
+
+
+@pytest.mark.parametrize("name", ["13-\ud800.md", "13-a\0b.md"])
+def test_a_name_that_no_file_can_have_is_a_problem_and_no_error(name: str, tmp_path: Path) -> None:
+    lesson, problems = read_lesson(tmp_path / name)
+    assert lesson is None
+    assert any("cannot be read" in str(problem) for problem in problems)

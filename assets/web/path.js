@@ -215,7 +215,7 @@ class WholePath {
     slider.value = this.stopAt() + 1;
     slider.setAttribute("aria-valuetext", `${this.stopAt() + 1} of ${facts.stops.length}: ${this.nameOf(state.stop)}`);
     this.find(".left").setAttribute("aria-checked", state.left);
-    // What a choice does is seen at these stops; at others only in the narrow columns.
+    // On a phone a choice stands where its effect is seen.
     this.find(".blocks").classList.toggle("aside", !["look", "take", "alone", "blocks"].includes(state.stop));
     this.find(".heads").classList.toggle("aside", !["look", "take"].includes(state.stop));
     for (const [place, chosen] of [["blocks", state.block], ["heads", state.head], ["tokens", state.token]]) {
@@ -269,7 +269,7 @@ class WholePath {
       this.moving.at = this.stopAt();
     } else {
       // On a projector what stands above the drawing is larger, and so is the drawing.
-      const isLarge = parseFloat(getComputedStyle(document.documentElement).fontSize) > 19, room = clamp(innerHeight - (isLarge ? 530 : 400), 490, 1000);
+      const isLarge = parseFloat(getComputedStyle(document.documentElement).fontSize) > 19, room = clamp(innerHeight - (isLarge ? 560 : 400), 490, 1000);
       scale = clamp(Math.min(width / (isLarge ? 1050 : 1200), room / (isLarge ? 520 : 600)), 0.85, 1.8);
       const most = Math.floor((room - 132 * scale) / LEAST_ROW);
       this.arrangeRows(Math.min(count, MOST_ROWS, most));

@@ -58,7 +58,7 @@ BEGINS = {LAPTOP: 330, PHONE: 520}  # pixels: where the first figure begins at t
 BEGINS_LOWER = {
     "home": {LAPTOP: 330, PHONE: 560},  # the drawing, below the words of its stop
     "whole-path": {LAPTOP: 400, PHONE: 640},
-    "all-heads": {LAPTOP: 350, PHONE: 520},  # below the finding
+    "all-heads": {LAPTOP: 375, PHONE: 545},  # below the finding
     "attention-matrix": {LAPTOP: 345, PHONE: 520},
     "feed-forward": {LAPTOP: 345, PHONE: 560},
     "pooling-lab": {LAPTOP: 360, PHONE: 590},

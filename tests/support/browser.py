@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -142,10 +143,13 @@ def fits(page: Page) -> bool:
 
 
 def use_file(page: Page, path: Path) -> None:
-    """Choose a file of this machine as the corpus, on a view that offers it."""
-    page.get_by_text("File on this machine", exact=True).click()
+    """Choose a file of this machine as the corpus, in the bar of a view that shows one."""
+    source = page.get_by_text("File on this machine", exact=True)
+    if not source.is_visible():
+        page.locator(".st-key-corpus_bar summary").click()
+    source.click()
     settle(page)
     box = page.get_by_label("Path of a file on this machine")
     box.fill(str(path))
     box.press("Enter")
-    page.get_by_role("button", name="Use this corpus").click()
+    page.get_by_role("button", name=re.compile("^Use (this|these) ")).click()

@@ -437,7 +437,7 @@ def glance(model_input: AttentionInput, row: Any) -> None:
         open_head,
         label=f"{n_blocks} by {n_heads} heads, each a small attention matrix; arrow keys move, Enter opens",
         selected=(model_input.block, model_input.head),
-        height=450,  # below the finding, and whole on a laptop
+        height=430,  # below the finding, and whole on a laptop
         scale=controls.scale(),
     )
     for note in notes:

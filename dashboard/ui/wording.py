@@ -62,6 +62,11 @@ def millions(count: int) -> str:
     return f"{count / 1e6:,.1f} million" if count >= 1e6 else f"{count:,}"
 
 
+def whole_millions(count: int) -> str:
+    """A large number rounded to millions, where there is little room: "23 M"."""
+    return f"{round(count / 1e6):,} M"
+
+
 def cell_labels(tokens: int, factor: int) -> list[str]:
     """The labels of rows or columns that each stand for so many tokens of a text: "0–3", "4–7", ..."""
     return [first_to_last(range(first, min(first + factor, tokens))) for first in range(0, tokens, factor)]

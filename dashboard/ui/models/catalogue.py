@@ -14,7 +14,7 @@ from components.model.files import hub
 from components.sizes import in_words
 from components.training import runs
 from dashboard import caching, state
-from dashboard.ui import controls, messages
+from dashboard.ui import controls, messages, wording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -116,7 +116,7 @@ def _heads() -> None:
 def _row(spec: ModelSpec, place: str) -> None:
     parts = [GROUPS[spec.group]] if spec.group else []
     if spec.facts is not None:
-        parts.append(f"{round(spec.facts.parameters / 1e6):,} M parameters")
+        parts.append(f"{wording.whole_millions(spec.facts.parameters)} parameters")
     parts.append(spec.licence or "licence not stated")
     name = f"<b>{escape(spec.title)}</b><small>{escape(' · '.join(parts))}</small><small>{escape(spec.note)}</small>"
     size = in_words(1e6 * (spec.megabytes or 0), about=True)

@@ -202,6 +202,7 @@ class WholePath {
   }
 
   say() {
+    if (!this.numbers.hasMode()) return;
     const { state, facts } = this, [question, line, finding] = WORDS[state.stop](this), name = quoted(this, state.token);
     const head = this.find("h3"), at = question.indexOf(name);
     const mark = (words) => Object.assign(document.createElement("b"), { textContent: words });
@@ -254,7 +255,7 @@ class WholePath {
   }
 
   resize() {
-    if (!this.facts) return;
+    if (!this.numbers?.hasMode()) return; // its arrays are still on their way
     const stage = this.find(".stage"), width = stage.clientWidth;
     if (!width) return;
     const wasStacked = this.isStacked;

@@ -73,7 +73,7 @@ def choose() -> Corpus | None:
     if source_kind == "demo":
         if state.get("corpus"):
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"**{messages.escape(current.in_use().name)}** is in use.", width="content")
+                st.markdown(f"**{messages.escape(current.name_in_use())}** is in use.", width="content")
                 if st.button("Use the demo corpus", key="use_demo"):
                     _use(None)
         return None

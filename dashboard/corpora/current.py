@@ -75,6 +75,13 @@ def source_of(key: str) -> Source | None:
     return None if is_of_server and not access.server_files_allowed() else source
 
 
+def name_in_use() -> str:
+    """The name of the session's corpus; of one that is still read again, that of its note."""
+    key = state.peek("corpus")
+    source = source_of(key) if key and caching.corpora().find(key) is None else None
+    return in_use().name if source is None else source.name
+
+
 def is_kept(key: str) -> bool:
     """Whether the corpus of a key is in memory or can be read again."""
     return caching.corpora().find(key) is not None or source_of(key) is not None

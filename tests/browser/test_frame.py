@@ -199,7 +199,7 @@ def test_a_click_right_after_typing_is_not_lost_on_a_slow_server(visit: Visit, s
     with slow_runs(server.log.parent):
         started = time.monotonic()
         go(page, "Inside")
-        page.wait_for_url("**/inside?v=model-facts")
+        page.wait_for_url("**/inside?v=whole-path")
         assert time.monotonic() - started > 0.5
         type_and_go(page, 6)
 

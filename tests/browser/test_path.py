@@ -123,14 +123,14 @@ def test_every_number_on_screen_is_right_for_random_sentences(
         lengths(written(move(page, stop="take")), record.attention_output[block, token], whole.layers[block, token])
         lengths(written(move(page, stop="alone")), record.after_attention[block, token], whole.layers[block + 1, token])
         finding = written(move(page, stop="blocks"))["finding"]
-        angle = re.search(r"\(cosine (−?[\d.]+)\)", finding)
+        angle = re.search(r"\(cosine (−?\d+\.\d+)\)", finding)
         assert angle is not None, finding
         assert rounded_from(angle[1], float(cosine(whole.layers[-1, token], whole.layers[0, token])))
     last = written(move(page, stop="compare"))
     read_vector = "(root, which) => Array.from(root.bertInternalsPath.numbers.vector(which))"
     vectors = [path.evaluate(read_vector, which) for which in ("first", "second")]
     expected = float(cosine(*(np.array(vector) for vector in vectors)))
-    shown = re.search(r"Cosine (−?[\d.]+)", last["finding"])
+    shown = re.search(r"Cosine (−?\d+\.\d+)", last["finding"])
     assert shown is not None
     assert rounded_from(shown[1], expected)
     sums_to(last, ("cells agree", "disagree"), "together")

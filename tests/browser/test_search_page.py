@@ -28,7 +28,8 @@ COVERED = """() => {
     const main = document.querySelector('[data-testid=stMain]');
     return [...main.querySelectorAll('.hit, button, input, p, h1')].filter((one) => {
         const {left, right, top, bottom} = one.getBoundingClientRect();
-        return !offer.contains(one) && right > own.left && left < own.right && bottom > own.top && top < own.bottom;
+        const isSeen = !offer.contains(one) && one.checkVisibility({visibilityProperty: true});
+        return isSeen && right > own.left && left < own.right && bottom > own.top && top < own.bottom;
     }).map((one) => one.textContent);
 }"""
 LEFT = f"() => Object.keys(localStorage).filter((key) => /^{MEMORY}\\.[123]$/.test(key)).sort()"

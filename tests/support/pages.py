@@ -138,7 +138,9 @@ def at_rest(app: AppTest) -> AppTest:
     """
     for _ in range(30):
         jobs = caching.queue().under_way()
-        if not jobs and not app.get("progress") and "being measured …" not in texts(app):  # what ended since it was drawn
+        if (
+            not jobs and not app.get("progress") and "being measured …" not in texts(app)
+        ):  # what ended since it was drawn
             return app
         for job in jobs:
             assert job.finished.wait(120), job

@@ -234,7 +234,7 @@ def test_a_message_that_no_page_sends_is_not_received_whole(private: Server) -> 
             session.socket.send(b"\0" * (MOST_RECEIVED_BYTES + 1))
         with pytest.raises(ConnectionClosed):  # after what was still on its way
             deque(iter(partial(session.socket.recv, timeout=30), None), maxlen=0)
-        assert session.socket.close_code == 1009
+        assert session.socket.close_code in (1009, 1006)  # too large; or ended while the message was on its way
     with opened(private.url) as session:  # the server goes on
         session.run("about")
 

@@ -57,23 +57,23 @@ def test_a_pattern_that_can_try_again_is_refused(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", [*sorted(PUBLISHED), *SIMPLE])
 def test_an_allowed_pattern_takes_a_time_that_grows_with_the_text(pattern: str) -> None:
-    """With the square of 20,000 characters, each of these would take seconds."""
+    """With the square of 20,000 characters, each text would take seconds. Of this thread: others of the process work too."""
     assert is_quick(pattern)
     step = pre_tokenizers.Split(Regex(pattern), "isolated")
     texts = [hard * (20_000 // len(hard)) + end for hard in HARD for end in ("", "x\n")]
-    started = time.process_time()
+    started = time.thread_time()
     for text in texts:
         step.pre_tokenize_str(text)
-    assert time.process_time() - started < 0.05 * len(texts)
+    assert time.thread_time() - started < 0.2 * len(texts)
 
 
 @pytest.mark.parametrize("part", ["a?a?a?ab", r"\p{L}{40}b", "[^b]{99}b", "a?b", "a{2,9}", "a{90,}", "aaaaaaaab"])
 def test_the_slowest_pattern_of_single_characters_is_quick_too(part: str) -> None:
     most = next(number for number in range(MOST_TRIES, 0, -1) if is_quick("|".join([part] * number)))
     step = pre_tokenizers.Split(Regex("|".join([part] * most)), "isolated")
-    started = time.process_time()
+    started = time.thread_time()
     step.pre_tokenize_str("a" * 20_000)
-    assert time.process_time() - started < 0.5
+    assert time.thread_time() - started < 1
 
 
 def test_the_patterns_that_the_library_itself_writes_are_allowed() -> None:

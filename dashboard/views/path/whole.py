@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +62,8 @@ def draw(backend: Backend) -> None:
     messages.truncation(
         path.trace.sentences, names=[(f"sentence {row + 1}", "") for row in (first, other) if row is not None]
     )
-    position = _position(path, first)
+    tokens = controls.positions(controls.current_tokens(backend), backend.spec.key)
+    position = _position(path, tokens[first])
     decisive = _decisive(path, position)
     block, head = _head(path, decisive)
     stop, only_left = _stop(path), state.get("only_left")
@@ -80,10 +83,10 @@ def draw(backend: Backend) -> None:
         key=_KEY,
         data=packed(facts, arrays),
         on_want_change=lambda: None,
-        on_place_change=lambda: _take_place(path, first),
+        on_place_change=partial(_take_place, first, tokens, _Sizes.of(path), (position, block, head)),
         on_open_change=lambda: None,
     )
-    _open(path, first, other)
+    _open(path, first, other, tokens)
     if not known:  # the drawing stands while it is measured, and gets the grey band after it
         caching.baseline(backend)
         if caching.baseline_ready(backend):
@@ -91,8 +94,8 @@ def draw(backend: Backend) -> None:
             st.rerun()
 
 
-def _position(path: Path, row: int) -> int:
-    """The position of the token to follow: the chosen one, or of the word about which there is most to see."""
+def _position(path: Path, default: int) -> int:
+    """The position of the token to follow: the chosen one (`default`), or of the word about which there is most to see."""
     if not state.get("tokens"):
         words = words_of(path.trace.sentences)
         for offered in (words, [word for word in words if word.sentence == 0]):
@@ -102,7 +105,7 @@ def _position(path: Path, row: int) -> int:
             chosen = None if vectors is None else first_choice(offered, vectors[-1])
             if chosen is not None and offered[chosen].sentence == 0:
                 return _whole(offered[chosen], words).last
-    return controls.positions(controls.current_tokens(path.backend), path.backend.spec.key)[row]
+    return default
 
 
 def _whole(word: Word, words: Sequence[Word]) -> Word:
@@ -173,28 +176,45 @@ def _wanted(path: Path, mode: str, block: int) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in known]
 
 
-def _take_place(path: Path, row: int) -> None:
-    """Keep where a person rests, so that the page's address and the other views have it."""
+@dataclass(frozen=True)
+class _Sizes:
+    """What a place can be within. Plain numbers: Streamlit keeps the callback that has them, which must keep no model alive."""
+
+    pieces: int
+    blocks: int
+    heads: int
+
+    @classmethod
+    def of(cls, path: Path) -> _Sizes:
+        facts = path.backend.facts
+        return cls(len(path.sentence), facts.layers * path.has_blocks, facts.heads * path.has_blocks)
+
+
+def _take_place(row: int, tokens: Sequence[int], sizes: _Sizes, given: tuple[int, int, int]) -> None:
+    """Keep where a person rests, so that the page's address and the other views have it.
+
+    `tokens` are those chosen until now, one for each sentence; `given`: position, block and head as drawn.
+    While a person changes none of them, another sentence may still open with a word and a head of its own.
+    """
     sent = browser.sent_by(_KEY, "place")
     if not isinstance(sent, list | tuple) or len(sent) != 5:
         return
     stop, token, block, head, only_left = sent
-    facts = path.backend.facts
-    if stop not in STOPS or not browser.is_index(token, len(path.sentence)):
+    if stop not in STOPS or not browser.is_index(token, sizes.pieces):
         return
     state.put("path_stop", stop)
     state.put("only_left", bool(only_left))
-    tokens = list(controls.positions(controls.current_tokens(path.backend), path.backend.spec.key))
-    if tokens[row] != token:
+    if (token, block, head) == given:
+        return
+    if tokens[row] != token or not state.get("tokens"):
         st.session_state.pop("_anchors", None)  # which belong to the tokens chosen before
-        tokens[row] = token
-        state.put("tokens", tuple(tokens))
-    if path.has_blocks and browser.is_index(block, facts.layers) and browser.is_index(head, facts.heads):
+        state.put("tokens", (*tokens[:row], token, *tokens[row + 1 :]))
+    if browser.is_index(block, sizes.blocks) and browser.is_index(head, sizes.heads):
         state.put("block", block)
         state.put("head", head)
 
 
-def _open(path: Path, row: int, other: int | None) -> None:
+def _open(path: Path, row: int, other: int | None, tokens: Sequence[int]) -> None:
     """Open the view that treats a stop by itself, with the token, block and head that are chosen here."""
     sent = browser.sent_by(_KEY, "open")
     if (
@@ -213,9 +233,7 @@ def _open(path: Path, row: int, other: int | None) -> None:
         )  # the sentence's vector is made of the last one
         values |= {"block": block, "head": head, "inner_block": block, "first_block": block, "layer": layer}
     if browser.is_index(token, len(path.sentence)):
-        tokens = list(controls.positions(controls.current_tokens(path.backend), path.backend.spec.key))
-        tokens[row] = token
-        values |= {"score_query": token, "tokens": tuple(tokens)}
+        values |= {"score_query": token, "tokens": (*tokens[:row], token, *tokens[row + 1 :])}
         st.session_state.pop("_anchors", None)  # which belong to the tokens chosen before
     if stop == "compare" and other is None:
         return
@@ -224,19 +242,25 @@ def _open(path: Path, row: int, other: int | None) -> None:
 
 
 def _tell(path: Path, position: int) -> None:
-    """Put the token's way through the layers into the report, if one is made."""
-    whole = path.overview("all")
-    token = path.sentence.tokens[position].piece
-    layers = whole.layers[:, position].astype(np.float64)
+    """Put the token's way through the layers into the report; its table is made where a report is."""
+    record, token = path.record("all"), path.sentence.tokens[position].piece
+    states = path.trace.hidden_states[:, 0] if record is None else record.hidden_states
+    layers = states[:, position].astype(np.float64)
     cosines = [float(cosine(layer, layers[0])) for layer in layers]
-    rows = []
-    for layer, value in enumerate(cosines):
-        took = (
-            "" if layer == 0 or whole.took is None else _largest_take(path, whole.took[layer - 1, position], position)
+
+    def table() -> pd.DataFrame:
+        took = path.overview("all").took
+        takes = [""] + [_largest_take(path, lengths[position], position) for lengths in (() if took is None else took)]
+        return pd.DataFrame(
+            {
+                "layer": range(len(cosines)),
+                "cosine to layer 0": np.round(cosines, 4),
+                "largest take in the block before it": takes,
+            }
         )
-        rows.append({"layer": layer, "cosine to layer 0": round(value, 4), "largest take in the block before it": took})
+
     said = f"The path of “{token}”: after {len(cosines) - 1} blocks its cosine to its own layer 0 is {number(cosines[-1], 2)}."
-    report.add("whole_path", Part(message=messages.escape(said), table=pd.DataFrame(rows), not_shown=CAVEAT))
+    report.add("whole_path", Part(message=messages.escape(said), not_shown=CAVEAT), table)
 
 
 def _largest_take(path: Path, lengths: np.ndarray, position: int) -> str:

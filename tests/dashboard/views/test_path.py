@@ -133,7 +133,7 @@ def said(monkeypatch: pytest.MonkeyPatch, embedded: Any) -> Callable[[str, Any],
             monkeypatch.setattr(module.st, "session_state", session)
         before = dict(session)
         if trigger == "place":
-            whole._take_place(path, 0)
+            whole._take_place(0, (7, 6), whole._Sizes.of(path), (7, 0, 4))
         return {name: value for name, value in session.items() if before.get(name, ()) != value and name[0] != "_"}
 
     return send
@@ -147,6 +147,8 @@ def test_a_place_must_be_one_of_the_path(said: Callable[[str, Any], dict[str, An
         "block": 2,
         "head": 5,
     }
+    # What was open without a choice is none: another sentence may open with a word and a head of its own.
+    assert said("place", ["take", 7, 0, 4, False]) == {"path_stop": "take", "only_left": False}
     for wrong in (
         None,
         "take",

@@ -25,12 +25,12 @@ def test_first_looks_by_a_loop(embedded: Backend, text: str) -> None:
     words, attention = words_of(trace.sentences), plain.run(text).attention
     for word in words:
         found = first_looks(trace.attentions[:, 0], word, words, trace.sentences[0])
-        expected = {"itself": 0, "special": 0, "rest": 0}
+        expected: dict[str | int, int] = {"itself": 0, "special": 0, "rest": 0}
         for block in attention:
             for head in block:
                 key = int(head[word.last].argmax())
                 of = next((other.positions[0] for other in words if key in other.positions), None)
-                name = "itself" if key in word.positions else of
+                name: str | int | None = "itself" if key in word.positions else of
                 if name is None:
                     name = "special" if trace.sentences[0].tokens[key].special else "rest"
                 expected[name] = expected.get(name, 0) + 1
@@ -48,7 +48,7 @@ def test_the_most_decisive_heads_are_in_order_and_the_first_is_the_most_decisive
     assert trace.attentions is not None
     words = words_of(trace.sentences)
     word = next(each for each in words if each.text == "it")
-    usual = np.random.default_rng(3).random((6, 12, 2 * REACH + 1)).astype(np.float32) / 5
+    usual = np.random.default_rng(3).random((6, 12, 2 * REACH + 1), np.float32) / np.float32(5)
     found = decisive_heads(trace.attentions[:, 0], word, words, Habits(usual), 72)
     above = [look.weight - look.usual for look in found]
     assert above == sorted(above, reverse=True)

@@ -73,7 +73,7 @@ def test_the_cells_run_in_order(page: Any, embedded: Backend, monkeypatch: pytes
         found.append(names.get("values"))
     assert np.shape(found[1]) == (1, 6, 6)  # one block
     assert np.shape(found[2]) == (6, 4)
-    assert np.shape(names["attention"]) == (5,)
+    assert np.shape(names["attention"]) == (1, 5)
 
 
 def test_elsewhere_the_first_cell_says_where_to_run_it(page: Any, tmp_path: Path) -> None:

@@ -13,9 +13,8 @@ import streamlit as st
 from components.analysis.first_look.course import courses
 from components.analysis.first_look.decisive import most_decisive
 from components.analysis.first_look.nearest import NEAREST
-from components.analysis.first_look.words import first_choice, twins_of, words_of
+from components.analysis.first_look.words import interest, twins_of, words_of
 from components.analysis.matched_words import word_vectors
-from components.analysis.tokens import default_positions
 from components.charts.stand_alone.page import Part
 from components.numbers import apart, counted, number, percent
 from dashboard import navigation, ready_made, state
@@ -80,10 +79,11 @@ def _sentences(backend: Backend) -> None:
         st.info("**No word yet.** There is no letter and no digit in what you typed.", icon=":material/edit:")
         return
     vectors = word_vectors(trace, [(word.sentence, word.positions) for word in words])
-    chosen = _chosen(words)
+    offered = interest(trace.sentences, ready_made.focus_of(tuple(texts)), lambda _: vectors[-1])
+    chosen = _chosen(words, state.get("sentence"), state.get("tokens"))
     if chosen is None:
-        chosen = first_choice(words, vectors[-1]) or 0
-    seen = Seen(backend, trace, words, courses(vectors, words) if has_blocks else None)
+        chosen = _chosen(words, offered.row, offered.positions) or 0
+    seen = Seen(backend, trace, words, courses(vectors, words) if has_blocks else None, offered.positions)
     try:
         included = included_words(backend)
     except NotReady:
@@ -91,7 +91,7 @@ def _sentences(backend: Backend) -> None:
         raise
     own = [trace.sentences[word.sentence].text for word in words]
     after = included.words.nearest(vectors[-1], own)
-    before = included.words.nearest(vectors[0], own, at_last=False) if has_blocks else [None] * len(words)
+    before = included.words.nearest(vectors[0], own, layer=0) if has_blocks else [None] * len(words)
     near = list(zip(after, before, strict=True))
     _component(seen, chosen, [seen.of_word(number, included, near[number]) for number in range(len(words))])
 
@@ -103,9 +103,8 @@ def _length(backend: Backend, texts: Sequence[str]) -> int | None:
     return MOST_TOKENS if longest > MOST_TOKENS else length
 
 
-def _chosen(words: Sequence[Word]) -> int | None:
-    """The number of the word that a person has chosen; None without one."""
-    row, positions = state.get("sentence"), state.get("tokens")
+def _chosen(words: Sequence[Word], row: int | None, positions: Sequence[int]) -> int | None:
+    """The number of the word that is chosen in a sentence; None without one. `positions`: one for each sentence."""
     if row is None or row >= len(positions):
         return None
     of_row = (number for number, word in enumerate(words) if word.sentence == row and positions[row] in word.positions)
@@ -116,9 +115,16 @@ class Seen:
     """What is seen of the sentences, as the browser takes it."""
 
     def __init__(
-        self, backend: Backend, trace: Trace, words: Sequence[Word], all_courses: Sequence[Course] | None
+        self,
+        backend: Backend,
+        trace: Trace,
+        words: Sequence[Word],
+        all_courses: Sequence[Course] | None,
+        offered: tuple[int, ...],
     ) -> None:
+        """`offered`: the position of the token of interest in each sentence, before a person chooses."""
         self.backend, self.trace, self.words, self._courses = backend, trace, words, all_courses
+        self.offered = offered
         self.twins = twins_of(words)
 
     def of_word(
@@ -300,14 +306,8 @@ def _most(seen: Seen) -> int:
 
 def _choose(seen: Seen, number: int) -> None:
     """Make a word the session's token of interest; in the other sentences its other occurrence, where there is one."""
-    word, sentences = seen.words[number], seen.trace.sentences
-    positions = list(default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences))))
-    for twin in reversed(seen.twins[number]):
-        positions[seen.words[twin].sentence] = seen.words[twin].positions[0]
-    positions[word.sentence] = word.positions[0]
-    st.session_state.pop("_anchors", None)  # which belong to the tokens chosen before
-    state.put("tokens", tuple(positions))
-    state.put("sentence", word.sentence)
+    word = seen.words[number]
+    controls.choose_word(seen.trace.sentences, seen.offered, word.sentence, word.positions[0])
 
 
 def _open(seen: Seen, figure: int, number: int, drawn: dict[str, Any]) -> None:

@@ -123,7 +123,7 @@ def said(monkeypatch: pytest.MonkeyPatch, embedded: Any) -> Callable[[str, Any],
             monkeypatch.setattr(module.st, "session_state", session)
         before = dict(session)
         if trigger == "place":
-            whole._take_place(0, (7, 6), whole._Sizes.of(path), (7, 0, 4))
+            whole._take_place(0, embedded.tokenize([RIVER, MONEY]), (7, 6), whole._Sizes.of(path), (7, 0, 4))
         return {name: value for name, value in session.items() if before.get(name, ()) != value and name[0] != "_"}
 
     return send
@@ -134,6 +134,7 @@ def test_a_place_must_be_one_of_the_path(said: Callable[[str, Any], dict[str, An
         "path_stop": "take",
         "only_left": True,
         "tokens": (3, 6),
+        "sentence": 0,
         "block": 2,
         "head": 5,
     }

@@ -239,12 +239,12 @@ def test_a_stored_picture_opens_its_view(open_page: Open, view: str) -> None:
 
 
 def test_a_choice_in_one_sentence_takes_the_word_in_the_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from components.analysis.first_look.words import words_of
+    from components.analysis.first_look.words import interest, words_of
 
     monkeypatch.setattr(st, "session_state", {})
     trace = backend().trace(BANK, attentions=True)
     words = words_of(trace.sentences)
-    seen = typed.Seen(backend(), trace, words, None)
+    seen = typed.Seen(backend(), trace, words, None, interest(trace.sentences).positions)
     (river,) = [count for count, word in enumerate(words) if word.text == "river"]
     typed._choose(seen, river)
     assert st.session_state["sentence"] == 1

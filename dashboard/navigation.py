@@ -151,7 +151,7 @@ def _framed(page: str) -> None:
         # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.
         is_new = st.session_state.get(state.SHOWN_VIEW) != (page, key)
         st.session_state[state.SHOWN_VIEW] = (page, key)
-        figures.begin()
+        figures.begin(page)
         main = loaded[0] if isinstance(loaded, list) else loaded
         offered = main.structure.offered
         question, instead = view.question, view.without_blocks

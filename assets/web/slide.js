@@ -13,7 +13,8 @@ export default function ({ data, parentElement }) {
     }
     const own = plot._context.toImageButtonOptions;
     plot._context.toImageButtonOptions = data.options;
-    camera.click();
+    // It does not bubble: a click outside of the panel in which this button stands would close it.
+    camera.dispatchEvent(new MouseEvent("click", { bubbles: false }));
     plot._context.toImageButtonOptions = own;
   };
 }

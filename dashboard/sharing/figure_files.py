@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -36,23 +36,32 @@ def draw(part: Part, *, key: str) -> None:
         on_click="ignore",
         help="The figure with its texts as a page that opens without a network; points tell their values as here",
     )
+    kind = picture_options(key)["format"].upper()
+    _picture(key, "picture", f"Picture ({kind})", "The figure as it is on the page", picture_options(key))
     width, height, scale = slide_size(part.figure)
+    slide = {
+        "format": "png",
+        "width": width,
+        "height": height,
+        "scale": scale,
+        "filename": f"bert-internals-{key}-slide",
+    }
+    _picture(key, "slide", "Slide (PNG)", f"{SLIDE_WIDTH} × {SLIDE_HEIGHT} pixels with large type", slide)
+
+
+def _picture(figure: str, name: str, label: str, hint: str, options: dict[str, Any]) -> None:
+    """A button that saves a figure as a picture, with these options of plotly's."""
     browser.web_component("slide", '<button type="button"></button>')(
-        key=f"slide_{key}",
-        data={
-            "figure": key,
-            "label": "Slide (PNG)",
-            "hint": f"A picture of {SLIDE_WIDTH} × {SLIDE_HEIGHT} pixels with large type",
-            "options": {
-                "format": "png",
-                "width": width,
-                "height": height,
-                "scale": scale,
-                "filename": f"bert-internals-{key}-slide",
-            },
-        },
+        key=f"{name}_{figure}",
+        data={"figure": figure, "label": label, "hint": hint, "options": options},
         width="content",
     )
+
+
+def picture_options(key: str) -> dict[str, Any]:
+    """How plotly saves a figure as it is on the page: PNG or SVG, as chosen under “More settings”."""
+    chosen = st.session_state.get("picture_format", "png")
+    return {"format": chosen, "filename": f"bert-internals-{key}", "scale": 2}
 
 
 def slide_size(figure: go.Figure) -> tuple[int, int, float]:

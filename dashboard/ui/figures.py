@@ -1,9 +1,13 @@
-"""A figure with its message, how to read it, what it does not show, its data and downloads."""
+"""A figure with the line above it: its finding, “?” (how to read it, what it does not show) and “Share”.
+
+Share holds what a person takes along: the picture, a slide, a page, the table as a file, the address, the numbers, the code.
+"""
 
 from __future__ import annotations
 
 import csv
 import unicodedata
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,11 +21,12 @@ from components.charts.stand_alone import page as stand_alone
 from components.snippets import notebook as notebooks
 from components.snippets.code import NoCode
 from components.snippets.notebook import TitledSnippet
-from dashboard.sharing import figure_files, report
+from dashboard.sharing import figure_files, figure_link, report
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from streamlit.delta_generator import DeltaGenerator
 
     from components.snippets.code import Snippet
 
@@ -43,16 +48,19 @@ def figure(
     on_select: Callable[[], None] | None = None,
     select_many: bool = True,
 ) -> None:
-    """Draw a figure with its message (above, or below if it is long), how to read it, what it does not show, data and code.
+    """Draw a figure, and above it a line with its finding (`message`), “?” and “Share”.
 
-    `table` is called only when a person opens the data. `code` gives the figure's numbers, or says why there is none, which
-    few figures do: tests/dashboard/code/test_every_figure.py names them. The camera in the toolbar saves PNG or SVG, as
-    chosen under “More settings”. Figures that share one `reading` leave `read` empty, and their page calls `reading` itself.
-    `on_select` is called before the next run after points were selected by click, or with `select_many` by box or
-    lasso; the selection is in the session state under `key`.
+    `read` and `not_shown`, behind “?”, say how the figure is read and what it does not show; figures that share one `reading`
+    leave them empty. `table` is called only when a person opens Share. `code` gives the figure's numbers, or says why there is
+    none, which few figures do: tests/dashboard/code/test_every_figure.py names them. `on_select` is called before the next
+    run after points were selected by click, or with `select_many` by box or lasso; the selection is in the session state
+    under `key`.
     """
-    if message and not message_below:
-        st.markdown(f":material/insights: {message}")
+    part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
+    title = stand_alone.title_of(chart)
+    report.add(key, part, table)
+    with _line(message, read, not_shown, key):
+        _share(key, table, code, title, draw_files=partial(figure_files.draw, part, key=key))
     # Not transparent: a picture saved in dark mode would have light type without a background.
     sized(chart).layout.paper_bgcolor = DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER
     st.plotly_chart(
@@ -64,28 +72,50 @@ def figure(
         config={
             "displaylogo": False,
             "modeBarButtonsToRemove": ["autoScale2d", *(() if on_select and select_many else ("select2d", "lasso2d"))],
-            "toImageButtonOptions": {
-                "format": st.session_state.get("picture_format", "png"),
-                "filename": f"bert-internals-{key}",
-                "scale": 2,
-            },
+            "toImageButtonOptions": figure_files.picture_options(key),
         },
     )
-    if message and message_below:
-        st.markdown(f":material/insights: {message}")
-    part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
-    report.add(key, part, table)
-    data(key, table, code, stand_alone.title_of(chart), draw_files=partial(figure_files.draw, part, key=key))
-    if read:
-        _reading(read, not_shown)
+
+
+def finding(message: str, *, key: str, read: str = "", not_shown: str = "") -> None:
+    """Draw the finding of several figures above them, with “?” for how they are read and what they do not show."""
+    report.add(f"finding {key}", stand_alone.Part(message=message, read=read, not_shown=not_shown))
+    with _line(message, read, not_shown, key):
+        pass
+
+
+def _line(message: str, read: str, not_shown: str, key: str) -> DeltaGenerator:
+    """Draw the finding, with “?” where there is something to read; returns the line, which has room for more at its right.
+
+    Without a finding the line lies over the figure's title, which needs the left of it only.
+    """
+    line = st.container(key=f"{'line' if message else 'bare_line'}_{key}", horizontal=True, vertical_alignment="top")
+    with line:
+        if message:
+            st.markdown(f":material/insights: {message}")
+        if read:
+            _reading(read, not_shown, f"read_{key}")
+    st.session_state[_LINE] = line
+    return line
+
+
+def _reading(read: str, not_shown: str, key: str) -> None:
+    with st.popover("How to read this", icon=":material/help:", key=key, width="content"):
+        st.markdown(f"**How to read this**  \n{read}")
+        if not_shown:
+            st.markdown(f"**What it does not show**  \n{not_shown}")
 
 
 _DRAWN = "_figures_drawn"  # session key: the code of each figure that the page shows now, by the figure's key
+_PAGE = "_figures_page"  # session key: the page that draws them
+_LINE = "_figures_line"  # session key: the line above the figure that was drawn last, which has room for “?”
 
 
-def begin() -> None:
+def begin(page: str) -> None:
     """Forget the figures of the view before; a page calls it before it draws its own."""
     st.session_state[_DRAWN] = {}
+    st.session_state[_PAGE] = page
+    st.session_state[_LINE] = None
 
 
 def drawn() -> dict[str, TitledSnippet]:
@@ -96,6 +126,7 @@ def drawn() -> dict[str, TitledSnippet]:
 def go_back(before: Mapping[str, TitledSnippet]) -> None:
     """Show the code only of what `drawn` has returned: the figures that were drawn since have been removed."""
     st.session_state[_DRAWN] = dict(before)
+    st.session_state[_LINE] = None  # removed, perhaps
 
 
 def _drawn() -> dict[str, TitledSnippet]:
@@ -234,15 +265,14 @@ def part_bars(
 
 
 def reading(read: str, not_shown: str, stacked: bool = False) -> None:
-    """Write how to read a figure and what it does not show, side by side or `stacked`."""
+    """How the figures above are read and what they do not show: a “?” in the line of the last one, or one of its own."""
     report.add(read, stand_alone.Part(read=read, not_shown=not_shown))
-    _reading(read, not_shown, stacked)
-
-
-def _reading(read: str, not_shown: str, stacked: bool = False) -> None:
-    left, right = (st.container(), st.container()) if stacked else st.columns(2)
-    left.markdown(f"**How to read this**  \n{read}")
-    right.markdown(f"**What it does not show**  \n{not_shown}")
+    key = f"read_{zlib.crc32(read.encode())}"
+    line = st.session_state.get(_LINE)
+    if line is None:
+        line = st.container(key=f"line_{key}", horizontal=True, horizontal_alignment="right")
+    with line:
+        _reading(read, not_shown, key)
 
 
 def data(
@@ -250,38 +280,50 @@ def data(
     table: Callable[[], pd.DataFrame],
     code: Snippet | NoCode,
     title: str = "",
+) -> None:
+    """A line with “Share” for numbers that no figure shows: as a table and a CSV, and the code that gives them.
+
+    The `title` is that of what the page shows of the numbers: a notebook of the page has it.
+    """
+    report.add(key, stand_alone.Part(title=title), table)  # the table of a list or of texts
+    line = st.session_state[_LINE] = st.container(key=f"line_{key}", horizontal=True, horizontal_alignment="right")
+    with line:
+        _share(key, table, code, title)
+
+
+def _share(
+    key: str,
+    table: Callable[[], pd.DataFrame],
+    code: Snippet | NoCode,
+    title: str,
     draw_files: Callable[[], None] | None = None,
 ) -> None:
-    """A panel with numbers as a table and a CSV, and the code that gives them; made when a person opens the panel.
+    """The button with what a person takes along; its content is made when it is opened.
 
-    The `title` is that of the figure, or of what the page shows of the numbers: a notebook of the page has it.
     `draw_files` draws further files of a figure beside the CSV.
     """
-    if draw_files is None:  # the table of a list or of texts, not of a figure
-        report.add(key, stand_alone.Part(title=title), table)
-    label = "Data of this figure" if isinstance(code, NoCode) else "Data and code of this figure"
-    panel = st.expander(label, icon=":material/table:", key=f"data_{key}", on_change="rerun")
+    panel = st.popover("Share", icon=":material/ios_share:", key=f"data_{key}", on_change="rerun", width="content")
     if not isinstance(code, NoCode):
         _drawn()[key] = TitledSnippet(title, code)
     if not panel.open:
         return
     with panel:
-        is_both = not isinstance(code, NoCode)
-        of_table, of_code = (
-            st.tabs(["Table", "Code"], key=f"parts_{key}") if is_both else (st.container(), st.container())
-        )
+        names = ["Files", "Link", "Table", *(() if isinstance(code, NoCode) else ("Code",))]
+        of_files, of_link, of_table, *of_code = st.tabs(names, key=f"parts_{key}")
+        frame = table()
+        with of_files, st.container(horizontal=True, key=f"files_{key}"):
+            if draw_files is not None:
+                draw_files()
+            download(frame, key)
+        with of_link:
+            figure_link.draw(st.session_state[_PAGE])
         with of_table:
-            frame = table()
-            # Above the table, which gets its height late: what stands below it would move away under a press.
-            with st.container(horizontal=True, key=f"files_{key}"):
-                download(frame, key)
-                if draw_files is not None:
-                    draw_files()
             st.dataframe(frame, hide_index=True, key=f"table_{key}")
-        if isinstance(code, NoCode):
-            of_code.caption(code.reason)
-        else:
-            of_code.code(code.code, language="python")
+            if isinstance(code, NoCode):
+                st.caption(code.reason)
+        for place in of_code:
+            assert not isinstance(code, NoCode)
+            place.code(code.code, language="python")
 
 
 def plain_table(frame: pd.DataFrame, *, key: str = "", **arguments: Any) -> None:

@@ -169,17 +169,13 @@ def test_the_vector_and_parameter_bars_are_drawn(use: Stage) -> None:
 def test_data_is_a_table_and_a_csv(use: Stage) -> None:
     page = use.at("/layers")
     has_bank_curves(page)
-    page.get_by_text("Data and code of this figure").click()
+    page.get_by_role("button", name="Share").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as CSV").click()
-    panel = page.locator("[class*=st-key-data_]")
-    buttons, table = (
-        panel.locator("[class*=st-key-files_]").bounding_box(),
-        panel.get_by_test_id("stDataFrame").bounding_box(),
-    )
-    assert buttons is not None
-    assert table is not None
-    assert buttons["y"] + buttons["height"] <= table["y"]  # the table gets its height late, and moves what is below it
+    page.get_by_role("tab", name="Table").click()
+    expect(page.get_by_test_id("stPopoverBody").get_by_test_id("stDataFrame")).to_be_visible()
+    page.get_by_role("tab", name="Link").click()
+    expect(page.get_by_test_id("stPopoverBody").get_by_role("img", name="A code with the address")).to_be_visible()
     text = download.value.path().read_text(encoding="utf-8-sig")
     header, first = text.splitlines()[:2]
     assert header.startswith('"pair","layer 0","layer 1"')
@@ -188,7 +184,7 @@ def test_data_is_a_table_and_a_csv(use: Stage) -> None:
 
 def test_a_figure_is_taken_home_as_a_slide_and_as_a_page_without_a_network(use: Stage, new_page: NewPage) -> None:
     page = use.at("/layers?v=one-word&s=" + quote("A <script>alert(1)</script> bank.") + "&s=The+bank")
-    page.get_by_text("Data and code of this figure").click()
+    page.get_by_role("button", name="Share").click()
     with page.expect_download() as slide:
         page.get_by_role("button", name="Slide (PNG)").click()
     picture = slide.value.path().read_bytes()

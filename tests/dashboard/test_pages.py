@@ -537,12 +537,6 @@ def test_bert_base_is_known_without_a_download(open_page: Open) -> None:
     assert "embedded" not in what.to_string() + sizes.to_string()
 
 
-def test_the_sizes_stand_before_the_explanation(read_page: Open) -> None:
-    elements = [type(element).__name__ + str(getattr(element, "value", "")) for element in read_page("model").main]
-    sizes = next(index for index, text in enumerate(elements) if text.startswith("Metric"))
-    assert sizes < next(index for index, text in enumerate(elements) if "How to read this" in text)
-
-
 def test_output_shapes_and_a_vectors_values(open_page: Open) -> None:
     app = open_page("model", v="output-vectors", n="1", l="3", t=["5", "7", "6"])
     table = plain_table(app)

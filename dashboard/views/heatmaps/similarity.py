@@ -115,7 +115,7 @@ def _needed_tokens(compared: cka.LayerCKA) -> str:
         return f"About {needed:,} tokens bring this below {cka.FEW:.1f}: add sentences."
     return (
         f"About {needed:,} tokens would bring this below {cka.FEW:.1f}, but at most {cka.MOST_TOKENS:,} are compared. Judge "
-        "the values by their distance from this level, which “Data and code of this figure” has for each pair of layers."
+        "the values by their distance from this level, which “Share” has for each pair of layers."
     )
 
 

@@ -35,7 +35,7 @@ def render() -> None:
     """Draw the page. What needs no model is sent first."""
     st.session_state[progress.DRAWING] = st.session_state.get(progress.DRAWING, 0) + 1
     st.session_state.pop(progress.IN_PAGE, None)
-    figures.begin()
+    figures.begin("home")
     state.watch()
     with st.container(key="start_title"):
         st.title(TITLE, anchor=False)

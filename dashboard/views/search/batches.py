@@ -96,7 +96,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
     if level is not None:
         st.caption(f"{chance.WHAT_IS_CHANCE} Here it is {theme.number(level.level)}.")
     st.caption(
-        f"All {request.k} hits of each query are under “Data and code of this figure”. "
+        f"All {request.k} hits of each query are under “Share”. "
         + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}")
     )
     code = snippets.hits(request.code(index, layer, pooling), lines, request.k, similarity)

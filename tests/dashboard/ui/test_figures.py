@@ -48,19 +48,55 @@ def drawn_figure(title: str) -> None:
     chart = theme.finish(go.Figure(go.Scatter(x=[0, 1], y=[1, 2])), title, 300)
     table = pd.DataFrame({"y": [1, 2]})
     code = NoCode("It is only an example.")
+    figures.begin("text")
     figures.figure(chart, key="some", alt="A line", table=lambda: table, message="It **rises**.", code=code)
 
 
-def test_a_figures_files_are_offered_where_its_data_are() -> None:
+def test_share_offers_files_link_table_and_the_reason_for_no_code() -> None:
     app = AppTest.from_function(drawn_figure, kwargs={"title": HOSTILE})
     assert [item.label for item in app.run().get("download_button")] == []
     app.session_state["data_some"] = True
     app.run()
     assert not app.exception
-    assert [item.label for item in app.get("download_button")] == ["Download as CSV", "Page (HTML)"]
-    (slide,) = app.get("bidi_component")
-    options = json.loads(slide.proto.json)["options"]
-    assert (options["width"] * options["scale"], options["height"] * options["scale"]) == (1920, 1080)
+    assert [tab.label for tab in app.tabs] == ["Files", "Link", "Table"]
+    assert [item.label for item in app.get("download_button")] == ["Page (HTML)", "Download as CSV"]
+    assert [caption.value for caption in app.caption][-1] == "It is only an example."
+    picture, slide = (json.loads(item.proto.json)["options"] for item in app.get("bidi_component"))
+    assert picture == {"format": "png", "filename": "bert-internals-some", "scale": 2}
+    assert (slide["width"] * slide["scale"], slide["height"] * slide["scale"]) == (1920, 1080)
+
+
+def test_the_finding_stands_above_its_figure_with_share_beside_it() -> None:
+    app = AppTest.from_function(drawn_figure, kwargs={"title": "A title"}).run()
+    kinds = [type(element).__name__ for element in app.main]
+    texts = [str(getattr(element, "value", "")) for element in app.main]
+    finding = next(index for index, text in enumerate(texts) if "It **rises**." in text)
+    plot = next(index for index, element in enumerate(app.main) if getattr(element, "type", "") == "plotly_chart")
+    assert finding < plot, kinds
+
+
+def two_figures_with_one_reading() -> None:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from components.snippets.code import NoCode
+    from dashboard.ui import figures
+
+    figures.begin("inside")
+    for key in ("first", "second"):
+        chart = go.Figure(go.Scatter(x=[0], y=[1]))
+        figures.figure(chart, key=key, alt="A point", table=pd.DataFrame, message=f"Of {key}.", code=NoCode("None."))
+    figures.reading("It is a point.", "What it means.")
+
+
+def test_a_reading_stands_in_the_line_of_the_last_figure() -> None:
+    app = AppTest.from_function(two_figures_with_one_reading).run()
+    texts = [item.value for item in app.markdown]
+    of_second = texts.index(":material/insights: Of second.")
+    assert texts[of_second + 1 :] == [
+        "**How to read this**  \nIt is a point.",
+        "**What it does not show**  \nWhat it means.",
+    ]
 
 
 @pytest.mark.parametrize(("height", "drawn"), [(None, 540), (300, 540), (540, 540), (1_200, 1_200), (5_000, 5_000)])

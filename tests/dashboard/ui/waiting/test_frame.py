@@ -260,7 +260,7 @@ def test_what_is_removed_is_in_no_report_and_no_notebook(held: Held) -> None:
             return pd.DataFrame({"number": [1]})
 
         collected = report.collect("search")
-        figures.begin()
+        figures.begin("home")
         with frame.figure("first"):
             figures.note("half drawn")
             figures.data("removed", table, Snippet(("a = 1",), ("print(a)",)), "Removed")

@@ -53,6 +53,16 @@ def matrix(
     return read.snippet(*body)
 
 
+def one_word(read: Input, sentence: int, position: int) -> Snippet:
+    """Where one token of a sentence looks, in every head."""
+    return read.snippet(
+        read.trace(attentions=True),
+        f"length = len(trace.sentences[{sentence}])",
+        f"weights = trace.attentions[:, {sentence}, :, {position}, :length]",
+        "print(weights)  # [block, head, key]",
+    )
+
+
 def patterns(read: Input, texts: TextsFilter) -> Snippet:
     """The score of every head on every pattern."""
     option = "" if texts == "all" else f"texts={code.literal(texts)}, "
@@ -62,6 +72,17 @@ def patterns(read: Input, texts: TextsFilter) -> Snippet:
         f"scored = score_heads(attentions, trace.sentences, {option}windows=backend.structure.windows)",
         "print(scored.scores)  # pattern to [block, head]",
         "print(scored.entropy, scored.distance)  # [block, head] each",
+    )
+
+
+def kinds(read: Input) -> Snippet:
+    """The kind of every head, and the shares that say so."""
+    return read.snippet(
+        read.trace(attentions=True),
+        ATTENTIONS,
+        "kinds = head_kinds(attentions, trace.sentences[0], backend.structure.windows)",
+        "values = kinds.shares",
+        "print(kinds.names, values)  # [block, head, relation]: other words, token before, token after, itself, special",
     )
 
 

@@ -13,14 +13,14 @@ from components.analysis.attention.head_kinds import head_kinds
 from components.analysis.attention.head_patterns import MEANING, Pattern, RankedHead
 from components.analysis.attention.telling import telling_looks
 from components.analysis.attention.weights import pair_mask
-from components.analysis.first_look.words import first_choice, words_of
-from components.analysis.tokens import default_positions, position_at
+from components.analysis.first_look.words import interest, words_of
+from components.analysis.tokens import position_at
 from components.charts import matrices
 from components.errors import InputError
-from dashboard import caching, ready_made, state
+from dashboard import caching, state
 from dashboard.jobs.included_words import kept_habits
 from dashboard.sharing import report
-from dashboard.ui import controls, messages
+from dashboard.ui import controls, messages, pair_choice
 from dashboard.views.attention import findings
 
 if TYPE_CHECKING:
@@ -190,18 +190,6 @@ def chosen_position(model_input: AttentionInput, setting: str, default: Callable
     return int(position)
 
 
-def word_to_begin_with(model_input: AttentionInput) -> int:
-    """As on the other pages where there are several sentences; of one, the word about which there is something to see."""
-    if len(state.get("sentences")) == 1 and model_input.words:
-        vectors = np.array(
-            [model_input.trace.hidden_states[-1, 0, list(word.positions)].mean(axis=0) for word in model_input.words]
-        )
-        chosen = first_choice(model_input.words, vectors)
-        if chosen is not None:
-            return model_input.words[chosen].positions[0]
-    return _default_position(model_input)
-
-
 def _clicked_position(model_input: AttentionInput) -> int | None:
     """The token of this text that was clicked on another page; None if none was, or it is not in this input."""
     row, anchors = model_input.pair.rows[0], st.session_state.get("_anchors")
@@ -216,17 +204,17 @@ def _clicked_position(model_input: AttentionInput) -> int | None:
 
 
 def _default_position(model_input: AttentionInput) -> int:
-    """As on the other pages: a word that all sentences share, which is at the same position in the pair."""
+    """As on the other pages: the token of interest before a person chooses, which is at the same position in the pair."""
     sentences = controls.current_tokens(model_input.backend)
-    defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
-    position = defaults[next(row for row, item in enumerate(sentences) if item.text == model_input.pair.first)]
-    return position if position < len(model_input.sentence) else default_positions([model_input.sentence])[0]
+    offered = controls.default_interest(sentences, model_input.backend).positions
+    position = offered[next(row for row, item in enumerate(sentences) if item.text == model_input.pair.first)]
+    return position if position < len(model_input.sentence) else interest([model_input.sentence]).positions[0]
 
 
 def position_choice(model_input: AttentionInput, setting: str, label: str, default: int | None = None) -> int:
     """A token of the input by its position, as a drop-down list; a choice is kept while the input stays.
 
-    `default` before a person chooses: if there is none, the word that all sentences share.
+    `default` before a person chooses: if there is none, the token of interest on all pages.
     """
     forget_of_other_texts(setting, model_input.pair)
     default = _default_position(model_input) if default is None else default
@@ -243,10 +231,11 @@ def forget_of_other_texts(setting: str, pair: Pair) -> None:
 
 
 def options(model_input: AttentionInput) -> Any:
-    """The button with a view's further options, as a context; for a pair it begins with the texts to show."""
+    """The button with a view's further options, as a context; it begins with the second text, and for a pair what to show."""
     panel = controls.options()
-    if model_input.pair.second is not None:
-        with panel:
+    with panel:
+        pair_choice.choose_second()
+        if model_input.pair.second is not None:
             controls.choice("texts_filter", "Attention from", FILTERS)
     return panel
 

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components import numbers
-from components.analysis.attention.flow import norm_flow, rollout, summed_norms, weighted_norms
+from components.analysis.attention.flow import median_of_others, norm_flow, rollout, summed_norms, weighted_norms
 from components.analysis.attention.weights import PairAttention, second_text, select_pair
 from components.charts import matrices
 from components.snippets import attention as snippets
@@ -188,16 +188,6 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
         not_shown=_not_shown(estimate, with_special),
         table=lambda: pd.DataFrame(columns),
     )
-
-
-def median_of_others(values: np.ndarray, special: np.ndarray, token: int, keys: Sequence[int]) -> np.ndarray:
-    """What other words take from each of the `keys`, as a median, [key]; NaN where there are none.
-
-    `values` [query, key] are those of the whole input. Neither the token nor the key itself counts, nor a special token.
-    """
-    queries = np.arange(len(values))
-    found = [values[~special & (queries != token) & (queries != key), key] for key in keys]
-    return np.array([np.median(column) if len(column) else np.nan for column in found])
 
 
 def _code(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> Snippet:

@@ -53,6 +53,16 @@ def matrix(
     return read.snippet(*body)
 
 
+def one_word(read: Input, sentence: int, position: int) -> Snippet:
+    """Where one token of a sentence looks, in every head."""
+    return read.snippet(
+        read.trace(attentions=True),
+        f"length = len(trace.sentences[{sentence}])",
+        f"weights = trace.attentions[:, {sentence}, :, {position}, :length]",
+        "print(weights)  # [block, head, key]",
+    )
+
+
 def patterns(read: Input, texts: TextsFilter) -> Snippet:
     """The score of every head on every pattern."""
     option = "" if texts == "all" else f"texts={code.literal(texts)}, "

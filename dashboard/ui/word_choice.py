@@ -137,7 +137,7 @@ def _short(text: str, limit: int = 28) -> str:
 def choose(backend: Backend, sentences: Sequence[TokenizedSentence], mode: str, row: int) -> Choice:
     """Draw the chips of a mode, and return the choice; within a sentence, the sentence is the one at `row`."""
     whole = bool(state.get("whole_word"))
-    chosen = controls.positions(sentences, backend.spec.key)
+    chosen = controls.positions(sentences, backend)
     chips = partial(
         controls.token_chips, sentences, chosen, whole_word=whole, unknown_id=backend.tokenization.unknown_id
     )

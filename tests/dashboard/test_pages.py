@@ -93,7 +93,7 @@ def test_a_page_opens_with_its_title_without_errors_and_with_the_controls_of_wha
     assert not app.exception
     assert not app.error
     assert not app.warning
-    if view in (drawn := {"one-word": 1, "model-facts": 1, "block": 3}):
+    if view in (drawn := {"one-word": 1, "model-facts": 1, "block": 2}):
         assert complete_figures(app) == drawn[view]
     if view not in {"lessons", "glossary", "about"}:
         models = {item.key for item in app.sidebar.selectbox}

@@ -10,10 +10,10 @@ import numpy as np
 import streamlit as st
 
 from components.analysis.attention.head_patterns import MEANING, Pattern, RankedHead
-from components.analysis.tokens import default_positions
+from components.analysis.first_look.words import interest
 from components.charts import matrices
 from components.errors import InputError
-from dashboard import caching, ready_made, state
+from dashboard import caching, state
 from dashboard.sharing import report
 from dashboard.ui import controls, messages
 
@@ -123,17 +123,17 @@ def chosen_position(model_input: AttentionInput, setting: str) -> int:
 
 
 def _default_position(model_input: AttentionInput) -> int:
-    """As on the other pages: a word that all sentences share, which is at the same position in the pair."""
+    """As on the other pages: the token of interest before a person chooses, which is at the same position in the pair."""
     sentences = controls.current_tokens(model_input.backend)
-    defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
-    position = defaults[next(row for row, item in enumerate(sentences) if item.text == model_input.pair.first)]
-    return position if position < len(model_input.sentence) else default_positions([model_input.sentence])[0]
+    offered = controls.default_interest(sentences, model_input.backend).positions
+    position = offered[next(row for row, item in enumerate(sentences) if item.text == model_input.pair.first)]
+    return position if position < len(model_input.sentence) else interest([model_input.sentence]).positions[0]
 
 
 def position_choice(model_input: AttentionInput, setting: str, label: str, default: int | None = None) -> int:
     """A token of the input by its position, as a drop-down list; a choice is kept while the input stays.
 
-    `default` before a person chooses: if there is none, the word that all sentences share.
+    `default` before a person chooses: if there is none, the token of interest on all pages.
     """
     forget_of_other_texts(setting, model_input.pair)
     default = _default_position(model_input) if default is None else default

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.analysis.first_look.words import places_of
 from components.analysis.maps.projection import FEW
 from components.charts import scatter, theme
 from components.numbers import apart
@@ -274,7 +275,9 @@ def _marked(backend: Backend, token_set: TokenSet, rows: tuple[int, ...]) -> fin
         return None
     if choices.reads_pair():
         return findings.word_of(token_set)
-    return findings.word_of(token_set, controls.positions(controls.current_tokens(backend), backend.spec.key))
+    sentences = controls.current_tokens(backend)
+    chosen = controls.interest(sentences, backend)
+    return findings.word_of(token_set, places_of(sentences, chosen.row, chosen.positions[chosen.row]))
 
 
 def _marks(marked: findings.Marked | None) -> str:

@@ -53,12 +53,11 @@ ROLES = {
 
 def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     """Chips for every sentence, and the facts of the token that was clicked."""
-    chosen = controls.positions(sentences, backend.spec.key)
+    chosen = controls.positions(sentences, backend)
     row = min(state.get("sentence") or 0, len(sentences) - 1)
 
     def pick(index: int, position: int) -> None:
-        state.put("sentence", index)
-        state.put("tokens", (*chosen[:index], position, *chosen[index + 1 :]))
+        controls.choose_word(sentences, chosen, index, position)
 
     browser.chips(
         [
@@ -308,7 +307,7 @@ def _chosen_token(backend: Backend) -> Token | None:
         return None
     sentences = controls.current_tokens(backend)
     row = min(state.get("sentence") or 0, len(sentences) - 1)
-    return sentences[row].tokens[controls.positions(sentences, backend.spec.key)[row]]
+    return sentences[row].tokens[controls.positions(sentences, backend)[row]]
 
 
 def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:

@@ -31,6 +31,8 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "x", "star")
 SEQUENTIAL = "Cividis"
 # Blue for negative, orange for positive, grey in the middle: readable on light and dark.
 DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
+# Of parts of a sum beside words shaded in blue: blue adds, orange takes away.
+ADDING = ((0.0, "#C96A00"), (0.5, "#D5D8DC"), (1.0, BLUE))
 FONT_SIZE = 14
 # What opens a legend under a title, in the same text; the title alone is what stands before it.
 BELOW_TITLE = f'<br><span style="font-size:{FONT_SIZE}px;font-weight:400">'

@@ -261,10 +261,12 @@ def word_bars(
     hover: str = "",
     rests: Collection[int] = (),
     by_sign: bool = False,
+    blue_adds: bool = False,
 ) -> go.Figure:
     """One value per word [word], with its sign, as bars from top to bottom; `texts` name the word's text, which has a colour.
 
-    With `by_sign`, the colours are those of the signs, as in a diverging heatmap: for bars that stand beside one.
+    With `by_sign`, the colours are those of the signs, as in a diverging heatmap: for bars that stand beside one; with
+    `blue_adds` blue is above zero.
 
     Words stand in the order of the texts, which share one axis named `quantity`. `hover` replaces what the hover says of
     a bar, as plotly's template; the word is its `customdata`. The rows `rests` sum up many words: they have a number in
@@ -283,7 +285,7 @@ def word_bars(
             y=places[rows],
             orientation="h",
             name=theme.plain(text),
-            marker_color=np.where(values[rows] < 0, theme.BLUE, theme.ORANGE)
+            marker_color=np.where((values[rows] < 0) != blue_adds, theme.BLUE, theme.ORANGE)
             if by_sign
             else theme.TEXT_COLOURS.get(text, theme.PALETTE[number]),
             customdata=[theme.plain(words[row]) for row in rows],

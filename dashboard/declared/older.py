@@ -16,6 +16,7 @@ OLDER_VIEW = "view"  # the key of the view in older addresses
 _OF_FLOW = ("flow_block", "flow_token", "flow_figure", "flow_heads", "flow_special")  # what else is chosen there
 PACKED = "z"  # the key of packed texts in older addresses: the keys in it are older ones too
 
+MAPS_OF_SENTENCES = ("two-layers", "layer-by-layer")
 # Page to the older names of its views and today's; the first was the one that opened.
 _VIEWS = {
     "tokens": "pieces:pieces tensors:input-tensors decoding:decoding vocabulary:vocabulary compare:two-tokenizers",
@@ -127,7 +128,10 @@ def translated(page: str, address: Mapping[str, list[str]]) -> dict[str, list[st
     view = views.get(asked[0]) if len(asked) == 1 else None
     # A view that never was opens the first one, with a notice that names it.
     found = {table.VIEW: [view] if view is not None else asked}
-    return with_rollout(found | _keys(page, view or next(iter(views.values())), address))
+    found |= _keys(page, view or next(iter(views.values())), address)
+    if view in MAPS_OF_SENTENCES and "by" not in address:
+        found["by"] = ["older"]  # without a method, more than 20 points were drawn by UMAP: today that begins at 200
+    return with_rollout(found)
 
 
 def unpacked(view: str, texts: Mapping[str, list[str]]) -> dict[str, list[str]]:

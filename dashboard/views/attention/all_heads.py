@@ -50,7 +50,7 @@ SHAPES = ("lines", "matrix")
 CLEAR = 0.5  # share of a head's attention that makes a pattern worth naming
 TELLING = 3  # heads that are numbered
 MOST_TOKENS = 24  # of the open head: more lines and names have no room
-HEIGHT = 445  # pixels of the tiles: below the finding, and whole on a laptop
+HEIGHT, ON_PROJECTOR = 445, 400  # pixels of the tiles: below the finding, and whole on a laptop; there type is larger
 _HTML = """<div class="drawing heads"><div class="left"><div class="keys"></div><div class="tiles" role="group"></div>
 <p class="hint" aria-live="polite"></p></div><section class="one"><header><h3></h3>
 <span class="seg" role="group" aria-label="How the open head is drawn"><button type="button" data-shape="lines">Lines</button>
@@ -157,7 +157,7 @@ def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[s
             if look.excess >= DECIDED
         ],
         "label": f"{n_blocks} by {n_heads} heads, each a small attention matrix; arrow keys move, Enter opens",
-        "height": round(HEIGHT * controls.scale()),
+        "height": HEIGHT if controls.scale() == 1 else ON_PROJECTOR,
         "opened": opened,
     }
     written = json.dumps(layout).encode()

@@ -184,7 +184,7 @@ def chosen_position(model_input: AttentionInput, setting: str, default: Callable
     length = len(model_input.sentence)
     if position is None or not 0 <= position < length or st.session_state.setdefault(key, pair) != pair:
         clicked = _clicked_position(model_input)
-        position = clicked if clicked is not None else default() if default else _default_position(model_input)
+        position = clicked if clicked is not None else default() if default else word_to_begin_with(model_input)
     st.session_state[key] = pair
     report.say_value(setting, position, f"“{model_input.pieces[int(position)]}”")
     return int(position)
@@ -203,7 +203,7 @@ def _clicked_position(model_input: AttentionInput) -> int | None:
     return None if position is None or model_input.sentence.tokens[position].in_pair else position
 
 
-def _default_position(model_input: AttentionInput) -> int:
+def word_to_begin_with(model_input: AttentionInput) -> int:
     """As on the other pages: the token of interest before a person chooses, which is at the same position in the pair."""
     sentences = controls.current_tokens(model_input.backend)
     offered = controls.default_interest(sentences, model_input.backend).positions
@@ -217,7 +217,7 @@ def position_choice(model_input: AttentionInput, setting: str, label: str, defau
     `default` before a person chooses: if there is none, the token of interest on all pages.
     """
     forget_of_other_texts(setting, model_input.pair)
-    default = _default_position(model_input) if default is None else default
+    default = word_to_begin_with(model_input) if default is None else default
     names = dict(enumerate(matrices.axis_labels(model_input.pieces)))
     return int(controls.bind(setting, st.selectbox, label, options=names, default=default))
 

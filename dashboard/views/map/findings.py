@@ -32,33 +32,26 @@ class Marked:
     rows: tuple[int, ...]
 
 
-def word_of(token_set: TokenSet, chosen: Sequence[int] = ()) -> Marked | None:
-    """The word to mark before a person marks one. `chosen` is the position of the token of interest in each sentence.
+def word_of(token_set: TokenSet, places: Sequence[tuple[int, int]] = ()) -> Marked | None:
+    """The word to mark before a person marks one. `places` are those of the word that all pages look at, in each sentence.
 
-    The chosen tokens if they are one word, in the same form or in others; else the content word that occurs most often, if
-    it occurs twice; else the chosen token of the first sentence alone. None where there is no word.
+    Without them, as for two sentences that are read together, the content word that occurs most often, if it occurs twice.
+    None where there is no word.
     """
     at = {(token.sentence, token.position): row for row, token in enumerate(token_set.tokens)}
-    rows = [at[place] for place in enumerate(chosen) if place in at]
-    if rows:
-        word = token_set.tokens[rows[0]].word
-        if all(are_forms(word, token_set.tokens[row].word) for row in rows[1:]):
-            same = _rows_of(token_set, word)
-            if len(same) > 1:
-                return Marked(word, same)
+    if rows := tuple(at[place] for place in places if place in at):
+        token = token_set.tokens[rows[0]]
+        return Marked(token.text if token.special else token.word, rows)
     times: dict[str, int] = {}
     for token in token_set.tokens:
-        if not token.special and any(map(str.isalnum, token.word)) and token.word.casefold() not in FUNCTION_WORDS:
-            times[token.word.casefold()] = times.get(token.word.casefold(), 0) + (
-                token.word.casefold().startswith(token.text.casefold())
-            )
+        word = token.word.casefold()
+        if not token.special and any(map(str.isalnum, word)) and word not in FUNCTION_WORDS:
+            times[word] = times.get(word, 0) + word.startswith(token.text.casefold())
     repeated = max(times, key=lambda word: times[word], default="")
-    if times.get(repeated, 0) > 1:
-        return Marked(token_set.tokens[_rows_of(token_set, repeated)[0]].word, _rows_of(token_set, repeated))
-    if not rows:
+    if times.get(repeated, 0) < 2:
         return None
-    token = token_set.tokens[rows[0]]
-    return Marked(token.text if token.special else token.word, (rows[0],))
+    rows = _rows_of(token_set, repeated)
+    return Marked(token_set.tokens[rows[0]].word, rows)
 
 
 def _rows_of(token_set: TokenSet, word: str) -> tuple[int, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from components.analysis.first_look.words import interest, places_of
 from components.analysis.maps import token_set
 from components.analysis.maps.company import Company, company
 from components.analysis.maps.token_set import TokenSet
-from components.analysis.tokens import default_positions
 from dashboard.views.map import findings
 from tests.support.pages import backend
 
@@ -26,9 +26,11 @@ SETS = (  # nobody had these in view
 )
 
 
-def tokens_of(sentences: list[str]) -> tuple[TokenSet, tuple[int, ...]]:
+def tokens_of(sentences: list[str]) -> tuple[TokenSet, tuple[tuple[int, int], ...]]:
+    """The tokens, and the places of the word that all pages look at first."""
     trace = backend().trace(sentences)
-    return token_set.of_trace(trace), default_positions(trace.sentences)
+    chosen = interest(trace.sentences)
+    return token_set.of_trace(trace), places_of(trace.sentences, chosen.row, chosen.positions[chosen.row])
 
 
 @pytest.mark.parametrize(("sentences", "word", "count"), SETS)

@@ -61,7 +61,12 @@ BEGINS_LOWER = {
     "whole-path": {LAPTOP: 400, PHONE: 640},
     "one-word-attention": {LAPTOP: 400, PHONE: 575},  # below the sentence, whose words are clicked, and the finding
     "all-heads": {LAPTOP: 375, PHONE: 545},  # below the finding
-    "attention-matrix": {LAPTOP: 345, PHONE: 520},
+    "head-view": {LAPTOP: 345, PHONE: 520},
+    "attention-matrix": {LAPTOP: 365, PHONE: 520},
+    "attention-scores": {LAPTOP: 365, PHONE: 540},
+    "head-patterns": {LAPTOP: 365, PHONE: 540},
+    "attention-flow": {LAPTOP: 365, PHONE: 540},
+    "mask-token": {LAPTOP: 365, PHONE: 520},
     "feed-forward": {LAPTOP: 345, PHONE: 560},
     "pooling-lab": {LAPTOP: 360, PHONE: 590},
 }

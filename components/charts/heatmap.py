@@ -145,6 +145,7 @@ def hover_of(values: np.ndarray, value: str) -> tuple[str, list[list[str]] | Non
 # From hardly any blue to all of it: the page shines through, so that a light and a dark page need no colours of their own.
 BLUES = ((0.0, "rgba(43, 123, 186, 0.06)"), (1.0, "rgba(43, 123, 186, 1)"))
 FEW_ROWS, MANY_ROWS = 16, 32
+EDGE = 0.1  # of a cell: room for the frames
 
 
 def layer_strip(
@@ -190,12 +191,10 @@ def layer_strip(
             ygap=2,
         )
     )
-    figure.data[0].colorbar.update(
-        orientation="h", x=0, xanchor="left", y=0, yanchor="top", len=0.36, lenmode="fraction"
-    )
+    figure.data[0].colorbar.update(orientation="h", x=0, xanchor="left", y=0, yanchor="top", len=180, lenmode="pixels")
     figure.data[0].colorbar.title.side = "top"
     figure.update_yaxes(
-        range=(len(rows) - 0.5, -0.5),  # as the columns' below: labels at the right would widen it
+        range=(len(rows) - 0.5 + EDGE, -0.5 - EDGE),  # as the columns' below: labels at the right would widen it
         showgrid=False,
         zeroline=False,
         tickmode="array",
@@ -205,7 +204,7 @@ def layer_strip(
     last = values.shape[1] - 0.5
     figure.update_xaxes(
         title="layer (0 = before any block)",
-        range=(-0.5, last),
+        range=(-0.5 - EDGE / 2, last + EDGE / 2),
         dtick=1,
         showgrid=False,
         zeroline=False,

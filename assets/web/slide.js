@@ -13,8 +13,17 @@ export default function ({ data, parentElement }) {
     }
     const own = plot._context.toImageButtonOptions;
     plot._context.toImageButtonOptions = data.options;
-    // It does not bubble: a click outside of the panel in which this button stands would close it.
+    // Both clicks, ours and that of plotly's link to the file, are outside of the panel in which this button stands: they
+    // would close it.
+    window.addEventListener("click", unseen, true);
+    setTimeout(() => window.removeEventListener("click", unseen, true), 30000);
     camera.dispatchEvent(new MouseEvent("click", { bubbles: false }));
     plot._context.toImageButtonOptions = own;
   };
+}
+
+function unseen(event) {
+  if (!event.target.matches?.("a[download]")) return;
+  event.stopImmediatePropagation();
+  window.removeEventListener("click", unseen, true);
 }

@@ -12,6 +12,7 @@ components.analysis.similarity.baseline.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,27 @@ class BlockDiagonal:
     positions: tuple[int, ...]  # of the tokens in their sentence
 
 
+@dataclass(frozen=True)
+class BlockMeans:
+    """What a block does to the tokens of a text, in a few numbers: cosines of its input with its output."""
+
+    block: int
+    tokens: int
+    itself: float  # mean cosine of a token with itself; NaN without a token
+    another: float  # mean cosine of a token with another one; NaN for one token
+    nearest: int  # tokens that come out more like what they were than like any other token
+
+
+@dataclass(frozen=True)
+class LeastLikeItself:
+    """The token that comes out of a block least like what went in. Tokens are numbers of rows and columns."""
+
+    token: int
+    itself: float
+    other: int | None  # the token whose input is most like what came out; None if there is no other
+    like_other: float  # NaN if there is no other
+
+
 def block_change(trace: Trace, sentence: int, block: int, include_special: bool = True) -> TokenSimilarity:
     """Tokens of a sentence before a block (rows, layer b) against its tokens after it (columns, layer b+1).
 
@@ -46,6 +68,47 @@ def block_change(trace: Trace, sentence: int, block: int, include_special: bool 
     if not 0 <= block < trace.n_layers:
         raise ValueError(f"block {block} is not within 0..{trace.n_layers - 1}")
     return _cosines(trace, (sentence, sentence), (block, block + 1), include_special)
+
+
+def means_of(change: TokenSimilarity, block: int) -> BlockMeans:
+    """The means of a block's cosines, of a matrix that `block_change` gave."""
+    matrix = change.matrix
+    tokens, own = len(matrix), np.diagonal(matrix)
+    others = matrix[~np.eye(tokens, dtype=bool)]
+    # A tie counts as nearest: two equal vectors cannot be told apart.
+    nearest = int((own >= matrix.max(axis=0, initial=-1.0) - 1e-9).sum())
+    return BlockMeans(
+        block,
+        tokens,
+        float(own.mean()) if tokens else float("nan"),
+        float(others.mean()) if others.size else float("nan"),
+        nearest,
+    )
+
+
+def least_like_itself(change: TokenSimilarity, among: Sequence[bool]) -> LeastLikeItself | None:
+    """Of the tokens `among` these (one value for each row), the one with the lowest cosine with itself; None without any.
+
+    The other token is one of them too. Of equal ones, the first.
+    """
+    kept = np.flatnonzero(np.asarray(among, bool))
+    if not kept.size:
+        return None
+    own = np.diagonal(change.matrix)[kept]
+    token = int(kept[own.argmin()])
+    others = kept[kept != token]
+    if not others.size:
+        return LeastLikeItself(token, float(own.min()), None, float("nan"))
+    like = change.matrix[others, token]
+    return LeastLikeItself(token, float(own.min()), int(others[like.argmax()]), float(like.max()))
+
+
+def strongest_others(change: TokenSimilarity, count: int) -> tuple[tuple[int, int], ...]:
+    """The cells (row, column) off the diagonal with the highest cosines, `count` of them at most, the highest first."""
+    matrix = np.array(change.matrix)
+    np.fill_diagonal(matrix, -np.inf)
+    order = np.argsort(-matrix, axis=None, kind="stable")[: min(count, matrix.size - len(matrix))]
+    return tuple((int(cell // len(matrix)), int(cell % len(matrix))) for cell in order)
 
 
 def diagonal(trace: Trace, sentence: int, include_special: bool = True) -> BlockDiagonal:

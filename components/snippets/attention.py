@@ -53,6 +53,16 @@ def matrix(
     return read.snippet(*body)
 
 
+def one_word(read: Input, sentence: int, position: int) -> Snippet:
+    """Where one token of a sentence looks, in every head."""
+    return read.snippet(
+        read.trace(attentions=True),
+        f"length = len(trace.sentences[{sentence}])",
+        f"weights = trace.attentions[:, {sentence}, :, {position}, :length]",
+        "print(weights)  # [block, head, key]",
+    )
+
+
 def patterns(read: Input, texts: TextsFilter) -> Snippet:
     """The score of every head on every pattern."""
     option = "" if texts == "all" else f"texts={code.literal(texts)}, "
@@ -71,6 +81,18 @@ def rollout(read: Input, block: int, queries: Sequence[int], keys: Sequence[int]
         read.trace(attentions=True),
         ATTENTIONS,
         f"shares = 100 * rollout(attentions)[{block}]  # per cent, [token after block {block}, token of the input]",
+        *_shown("shares", queries, keys),
+    )
+
+
+def norms_through(read: Input, block: int, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
+    """The same by norms through all blocks."""
+    return read.snippet(
+        read.trace(attentions=True),
+        ATTENTIONS,
+        read.inside(),
+        f"shares = 100 * norm_flow(attentions, inside, backend.block_norms())[{block}]"
+        f"  # per cent, [token after block {block}, token of the input]",
         *_shown("shares", queries, keys),
     )
 

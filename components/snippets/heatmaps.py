@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from components.snippets import code
@@ -12,14 +13,18 @@ if TYPE_CHECKING:
     from components.model.trace import Pooling
 
 
-def block_change(read: Input, block: int, include_special: bool) -> Snippet:
-    """A block's input tokens (rows) against its output tokens (columns)."""
+def blocks_change(read: Input, blocks: Sequence[int], include_special: bool) -> Snippet:
+    """The input tokens (rows) of some blocks against their output tokens (columns), and of each token by block."""
     special = None if include_special else False
+    call = code.call("block_change", "trace", sentence=0, block=0, include_special=special).replace(
+        "block=0", "block=block"
+    )
     return read.snippet(
         read.trace(),
-        f"change = {code.call('block_change', 'trace', sentence=0, block=block, include_special=special)}",
-        "values = change.matrix",
-        f"print(values)  # [token at layer {block}, token at layer {block + 1}]",
+        f"values = np.array([{call}.matrix for block in {code.literal(tuple(blocks))}])",
+        "print(values)  # [block, token before it, token after it]",
+        f"itself = {code.call('diagonal', 'trace', sentence=0, include_special=special)}.values",
+        "print(itself)  # [block, token]",
     )
 
 
@@ -33,24 +38,29 @@ def kept_by_blocks(read: Input, include_special: bool) -> Snippet:
     )
 
 
-def turns(read: Input, block: int) -> Snippet:
-    """The angles by which the two steps of a block turn each token."""
+def turns(read: Input, blocks: Sequence[int]) -> Snippet:
+    """The angles by which the two steps of some blocks turn each token."""
     return read.snippet(
         read.inside(),
-        f"before, between, after = inside.hidden_states[{block}], inside.after_attention[{block}], "
-        f"inside.hidden_states[{block + 1}]",
-        "attention, feed_forward = turn(before, between), turn(between, after)",
-        "print(attention, feed_forward)  # [token] each, in degrees",
+        f"blocks = {code.literal(list(blocks))}",
+        "layers, between = inside.hidden_states, inside.after_attention",
+        "attention = [turn(layers[block], between[block]) for block in blocks]",
+        "feed_forward = [turn(between[block], layers[block + 1]) for block in blocks]",
+        "print(attention, feed_forward)  # [block, token] each, in degrees",
     )
 
 
-def lengths(read: Input, block: int) -> Snippet:
-    """The lengths of the tokens' vectors before a block, and of what its two steps add to them."""
+def lengths(read: Input, blocks: Sequence[int]) -> Snippet:
+    """The lengths of what the two steps of some blocks add to the tokens' vectors, and of what it is added to."""
     return read.snippet(
         read.inside(),
-        f"parts = inside.hidden_states[{block}], inside.attention_output[{block}], inside.feed_forward_output[{block}]",
-        "values = np.linalg.norm(np.array(parts, np.float64), axis=-1)",
-        "print(values)  # [part, token]: before the block, added by attention, added by feed-forward",
+        f"blocks = {code.literal(list(blocks))}",
+        "added = np.array([inside.attention_output[blocks], inside.feed_forward_output[blocks]], np.float64)",
+        "values = np.linalg.norm(added, axis=-1)",
+        "print(values)  # [part, block, token]: added by attention, added by feed-forward",
+        "before = np.array([inside.hidden_states[blocks], inside.after_attention[blocks]], np.float64)",
+        "marks = np.linalg.norm(before, axis=-1)",
+        "print(marks)  # [part, block, token]: what each of the two is added to",
     )
 
 

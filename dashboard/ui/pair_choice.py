@@ -54,14 +54,23 @@ def choose(always: bool = False) -> Pair:
 
     With `always` there is a B: unless one was chosen, it is the first sentence other than A, on the other pages too.
     """
-    texts = state.get("sentences")
-    controls.sentence_of(texts, "sentence_a", "Sentence A", 0)
+    choose_first()
+    choose_second(always)
+    return chosen(always)
+
+
+def choose_first() -> None:
+    """Draw the picker of A alone, for a view that draws that of B among its options."""
+    controls.sentence_of(state.get("sentences"), "sentence_a", "Sentence A", 0)
+
+
+def choose_second(always: bool = False) -> None:
+    """Draw the picker of B, after that of A; `always` as in `choose`."""
     default = _default_b(always)
     if always and not state.get("sentence_b"):
         state.put("sentence_b", default)
     none = "" if always else NONE
-    controls.sentence_of(texts, "sentence_b", "Sentence B", default, none=none, from_one=True)
-    return chosen(always)
+    controls.sentence_of(state.get("sentences"), "sentence_b", "Sentence B", default, none=none, from_one=True)
 
 
 def chosen(always: bool = False) -> Pair:

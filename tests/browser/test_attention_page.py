@@ -138,7 +138,7 @@ def test_bertviz_grows_in_projector_mode(look: Stage) -> None:
 def test_play_shows_the_blocks_in_order_and_stops_at_the_last(use: Stage) -> None:
     page = use.at("/heatmaps?v=block&b1=3")
     page.get_by_role("button", name="Play", exact=True).first.click()
-    wait_for_title(page, "Block 5: layer 5")
+    wait_for_title(page, "Before and after block 5")
     expect(page.get_by_role("button", name="Pause")).to_have_count(0)
     page.wait_for_url("**b1=5**")
 

@@ -32,6 +32,7 @@ SELECTORS: dict[Figure, str] = {
     "hits": ".hits",
     "start": ".path canvas[data-drawn]",
     "path": ".path canvas[data-drawn]",
+    "looks": ".looks svg",
     "plot or table": f"{PLOT}, {TABLE}",
     "canvas or table": f"canvas, {TABLE}",
     "text": "h1",
@@ -58,6 +59,7 @@ BEGINS = {LAPTOP: 330, PHONE: 520}  # pixels: where the first figure begins at t
 BEGINS_LOWER = {
     "home": {LAPTOP: 330, PHONE: 560},  # the drawing, below the words of its stop
     "whole-path": {LAPTOP: 400, PHONE: 640},
+    "one-word-attention": {LAPTOP: 400, PHONE: 575},  # below the sentence, whose words are clicked, and the finding
     "all-heads": {LAPTOP: 375, PHONE: 545},  # below the finding
     "attention-matrix": {LAPTOP: 345, PHONE: 520},
     "feed-forward": {LAPTOP: 345, PHONE: 560},

@@ -52,6 +52,8 @@ class Baseline:
     sample: int  # vectors in the sample
     first: Int64  # [pair]: the number of the sentence
     second: Int64  # [pair]
+    # [block 0..L-1]: mean cosine of one of a pair before a block with the other after it, as the two stand in either order
+    across: Float64
     has_failed: bool = False  # for another reason than the model: to measure it again may help
 
     @property
@@ -133,7 +135,15 @@ def not_measured(layers: int, poolings: Iterable[Pooling], has_failed: bool = Fa
     band = Band(missing, missing, missing, read_only(np.empty((layers + 1, 0), np.float32)))
     none = read_only(np.empty(0, np.int64))
     nothing = Baseline(
-        band, band, read_only(np.full((layers + 1, 1), np.nan, np.float32)), 0, 0, none, none, has_failed
+        band,
+        band,
+        read_only(np.full((layers + 1, 1), np.nan, np.float32)),
+        0,
+        0,
+        none,
+        none,
+        read_only(np.full(layers, np.nan)),
+        has_failed,
     )
     return Baselines(nothing, {(pooling, special): nothing for pooling in poolings for special in (True, False)})
 
@@ -185,12 +195,18 @@ def _baseline(vectors: Float32, first: np.ndarray, second: np.ndarray, sentence_
     at_first, at_second = places.reshape(2, -1)
     raw: list[Float64] = []
     centred_cosines: list[Float64] = []
+    across: list[float] = []  # of each block
+    before: Float64 | None = None  # the directions at the layer below
     for layer in range(vectors.shape[0]):  # one layer at a time: float64 copies stay small
         states = vectors[layer][rows]
         shifted = centred(states[None], centre[layer][None])[0]
         for found, own in ((raw, states), (centred_cosines, shifted)):
             directions = unit(np.asarray(own, np.float64))  # once for each vector, which is in several pairs
             found.append(cosines_of_directions(directions[at_first], directions[at_second]))
+            if own is states:
+                if before is not None:
+                    across.append(_mean_across(before, directions, at_first, at_second))
+                before = directions
     return Baseline(
         _band(np.array(raw)),
         _band(np.array(centred_cosines)),
@@ -199,7 +215,16 @@ def _baseline(vectors: Float32, first: np.ndarray, second: np.ndarray, sentence_
         vectors.shape[1],
         read_only(sentence_of[first]),
         read_only(sentence_of[second]),
+        read_only(np.array(across)),
     )
+
+
+def _mean_across(before: Float64, after: Float64, first: np.ndarray, second: np.ndarray) -> float:
+    """The mean cosine of one of each pair with its direction `before` a block and the other with that `after` it."""
+    both = [cosines_of_directions(before[one], after[other]) for one, other in ((first, second), (second, first))]
+    known = np.concatenate(both)
+    known = known[~np.isnan(known)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _band(values: Float64) -> Band:

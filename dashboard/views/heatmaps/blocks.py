@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +14,17 @@ from components.analysis import block_change
 from components.analysis.attention import weights
 from components.analysis.similarity import cosines
 from components.charts import curves, matrices, theme
+from components.charts.inside_blocks import added, before_after
 from components.numbers import apart
 from components.snippets import heatmaps as snippets
 from dashboard import caching, state
-from dashboard.ui import controls, figures, messages, pair_choice, wording
+from dashboard.ui import browser, controls, figures, messages, pair_choice, wording
+from dashboard.views.heatmaps import findings
 
 if TYPE_CHECKING:
+    from components.analysis.similarity.baseline import Baseline
     from components.model.backend import Backend
+    from components.model.inside import InsideBlocks
     from components.model.trace import TokenizedSentence, Trace
     from components.snippets.code import Input
 
@@ -29,75 +34,177 @@ NOT_SHOWN = (
 )
 
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
+STRONGEST = 3  # cells of other tokens that are framed and named
 COARSE = 424  # rows and columns of a picture of more tokens than that, so that two fit
 
 
 def input_and_output(backend: Backend) -> None:
     """A block's input tokens against its output tokens, for two blocks; then the diagonals of all blocks."""
+    last = backend.facts.layers - 1
     with controls.row():
-        pair = pair_choice.choose()
-        trace = pair.trace(backend)
-        last = trace.n_layers - 1
+        pair_choice.choose_first()
         first = controls.stepped("first_block", "Left: block", 0, last, 0, caching.glossary()["block"])
         second = controls.stepped("second_block", "Right: block", 0, last, last, caching.glossary()["block"])
-        with controls.options():
+        options = controls.options()
+        with options:
+            pair_choice.choose_second()
             special = controls.switch("include_special", "Special tokens", caching.glossary()["special token"])
-            own = controls.switch(
+            own_scale = controls.switch(
                 "own_scale", "Separate colour scales", "Each picture uses its own range instead of a shared one."
             )
-    pair.tell_truncation(trace.sentences[0])
+    pair = pair_choice.chosen()
+    trace = pair.trace(backend)
+    sentence = trace.sentences[0]
+    pair.tell_truncation(sentence)
     positions = block_change.positions_of(trace, 0, special)
     if not positions:
         no_tokens()
         return
     factor = tokens_a_cell(len(positions))
-
-    def picture(block: int) -> np.ndarray:
-        return matrices.mean_cells(block_change.block_change(trace, 0, block, include_special=special).matrix, factor)
-
-    # One scale for all blocks, not only the two that are drawn: another block must not change a colour's meaning. One block
-    # at a time: those of a long text do not fit into memory together.
-    ends = [] if own else [matrices.side_by_side_limits(picture(block)) for block in range(last + 1)]
-    limits = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
-    if limits is not None:
-        figures.colour_bar("cosine", limits)
-    notes = []
-    pictures = [picture(block) for block in (first, second)]
-    drawn = _pictures_that_fit(pictures)
-    labels = coarse_labels(trace.sentences[0], positions, factor)
+    baseline = caching.token_baseline(backend)
+    diagonal = block_change.diagonal(trace, 0, include_special=special).values  # [block, token]
+    changes = {
+        block: block_change.block_change(trace, 0, block, include_special=special)
+        for block in dict.fromkeys((first, second))
+    }
+    means = [block_change.means_of(change, block) for block, change in changes.items()]
+    framed = {block: block_change.strongest_others(change, STRONGEST) for block, change in changes.items()}
+    cells = {block: matrices.mean_cells(change.matrix, factor) for block, change in changes.items()}
+    with options:
+        drawn = _pictures_that_fit(list(cells.values()))
+    pieces = [sentence.tokens[position].piece for position in positions]
     tell_cells(factor, len(positions))
-    for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
-        side, block = ("left", "right")[index], (first, second)[index]
-        with column:
-            cosine_picture(
-                pictures[index],
-                labels,
-                labels,
-                f"Block {block}: layer {block} to layer {block + 1}",
-                rows=f"token at layer {block}",
-                columns=f"token at layer {block + 1}",
-                limits=limits,
-                colour_bar=own,
-                second_text=second_text(trace.sentences[0], positions) if factor == 1 else None,
-                key=f"block_{side}",
-                code=snippets.block_change(pair.input(backend), block, special),
-            )
-            notes.append((st.empty(), block))
-    figures.reading(
-        "Rows are the tokens that go into a block, columns the tokens that come out. A bright diagonal means that the "
-        "block changes the tokens little. A bright column means that the block's output for this token is similar to "
-        "the input of every token.",
-        NOT_SHOWN,
+    pictures = [
+        before_after.Picture(
+            item.block, cells[item.block], _heads(item, last, baseline), framed[item.block] if factor == 1 else ()
+        )
+        for item in (means[index] for index in drawn)
+    ]
+    scales = _scales(trace, special, diagonal, pictures, own_scale)
+    # Those of the second block, in words of the text.
+    least = block_change.least_like_itself(
+        changes[second], [not sentence.tokens[position].special for position in positions]
     )
+    names = f"block{'s' * (len(pictures) > 1)} " + " and ".join(str(item.block) for item in pictures)
+    figures.figure(
+        before_after.before_and_after(
+            pictures,
+            coarse_labels(sentence, positions, factor),
+            _mean_rows(diagonal.T, factor),
+            f"Before and after {names}",
+            scales=scales,
+            names=pieces if factor == 1 else None,
+            second_text=second_text(sentence, positions) if factor == 1 else None,
+            dark=st.context.theme.type == "dark",
+        ),
+        key="block_change",
+        code=snippets.blocks_change(pair.input(backend), list(changes), special),
+        alt=f"Cosines of {len(positions)} tokens before and after {names}: "
+        + "; ".join(", ".join(picture.heads) for picture in pictures),
+        message=findings.before_and_after(
+            means, diagonal.mean(axis=1).tolist(), baseline.across.tolist(), least, pieces
+        ),
+        read="Rows are the tokens that go into a block, columns the tokens that come out. A strong diagonal means that the "
+        "block changes the tokens little. An orange column means that the block's output for this token is similar to the "
+        f"input of every token. {scales[0].in_words()} The narrow picture at the right is each token's cosine with itself by "
+        "block: a click on a column shows that block. “Other sentences” are tokens of different words in different "
+        "sentences, one before the block and one after it: only what is above that is mixing.",
+        not_shown=NOT_SHOWN,
+        table=lambda: _table(changes, pieces, positions),
+        on_select=partial(_take_block, last),
+        select_many=False,
+    )
+    _name_strongest([picture for picture in pictures if picture.framed], pieces)
+    if not baseline.is_measured:
+        st.caption(messages.no_baseline(baseline))
     _diagonal(trace, special, pair.input(backend))
-    baseline = caching.token_baseline(backend)  # last: the figures stand while it is measured
-    mean = baseline.raw.mean
-    for note, block in notes:
+
+
+def _heads(item: block_change.BlockMeans, last: int, baseline: Baseline) -> list[str]:
+    """The lines above a picture: its name and its means."""
+    itself, another = apart(item.itself, item.another)
+    lines = [_name(item.block, last), f"itself {itself}"]
+    if item.tokens > 1:
+        lines.append(f"another {another}")
         if baseline.is_measured:
-            before, after = apart(mean[block], mean[block + 1])
-            note.caption(f"Two unrelated tokens: {before} at layer {block}, {after} at layer {block + 1} on average.")
-        else:
-            note.caption(messages.no_baseline(baseline))
+            lines.append(f"other sentences {theme.number(baseline.across[item.block], 2)}")
+    return lines
+
+
+def _scales(
+    trace: Trace, special: bool, diagonal: np.ndarray, pictures: Sequence[before_after.Picture], own_scale: bool
+) -> list[before_after.Scales]:
+    """The colours of each picture: one scale for all blocks of the model, or each its own.
+
+    Another block must not change a colour's meaning. One block at a time: those of a long text do not fit into memory together.
+    """
+    tokens = diagonal.shape[1]
+    if len(pictures[0].matrix) < tokens:  # cells are means of several tokens, itself among them
+        limits = [matrices.side_by_side_limits(picture.matrix) for picture in pictures]
+        if not own_scale:
+            low, high = min(low for low, _ in limits), max(high for _, high in limits)
+            limits = [(min(0.0, low), max(before_after.ANOTHER[1], high))] * len(pictures)
+        return [before_after.Scales(None, ends) for ends in limits]
+    if own_scale:
+        return [
+            before_after.scales_of(np.diagonal(picture.matrix), _ends_of_others(picture.matrix), narrow=True)
+            for picture in pictures
+        ]
+    ends = [
+        _ends_of_others(block_change.block_change(trace, 0, block, include_special=special).matrix)
+        for block in range(len(diagonal))
+    ]
+    whole = (min(low for low, _ in ends), max(high for _, high in ends))
+    return [before_after.scales_of(diagonal, whole)] * len(pictures)
+
+
+def _ends_of_others(matrix: np.ndarray) -> tuple[float, float]:
+    """The smallest and the largest cosine off the diagonal; NaN for one token."""
+    others = matrix[~np.eye(len(matrix), dtype=bool)]
+    return (float(others.min()), float(others.max())) if others.size else (float("nan"), float("nan"))
+
+
+def _mean_rows(values: np.ndarray, factor: int) -> np.ndarray:
+    """[token, block] with fewer rows, each the mean of `factor` tokens."""
+    starts = np.arange(0, len(values), factor)
+    counts = np.diff(np.append(starts, len(values)))
+    return np.asarray(np.add.reduceat(values, starts, axis=0) / counts[:, None])
+
+
+def _table(
+    changes: Mapping[int, block_change.TokenSimilarity], pieces: Sequence[str], positions: Sequence[int]
+) -> pd.DataFrame:
+    """One row for each block and token that goes in, one column for each token that comes out."""
+    names = [f"{position} {piece}" for position, piece in zip(positions, pieces, strict=True)]
+    frames = []
+    for block, change in changes.items():
+        frame = pd.DataFrame(change.matrix.round(4), columns=names)
+        frame.insert(0, "token that goes in", names)
+        frame.insert(0, "block", block)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _take_block(last: int) -> None:
+    """Show the block whose column of the strip was clicked, beside the first."""
+    points = st.session_state["block_change"]["selection"]["points"]
+    cell = points[0].get("customdata") if points else None
+    if isinstance(cell, list | tuple) and len(cell) == 2 and browser.is_index(cell[1], last + 1):
+        state.put("second_block", cell[1])
+
+
+def _name_strongest(pictures: Sequence[before_after.Picture], pieces: Sequence[str]) -> None:
+    """The pairs of tokens in the framed cells, by name."""
+    parts = []
+    for picture in pictures:
+        pairs = ", ".join(
+            f"{messages.escape(pieces[row])} → {messages.escape(pieces[column])} "
+            f"**{theme.number(picture.matrix[row, column], 2)}**"
+            for row, column in picture.framed
+        )
+        parts.append(f"Strongest in block {picture.block}: {pairs}.")
+    if parts:
+        figures.note(" ".join(parts), key="strongest")
 
 
 def _pictures_that_fit(pictures: Sequence[np.ndarray]) -> list[int]:
@@ -185,59 +292,107 @@ def _diagonal(trace: Trace, special: bool, read: Input) -> None:
 
 
 def inside(backend: Backend) -> None:
-    """The norms of what attention and feed-forward add to each token, and how far each step turns it."""
+    """How much attention and feed-forward add to each token in two blocks, and how far each step turns it."""
+    last = backend.facts.layers - 1
     with controls.row():
-        pair = pair_choice.choose()
-        record = backend.inside(pair.first, pair.second, max_length=controls.length_for(backend), attentions=False)
-        block = controls.stepped("first_block", "Block", 0, record.n_blocks - 1, 0, caching.glossary()["block"])
+        pair_choice.choose_first()
+        first = controls.stepped("first_block", "Left: block", 0, last, 0, caching.glossary()["block"])
+        second = controls.stepped("second_block", "Right: block", 0, last, last, caching.glossary()["block"])
+        with controls.options():
+            pair_choice.choose_second()
+    pair = pair_choice.chosen()
+    record = backend.inside(pair.first, pair.second, max_length=controls.length_for(backend), attentions=False)
     pair.tell_truncation(record.sentence)
-    before, after = record.hidden_states[block], record.after_attention[block]
-    pieces = [token.piece for token in record.sentence.tokens]
-    turns = {
-        "attention step": cosines.turn(before, after),
-        "feed-forward step": cosines.turn(after, record.hidden_states[block + 1]),
-    }
-    attention, feed_forward = (float(turn.mean()) for turn in turns.values())
-    larger = "the attention step" if attention > feed_forward else "the feed-forward step"
-    figures.part_bars(
-        turns,
-        pieces,
-        f"How far block {block} turns each token",
-        quantity="turn in degrees",
-        digits=3,
-        key="inside_turns",
-        code=snippets.turns(pair.input(backend), block),
-        alt=f"Bars: degrees by which attention and feed-forward turn each token in block {block}",
-        message=f"In block {block} {larger} changes the tokens more: on average attention turns their vectors by "
-        f"{attention:.0f}°, feed-forward by {feed_forward:.0f}°.",
-        read="A token's vector is a direction with a length. Each bar is the angle between the vector before and after one "
-        "step: 0° means that the direction is unchanged, and at 90° the two have nothing in common. "
-        + _step_in_words(backend, block),
-        not_shown="Which of the two steps matters more for the model's answer.",
-    )
-    parts = {
-        "before the block": before,
-        "added by attention": record.attention_output[block],
-        "added by feed-forward": record.feed_forward_output[block],
-    }
-    figures.part_bars(
-        {name: np.linalg.norm(part.astype(np.float64), axis=-1) for name, part in parts.items()},
-        pieces,
-        f"How long the vectors are that block {block} adds",
-        quantity="length (each grid line: × 10)",
-        logarithmic=True,  # the norm of [CLS] is often twenty times that of the others
+    tokens = record.sentence.tokens
+    pieces, special = [token.piece for token in tokens], [token.special for token in tokens]
+    shown = list(dict.fromkeys((first, second)))
+    lengths = {block: _lengths(record, block) for block in shown}  # of each, [part, token]
+    names = f"block{'s' * (len(shown) > 1)} " + " and ".join(map(str, shown))
+    figures.figure(
+        added.added_bars(
+            [added.BlockBars(_name(block, last), lengths[block][1:3], lengths[block][[0, 3]]) for block in shown],
+            pieces,
+            f"What {names} add{'s' * (len(shown) == 1)} to each token",
+            "length",
+            mark="length of what it is added to",
+            dark=st.context.theme.type == "dark",
+        ),
         key="inside_norms",
-        code=snippets.lengths(pair.input(backend), block),
-        alt=f"Points: lengths of each token's vector before block {block}, and of what attention and feed-forward add",
-        read="Grey is the token's vector before the block. "
+        code=snippets.lengths(pair.input(backend), shown),
+        alt=f"Bars: lengths of the vectors that attention and feed-forward add to each token in {names}",
+        message=findings.parts_add({block: values[1:3] for block, values in lengths.items()}, pieces, special),
+        read="Each bar is the length of the vector that one part of the block adds to a token's vector; the grey mark is the "
+        "length of what it is added to. "
         + (
             "Attention reads a normalised copy and adds its vector to the token's; then feed-forward does the same. "
             if backend.structure.normalises_first
             else "Attention adds its vector to it, and the sum goes through a first LayerNorm. The vector of feed-forward is "
-            "added to what that LayerNorm gives, and the sum goes through a second one. "
+            "added to what that LayerNorm gives, and the sum goes through a second one: the longer the addition, the less is "
+            "left of what was there. "
         )
-        + "Each grid line is ten times the one below (a logarithmic scale). A length is also called a norm.",
-        not_shown="Whether the added vector points along the token's vector or across it: see the figure above.",
+        + "A bar that is far longer than all others is broken (//) and has its number. A length is also called a norm.",
+        not_shown="Whether the added vector points along the token's vector or across it: see the figure below.",
+        table=lambda: _lengths_table(lengths, pieces),
+    )
+    turns = {block: _turns(record, block) for block in shown}
+    figures.figure(
+        added.added_bars(
+            [added.BlockBars(_name(block, last), turns[block]) for block in shown],
+            pieces,
+            f"How far {names} turn{'s' * (len(shown) == 1)} each token",
+            "degrees",
+            dark=st.context.theme.type == "dark",
+        ),
+        key="inside_turns",
+        code=snippets.turns(pair.input(backend), shown),
+        alt=f"Bars: degrees by which attention and feed-forward turn each token in {names}",
+        message=" ".join(findings.parts_turn(block, turn) for block, turn in turns.items()),
+        read="A token's vector is a direction with a length. Each bar is the angle between the vector before and after one "
+        "step: 0° means that the direction is unchanged, and at 90° the two have nothing in common. "
+        + _step_in_words(backend, shown[-1]),
+        not_shown="Which of the two steps matters more for the model's answer.",
+        table=lambda: _turns_table(turns, pieces),
+    )
+
+
+def _name(block: int, last: int) -> str:
+    return f"Block {block}" + ({0: ", the first", last: ", the last"}.get(block, "") if last else "")
+
+
+def _lengths(record: InsideBlocks, block: int) -> np.ndarray:
+    """Lengths [4, token]: before the block, added by attention, added by feed-forward, and of what the last is added to."""
+    parts = (
+        record.hidden_states[block],
+        record.attention_output[block],
+        record.feed_forward_output[block],
+        record.after_attention[block],
+    )
+    return np.asarray(np.linalg.norm(np.array(parts, np.float64), axis=-1))
+
+
+def _turns(record: InsideBlocks, block: int) -> np.ndarray:
+    """By how many degrees attention and feed-forward turn each token, [2, token]."""
+    before, between, after = record.hidden_states[block], record.after_attention[block], record.hidden_states[block + 1]
+    return np.array([cosines.turn(before, between), cosines.turn(between, after)])
+
+
+def _lengths_table(lengths: Mapping[int, np.ndarray], pieces: Sequence[str]) -> pd.DataFrame:
+    names = ("before the block", "added by attention", "added by feed-forward", "after attention")
+    return _by_block(
+        {block: dict(zip(names, values.round(4), strict=True)) for block, values in lengths.items()}, pieces
+    )
+
+
+def _turns_table(turns: Mapping[int, np.ndarray], pieces: Sequence[str]) -> pd.DataFrame:
+    names = ("attention step", "feed-forward step")
+    return _by_block({block: dict(zip(names, values.round(3), strict=True)) for block, values in turns.items()}, pieces)
+
+
+def _by_block(columns: Mapping[int, Mapping[str, np.ndarray]], pieces: Sequence[str]) -> pd.DataFrame:
+    """One row for each block and token."""
+    return pd.concat(
+        [pd.DataFrame({"block": block, "token": list(pieces), **values}) for block, values in columns.items()],
+        ignore_index=True,
     )
 
 

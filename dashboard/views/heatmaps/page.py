@@ -34,7 +34,7 @@ VIEWS = (
             "How much of itself does a token keep in a block?",
             "What goes into a layer and what comes out?",
         ),
-        intro="Bright cells: two vectors point in similar directions (cosine similarity).",
+        intro="Blue: a token with itself. Orange: with another token (cosine similarity).",
         draw="dashboard.views.heatmaps.blocks:input_and_output",
         settings=(
             *OF_PAIRS,
@@ -59,8 +59,9 @@ VIEWS = (
         settings=(
             *OF_PAIRS,
             "first_block",
+            "second_block",
         ),
-        examples=({"sentences": RIVER, "sentence_a": 1, "first_block": 2},),
+        examples=({"sentences": RIVER, "sentence_a": 1, "first_block": 2, "second_block": 1},),
         needs="blocks",
         needs_sentences=True,
     ),

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 _KEY = "start_sentence"
 SHOWN = 6  # sentences
 MOST_TOKENS = 96  # of a sentence
-LOOKS_VIEW, CHANGES_VIEW, NEAREST_VIEW = "all-heads", "one-word", "two-layers"
+LOOKS_VIEW, CHANGES_VIEW, NEAREST_VIEW = "one-word-attention", "one-word", "two-layers"
 READING = "Reading the included sentences …"
 _FIGURE = (
     '<article class="card fig"><div class="kicker"></div><h2></h2><div class="draw"></div>'
     '<div class="foot"><button type="button" class="link"></button></div></article>'
 )
 _HTML = (
-    f'<div class="start typed"><div class="rows"></div><p class="note"></p><div class="three">{_FIGURE * 3}</div>'
+    f'<div class="start drawing typed"><div class="rows"></div><p class="note"></p><div class="three">{_FIGURE * 3}</div>'
     '<p class="live" aria-live="polite"></p></div>'
 )
 
@@ -234,7 +234,7 @@ def _component(seen: Seen, chosen: int, drawn: Sequence[dict[str, Any]]) -> None
     for name in ("looks", "changes", "nearest"):
         if (figure := drawn[chosen][name]) is not None:
             report.add(f"start_{name}", Part(message=messages.escape(f"{words[chosen].text}: {figure['says']}")))
-    browser.web_component("start_sentence", _HTML, "start_drawing")(
+    browser.web_component("start_sentence", _HTML, "drawing")(
         key=_KEY,
         data={
             "rows": [_row(seen, row) for row in range(len(seen.trace.sentences))],
@@ -313,14 +313,11 @@ def _choose(seen: Seen, number: int) -> None:
 def _open(seen: Seen, figure: int, number: int, drawn: dict[str, Any]) -> None:
     """Open the view of a figure with the word."""
     _choose(seen, number)
-    word = seen.words[number]
     if figure == 0:
         looks = drawn["looks"] or {}
         head = {name: looks.get(name) for name in ("block", "head")}
-        # The figure is of the sentence alone (0: no second one), and its token is of no text that was shown there before.
-        st.session_state.pop("_score_query_of", None)
-        navigation.go_to(LOOKS_VIEW, sentence_a=word.sentence, sentence_b=0, score_query=word.last, **head)
+        navigation.go_to(LOOKS_VIEW, **head)
     elif figure == 1:
         navigation.go_to(CHANGES_VIEW)
     else:
-        navigation.go_to(NEAREST_VIEW, map_source="sentences", reading="alone", map_find=word.text)
+        navigation.go_to(NEAREST_VIEW, map_source="sentences", reading="alone", map_find=seen.words[number].text)

@@ -4,7 +4,16 @@ import torch
 from torch.nn.functional import cosine_similarity
 from transformers import AutoModel, AutoTokenizer
 
-from components.analysis.block_change import between_texts, block_change, diagonal, positions_of, token_similarity
+from components.analysis.block_change import (
+    between_texts,
+    block_change,
+    diagonal,
+    least_like_itself,
+    means_of,
+    positions_of,
+    strongest_others,
+    token_similarity,
+)
 from components.arrays import cosine
 from tests.components.analysis.handmade import trace, words
 from tests.support.closeness import assert_close
@@ -184,3 +193,30 @@ def test_between_texts_of_a_text_without_a_pair_is_empty(embedded):
     assert between_texts(embedded.trace(["The bank."]), 1, 0).matrix.shape == (3, 0)
     with pytest.raises(ValueError, match="layer 9"):
         between_texts(embedded.trace(["The bank."]), 9, 0)
+
+
+# A block in a few numbers
+
+
+def test_means_and_extremes_worked_out_on_paper(by_hand):
+    change = block_change(by_hand, 0, 0)  # [[0, 0, 0.8], [1, -1, 0.6], [0.8, -0.8, 0.96]]
+    found = means_of(change, 0)
+    assert (found.block, found.tokens, found.nearest) == (0, 3, 1)
+    assert found.itself == pytest.approx((0 - 1 + 0.96) / 3)
+    assert found.another == pytest.approx((0 + 0.8 + 1 + 0.6 + 0.8 - 0.8) / 6)
+    assert strongest_others(change, 2) == ((1, 0), (0, 2)) or strongest_others(change, 2) == ((1, 0), (2, 0))
+    assert len(strongest_others(change, 99)) == 6
+    least = least_like_itself(change, [True, True, True])
+    assert (least.token, least.other) == (1, 0)
+    assert (least.itself, least.like_other) == pytest.approx((-1, 0))
+    alone = least_like_itself(change, [False, True, False])
+    assert (alone.token, alone.other) == (1, None)
+    assert least_like_itself(change, [False, False, False]) is None
+
+
+def test_one_token_has_no_other(embedded):
+    change = block_change(embedded.run(["bank"]), 0, 0, include_special=False)
+    found = means_of(change, 0)
+    assert (found.tokens, found.nearest) == (1, 1)
+    assert np.isnan(found.another)
+    assert strongest_others(change, 3) == ()

@@ -26,9 +26,9 @@ def page(embedded: Backend) -> Any:
     """Two figures of the same texts and one of others, read back."""
     read, others = Input(embedded, ["A dog runs.", *HOSTILE[:5]]), Input(embedded, ["Prices fell."], 8)
     figures = [
-        TitledSnippet("Block 1 | <img src=x>", heatmaps.block_change(read, 1, True)),
+        TitledSnippet("Block 1 | <img src=x>", heatmaps.blocks_change(read, [1], True)),
         TitledSnippet("All *blocks*", heatmaps.kept_by_blocks(read, False)),
-        TitledSnippet("Other texts", heatmaps.turns(others, 2)),
+        TitledSnippet("Other texts", heatmaps.turns(others, [2])),
     ]
     content = notebook(TITLE, {"maximum | length": "8", "word": "a\nb"}, figures)
     assert content == notebook(TITLE, {"maximum | length": "8", "word": "a\nb"}, figures)
@@ -71,9 +71,9 @@ def test_the_cells_run_in_order(page: Any, embedded: Backend, monkeypatch: pytes
     for source in sources(page, "code"):
         exec(source, names)
         found.append(names.get("values"))
-    assert np.shape(found[1]) == (6, 6)
+    assert np.shape(found[1]) == (1, 6, 6)  # one block
     assert np.shape(found[2]) == (6, 4)
-    assert np.shape(names["attention"]) == (5,)
+    assert np.shape(names["attention"]) == (1, 5)
 
 
 def test_elsewhere_the_first_cell_says_where_to_run_it(page: Any, tmp_path: Path) -> None:

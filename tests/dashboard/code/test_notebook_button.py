@@ -31,7 +31,7 @@ def test_only_the_figures_of_the_open_view_are_in_it(open_page: Open) -> None:
     app.session_state["meaning_view"] = "sentence-curves"
     assert set(codes(app.run())) == {"sentences_0"}
     app = at_rest(go_to(app, "heatmaps"))
-    assert set(codes(app)) == {"block_left", "block_right", "diagonal"}
+    assert set(codes(app)) == {"block_change", "diagonal"}
 
 
 def changed_settings() -> None:

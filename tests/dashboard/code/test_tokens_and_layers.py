@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.model.backend import Backend
-from tests.dashboard.code.shown import PRECISION, SENTENCES, codes, numbers, same, x, y, z
+from tests.dashboard.code.shown import PRECISION, SENTENCES, codes, figure, numbers, same, x, y, z
 from tests.support.pages import Open
 from tests.support.snippets import Run
 
@@ -66,7 +66,6 @@ def test_of_two_models_each_figure_has_its_own(open_page: Open, run: Run, tiny_f
 @pytest.mark.parametrize(
     ("page", "address", "key"),
     [
-        ("heatmaps", {"b1": "2"}, "block_left"),
         ("heatmaps", {"view": "tokens", "l": "3", "ag": "2"}, "tokens_0"),
         ("heatmaps", {"view": "tokens", "ag": "0", "sp": "0"}, "tokens_0"),
         ("heatmaps", {"view": "tokens", "ag2": "3", "pct": "1"}, "tokens_1"),
@@ -99,13 +98,7 @@ def same_matrix(app: AppTest, run: Run, key: str, precision: float) -> None:
 WHOLE = slice(None)
 HEIGHTS: list[tuple[str, dict[str, Any], list[str], dict[str, tuple[str, slice]]]] = [
     # The last trace is the mean.
-    ("heatmaps", {"sp": "0", "sa": "0", "sb": "2"}, ["block_right"], {"diagonal": ("values", slice(-1))}),
-    (
-        "heatmaps",
-        {"view": "inside", "b1": "3", "sb": "2", "len": "8"},
-        [],
-        {"inside_norms": ("values", WHOLE), "inside_turns": ("[attention, feed_forward]", WHOLE)},
-    ),
+    ("heatmaps", {"sp": "0", "sa": "0", "sb": "2"}, [], {"diagonal": ("values", slice(-1))}),
     ("attention", {"view": "flow", "ff": "all", "fb": "2"}, ["flow_matrix"], {}),
     ("attention", {"view": "flow", "fb": "1", "ft": "3"}, [], {"flow_bars": ("values", WHOLE)}),
     (
@@ -156,6 +149,34 @@ def test_matrices_with_lines_and_bars(
         shown = np.concatenate(y(app, key)[traces])
         found = numbers(eval(values, run(codes(app)[key].snippet))).ravel()
         same(np.sort(found), np.sort(shown[~np.isnan(shown)]), 1e-5 * max(1, np.abs(found).max()))
+
+
+@pytest.mark.parametrize("address", [{"b1": "2"}, {"sp": "0", "sa": "0", "sb": "2", "b2": "1"}])
+def test_two_blocks_before_and_after(open_page: Open, run: Run, address: dict[str, str]) -> None:
+    app = open_page("heatmaps", s=SENTENCES, **address)
+    names, traces = run(codes(app)["block_change"].snippet), figure(app, "block_change")["data"]
+    for matrix, axis in zip(names["values"], ("x", "x2"), strict=True):
+        others, own = [item for item in traces if item.get("xaxis") == axis][:2]
+        same(np.diagonal(matrix), own["z"])
+        of_others = ~np.eye(len(matrix), dtype=bool)
+        same(matrix[of_others], numbers(others["z"])[of_others])
+    strip = next(item for item in traces if item.get("xaxis") == "x3")
+    same(names["itself"].T, strip["z"])
+
+
+def test_what_two_blocks_add_and_how_far_they_turn(open_page: Open, run: Run) -> None:
+    app = open_page("heatmaps", view="inside", s=SENTENCES, b1="3", b2="4", sb="2", len="8")
+
+    def shown(key: str) -> list[np.ndarray]:
+        """The numbers of the hover: a bar may be broken."""
+        bars = [item for item in figure(app, key)["data"] if item["type"] == "bar"]
+        return [numbers([hint[1].replace(",", "") for hint in item["customdata"]]) for item in bars]
+
+    names = run(codes(app)["inside_norms"].snippet)
+    same(names["values"].swapaxes(0, 1).reshape(4, -1), shown("inside_norms"), 6e-4)  # [block, part, token]
+    names = run(codes(app)["inside_turns"].snippet)
+    turned = [names[name][block] for block in range(2) for name in ("attention", "feed_forward")]
+    same(turned, shown("inside_turns"), 6e-4)
 
 
 def test_the_parameters(open_page: Open, run: Run) -> None:

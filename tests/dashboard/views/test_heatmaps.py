@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,6 @@ from transformers import AutoModel, AutoTokenizer
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration
 from components.arrays import cosine
-from components.charts import theme
 from dashboard import caching, ready_made
 from dashboard.views.heatmaps import blocks, together
 from tests.support.closeness import assert_close
@@ -24,36 +24,92 @@ from tests.support.pages import BANK, Open, backend, choose_view, figures, texts
 THREE_GROUPS = ready_made.ready_made_sets()["three-groups"].sentences
 
 
+def pictures_of(figure: dict[str, Any]) -> list[np.ndarray]:
+    """The cosines of each block that “Before and after a block” draws, with its diagonal, which is drawn apart."""
+    found = []
+    for axis in ("x", "x2"):
+        traces = [item for item in figure["data"] if item.get("xaxis") == axis and item["type"] == "heatmap"]
+        if axis == "x2" and figure["layout"]["xaxis2"]["title"]["text"] != "comes out":
+            continue  # the strip of each token by block
+        if traces:
+            matrix = np.array(traces[0]["z"], float)
+            np.fill_diagonal(matrix, traces[1]["z"])
+            found.append(matrix)
+    return found
+
+
+def scales_of(figure: dict[str, Any]) -> list[tuple[float, float]]:
+    """The ends of the colours of the first picture's others and diagonal, then of the second's."""
+    first, second = ([item for item in figure["data"] if item.get("xaxis") == axis][:2] for axis in ("x", "x2"))
+    return [(item["zmin"], item["zmax"]) for item in (*first, *second)]
+
+
+def heads_of(figure: dict[str, Any]) -> list[str]:
+    """The lines above the pictures, without markup."""
+    return [re.sub(r"<br>", "\n", item["text"]) for item in figure["layout"]["annotations"]]
+
+
 def test_first_and_last_block_side_by_side_on_one_scale_until_each_has_its_own(open_page: Open) -> None:
     app = open_page("heatmaps")
-    first, last = figures(app)[:2]
+    figure = figures(app)[0]
     hidden = backend().trace([BANK[0]], [None]).hidden_states[:, 0]
-    for figure, block in ((first, 0), (last, 5)):
+    for drawn, block in zip(pictures_of(figure), (0, 5), strict=True):
         expected = cosine(hidden[block][:, None], hidden[block + 1][None])
-        np.testing.assert_allclose(figure["data"][0]["z"], expected, atol=1e-5)
-    assert (first["data"][0]["zmin"], first["data"][0]["zmax"]) == (last["data"][0]["zmin"], last["data"][0]["zmax"])
-    mean = caching.baseline(backend()).tokens.raw.mean
-    assert f"Two unrelated tokens: {mean[0]:.2f} at layer 0, {mean[1]:.2f} at layer 1" in texts(app)
-    assert "shapes" not in first["layout"]  # lines are between the texts of a pair
-    # One colour bar for both.
-    assert [figure["data"][0]["showscale"] for figure in (first, last)] == [False, False]
-    low, high = (first["data"][0][end] for end in ("zmin", "zmax"))
-    (bar,) = [item for item in app.get("html") if 'class="bi-scale"' in item.proto.body]
-    assert f"<span>{theme.number(low, 2)}</span>" in bar.proto.body
-    assert f"<span>{theme.number(high, 2)}</span>" in bar.proto.body
+        np.testing.assert_allclose(drawn, expected, atol=1e-5)
+    scales = scales_of(figure)
+    assert scales[:2] == scales[2:]
+    assert scales[1][0] == pytest.approx(0.3)
+    across = caching.baseline(backend()).tokens.across
+    heads = heads_of(figure)
+    assert f"other sentences <b>{across[0]:.2f}</b>" in heads[0]
+    assert f"other sentences <b>{across[5]:.2f}</b>" in heads[1]
+    assert "itself <b>0.86</b>" in heads[0]
+    assert "another <b>0.12</b>" in heads[1]
+    # Frames, and no lines between the texts of a pair.
+    assert {shape["type"] for shape in figure["layout"]["shapes"]} == {"rect"}
     app.toggle(key="w_own_scale").set_value(True).run()
-    first, last = figures(app)[:2]
-    assert first["data"][0]["zmin"] != last["data"][0]["zmin"]
-    assert [figure["data"][0]["showscale"] for figure in (first, last)] == [True, True]
-    assert not [item for item in app.get("html") if 'class="bi-scale"' in item.proto.body]
+    scales = scales_of(figures(app)[0])
+    assert scales[:2] != scales[2:]
+    for (low, high), drawn in zip(scales[1::2], pictures_of(figures(app)[0]), strict=True):
+        assert_close((low, high), (np.diagonal(drawn).min(), np.diagonal(drawn).max()))
+
+
+def test_the_strongest_other_cells_are_framed_and_named(open_page: Open) -> None:
+    app = open_page("heatmaps")
+    figure = figures(app)[0]
+    matrix = pictures_of(figure)[1]
+    np.fill_diagonal(matrix, -1)
+    row, column = np.unravel_index(matrix.argmax(), matrix.shape)
+    frames = [
+        (math.ceil(shape["y0"]), math.ceil(shape["x0"]))
+        for shape in figure["layout"]["shapes"]
+        if shape["xref"] == "x2"
+    ]
+    assert (row, column) in frames
+    pieces = [token.piece for token in backend().tokenize([BANK[0]])[0].tokens]
+    assert f"Strongest in block 5: {pieces[row]} → {pieces[column]} **{matrix.max():.2f}**" in texts(app)
+
+
+def test_a_click_on_a_column_of_the_strip_shows_that_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: dict[str, int] = {}
+    monkeypatch.setattr(blocks.state, "put", taken.__setitem__)
+    for sent, expected in (([4, 3], 3), ([4, 6], None), ([4, True], None), (["x"], None), (None, None), ([1, 0], 0)):
+        taken.clear()
+        selected = {"block_change": {"selection": {"points": [{"customdata": sent}]}}}
+        monkeypatch.setattr(blocks.st, "session_state", selected)
+        blocks._take_block(5)
+        assert taken == ({} if expected is None else {"second_block": expected}), sent
+    monkeypatch.setattr(blocks.st, "session_state", {"block_change": {"selection": {"points": []}}})
+    taken.clear()
+    blocks._take_block(5)
+    assert taken == {}
 
 
 def test_colours_mean_the_same_whatever_blocks_are_shown(open_page: Open) -> None:
     app = open_page("heatmaps")
-    before = figures(app)[0]["data"][0]
+    before = scales_of(figures(app)[0])
     app.number_input(key="w_second_block").set_value(2).run()
-    after = figures(app)[0]["data"][0]
-    assert (before["zmin"], before["zmax"]) == (after["zmin"], after["zmax"])
+    assert scales_of(figures(app)[0]) == before
 
 
 @pytest.mark.parametrize("view", ["blocks", "tokens", "pairs"])
@@ -75,7 +131,7 @@ def test_the_diagonal_over_all_blocks(open_page: Open) -> None:
     app = open_page("heatmaps", sp="0")
     hidden = backend().trace([BANK[0]], [None]).hidden_states[:, 0, 1:-1]
     expected = cosine(hidden[:-1], hidden[1:])  # [block, token]
-    lines = figures(app)[2]["data"]
+    lines = figures(app)[1]["data"]
     np.testing.assert_allclose([line["y"] for line in lines[:-1]], expected.T, atol=1e-5)
     np.testing.assert_allclose(lines[-1]["y"], expected.mean(axis=1), atol=1e-5)
     assert lines[4]["name"] == "5 bank"
@@ -99,23 +155,47 @@ def test_moving_blocks_and_layers_costs_no_forward_pass(open_page: Open) -> None
 
 
 def test_inside_a_block_the_first_figure_answers_the_title(open_page: Open) -> None:
-    app = open_page("heatmaps", v="inside-block", b1="2")
+    app = open_page("heatmaps", v="inside-block", b1="2", b2="4")
     record = backend().inside(BANK[0])
-    turns, lengths = ({trace["name"]: trace["y"] for trace in figure["data"]} for figure in figures(app))
-    attention = np.degrees(np.arccos(cosine(record.hidden_states[2], record.after_attention[2])))
-    feed_forward = np.degrees(np.arccos(cosine(record.after_attention[2], record.hidden_states[3])))
-    np.testing.assert_allclose(turns["attention step"], attention, rtol=1e-4)
-    np.testing.assert_allclose(turns["feed-forward step"], feed_forward, rtol=1e-4)
-    larger = "attention" if attention.mean() > feed_forward.mean() else "feed-forward"
-    assert f"In block 2 the {larger} step changes the tokens more" in texts(app)
-    assert f"attention turns their vectors by {attention.mean():.0f}°" in texts(app)
-    for name, part in (
-        ("before the block", record.hidden_states[2]),
-        ("added by attention", record.attention_output[2]),
-        ("added by feed-forward", record.feed_forward_output[2]),
-    ):
-        np.testing.assert_allclose(lengths[name], np.linalg.norm(part, axis=-1), rtol=1e-5)
+    lengths, turns = figures(app)
+
+    def bars(figure: dict[str, Any], block: int) -> dict[str, np.ndarray]:
+        """The numbers that the bars and marks of a block have in the hover: a bar may be broken."""
+        kept = [item for item in figure["data"] if item.get("xaxis") == ("x" if block == 2 else "x2")]
+        return {
+            item["name"]: np.array([float(hint[1].replace(",", "")) for hint in item["customdata"]]) for item in kept
+        }
+
+    for block in (2, 4):
+        attention = np.degrees(np.arccos(cosine(record.hidden_states[block], record.after_attention[block])))
+        feed_forward = np.degrees(np.arccos(cosine(record.after_attention[block], record.hidden_states[block + 1])))
+        drawn = bars(turns, block)
+        np.testing.assert_allclose(drawn["attention"], attention, atol=6e-4)
+        np.testing.assert_allclose(drawn["feed-forward"], feed_forward, atol=6e-4)
+        larger = "attention" if attention.mean() > feed_forward.mean() else "feed-forward"
+        assert f"In block {block} the {larger} step turns the tokens more" in texts(app)
+        assert f"attention turns their vectors by {attention.mean():.0f}°" in texts(app)
+        drawn = bars(lengths, block)
+        for name, part in (
+            ("attention", record.attention_output[block]),
+            ("feed-forward", record.feed_forward_output[block]),
+        ):
+            np.testing.assert_allclose(drawn[name], np.linalg.norm(part.astype(np.float64), axis=-1), atol=6e-4)
+        mark = drawn["length of what it is added to, attention"]
+        expected = np.linalg.norm(record.hidden_states[block].astype(np.float64), axis=-1)
+        assert all(np.abs(expected - value).min() < 6e-4 for value in mark)  # those beyond the axis are left out
+    assert "In block 2 feed-forward adds" in texts(app)
     assert "residual" not in texts(app)
+
+
+def test_a_length_that_leaves_the_others_no_room_is_broken_and_named(open_page: Open) -> None:
+    app = open_page("heatmaps", v="inside-block")
+    record = backend().inside(BANK[0])
+    length = np.linalg.norm(record.feed_forward_output[0, 0])
+    assert f"adds a vector of length {length:.0f} to" in texts(app)
+    drawn = figures(app)[0]
+    assert f"<b>{length:.0f}</b>" in [item["text"] for item in drawn["layout"]["annotations"]]
+    assert max(max(item["x"]) for item in drawn["data"] if item["type"] == "bar") < 40
 
 
 def test_a_query_beside_two_documents(open_page: Open) -> None:
@@ -192,7 +272,8 @@ def test_as_many_pairs_are_drawn_as_the_page_has_room_for(open_page: Open, monke
 def test_a_block_of_a_pair_has_the_lines_between_its_texts(open_page: Open) -> None:
     app = open_page("heatmaps", sb="2")
     second = backend().tokenize([BANK[0]])[0]
-    assert figures(app)[0]["layout"]["shapes"][0]["x0"] == len(second) - 0.5
+    lines = [shape for shape in figures(app)[0]["layout"]["shapes"] if shape["type"] == "line"]
+    assert [line["x0"] for line in lines if line["x0"] > 0] == 2 * [len(second) - 0.5]
 
 
 def test_cka_warns_of_few_tokens_and_compares_two_models(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
@@ -265,12 +346,14 @@ def test_five_hundred_tokens_stay_small_on_the_wire(open_page: Open) -> None:
 
 def test_two_pictures_that_are_too_large_together_are_shown_in_turn(open_page: Open) -> None:
     app = open_page("heatmaps", s=["bank river money " * 200])
-    pictures = [figure for figure in figures(app) if figure["data"][0]["type"] == "heatmap"]
-    assert [picture["layout"]["title"]["text"] for picture in pictures] == ["Block 0: layer 0 to layer 1"]
+    figure = figures(app)[0]
+    assert figure["layout"]["title"]["text"] == "Before and after block 0"
+    assert len(pictures_of(figure)) == 1
     assert sum(len(chart.proto.spec) for chart in app.get("plotly_chart")) < 3 * 2**20
     app.segmented_control(key="w_one_side").set_value("right").run()
-    pictures = [figure for figure in figures(app) if figure["data"][0]["type"] == "heatmap"]
-    assert [picture["layout"]["title"]["text"] for picture in pictures] == ["Block 5: layer 5 to layer 6"]
+    figure = figures(app)[0]
+    assert figure["layout"]["title"]["text"] == "Before and after block 5"
+    assert len(pictures_of(figure)) == 1
 
 
 def test_the_sentence_matrix_has_the_same_colours_at_every_layer_and_its_pairs_in_a_table(open_page: Open) -> None:
@@ -292,7 +375,7 @@ def test_the_sentence_matrix_has_the_same_colours_at_every_layer_and_its_pairs_i
 def test_play_begins_with_the_next_block_and_from_the_last_with_the_first(open_page: Open) -> None:
     app = open_page("heatmaps", b1="4")
     app.button(key="play_first_block").click().run()
-    assert figures(app)[0]["layout"]["title"]["text"] == "Block 5: layer 5 to layer 6"
+    assert figures(app)[0]["layout"]["title"]["text"] == "Before and after block 5"
     app.button(key="play_first_block").click().run()
     assert app.number_input(key="w_first_block").value == 0
 
@@ -355,7 +438,8 @@ def test_long_texts_are_drawn_in_cells_that_are_means(
     open_page: Open, monkeypatch: pytest.MonkeyPatch, view: str
 ) -> None:
     """With a limit of 64 cells in place of 360,000: 8 x 8 tokens still have a cell each, more do not."""
-    whole = figures(open_page("heatmaps", view=view))[0]["data"][0]
+    drawn = figures(open_page("heatmaps", view=view))[0]
+    whole = drawn["data"][0] | ({"z": pictures_of(drawn)[0]} if view == "blocks" else {})
     monkeypatch.setattr(blocks, "MOST_CELLS", 64)
     monkeypatch.setattr(blocks, "COARSE", 4)
     app = open_page("heatmaps", view=view)

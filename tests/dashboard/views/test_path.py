@@ -17,21 +17,11 @@ from dashboard.ui import browser
 from dashboard.ui.whole_path.packed import Path, arrays_of, facts_of, packed, tokens_of
 from dashboard.views.home import whole as on_start
 from dashboard.views.path import whole
+from tests.support.packed import unpacked
 from tests.support.pages import BANK, Open, at_rest, backend, setting, texts
 from tests.support.static_models import save_model2vec
 
 RIVER, MONEY = on_start.SENTENCES
-
-
-def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Facts and arrays, decoded as assets/web/path_numbers.js does."""
-    length = int.from_bytes(data[:4], "little")
-    facts: dict[str, Any] = json.loads(data[4 : 4 + length])
-    numbers = np.frombuffer(data[4 + length :], "<f4")
-    return facts, {
-        name: numbers[place["at"] : place["at"] + int(np.prod(place["shape"]))].reshape(place["shape"])
-        for name, place in facts["arrays"].items()
-    }
 
 
 def sent(app: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -240,3 +240,36 @@ def test_the_shared_arrays_cannot_be_changed(sample_baseline):
         for band in (yardstick.raw, yardstick.centred):
             assert not any(array.flags.writeable for array in (band.mean, band.low, band.high))
         assert not yardstick.centre.flags.writeable
+
+
+# Across a block
+
+
+def test_tokens_of_other_sentences_across_a_block_equal_plain_cosines(tiny_backends):
+    """All pairs of a small sample, in both orders: one before the block, the other after it."""
+    run = tiny_backends["bert"].run(TINY)
+    tokens = [
+        (sentence, token.piece, run.hidden_states[:, sentence, token.position].astype(np.float64))
+        for sentence, item in enumerate(run.sentences)
+        for token in item.tokens
+        if not token.special
+    ]
+    expected = np.mean(
+        [
+            np.sum(a[:-1] * b[1:], axis=1) / np.linalg.norm(a[:-1], axis=1) / np.linalg.norm(b[1:], axis=1)
+            for one, form, a in tokens
+            for other, other_form, b in tokens
+            if one != other and form != other_form
+        ],
+        axis=0,
+    )
+    found = measure([run], pairs=100_000).tokens.across
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_across_a_block_is_not_the_same_as_at_a_layer(sample_baseline):
+    """Block 5 turns the tokens' common direction: unrelated tokens are at 0.23 before it, and at 0.03 across it."""
+    tokens = sample_baseline.tokens
+    assert tokens.across.shape == (6,)
+    assert tokens.raw.mean[5] > 0.2
+    assert tokens.across[5] < 0.05

@@ -1,0 +1,196 @@
+"""What the two parts of a block do to each token: two bars for a token, of one block or of two beside each other.
+
+A bar that is far longer than all others would leave nothing of them: it is broken, and ends in its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+
+PARTS = ("attention", "feed-forward")
+COLOURS = {"attention": theme.BLUE, "feed-forward": theme.ORANGE}
+FAR = 4  # times as long as all others: a bar that is broken
+BESIDE = 24  # tokens: more are columns, since rows would run below the screen
+MANY = 64  # tokens: more are lines, since columns would be thinner than a pixel
+_LABEL = 10  # characters
+_ROW, _LEAST_ROW, _COLUMNS = 34, 18, 330  # pixels: of a token's two bars, and of all rows or columns
+_BREAK = 0.88  # of the axis: where a bar that is too long for it breaks
+
+
+@dataclass(frozen=True, eq=False)
+class BlockBars:
+    """One block: values [part, token], and the lengths [part, token] of what each part is added to, if they are marked."""
+
+    name: str
+    values: np.ndarray
+    marks: np.ndarray | None = None
+
+
+def broken_at(values: np.ndarray) -> float | None:
+    """Where the axis ends for values [bar, token] of which a few tokens are far above all others; None if none is.
+
+    A few are one, or an eighth of the tokens.
+    """
+    longest = np.sort(values.max(axis=0))[::-1]  # [token]
+    for count in range(1, min(len(longest), max(1, len(longest) // 8) + 1)):
+        if longest[count] > 0 and longest[count - 1] > FAR * longest[count]:
+            return float(longest[count])
+    return None
+
+
+def added_bars(
+    blocks: Sequence[BlockBars],
+    pieces: Sequence[str],
+    title: str,
+    quantity: str,
+    *,
+    mark: str = "",
+    digits: int = 0,
+    dark: bool = False,
+) -> go.Figure:
+    """Bars of `quantity` for each token and part, one picture for each block, on one axis; `mark` names the marks.
+
+    The bars that are broken are named by their numbers, with so many `digits`.
+    """
+    rows = [f"{position} {theme.plain(piece, 26)}" for position, piece in enumerate(pieces)]
+    shown = [theme.plain(piece, _LABEL) for piece in pieces]
+    is_beside = len(rows) <= BESIDE
+    every = np.concatenate([item.values for item in blocks] + [i.marks for i in blocks if i.marks is not None])
+    end = broken_at(every)
+    most = 1.06 * float(every.max()) if end is None else 1.06 * end / _BREAK
+    ink = "#E8EDF3" if dark else "#1C2430"
+    figure = go.Figure()
+    gap = 0.06
+    width = (1 - gap * (len(blocks) - 1)) / len(blocks)
+    layout: dict[str, object] = {}
+    heads: list[tuple[float, str]] = []  # where they begin, and what they say
+    step = 1 if is_beside else -(-len(rows) // 20)
+    for number, block in enumerate(blocks):
+        suffix = "" if number == 0 else str(number + 1)
+        across, along = f"x{suffix}", f"y{suffix}"
+        domain = (number * (width + gap), number * (width + gap) + width)
+        names = {"tickmode": "array", "tickvals": list(range(len(rows)))[::step], "ticktext": shown[::step]}
+        names |= {"showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True}
+        length = {"range": (0, most), "title": {"text": quantity}, "showgrid": True, "zeroline": False}
+        length |= {"fixedrange": True, "nticks": 6}
+        of_tokens = names | {"range": (len(rows) - 0.5, -0.5) if is_beside else (-0.5, len(rows) - 0.5)}
+        named = {"title": {"text": "token"}} if number == 0 and is_beside else {}
+        if number and is_beside:
+            named = {"showticklabels": False}
+        x_axis, y_axis = (length, of_tokens | named) if is_beside else (of_tokens | {"tickangle": -45}, length)
+        if not is_beside:
+            x_axis = x_axis | {"title": {"text": "token"}}
+            y_axis = y_axis | ({"title": None, "showticklabels": False} if number else {})
+        layout[f"xaxis{suffix}"] = x_axis | {"domain": domain, "anchor": along}
+        layout[f"yaxis{suffix}"] = y_axis | {"anchor": across}
+        for part in range(len(PARTS)):
+            _add_part(figure, block, part, rows, most, mark, (across, along), is_beside, end is not None, digits, ink)
+        heads.append((domain[0], f"<b>{theme.plain(block.name)}</b>"))
+    above = [f'<span style="color:{COLOURS[part]}">■</span> {part}' for part in PARTS]
+    lines = ["\u2003".join(above)] + (
+        [f'<span style="color:{theme.GREY}">┃</span> {theme.plain(mark)}'] if mark else []
+    )
+    heads.append((0.0, "<br>".join([*lines, "\u00a0"])))
+    for start, text in heads:
+        figure.add_annotation(
+            text=text,
+            x=start,
+            y=1,
+            xref="paper",
+            yref="paper",
+            xanchor="left",
+            yanchor="bottom",
+            align="left",
+            showarrow=False,
+            font={"size": 13, "color": ink},
+        )
+    figure.update_layout(layout)
+    figure.update_layout(showlegend=False, barmode="overlay", hovermode="closest", dragmode=False)
+    room = 34 + 18 * (len(lines) + 1)
+    rows_height = min(_COLUMNS, _ROW * len(rows)) if len(rows) <= 10 else max(_COLUMNS, _LEAST_ROW * len(rows))
+    theme.finish(figure, title, room + 60 + (max(90, rows_height) if is_beside else _COLUMNS))
+    figure.layout.margin.t = room
+    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
+    return figure
+
+
+def _add_part(
+    figure: go.Figure,
+    block: BlockBars,
+    part: int,
+    rows: Sequence[str],
+    most: float,
+    mark: str,
+    axes: tuple[str, str],
+    is_beside: bool,
+    is_broken: bool,
+    digits: int,
+    ink: str,
+) -> None:
+    """The bars of one part in one block, with their marks. The axis ends at `most`; bars break where it `is_broken`."""
+    name, values = PARTS[part], np.asarray(block.values[part], np.float64)
+    is_lines = len(rows) > MANY
+    offset = (part - 0.5) * 0.42
+    places = np.arange(len(rows)) + offset
+    place = {"xaxis": axes[0], "yaxis": axes[1]}
+    last = most * _BREAK if is_broken else most
+    drawn = np.minimum(values, last)
+    hints = [[row, theme.number(float(value), 3)] for row, value in zip(rows, values, strict=True)]
+    hover = f"{theme.plain(block.name)}<br>%{{customdata[0]}}<br>{name}: %{{customdata[1]}}<extra></extra>"
+    common = {"name": name, "customdata": hints, "hovertemplate": hover, **place}
+    if is_lines:
+        line = {"color": COLOURS[name], "width": 1.5}
+        figure.add_scatter(x=places - offset, y=drawn, mode="lines", line=line, **common)
+    else:
+        ends, across = (drawn, places) if is_beside else (places, drawn)
+        figure.add_bar(
+            x=ends,
+            y=across,
+            width=0.38,
+            orientation="h" if is_beside else "v",
+            marker={"color": COLOURS[name], "line": {"width": 0}},
+            **common,
+        )
+    for token in np.flatnonzero(values > last).tolist():
+        number = theme.number(float(values[token]), digits)
+        at = (last, token + offset) if is_beside else (token + offset, last)
+        anchors = ("left", "middle") if is_beside else ("center", "bottom")
+        for text, colour, x_anchor in ((f"<b>{number}</b>", ink, anchors[0]), ("<b>//</b>", "#FFFFFF", "right")):
+            if is_beside or text != "<b>//</b>":
+                figure.add_annotation(
+                    x=at[0],
+                    y=at[1],
+                    xref=axes[0],
+                    yref=axes[1],
+                    text=text,
+                    xanchor=x_anchor,
+                    yanchor=anchors[1],
+                    showarrow=False,
+                    font={"color": colour, "size": 13},
+                )
+    if block.marks is not None and not is_lines:
+        at = np.asarray(block.marks[part], np.float64)
+        kept = at < last
+        ends, across = (at[kept], places[kept]) if is_beside else (places[kept], at[kept])
+        figure.add_scatter(
+            x=ends,
+            y=across,
+            mode="markers",
+            marker={
+                "symbol": "line-ns-open" if is_beside else "line-ew-open",
+                "size": 13 if is_beside else 7,
+                "line": {"width": 2},
+                "color": theme.GREY,
+            },
+            customdata=[[rows[token], theme.number(float(at[token]), 3)] for token in np.flatnonzero(kept)],
+            hovertemplate=f"{theme.plain(block.name)}<br>%{{customdata[0]}}<br>{theme.plain(mark)}, {name}: "
+            "%{customdata[1]}<extra></extra>",
+            name=f"{mark}, {name}",
+            **place,
+        )

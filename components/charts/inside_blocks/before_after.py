@@ -1,0 +1,366 @@
+"""What goes into a block beside what comes out of it: cosines of tokens for one block or two, and of each token by block.
+
+A token's cosine with itself and that with another token are two questions, so that they have two colours and two scales.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from components.charts import theme
+from components.charts.cells import colours_of, ink
+from components.charts.matrices import MAX_TICKS
+
+ITSELF, ANOTHER = (0.3, 0.9), (0.0, 0.5)  # the scales, unless the data go beyond
+BELOW_ZERO = -0.15  # cosines from there to 0 say no more than 0, and keep its colour
+NUMBERED = 14  # tokens: with more, the numbers do not fit into the cells
+_LABEL = 10  # characters of a token beside the picture; the hover shows more
+_MOST_SQUARES = 40  # rows of the strip that can be clicked: of more tokens, every n-th
+_PLOT, _CELL = 318, 64  # pixels: height of the cells of a text, and of those of one or two tokens
+_LINE, _HEADS, _BELOW = 18, 4, 92  # pixels of a line above a picture, how many there are, and what stands below
+_CLEAR = "rgba(0, 0, 0, 0)"
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One block: cosines [token before, token after], and the lines above them."""
+
+    block: int
+    matrix: np.ndarray
+    heads: Sequence[str]  # plain text: its name, then its numbers: of itself, another, and other sentences
+    framed: Sequence[tuple[int, int]] = ()  # cells (row, column) with a frame and, in a short text, a number
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The ends of the colours: of a token with itself (None where cells are means of several), and with another."""
+
+    itself: tuple[float, float] | None
+    another: tuple[float, float]
+
+    @property
+    def is_widened(self) -> bool:
+        """Whether the data go beyond the usual ends."""
+        return self.itself not in (None, ITSELF) or self.another != ANOTHER
+
+    def in_words(self) -> str:
+        """What the colours mean."""
+        low, high = self.another
+        another = f"from {'0 or less' if low == 0 else theme.number(low, 2)} to {theme.number(high, 2)}"
+        if self.itself is None:
+            return f"Orange: {another}."
+        own = " to ".join(theme.number(end, 2) for end in self.itself)
+        wider = " Both usually end at 0.3, 0.9 and 0, 0.5; these cosines go beyond." if self.is_widened else ""
+        return f"Blue: a token with itself, from {own}. Orange: with another token, {another}.{wider}"
+
+
+def scales_of(own: np.ndarray, others: tuple[float, float], narrow: bool = False) -> Scales:
+    """The scales for cosines of tokens with themselves, and for others between these ends; NaN where there are none.
+
+    `narrow`: from the smallest to the largest value of each. Else never narrower than the usual ends.
+    """
+    low, high = (float(value) for value in theme.limits_of(own))
+    first, last = (0.0 if np.isnan(end) else end for end in others)
+    if narrow:
+        return Scales((low, high), (first, last))
+    return Scales(
+        (min(ITSELF[0], low), max(ITSELF[1], high)),
+        (first if first < BELOW_ZERO else ANOTHER[0], max(ANOTHER[1], last)),
+    )
+
+
+def before_and_after(
+    pictures: Sequence[Picture],
+    labels: Sequence[str],
+    itself: np.ndarray,
+    title: str,
+    *,
+    scales: Sequence[Scales],
+    names: Sequence[str] | None = None,
+    second_text: int | None = None,
+    dark: bool = False,
+) -> go.Figure:
+    """One or two pictures beside each other, and at the right a strip of each token's cosine with itself [token, block].
+
+    `labels` are unique names for the hover, `names` what stands beside the rows. Each picture has its scales; the strip has
+    those of the first. `second_text` is the number of the row with which a pair's second text begins. The strip's points
+    can be clicked: their `customdata` is [row, block]. Rows are what goes in, columns what comes out.
+    """
+    rows = [theme.plain(label, 26) for label in labels]
+    shown = [theme.plain(name, _LABEL) for name in (names or labels)]
+    step = -(-len(rows) // MAX_TICKS)
+    blocks = itself.shape[1]
+    strip = min(0.2, max(0.06, 0.022 * blocks)) if blocks > 1 else 0.0
+    gap = 0.03
+    width = (1 - strip - gap * (len(pictures) - (strip == 0))) / len(pictures)
+    upright = {
+        "type": "category",
+        "showgrid": False,
+        "tickmode": "array",
+        "tickvals": rows[::step],
+        "ticktext": shown[::step],
+        "zeroline": False,
+        "ticks": "",
+        "ticklen": 0,
+        "ticklabelstandoff": 0,
+    }
+    ink_of_page = "#E8EDF3" if dark else "#1C2430"
+    figure = go.Figure(
+        layout={
+            "yaxis": {
+                **upright,
+                "range": (len(rows) - 0.5, -0.5),
+                "fixedrange": True,
+                "title": {"text": "goes in"},
+            }
+        }
+    )
+    heads = []
+    for number, (picture, scale) in enumerate(zip(pictures, scales, strict=True)):
+        axis = "x" if number == 0 else f"x{number + 1}"
+        start = number * (width + gap)
+        figure.layout[axis.replace("x", "xaxis")] = {
+            **upright,
+            "domain": (start, start + width),
+            "anchor": "y",
+            "fixedrange": True,
+            # Beside each other if they fit, else slanted, and upright where even that is too wide.
+            "autotickangles": (0, -45, -90),
+            "title": {"text": "comes out", "standoff": 4},
+        }
+        _add_picture(figure, picture, rows, axis, scale, dark)
+        for row, column in picture.framed:
+            _outline(figure, axis, (column - 0.47, column + 0.47), (row - 0.47, row + 0.47), theme.ORANGE)
+        if second_text is not None and 0 < second_text < len(rows):
+            _part(figure, axis, second_text - 0.5, len(rows) - 0.5, ink_of_page)
+        heads.append((start, _head(picture.heads)))
+    if strip:
+        axis = f"x{len(pictures) + 1}"
+        figure.layout[f"xaxis{len(pictures) + 1}"] = {
+            "domain": (1 - strip, 1),
+            "anchor": "y",
+            "showgrid": False,
+            "zeroline": False,
+            "fixedrange": True,
+            "nticks": 8,
+            "tickformat": "d",
+            "tickangle": 0,
+            "range": (-0.5, blocks - 0.5),
+            "ticks": "",
+            "ticklen": 0,
+            "title": {"text": "block", "standoff": 4},
+        }
+        _add_strip(figure, itself, rows, axis, scales[0].itself or ITSELF, dark)
+        for block in {picture.block for picture in pictures}:
+            _outline(figure, axis, (block - 0.5, block + 0.5), (-0.5, len(rows) - 0.5), ink_of_page)
+        heads.append((1 - strip, "<b>Itself,</b><br><b>by block</b>"))
+    for start, text in heads:
+        figure.add_annotation(
+            text=text,
+            x=start,
+            y=1,
+            xref="paper",
+            yref="paper",
+            xanchor="left",
+            yanchor="bottom",
+            showarrow=False,
+            align="left",
+            font={"color": ink_of_page, "size": 13},
+        )
+    above = 34 + _LINE * _HEADS
+    theme.finish(figure, title, above + min(_PLOT, _CELL * len(rows)) + _BELOW)
+    figure.layout.margin.t, figure.layout.margin.b = above, 44  # room for the colour bars
+    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
+    figure.layout.hovermode, figure.layout.clickmode, figure.layout.dragmode = "closest", "event+select", False
+    return figure
+
+
+def _head(lines: Sequence[str]) -> str:
+    """The name of a picture over its numbers, each with the colour of its cells."""
+    name, *numbers = (theme.plain(line) for line in lines)
+    colours = (theme.BLUE, theme.ORANGE)
+    marks = [f'<span style="color:{colour}">■</span> ' for colour in colours] + [""] * len(numbers)
+    bold = [" ".join([*line.split(" ")[:-1], f"<b>{line.split(' ')[-1]}</b>"]) for line in numbers]
+    return "<br>".join([f"<b>{name}</b>", *(mark + line for mark, line in zip(marks, bold, strict=False))])
+
+
+def _scale(hue: str, dark: bool) -> list[list[Any]]:
+    """A scale from the colour of the page to a hue."""
+    if hue == "itself":
+        return [[0, "#22303F"], [1, "#6CB0F2"]] if dark else [[0, "#DCE8F5"], [1, "#174F8F"]]
+    return [[0, "#1B222B"], [1, "#D98F1F"]] if dark else [[0, "#F2F5F9"], [1, theme.ORANGE]]
+
+
+def _add_picture(
+    figure: go.Figure, picture: Picture, rows: Sequence[str], axis: str, scale: Scales, dark: bool
+) -> None:
+    """The cells of one block; the diagonal is a list of cells, so that it is not sent as a second matrix."""
+    place = {"xaxis": axis, "yaxis": "y"}
+    gap = 2 if len(rows) <= 24 else 0
+    matrix = np.array(picture.matrix, np.float64)
+    is_told_apart = scale.itself is not None
+    if is_told_apart:
+        np.fill_diagonal(matrix, np.nan)
+    hover = f"block {picture.block}<br>in: %{{y}}<br>out: %{{x}}<br>cosine %{{z:.4f}}<extra></extra>"
+    others = theme.heatmap(
+        matrix,
+        rows,
+        rows,
+        "with another" if is_told_apart else "cosine",
+        scale.another,
+        colorscale=_scale("another", dark),
+        showscale=axis == "x",
+        hovertemplate=hover,
+        hoverongaps=False,
+        xgap=gap,
+        ygap=gap,
+        **place,
+    )
+    drawn = [others]
+    if is_told_apart:
+        own = theme.heatmap(
+            np.diagonal(picture.matrix),
+            rows,
+            rows,
+            "itself",
+            scale.itself,
+            colorscale=_scale("itself", dark),
+            showscale=axis == "x",
+            hovertemplate=hover.replace("cosine", "itself"),
+            hoverongaps=False,
+            xgap=gap,
+            ygap=gap,
+            **place,
+        )
+        drawn.append(own)
+        own.colorbar.update(_lay_below(0.0, scale.itself or ITSELF))
+    others.colorbar.update(_lay_below(0.45 if is_told_apart else 0.0, scale.another, zero_or_less=True))
+    figure.add_traces(drawn)
+    if is_told_apart and len(rows) <= NUMBERED:
+        _add_numbers(figure, picture, rows, place, own, others)
+
+
+def _lay_below(start: float, ends: tuple[float, float], zero_or_less: bool = False) -> dict[str, Any]:
+    """A colour bar in the figure's lower edge, with its ends."""
+    low = "≤ 0" if zero_or_less and ends[0] == 0 else theme.number(ends[0], 2)
+    return {
+        "orientation": "h",
+        "x": start,
+        "xanchor": "left",
+        "yref": "container",
+        "y": 0,
+        "yanchor": "bottom",
+        "len": 0.3,
+        "thickness": 8,
+        "ypad": 2,
+        "xpad": 4,
+        "title_side": "top",
+        "tickmode": "array",
+        "tickvals": list(ends),
+        "ticktext": [low, theme.number(ends[1], 2)],
+    }
+
+
+def _add_numbers(
+    figure: go.Figure, picture: Picture, rows: Sequence[str], place: dict[str, str], own: Any, others: Any
+) -> None:
+    """The numbers of the diagonal and of the framed cells, in black or white: whichever can be read better on each."""
+    cells = [(row, row) for row in range(len(rows))] + list(picture.framed)
+    colours = {(row, row): colour for row, colour in enumerate(colours_of(own))}
+    colours |= {cell: colours_of(others)[cell] for cell in picture.framed}
+    for colour, is_white in (("#000000", False), ("#FFFFFF", True)):
+        texts = [["\u00a0" * 4] * len(rows) for _ in rows]  # of one length, because it sizes the type of all
+        for row, column in cells:
+            if bool(ink(colours[row, column])) == is_white:
+                texts[row][column] = theme.number(float(picture.matrix[row, column]), 2)
+        figure.add_heatmap(
+            z=np.zeros((len(rows), len(rows)), np.int8),
+            x=rows,
+            y=rows,
+            text=texts,
+            texttemplate="%{text}",
+            textfont={"color": colour},
+            colorscale=[[0, _CLEAR], [1, _CLEAR]],
+            showscale=False,
+            hoverinfo="skip",
+            **place,
+        )
+
+
+def _add_strip(
+    figure: go.Figure, itself: np.ndarray, rows: Sequence[str], axis: str, ends: tuple[float, float], dark: bool
+) -> None:
+    place = {"xaxis": axis, "yaxis": "y"}
+    blocks = list(range(itself.shape[1]))
+    figure.add_trace(
+        theme.heatmap(
+            itself,
+            blocks,
+            rows,
+            "itself",
+            ends,
+            colorscale=_scale("itself", dark),
+            showscale=False,
+            hoverinfo="skip",
+            xgap=2,
+            ygap=2 if len(rows) <= 24 else 0,
+            **place,
+        )
+    )
+    step = -(-len(rows) // _MOST_SQUARES)
+    cells = [(row, block) for row in range(0, len(rows), step) for block in blocks]
+    figure.add_scatter(
+        x=[block for _, block in cells],
+        y=[rows[row] for row, _ in cells],
+        mode="markers",
+        marker={"symbol": "square", "size": 20, "opacity": 0},
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=[list(cell) for cell in cells],
+        text=[
+            (f"{rows[row]}<br>" if step == 1 else "")
+            + f"block {block}"
+            + (f": {theme.number(float(itself[row, block]), 4)} like itself" if step == 1 else "")
+            + "<br>click: show this block"
+            for row, block in cells
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+        name="cells",
+        **place,
+    )
+
+
+def _outline(
+    figure: go.Figure, axis: str, columns: tuple[float, float], rows: tuple[float, float], colour: str
+) -> None:
+    figure.add_shape(
+        type="rect",
+        xref=axis,
+        yref="y",
+        x0=columns[0],
+        x1=columns[1],
+        y0=rows[0],
+        y1=rows[1],
+        line={"color": colour, "width": 2},
+    )
+
+
+def _part(figure: go.Figure, axis: str, between: float, last: float, colour: str) -> None:
+    """Lines between the two texts of a pair."""
+    for start, end in (((between, -0.5), (between, last)), ((-0.5, between), (last, between))):
+        figure.add_shape(
+            type="line",
+            xref=axis,
+            yref="y",
+            x0=start[0],
+            y0=start[1],
+            x1=end[0],
+            y1=end[1],
+            line={"color": colour, "width": 1.5},
+        )

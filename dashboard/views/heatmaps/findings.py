@@ -1,0 +1,167 @@
+"""What the views of a block say about it, as functions of the numbers that they draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from components.numbers import apart, number
+from dashboard.ui import messages
+
+if TYPE_CHECKING:
+    from components.analysis.block_change import BlockMeans, LeastLikeItself
+
+KEPT = 0.8  # the mean cosine with itself from which a block keeps its tokens
+CHANGED = 0.1  # how much lower that of another block is if it changes them
+MIXED = 0.05  # how much nearer other tokens come than those of other sentences if a block mixes
+TOLD_APART = 0.2  # how much nearer a token is to itself than to others, or all of them are alike
+FAR_ABOVE = 4  # times what every other token gets
+PARTS = ("attention", "feed-forward")
+_PIECE = 14  # characters
+
+
+def before_and_after(
+    shown: Sequence[BlockMeans],
+    means: Sequence[float],
+    unrelated: Sequence[float],
+    least: LeastLikeItself | None,
+    pieces: Sequence[str],
+) -> str:
+    """What one block or two do to the tokens of a text.
+
+    `means` [block] are the mean cosines of a token with itself at all blocks, `unrelated` [block] those of tokens of other
+    sentences (NaN where not measured). `least` is a token of the last shown block; `pieces` are the texts of its rows.
+    """
+    first, last = shown[0], shown[-1]
+    said = _alone(first)
+    if last.block != first.block:
+        said += f". {_compared(first, last, means, unrelated)}"
+    # Of one token it is said already; where all are alike it says nothing.
+    return f"{said}{_least(least, pieces) if last.tokens > 1 and not _is_alike(last) else ''}."
+
+
+def _is_alike(item: BlockMeans) -> bool:
+    """Whether a token's cosine with itself says little, because that with any other is nearly as high."""
+    return item.tokens > 1 and item.itself - item.another < TOLD_APART
+
+
+def _alone(item: BlockMeans) -> str:
+    itself, another = apart(item.itself, item.another)
+    numbers = f"{itself} like itself" + (f", {another} like the others" if item.tokens > 1 else "")
+    name = f"Block {item.block}"
+    if _is_alike(item):
+        return f"In block {item.block} all tokens are alike: {numbers}"
+    if item.itself <= KEPT:
+        return f"{name} changes its token{'s' * (item.tokens > 1)}: {numbers}"
+    if item.tokens == 1:
+        return f"{name} keeps its only token: {numbers}"
+    return f"{name} keeps {'every token' if item.nearest == item.tokens else 'its tokens'}: {numbers}"
+
+
+def _compared(first: BlockMeans, last: BlockMeans, means: Sequence[float], unrelated: Sequence[float]) -> str:
+    """What the second block does, beside the first."""
+    name, other = f"Block {last.block}", float(unrelated[last.block])
+    itself, another = apart(last.itself, last.another)
+    numbers = f"{itself} and {another}" if last.tokens > 1 else itself
+    is_known = last.tokens > 1 and not np.isnan(other)
+    if _is_alike(last):
+        sentences = f" (other sentences {number(other, 2)})" if is_known else ""
+        verb = "they stay so" if _is_alike(first) else "all are alike"
+        return f"In block {last.block} {verb}: {numbers}{sentences}"
+    change = first.itself - last.itself
+    verb = (
+        ("changes most" if int(np.nanargmin(means)) == last.block else "changes more")
+        if change >= CHANGED
+        else "keeps more"
+        if -change >= CHANGED
+        else f"keeps {'them' if last.tokens > 1 else 'it'} too"
+        if last.itself > KEPT
+        else "changes as much"
+    )
+    if not is_known:
+        return f"{name} {verb}: {numbers}"
+    if last.another - other >= MIXED:
+        return f"{name} {verb} and mixes: {numbers} (other sentences {number(other, 2)})"
+    # Other tokens came closer, but so did those of other sentences: no mixing.
+    before = float(unrelated[first.block])
+    closer = last.another - first.another >= MIXED and other - before >= MIXED
+    return f"{name} {verb}: {numbers} (other sentences {number(other, 2)}{': all came closer' if closer else ''})"
+
+
+def _least(least: LeastLikeItself | None, pieces: Sequence[str]) -> str:
+    if least is None:
+        return ""
+    token = _quoted(pieces[least.token])
+    if least.other is None:
+        return f"; {token} comes out {number(least.itself, 2)} like itself"
+    itself, like = apart(least.itself, least.like_other)
+    other = _quoted(pieces[least.other])
+    if least.like_other > least.itself:
+        return f"; {token} comes out more like {other} ({like}) than like itself ({itself})"
+    return f"; {token} comes out {itself} like itself, {like} like {other}"
+
+
+def _quoted(piece: str) -> str:
+    short = piece if len(piece) <= _PIECE else piece[: _PIECE - 1] + "…"
+    return f"“{messages.escape(short)}”"
+
+
+def parts_add(added: Mapping[int, np.ndarray], pieces: Sequence[str], special: Sequence[bool]) -> str:
+    """What attention and feed-forward add: lengths [part, token] of one block or two, by the block's number.
+
+    A token that gets far more than all others is named; else in how many tokens feed-forward adds more than attention.
+    """
+    said = [
+        _added(block, lengths, pieces, special, number == 0) for number, (block, lengths) in enumerate(added.items())
+    ]
+    return "; ".join(said) + "."
+
+
+def _added(block: int, lengths: np.ndarray, pieces: Sequence[str], special: Sequence[bool], is_first: bool) -> str:
+    start = f"{'In' if is_first else 'in'} block {block}"
+    far = _far_above(lengths)
+    if far is not None:
+        part, token = far
+        others = np.delete(lengths[part], token)
+        low, high = number(float(others.min()), 0), number(float(others.max()), 0)
+        between = f"{low} to {high}" if low != high else low
+        length = number(float(lengths[part, token]), 0)
+        name = pieces[token] if special[token] else f"“{pieces[token]}”"
+        return (
+            f"{start} {PARTS[part]} adds a vector of length {length} to {messages.escape(name)}, and of {between} to every "
+            "other token"
+        )
+    count, more = lengths.shape[1], int((lengths[1] > lengths[0]).sum())
+    own = [token for token in range(count) if not special[token]] or list(range(count))
+    more_part = 1 if 2 * more >= count else 0
+    larger = more if more_part else count - more
+    which = (
+        "the only token" if count == 1 else f"all {count} tokens" if larger == count else f"{larger} of {count} tokens"
+    )
+    said = f"{start} {PARTS[more_part]} adds more than {PARTS[1 - more_part]} to {which}"
+    if count == 1:
+        return said
+    most = own[int(np.argmax(lengths[more_part][own]))]
+    return f"{said}, most to {_quoted(pieces[most])} ({number(float(lengths[more_part, most]), 0)})"
+
+
+def _far_above(lengths: np.ndarray) -> tuple[int, int] | None:
+    """The part and token with a length more than FAR_ABOVE times those of all other tokens; the farthest, None without."""
+    if lengths.shape[1] < 2:
+        return None
+    ordered = np.sort(lengths, axis=1)
+    ratios = ordered[:, -1] / np.maximum(ordered[:, -2], 1e-12)
+    part = int(ratios.argmax())
+    return (part, int(lengths[part].argmax())) if ratios[part] > FAR_ABOVE else None
+
+
+def parts_turn(block: int, turns: np.ndarray) -> str:
+    """Which part turns the tokens more: degrees [part, token]."""
+    attention, feed_forward = (float(turn.mean()) for turn in turns)
+    larger = "the attention step" if attention > feed_forward else "the feed-forward step"
+    return (
+        f"In block {block} {larger} turns the tokens more: on average attention turns their vectors by {attention:.0f}°, "
+        f"feed-forward by {feed_forward:.0f}°."
+    )

@@ -1,0 +1,156 @@
+"""Before and after a block, and what its parts add: what is drawn, in which colours, and where bars break."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.charts.cells import colours_of, ink
+from components.charts.inside_blocks.added import BlockBars, added_bars, broken_at
+from components.charts.inside_blocks.before_after import (
+    ANOTHER,
+    ITSELF,
+    NUMBERED,
+    Picture,
+    Scales,
+    before_and_after,
+    scales_of,
+)
+
+MATRIX = np.array([[0.9, 0.1, -0.05], [0.2, 0.7, 0.45], [0.0, 0.3, 0.5]])
+HEADS = ["Block 0, the first", "itself 0.70", "another 0.17", "other sentences 0.05"]
+LABELS = ["0 [CLS]", "1 <b>", "2 c"]
+
+
+def drawn(size: int = 3, dark: bool = False, second_text: int | None = None):
+    matrix = MATRIX if size == 3 else np.full((size, size), 0.1)
+    pictures = [Picture(block, matrix, HEADS, [(1, 2)]) for block in (0, 3)]
+    labels = LABELS if size == 3 else [f"{number} a" for number in range(size)]
+    itself = np.tile(np.diagonal(matrix)[:, None], 4)
+    scales = [scales_of(itself, (-0.05, 0.45))] * 2
+    return before_and_after(pictures, labels, itself, "Title", scales=scales, second_text=second_text, dark=dark)
+
+
+def test_the_diagonal_and_the_rest_are_two_traces_with_their_own_scales():
+    figure = drawn()
+    others, own = figure.data[:2]
+    np.testing.assert_allclose(others.z, np.where(np.eye(3, dtype=bool), np.nan, MATRIX), atol=1e-7)
+    np.testing.assert_allclose(own.z, np.diagonal(MATRIX), atol=1e-7)
+    assert ((own.zmin, own.zmax), (others.zmin, others.zmax)) == (ITSELF, ANOTHER)
+    assert own.colorscale != others.colorscale
+    assert list(others.y) == ["0 [CLS]", "1 &lt;b&gt;", "2 c"]
+    # Both pictures and the strip share the names of the rows, which stand once.
+    assert {trace.yaxis for trace in figure.data} == {"y"}
+    assert {trace.xaxis for trace in figure.data} == {"x", "x2", "x3"}
+
+
+def test_the_numbers_are_those_of_the_diagonal_and_of_the_framed_cells():
+    figure = drawn()
+    texts = [np.array(trace.text) for trace in figure.data if trace.xaxis == "x" and trace.texttemplate]
+    assert len(texts) == 2  # in black and in white
+    together = [
+        [(a + b).replace("\u00a0", "") for a, b in zip(*rows, strict=True)] for rows in zip(*texts, strict=True)
+    ]
+    assert together == [["0.90", "", ""], ["", "0.70", "0.45"], ["", "", "0.50"]]
+    frames = [shape for shape in figure.layout.shapes if shape.xref == "x"]
+    assert [(shape.x0, shape.y0) for shape in frames] == [(1.53, 0.53)]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_each_number_has_the_colour_that_can_be_read_on_its_cell(dark):
+    figure = drawn(dark=dark)
+    own = figure.data[1]
+    for trace in figure.data:
+        if trace.texttemplate and trace.xaxis == "x":
+            is_white = trace.textfont.color == "#FFFFFF"
+            for row, colour in enumerate(colours_of(own)):
+                if trace.text[row][row].strip("\u00a0"):
+                    assert bool(ink(colour)) == is_white
+
+
+def test_many_tokens_have_no_numbers():
+    assert any(trace.type == "heatmap" and trace.texttemplate for trace in drawn(NUMBERED).data)
+    assert not any(trace.type == "heatmap" and trace.texttemplate for trace in drawn(NUMBERED + 1).data)
+
+
+def test_the_strip_is_each_token_by_block_and_its_points_name_row_and_block():
+    figure = drawn()
+    strip, points = figure.data[-2:]
+    assert strip.z.shape == (3, 4)
+    assert [tuple(cell) for cell in points.customdata] == [(row, block) for row in range(3) for block in range(4)]
+    assert "block 2" in points.text[2]
+    many = drawn(512).data[-1]
+    assert len(many.x) <= 41 * 4
+    assert "512" not in "".join(many.text)  # a point that stands for several rows names none
+    framed = [shape for shape in figure.layout.shapes if shape.xref == "x3"]
+    assert sorted(shape.x0 for shape in framed) == [-0.5, 2.5]  # the blocks that are shown
+
+
+def test_lines_between_the_texts_of_a_pair():
+    lines = [shape for shape in drawn(second_text=2).layout.shapes if shape.type == "line"]
+    assert sorted((shape.xref, shape.x0) for shape in lines) == [("x", -0.5), ("x", 1.5), ("x2", -0.5), ("x2", 1.5)]
+
+
+def test_scales_are_the_usual_ones_until_the_data_go_beyond():
+    usual = scales_of(np.array([0.4, 0.9]), (-0.1, 0.5))
+    assert (usual.itself, usual.another, usual.is_widened) == (ITSELF, ANOTHER, False)
+    assert "beyond" not in usual.in_words()
+    wider = scales_of(np.array([0.1, 0.97]), (-0.4, 0.8))
+    assert (wider.itself, wider.another, wider.is_widened) == ((0.1, 0.97), (-0.4, 0.8), True)
+    assert "0.97" in wider.in_words()
+    assert "beyond" in wider.in_words()
+    assert scales_of(np.array([0.97]), (float("nan"), float("nan"))).another == ANOTHER  # one token has no others
+    own = scales_of(np.array([0.6, 0.7]), (0.1, 0.2), narrow=True)
+    assert own == Scales((0.6, 0.7), (0.1, 0.2))
+
+
+def test_cells_of_several_tokens_have_one_scale():
+    picture = Picture(0, MATRIX, HEADS)
+    figure = before_and_after([picture], LABELS, MATRIX[:, :2], "Title", scales=[Scales(None, (-0.05, 0.9))])
+    np.testing.assert_allclose(figure.data[0].z, MATRIX, atol=1e-7)
+    assert [trace.type for trace in figure.data] == ["heatmap", "heatmap", "scatter"]  # no diagonal of its own
+
+
+def test_one_block_has_no_strip():
+    picture = Picture(0, np.array([[0.5]]), HEADS[:2])
+    figure = before_and_after([picture], ["0 a"], np.array([[0.5]]), "Title", scales=[Scales(ITSELF, ANOTHER)])
+    assert {trace.xaxis for trace in figure.data} == {"x"}
+
+
+# What its parts add
+
+
+def test_a_bar_far_above_all_others_breaks_and_ends_in_its_number():
+    values = np.array([[4.0, 3.0, 5.0], [192.0, 6.0, 8.0]])
+    figure = added_bars([BlockBars("Block 0", values)], ["[CLS]", "a", "b"], "Title", "length")
+    attention, feed_forward = figure.data
+    np.testing.assert_allclose(attention.x, values[0])
+    assert feed_forward.x[0] < 10
+    np.testing.assert_allclose(feed_forward.x[1:], values[1, 1:])
+    assert feed_forward.customdata[0][1] == "192.000"  # the hover has the whole number
+    assert "<b>192</b>" in [item.text for item in figure.layout.annotations]
+    assert "<b>//</b>" in [item.text for item in figure.layout.annotations]
+
+
+@pytest.mark.parametrize(
+    ("longest", "end"),
+    [([30, 8, 7], None), ([33, 8, 7], 8), ([5], None), ([0, 0], None), ([90, 80] + [5] * 16, 5), ([90, 80, 5], None)],
+)
+def test_only_what_is_four_times_all_others_breaks(longest, end):
+    assert broken_at(np.array([longest, np.zeros(len(longest))], float)) == end
+
+
+def test_marks_are_drawn_on_the_axis_of_both_blocks():
+    marks = np.array([[10.0, 11.0], [12.0, 13.0]])
+    blocks = [BlockBars(f"Block {n}", np.array([[1.0, 2.0], [3.0, 4.0]]) * (n + 1), marks) for n in range(2)]
+    figure = added_bars(blocks, ["a", "b"], "Title", "length", mark="before")
+    assert figure.layout.xaxis.range == figure.layout.xaxis2.range
+    drawn_marks = [trace for trace in figure.data if trace.type == "scatter"]
+    assert [list(trace.x) for trace in drawn_marks] == 2 * [[10, 11], [12, 13]]
+
+
+@pytest.mark.parametrize(("tokens", "kind"), [(24, "h"), (25, "v"), (65, None)])
+def test_many_tokens_are_columns_and_very_many_lines(tokens, kind):
+    values = np.arange(2 * tokens, dtype=float).reshape(2, tokens) + 50
+    trace = added_bars([BlockBars("Block 0", values)], ["a"] * tokens, "Title", "length").data[0]
+    assert (trace.orientation if kind else trace.mode) == (kind or "lines")

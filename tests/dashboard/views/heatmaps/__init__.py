@@ -1,0 +1,1 @@
+"""What the heatmaps say about their numbers."""

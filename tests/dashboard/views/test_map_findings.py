@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from components.analysis.first_look.words import interest
 from components.analysis.maps import token_set
 from components.analysis.maps.company import Company, company
 from components.analysis.maps.token_set import TokenSet
-from components.analysis.tokens import default_positions
 from dashboard.views.map import findings
 from tests.support.pages import backend
 
@@ -28,7 +28,7 @@ SETS = (  # nobody had these in view
 
 def tokens_of(sentences: list[str]) -> tuple[TokenSet, tuple[int, ...]]:
     trace = backend().trace(sentences)
-    return token_set.of_trace(trace), default_positions(trace.sentences)
+    return token_set.of_trace(trace), interest(trace.sentences).positions
 
 
 @pytest.mark.parametrize(("sentences", "word", "count"), SETS)

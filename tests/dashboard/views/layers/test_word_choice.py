@@ -10,8 +10,8 @@ from components.analysis.matched_words import word_vectors
 from components.arrays import cosine
 from components.model.backend import Backend
 from dashboard.views.layers import word_choice
-from tests.components.analysis.first_look.test_words import UNSEEN
 from tests.support.pages import Open, figures, read_texts
+from tests.support.unseen_sentences import UNSEEN
 
 
 @pytest.mark.parametrize("name", UNSEEN)

@@ -62,6 +62,10 @@ BEGINS_LOWER = {
     "one-word-attention": {LAPTOP: 400, PHONE: 575},  # below the sentence, whose words are clicked, and the finding
     "all-heads": {LAPTOP: 375, PHONE: 545},  # below the finding
     "attention-matrix": {LAPTOP: 345, PHONE: 520},
+    "one-word": {LAPTOP: 330, PHONE: 545},  # below the words to choose from and the finding
+    "one-against-all": {LAPTOP: 345, PHONE: 520},
+    "sentence-curves": {LAPTOP: 355, PHONE: 540},
+    "sentence-pairs": {LAPTOP: 345, PHONE: 540},
     "feed-forward": {LAPTOP: 345, PHONE: 560},
     "pooling-lab": {LAPTOP: 360, PHONE: 590},
 }

@@ -51,7 +51,12 @@ def value_strips(
         figure.add_vline(x=level[0], line={"color": theme.BLUE, "width": 2, "dash": "dot"})
         figure.add_annotation(
             {
-                **{"x": level[0], "y": 1, "yref": "paper", "yanchor": "bottom", "text": level[1], "showarrow": False},
+                "x": level[0],
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "text": level[1],
+                "showarrow": False,
                 **({"xanchor": "right", "xshift": 8} if notes else {}),
             }
         )

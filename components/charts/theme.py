@@ -149,6 +149,7 @@ def enlarge(figure: go.Figure, scale: float) -> go.Figure:
     layout = figure.layout
     layout.height = round(layout.height * (1 + (scale - 1) / 2))
     layout.margin.t = round(layout.margin.t * scale)
+    layout.margin.r = round(layout.margin.r * scale)  # where curves have labels at their ends
     _set_type_sizes(figure, scale)
     layout.legend.font.size = FONT_SIZE * scale
     for trace in figure.data:

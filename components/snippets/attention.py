@@ -85,6 +85,18 @@ def rollout(read: Input, block: int, queries: Sequence[int], keys: Sequence[int]
     )
 
 
+def norms_through(read: Input, block: int, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
+    """The same by norms through all blocks."""
+    return read.snippet(
+        read.trace(attentions=True),
+        ATTENTIONS,
+        read.inside(),
+        f"shares = 100 * norm_flow(attentions, inside, backend.block_norms())[{block}]"
+        f"  # per cent, [token after block {block}, token of the input]",
+        *_shown("shares", queries, keys),
+    )
+
+
 def norms(read: Input, block: int, head: int | None, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
     """The length of what each token adds to others in one block, by all heads together or one `head`."""
     if head is None:

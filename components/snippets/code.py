@@ -97,7 +97,7 @@ HOMES = {
         "components.retrieval.search.splade": ("SpladeIndex", "SpladeRanker"),
         "components.retrieval.search.static_vectors": ("StaticRanker", "read_static_vectors"),
         "components.arrays": ("cosine",),
-        "components.analysis.attention.flow": ("rollout", "summed_norms", "weighted_norms"),
+        "components.analysis.attention.flow": ("norm_flow", "rollout", "summed_norms", "weighted_norms"),
         "components.analysis.attention.head_patterns": ("score_heads",),
         "components.analysis.attention.overview": ("attention_overview", "attention_row"),
         "components.analysis.attention.rotation": ("angles", "score_by_distance"),

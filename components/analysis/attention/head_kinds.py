@@ -56,7 +56,7 @@ def relations(sentence: TokenizedSentence) -> np.ndarray:
     ahead = positions[None, :] - positions[:, None]  # [query, key]
     found = np.full(ahead.shape, RELATIONS.index("words"), np.uint8)
     for name, distance in (("before", -1), ("after", 1), ("itself", 0)):
-        found[ahead == distance] = RELATIONS.index(name)  # type: ignore[arg-type]  # they are among them
+        found[ahead == distance] = RELATIONS.index(name)
     found[:, special] = RELATIONS.index("special")
     return found
 

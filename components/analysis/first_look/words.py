@@ -131,13 +131,13 @@ def interest(
     for row, sentence in enumerate(sentences):
         own = of_row.get(row, [])
         if chosen is not None and words[chosen].sentence == row:
-            number: int | None = chosen
+            of_own: int | None = chosen
         else:
             again = () if chosen is None else twins[chosen]
-            number = next((twin for twin in again if words[twin].sentence == row), None)
-            number = _first(own, words, twins, once) if number is None else number
+            of_own = next((twin for twin in again if words[twin].sentence == row), None)
+            of_own = _first(own, words, twins, once) if of_own is None else of_own
         first = next((token.position for token in sentence.tokens if not token.special), 0)  # of emoji, for example
-        positions.append(first if number is None else words[number].positions[0])
+        positions.append(first if of_own is None else words[of_own].positions[0])
     return Interest(0 if chosen is None else words[chosen].sentence, tuple(positions))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from components import numbers
 from components.analysis import alignment
 from components.analysis import tokens as token_analysis
 from components.analysis import vocabulary as vocabulary_search
+from components.analysis.lost_characters import LostCharacters, lost_characters
 from components.charts.grids import tensor_grids
 from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
@@ -20,6 +22,7 @@ from components.model.trace import Token, TokenizedSentence
 from components.snippets import tokens as snippets
 from dashboard import caching, ready_made, state
 from dashboard.ui import browser, controls, figures, messages, model_gate, wording
+from dashboard.views.tokens import findings
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -29,6 +32,7 @@ GRID_ROWS = 8  # sentences per page of the tensor grids
 SPLIT_DIFFERENTLY = "background-color: rgba(201, 127, 0, 0.3)"  # readable on a light and on a dark page
 DIFFERENT_SET = "rare-words"  # two tokenizers split these sentences differently
 MOST_SPANS = 14  # rows that end within the first screen
+MOST_TYPED = 400  # characters of a sentence in the card of what is lost
 NAMED_WORDS = 3  # in the message on two tokenizers
 MARKS = {"Ġ": "a space comes before the piece", "##": "the piece continues a word", "▁": "the piece begins a word"}
 # The glossary's terms for the facts of a token.
@@ -52,28 +56,105 @@ ROLES = {
 
 
 def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """Chips for every sentence, and the facts of the token that was clicked."""
+    """The text above its pieces for every sentence, and the facts of the piece that was clicked."""
     chosen = controls.positions(sentences, backend)
     row = min(state.get("sentence") or 0, len(sentences) - 1)
+    decoded = [_decoded(backend, sentence) for sentence in sentences]
+    unknown = backend.tokenization.unknown_id
+    lost = [lost_characters(item, text, unknown) for item, text in zip(sentences, decoded, strict=True)]
 
     def pick(index: int, position: int) -> None:
         controls.choose_word(sentences, chosen, index, position)
 
+    figures.above(
+        findings.of_pieces(sentences, lost, unknown),
+        key="pieces",
+        table=lambda: _pieces_table(sentences),
+        code=snippets.tensors(controls.current_input(backend)),
+        title="Text and pieces",
+        read="Above stands the text as it was typed, below each word its pieces with their ids. A blue brace joins the pieces "
+        "of a split word; orange marks what does not come back; a dashed piece is added by the tokenizer, a striped one is "
+        "not in the vocabulary. Click a piece, or move with the arrow keys.",
+        not_shown="What a piece means: an id is the number of a row in a table, and neighbouring ids are unrelated.",
+    )
     browser.chips(
         [
-            browser.ChipRow(index, sentence, (chosen[index],) if index == row else ())
+            browser.ChipRow(index, sentence, (chosen[index],) if index == row else (), lost=lost[index].all)
             for index, sentence in enumerate(sentences)
         ],
         key="chips_tokens",
         on_click=pick,
-        unknown_id=backend.tokenization.unknown_id,
+        unknown_id=unknown,
         special_ids=frozenset(number for _, number in backend.tokenization.special_tokens.values()),
         scale=controls.scale(),
         under=lambda token: (str(token.id),),
     )
-    controls.chip_legend()
+    if not token_analysis.statistics(sentences, unknown).split_words:
+        examples = ready_made.ready_made_sets()[DIFFERENT_SET]
+        if st.button(f"Show the ready-made sentences “{examples.title}”", key="split_words_set", type="tertiary"):
+            state.put("sentences", examples.sentences)
+            state.put("sentence", None)
+            st.rerun()  # the whole page, because the bar shows the sentences too
     messages.hint("pieces")
     facts(backend, sentences[row], chosen[row], str(row + 1))
+    _what_became(backend, sentences[row], decoded[row], lost[row], row)
+
+
+def _decoded(backend: Backend, sentence: TokenizedSentence) -> str:
+    return backend.tokenization.decode([token.id for token in sentence.tokens], skip_special=True)
+
+
+def _pieces_table(sentences: Sequence[TokenizedSentence]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "sentence": row,
+                "position": token.position,
+                "piece": token.piece,
+                "id": token.id,
+                "word": "" if token.word is None else sentence.word_text(token.position),
+                "stands for": sentence.surface(token.position),
+            }
+            for row, sentence in enumerate(sentences, 1)
+            for token in sentence.tokens
+        ]
+    )
+
+
+def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lost: LostCharacters, row: int) -> None:
+    """Three cards for one sentence: what is lost, what is added, and how much room is left."""
+    length = controls.length_for(backend) or backend.tokenization.max_length
+    count = findings.of_lost([lost]) or "nothing"
+    added = [token.piece for token in sentence.tokens if token.special]
+    names = " and ".join(f"<b>{html.escape(piece)}</b>" for piece in dict.fromkeys(added)) or "Nothing"
+    typed = _marked(sentence.text[:MOST_TYPED], lost.all) + ("…" if len(sentence.text) > MOST_TYPED else "")
+    shown = html.escape(decoded[:MOST_TYPED]) + ("…" if len(decoded) > MOST_TYPED else "")
+    share = min(100.0, 100 * len(sentence) / length)
+    free = max(0, length - len(sentence))
+    left = (
+        "Here it stops: what follows is cut off."
+        if sentence.dropped
+        else f"{numbers.counted(free, 'piece')} {'is' if free == 1 else 'are'} free."
+    )
+    own = backend.own_max_length
+    if own is not None and own < length:
+        left += f" For sentence vectors its makers set the limit at {own:,}."
+    figures.markup(
+        f"""<div class="bi-cards"><section><h6>What is lost <span>{count}</span></h6><small>typed</small><p>{typed}</p>
+        <small>put together again from its pieces</small><p>{shown}</p></section>
+        <section><h6>What is added <span>{numbers.counted(len(added), "piece")}</span></h6><p>{names}: the model was trained
+        to find them there. They have vectors too.</p></section>
+        <section><h6>Room <span>{len(sentence):,} of {length:,}</span></h6><i><b style="width: {share:.1f}%"></b></i><p>{left}
+        </p></section></div>""".replace("\n        ", " "),
+        f"became {row}",
+    )
+
+
+def _marked(text: str, lost: frozenset[int]) -> str:
+    return "".join(
+        f"<mark>{html.escape(letter)}</mark>" if place in lost else html.escape(letter)
+        for place, letter in enumerate(text)
+    ).replace("</mark><mark>", "")
 
 
 def facts(backend: Backend, sentence: TokenizedSentence, position: int, sentence_name: str) -> None:
@@ -134,15 +215,14 @@ def unusual_characters(
 
 
 def statistics(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """Counts over all sentences."""
+    """Counts over all sentences, in a line."""
     counts = token_analysis.statistics(sentences, backend.tokenization.unknown_id)
-    columns = st.columns(5)
-    columns[0].metric("Tokens", f"{counts.tokens:,}", help="All tokens that the model reads, special tokens included.")
-    columns[1].metric("Words", f"{counts.words:,}", help="As the tokenizer separates them, without punctuation marks.")
-    pieces_per_word = numbers.number(counts.pieces_per_word, 2)
-    columns[2].metric("Pieces per word", pieces_per_word, help="1.00: the tokenizer split no word.")
-    columns[3].metric("Split words", f"{counts.split_words:,}", help="Words of two or more pieces.")
-    columns[4].metric("Unknown pieces", f"{100 * counts.unknown_share:.1f} %")
+    figures.note(
+        f"{counts.tokens:,} tokens, special ones included · {numbers.counted(counts.words, 'word')} · "
+        f"{numbers.number(counts.pieces_per_word, 2)} pieces per word · {numbers.counted(counts.split_words, 'split word')} · "
+        f"{100 * counts.unknown_share:.1f} % unknown pieces",
+        "statistics",
+    )
 
 
 def tensors(

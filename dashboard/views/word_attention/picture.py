@@ -85,14 +85,14 @@ def draw(backend: Backend) -> None:
             if len(sentences) > 1
             else 0
         )
-    sentence, chosen = sentences[row], controls.positions(sentences, backend.spec.key)
+    sentence, chosen = sentences[row], controls.positions(sentences, backend)
     if len(sentence) > MOST_TOKENS:
         raise InputError(
             f"Sentence {row + 1} has {len(sentence):,} tokens.",
             f"This view shows at most {MOST_TOKENS}.",
             "Shorten the sentence, or lower the maximum length.",
         )
-    pick = partial(_pick, row, chosen)
+    pick = partial(_pick, sentences, chosen, row)
     controls.token_chips(
         sentences,
         chosen,
@@ -209,9 +209,9 @@ def _pill(looked: Looked, look: Look) -> str:
     return f"block {look.block}, head {look.head}: {looked.sentence.word_text(look.target)} {percent(look.weight)}"
 
 
-def _pick(row: int, chosen: Sequence[int], position: int) -> None:
-    """Choose a token, which opens with a head of its own."""
-    state.put("tokens", (*chosen[:row], position, *chosen[row + 1 :]))
+def _pick(sentences: Sequence[TokenizedSentence], chosen: Sequence[int], row: int, position: int) -> None:
+    """Choose a word, which opens with a head of its own."""
+    controls.choose_word(sentences, chosen, row, position)
     state.put("block", None)
     state.put("head", None)
 

@@ -25,7 +25,7 @@ PLOT, TABLE = ".js-plotly-plot", "[data-testid=stTable], [data-testid=stDataFram
 SELECTORS: dict[Figure, str] = {
     "plot": PLOT,
     "chips": ".row",
-    "grids": ".bi-grids",
+    "grids": ".bi-grids, .bi-aligned",
     "table": TABLE,
     "frame": "iframe",
     "heads": ".heads",
@@ -67,6 +67,10 @@ BEGINS_LOWER = {
     "head-patterns": {LAPTOP: 365, PHONE: 540},
     "attention-flow": {LAPTOP: 365, PHONE: 540},
     "mask-token": {LAPTOP: 365, PHONE: 520},
+    "one-word": {LAPTOP: 330, PHONE: 545},  # below the words to choose from and the finding
+    "one-against-all": {LAPTOP: 345, PHONE: 520},
+    "sentence-curves": {LAPTOP: 355, PHONE: 540},
+    "sentence-pairs": {LAPTOP: 345, PHONE: 540},
     "feed-forward": {LAPTOP: 345, PHONE: 560},
     "pooling-lab": {LAPTOP: 360, PHONE: 590},
 }

@@ -49,7 +49,7 @@ def of_split(shown: Ledger, safe: Callable[[str], str] = str) -> str:
         by_most = f"{quoted(strongest)} gives the most, {_share(most, shown.cosine)}"
         return f"The only word that differs, {quoted(text)}, {does} ({by_most})."
     cells = shown.contributions[np.ix_(*own)]
-    row, column = np.unravel_index(int(cells.argmax()), cells.shape)
+    row, column = divmod(int(cells.argmax()), cells.shape[1])
     best = float(cells[row, column])
     pair = f"{quoted(shown.first[own[0][row]].text)} with {quoted(shown.second[own[1][column]].text)}"
     start = f"{pair} gives the most, {_share(best, shown.cosine, 1)}" if best > 0 else "No pair of words adds to it"

@@ -31,12 +31,14 @@ def label_ends(figure: go.Figure, names: Sequence[str] = ()) -> go.Figure:
 
     A curve without a number has no name. The figure needs a height, and its curves one x axis that ends with them.
     """
-    ends, texts = [], []
+    ends, texts, letters = [], [], 0
     for number, trace in enumerate(figure.data):
         known = np.flatnonzero(np.isfinite(np.asarray(trace.y, float)))
         if len(known):
             ends.append((float(trace.x[known[-1]]), float(trace.y[known[-1]])))
-            texts.append(theme.plain(names[number]) if names else str(trace.name))
+            name = theme.plain(names[number]) if names else str(trace.name)
+            letters = max(letters, len(name))
+            texts.append(f'<span style="color:{trace.line.color}">━</span> {name}')  # curves may end on one place
     if not ends:
         return figure
     values = np.concatenate([np.asarray(trace.y, float) for trace in figure.data])
@@ -48,5 +50,5 @@ def label_ends(figure: go.Figure, names: Sequence[str] = ()) -> go.Figure:
     left, right = min(float(np.min(trace.x)) for trace in figure.data), max(x for x, _ in ends)
     figure.update_xaxes(range=[left - 0.02 * (right - left), right + 0.02 * (right - left)])
     figure.layout.showlegend = False
-    figure.layout.margin.r = round(24 + LETTER * max(map(len, texts)))
+    figure.layout.margin.r = round(40 + LETTER * letters)
     return figure

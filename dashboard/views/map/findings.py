@@ -148,5 +148,5 @@ def trust(maps: dict[int, LayerMap], method: str, dims: int, shown: int) -> str:
     listed = ", ".join(f"{number(value, 1)} at layer {layer}" for layer, value in zip(maps, kept, strict=True))
     return (
         f"Read groups, not distances: of the {first.seen} nearest on the map, {only}{listed} are truly among the {first.seen} "
-        f"nearest ({method} of {counted(shown, 'token')}, {dims:,} dimensions)."
+        f"nearest ({method}; {counted(shown, 'token')} in {dims:,} dimensions)."
     )

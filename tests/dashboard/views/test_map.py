@@ -332,6 +332,57 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     assert "layer" not in app.session_state  # the other pages' layer is theirs
 
 
+def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseCurve:
+    values = np.array(accuracy, np.float32)
+    return word_senses.SenseCurve(np.zeros_like(values), values, majority)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "shown", "said"),
+    [
+        (
+            [0.32, 0.75, 0.95],
+            2,
+            "The senses of “bank” **come apart**: 95 % of 20 occurrences have one of the same sense as their",
+        ),
+        ([0.32, 0.6, 0.65], 2, "**stay mixed**: 65 %"),  # a word that fails, and is not said to come apart
+        ([0.32, 0.6, 0.75], 2, "**come apart in part**"),
+        (
+            [0.95, 0.9, 0.8],
+            0,
+            "**are apart from the start**: 95 % of 20 occurrences have one of the same sense as their nearest",
+        ),
+        ([0.5, 0.4, 0.3], 0, "**are never better apart than before the first block**"),
+        (
+            [0.32, 0.75, 0.95],
+            1,
+            "**at layer 2**, 32 % before the first block, 75 % at layer 1, which is shown; by chance 47 %.",
+        ),
+    ],
+)
+def test_what_is_said_of_a_words_senses(accuracy: list[float], shown: int, said: str) -> None:
+    text = senses.finding(curve_of(accuracy), "bank", 20, 0.4737, shown)
+    assert said in text
+    assert len(text.replace("*", "")) <= 200
+
+
+def test_a_word_that_fails_is_among_the_choices(open_page: Open) -> None:
+    app = at_rest(open_page("map", v="word-senses", w="nail"))
+    assert "The senses of “nail” **stay mixed**" in texts(app)
+    assert "bank" in app.selectbox(key="w_sense_word").options
+    rows = senses.demo_senses().of("nail")
+    vectors = backend().token_vectors([row.sentence for row in rows], word="nail")
+    labels = [rows[token.sentence].sense for token in vectors.tokens]
+    shown = app.slider(key="w_sense_layer").value
+    directions = vectors.vectors[shown].astype(np.float64)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    cosines = directions @ directions.T
+    np.fill_diagonal(cosines, -2)
+    wrong = sum(labels[row] != labels[int(other)] for row, other in enumerate(cosines.argmax(axis=1)))
+    beside = next(item.proto.body for item in app.get("html") if "bi-nearest" in item.proto.body)
+    assert f"Another sense is nearest: {wrong} of {len(labels)}" in beside
+
+
 def test_another_word_and_an_unknown_one(open_page: Open) -> None:
     app = open_page("map", v="word-senses", w="nosuchword", by="pca")
     assert "no sentences for" in texts(app)

@@ -89,7 +89,7 @@ def all_heads(model_input: AttentionInput, row: Any) -> None:
 
 def _table(kinds: HeadKinds) -> pd.DataFrame:
     blocks, heads = (places.ravel() for places in np.indices(kinds.evenness.shape))
-    shares = {name: kinds.shares[:, :, place].ravel().round(4) for place, name in enumerate(RELATIONS)}
+    shares: dict[str, Any] = {name: kinds.shares[:, :, place].ravel().round(4) for place, name in enumerate(RELATIONS)}
     names = [kinds.names[block][head] for block, head in zip(blocks, heads, strict=True)]
     columns: dict[str, Any] = {"block": blocks, "head": heads, "kind": names}
     return pd.DataFrame({**columns, **shares, "evenness": kinds.evenness.ravel().round(4)})

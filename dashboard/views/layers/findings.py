@@ -97,7 +97,7 @@ def of_sentences(labels: Sequence[str], curves: LayerCurves, band: BandData | No
 
 def _equal_until(values: Float64) -> int | None:
     """The last layer up to which all pairs [pair, layer] are equal vectors, up to what is seen; None without one."""
-    equal = (values >= EQUAL).all(axis=0)
+    equal = np.asarray((values >= EQUAL).all(axis=0))
     if not equal[0] or equal.all():
         return None
     return int(np.argmin(equal)) - 1

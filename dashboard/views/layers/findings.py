@@ -44,8 +44,8 @@ def of_one_occurrence(word: str, others: Sequence[str], curves: LayerCurves, ban
     if not known:
         return f"{word} has nothing in its sentence to be compared with."
     ends = _listed([f"{other} {theme.number(value)}" for other, value in known])
-    what = "the words of its sentence that are" if len(known) > 1 else "the word of its sentence that is"
-    return f"{word} occurs once, so it stands beside {what} nearest at the end: {ends}{_unrelated(known[0][1], band)}"
+    what = "the nearest words of its sentence are" if len(known) > 1 else "the nearest word of its sentence is"
+    return f"{word} occurs once; {what} {ends}{_unrelated(known[0][1], band)}"
 
 
 def of_all_tokens(word: str, names: Sequence[str], values: Float64, band: BandData | None) -> str:

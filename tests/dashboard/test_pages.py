@@ -320,7 +320,7 @@ def test_different_words_are_never_compared_by_themselves(open_page: Open) -> No
     app = open_page("layers", s=["She sat by the table.", "He swims fast.", "A banana is yellow."])
     said = read_texts(app)
     assert "different words" not in said
-    assert "“swims” occurs once, so it stands beside the word of its sentence that is nearest at the end: fast" in said
+    assert "“swims” occurs once; the nearest word of its sentence is fast" in said
     app = open_page("layers", s=["The seal broke the seal on the letter."])
     assert [name for name in traces(app) if " – " in name] == ["seal (broke) – seal (on)"]
     assert "The two “seal”" in read_texts(app)
@@ -361,7 +361,7 @@ def test_many_tokens_against_one_become_rows(open_page: Open) -> None:
 
 def test_one_sentence_is_compared_within_itself(open_page: Open) -> None:
     app = open_page("layers", s=["The cat sat on the mat."])
-    assert "“mat” occurs once, so it stands beside the words of its sentence that are nearest at the end" in texts(app)
+    assert "“mat” occurs once; the nearest words of its sentence are" in texts(app)
     (figure,) = figures(app)
     trace = backend().trace(["The cat sat on the mat."])
     mat = trace.token_vectors(0, [6])[:, 0]

@@ -44,8 +44,8 @@ def of_one_occurrence(word: str, others: Sequence[str], curves: LayerCurves, ban
     if not known:
         return f"{word} has nothing in its sentence to be compared with."
     ends = _listed([f"{other} {theme.number(value)}" for other, value in known])
-    what = "the words of its sentence that are" if len(known) > 1 else "the word of its sentence that is"
-    return f"{word} occurs once, so it stands beside {what} nearest at the end: {ends}{_unrelated(known[0][1], band)}"
+    what = "the nearest words of its sentence are" if len(known) > 1 else "the nearest word of its sentence is"
+    return f"{word} occurs once; {what} {ends}{_unrelated(known[0][1], band)}"
 
 
 def of_all_tokens(word: str, names: Sequence[str], values: Float64, band: BandData | None) -> str:
@@ -97,7 +97,7 @@ def of_sentences(labels: Sequence[str], curves: LayerCurves, band: BandData | No
 
 def _equal_until(values: Float64) -> int | None:
     """The last layer up to which all pairs [pair, layer] are equal vectors, up to what is seen; None without one."""
-    equal = (values >= EQUAL).all(axis=0)
+    equal = np.asarray((values >= EQUAL).all(axis=0))
     if not equal[0] or equal.all():
         return None
     return int(np.argmin(equal)) - 1

@@ -55,12 +55,11 @@ def test_a_word_that_occurs_once_says_what_is_shown_instead() -> None:
     shown = curves([0.1, 0.3, 0.62], [0.1, 0.2, 0.4])
     said = findings.of_one_occurrence("“trophy”", ["suitcase", "fit"], shown, band(0.18))
     assert said == (
-        "“trophy” occurs once, so it stands beside the words of its sentence that are nearest at the end: suitcase 0.620 and "
-        "fit 0.400; unrelated tokens reach 0.18."
+        "“trophy” occurs once; the nearest words of its sentence are suitcase 0.620 and fit 0.400; unrelated tokens reach 0.18."
     )
     alone = findings.of_one_occurrence("“a”", ["b"], curves([0.1, 0.1, 0.1]), band(0.2))
     assert alone.endswith(
-        "the word of its sentence that is nearest at the end: b 0.100; that is no more than unrelated tokens reach (0.20)."
+        "the nearest word of its sentence is b 0.100; that is no more than unrelated tokens reach (0.20)."
     )
     nothing = LayerCurves((), (), np.empty((0, 3)))
     assert (

@@ -32,6 +32,7 @@ SELECTORS: dict[Figure, str] = {
     "hits": ".hits",
     "start": ".path canvas[data-drawn]",
     "path": ".path canvas[data-drawn]",
+    "architecture": ".arch > svg",
     "plot or table": f"{PLOT}, {TABLE}",
     "canvas or table": f"canvas, {TABLE}",
     "text": "h1",
@@ -61,6 +62,9 @@ BEGINS_LOWER = {
     "all-heads": {LAPTOP: 375, PHONE: 545},  # below the finding
     "attention-matrix": {LAPTOP: 345, PHONE: 520},
     "feed-forward": {LAPTOP: 345, PHONE: 560},
+    "model-facts": {LAPTOP: 345, PHONE: 560},
+    "block": {LAPTOP: 375, PHONE: 640},  # below the finding
+    "inside-block": {LAPTOP: 375, PHONE: 640},
     "pooling-lab": {LAPTOP: 360, PHONE: 590},
 }
 # They go on below the first screen.

@@ -70,6 +70,8 @@ export default function ({ data: packed, parentElement, setTriggerValue }) {
     if (!width) return;
     const name = width < NARROW_BELOW ? "narrow" : "wide", of = data[name];
     root.classList.toggle("narrow", name === "narrow");
+    // On a wide screen no higher than what is left of it below the page's first lines.
+    root.style.setProperty("--ratio", of.width / of.height);
     if (of.card) {
       const scale = width / of.width;
       card.style.left = `${of.card[0] * scale}px`;

@@ -7,6 +7,7 @@ are those of the matrices alone, without biases and norms.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -81,14 +82,15 @@ def shapes_of(model: torch.nn.Module) -> Shapes:
         _KINDS.get(part, part): (int(table.num_embeddings), int(table.embedding_dim))
         for part, table in modules.tables.items()
     }
+    config: Any = model.config
     steps = dict(zip(modules.structure.layer_zero_steps, modules.layer_zero_steps, strict=True))
-    projection = steps.get("projection")
+    projection: Any = steps.get("projection")
     return Shapes(
-        hidden=int(model.config.hidden_size),  # type: ignore[union-attr]
+        hidden=int(config.hidden_size),
         tables=tables,
-        projection=None if projection is None else (int(projection.in_features), int(projection.out_features)),  # type: ignore[arg-type]
+        projection=None if projection is None else (int(projection.in_features), int(projection.out_features)),
         blocks=_blocks(modules),
-        heads=int(model.config.num_attention_heads),  # type: ignore[union-attr]
+        heads=int(config.num_attention_heads),
         heads_per_key=modules.structure.heads_per_key,
         counts=counts,
     )

@@ -22,6 +22,7 @@ from components.jobs import IsCancelled, ReportProgress
 from components.model import device, inside, loading
 from components.model.architecture.parameters import parameter_parts
 from components.model.architecture.record import embedding_parts
+from components.model.architecture.shapes import shapes_of
 from components.model.architecture.structure import Structure
 from components.model.catalog import EMBEDDED_KEY, ModelFacts, ModelSpec, parse_model
 from components.model.contributions.block_norms import (
@@ -104,6 +105,7 @@ class Backend:
         self.nbytes: int = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
         self.has_pooler = loaded.modules.pool is not None
         self.parameter_parts = tuple(parameter_parts(model))
+        self.shapes = shapes_of(model)
         self.store = TraceStore() if store is None else store
         self.embedder = Embedder(loaded)
         # The bulk path; what each takes and gives is said there.

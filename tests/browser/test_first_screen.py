@@ -33,6 +33,7 @@ SELECTORS: dict[Figure, str] = {
     "start": ".path canvas[data-drawn]",
     "path": ".path canvas[data-drawn]",
     "looks": ".looks svg",
+    "architecture": ".arch > svg",
     "plot or table": f"{PLOT}, {TABLE}",
     "canvas or table": f"canvas, {TABLE}",
     "text": "h1",
@@ -72,6 +73,9 @@ BEGINS_LOWER = {
     "sentence-curves": {LAPTOP: 355, PHONE: 540},
     "sentence-pairs": {LAPTOP: 345, PHONE: 540},
     "feed-forward": {LAPTOP: 345, PHONE: 560},
+    "model-facts": {LAPTOP: 345, PHONE: 560},
+    "block": {LAPTOP: 375, PHONE: 640},  # below the finding
+    "inside-block": {LAPTOP: 375, PHONE: 640},
     "pooling-lab": {LAPTOP: 360, PHONE: 590},
 }
 # They go on below the first screen.

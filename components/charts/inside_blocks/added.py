@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -19,7 +20,8 @@ FAR = 4  # times as long as all others: a bar that is broken
 BESIDE = 24  # tokens: more are columns, since rows would run below the screen
 MANY = 64  # tokens: more are lines, since columns would be thinner than a pixel
 _LABEL = 10  # characters
-_ROW, _LEAST_ROW, _COLUMNS = 34, 18, 330  # pixels: of a token's two bars, and of all rows or columns
+# Pixels: a token's two bars, at most and at least; all rows or columns, and the same for a projector.
+_ROW, _LEAST_ROW, _COLUMNS, _COLUMNS_FAR = 34, 18, 330, 285
 _BREAK = 0.88  # of the axis: where a bar that is too long for it breaks
 
 
@@ -53,10 +55,12 @@ def added_bars(
     mark: str = "",
     digits: int = 0,
     dark: bool = False,
+    scale: float = 1.0,
 ) -> go.Figure:
     """Bars of `quantity` for each token and part, one picture for each block, on one axis; `mark` names the marks.
 
-    The bars that are broken are named by their numbers, with so many `digits`.
+    The bars that are broken are named by their numbers, with so many `digits`. `scale` is how much larger the type will be
+    (`theme.enlarge`): the rest is lower then.
     """
     rows = [f"{position} {theme.plain(piece, 26)}" for position, piece in enumerate(pieces)]
     shown = [theme.plain(piece, _LABEL) for piece in pieces]
@@ -68,19 +72,23 @@ def added_bars(
     figure = go.Figure()
     gap = 0.06
     width = (1 - gap * (len(blocks) - 1)) / len(blocks)
-    layout: dict[str, object] = {}
+    layout: dict[str, Any] = {}
     heads: list[tuple[float, str]] = []  # where they begin, and what they say
     step = 1 if is_beside else -(-len(rows) // 20)
     for number, block in enumerate(blocks):
         suffix = "" if number == 0 else str(number + 1)
         across, along = f"x{suffix}", f"y{suffix}"
         domain = (number * (width + gap), number * (width + gap) + width)
-        names = {"tickmode": "array", "tickvals": list(range(len(rows)))[::step], "ticktext": shown[::step]}
+        names: dict[str, Any] = {
+            "tickmode": "array",
+            "tickvals": list(range(len(rows)))[::step],
+            "ticktext": shown[::step],
+        }
         names |= {"showgrid": False, "zeroline": False, "ticks": "", "fixedrange": True}
-        length = {"range": (0, most), "title": {"text": quantity}, "showgrid": True, "zeroline": False}
+        length: dict[str, Any] = {"range": (0, most), "title": {"text": quantity}, "showgrid": True, "zeroline": False}
         length |= {"fixedrange": True, "nticks": 6}
         of_tokens = names | {"range": (len(rows) - 0.5, -0.5) if is_beside else (-0.5, len(rows) - 0.5)}
-        named = {"title": {"text": "token"}} if number == 0 and is_beside else {}
+        named: dict[str, Any] = {"title": {"text": "token"}} if number == 0 and is_beside else {}
         if number and is_beside:
             named = {"showticklabels": False}
         x_axis, y_axis = (length, of_tokens | named) if is_beside else (of_tokens | {"tickangle": -45}, length)
@@ -108,13 +116,14 @@ def added_bars(
             yanchor="bottom",
             align="left",
             showarrow=False,
-            font={"size": 13, "color": ink},
+            font={"size": 13 * scale, "color": ink},
         )
     figure.update_layout(layout)
     figure.update_layout(showlegend=False, barmode="overlay", hovermode="closest", dragmode=False)
     room = 34 + 18 * (len(lines) + 1)
-    rows_height = min(_COLUMNS, _ROW * len(rows)) if len(rows) <= 10 else max(_COLUMNS, _LEAST_ROW * len(rows))
-    theme.finish(figure, title, room + 60 + (max(90, rows_height) if is_beside else _COLUMNS))
+    most_height = _COLUMNS if scale == 1 else _COLUMNS_FAR
+    rows_height = min(most_height, _ROW * len(rows)) if len(rows) <= 10 else max(most_height, _LEAST_ROW * len(rows))
+    theme.finish(figure, title, room + 60 + (max(90, rows_height) if is_beside else most_height))
     figure.layout.margin.t = room
     figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
     return figure
@@ -159,13 +168,13 @@ def _add_part(
         )
     for token in np.flatnonzero(values > last).tolist():
         number = theme.number(float(values[token]), digits)
-        at = (last, token + offset) if is_beside else (token + offset, last)
+        tip = (last, token + offset) if is_beside else (token + offset, last)
         anchors = ("left", "middle") if is_beside else ("center", "bottom")
         for text, colour, x_anchor in ((f"<b>{number}</b>", ink, anchors[0]), ("<b>//</b>", "#FFFFFF", "right")):
             if is_beside or text != "<b>//</b>":
                 figure.add_annotation(
-                    x=at[0],
-                    y=at[1],
+                    x=tip[0],
+                    y=tip[1],
                     xref=axes[0],
                     yref=axes[1],
                     text=text,
@@ -177,10 +186,10 @@ def _add_part(
     if block.marks is not None and not is_lines:
         at = np.asarray(block.marks[part], np.float64)
         kept = at < last
-        ends, across = (at[kept], places[kept]) if is_beside else (places[kept], at[kept])
+        x, y = (at[kept], places[kept]) if is_beside else (places[kept], at[kept])
         figure.add_scatter(
-            x=ends,
-            y=across,
+            x=x,
+            y=y,
             mode="markers",
             marker={
                 "symbol": "line-ns-open" if is_beside else "line-ew-open",
@@ -188,7 +197,7 @@ def _add_part(
                 "line": {"width": 2},
                 "color": theme.GREY,
             },
-            customdata=[[rows[token], theme.number(float(at[token]), 3)] for token in np.flatnonzero(kept)],
+            customdata=[[rows[token], theme.number(float(at[token]), 3)] for token in np.flatnonzero(kept).tolist()],
             hovertemplate=f"{theme.plain(block.name)}<br>%{{customdata[0]}}<br>{theme.plain(mark)}, {name}: "
             "%{customdata[1]}<extra></extra>",
             name=f"{mark}, {name}",

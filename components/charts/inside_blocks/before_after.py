@@ -21,7 +21,8 @@ BELOW_ZERO = -0.15  # cosines from there to 0 say no more than 0, and keep its c
 NUMBERED = 14  # tokens: with more, the numbers do not fit into the cells
 _LABEL = 10  # characters of a token beside the picture; the hover shows more
 _MOST_SQUARES = 40  # rows of the strip that can be clicked: of more tokens, every n-th
-_PLOT, _CELL = 318, 64  # pixels: height of the cells of a text, and of those of one or two tokens
+# Pixels: the height of the cells of a text, the same for a projector, and of a cell of one or two tokens.
+_PLOT, _PLOT_FAR, _CELL = 318, 235, 64
 _LINE, _HEADS, _BELOW = 18, 4, 92  # pixels of a line above a picture, how many there are, and what stands below
 _CLEAR = "rgba(0, 0, 0, 0)"
 
@@ -84,12 +85,14 @@ def before_and_after(
     names: Sequence[str] | None = None,
     second_text: int | None = None,
     dark: bool = False,
+    scale: float = 1.0,
 ) -> go.Figure:
     """One or two pictures beside each other, and at the right a strip of each token's cosine with itself [token, block].
 
     `labels` are unique names for the hover, `names` what stands beside the rows. Each picture has its scales; the strip has
     those of the first. `second_text` is the number of the row with which a pair's second text begins. The strip's points
-    can be clicked: their `customdata` is [row, block]. Rows are what goes in, columns what comes out.
+    can be clicked: their `customdata` is [row, block]. Rows are what goes in, columns what comes out. `scale` is how much
+    larger the type will be (`theme.enlarge`): the rest is lower then.
     """
     rows = [theme.plain(label, 26) for label in labels]
     shown = [theme.plain(name, _LABEL) for name in (names or labels)]
@@ -121,7 +124,7 @@ def before_and_after(
         }
     )
     heads = []
-    for number, (picture, scale) in enumerate(zip(pictures, scales, strict=True)):
+    for number, (picture, of_colours) in enumerate(zip(pictures, scales, strict=True)):
         axis = "x" if number == 0 else f"x{number + 1}"
         start = number * (width + gap)
         figure.layout[axis.replace("x", "xaxis")] = {
@@ -133,7 +136,7 @@ def before_and_after(
             "autotickangles": (0, -45, -90),
             "title": {"text": "comes out", "standoff": 4},
         }
-        _add_picture(figure, picture, rows, axis, scale, dark)
+        _add_picture(figure, picture, rows, axis, of_colours, dark)
         for row, column in picture.framed:
             _outline(figure, axis, (column - 0.47, column + 0.47), (row - 0.47, row + 0.47), theme.ORANGE)
         if second_text is not None and 0 < second_text < len(rows):
@@ -170,11 +173,11 @@ def before_and_after(
             yanchor="bottom",
             showarrow=False,
             align="left",
-            font={"color": ink_of_page, "size": 13},
+            font={"color": ink_of_page, "size": 13 * scale},
         )
     above = 34 + _LINE * _HEADS
-    theme.finish(figure, title, above + min(_PLOT, _CELL * len(rows)) + _BELOW)
-    figure.layout.margin.t, figure.layout.margin.b = above, 44  # room for the colour bars
+    theme.finish(figure, title, above + min(_PLOT if scale == 1 else _PLOT_FAR, _CELL * len(rows)) + _BELOW)
+    figure.layout.margin.t, figure.layout.margin.b = above, round(44 * scale)  # room for the colour bars
     figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
     figure.layout.hovermode, figure.layout.clickmode, figure.layout.dragmode = "closest", "event+select", False
     return figure

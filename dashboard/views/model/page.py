@@ -45,8 +45,9 @@ VIEWS = (
         ),
         intro="An encoder is a table of word vectors and a stack of blocks that all have the same structure.",
         draw="dashboard.views.model.views:facts",
-        settings=(*OF_SENTENCES,),
-        examples=({"sentences": RIVER, "model": SMALL_MODEL},),
+        settings=(*OF_SENTENCES, "sentence", "tokens"),
+        examples=({"sentences": RIVER, "model": SMALL_MODEL, "sentence": 2, "tokens": (2, 3, 1)},),
+        figure="architecture",
         without_blocks=(
             "What is inside the model?",
             "A table of word vectors and, unless the model is static, a stack of blocks.",

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dashboard.ui import controls, messages
-from dashboard.views.model import inner_dimensions, sections
+from dashboard.views.model import architecture, inner_dimensions, sections
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
 
 
 def facts(backend: Backend) -> None:
-    """Sizes and parameters, and where the model comes from."""
+    """The model as a drawing to one scale, its sizes and parameters, and where it comes from."""
+    architecture.draw(backend)
     sections.parameters(backend)
     sections.provenance(backend)
 

@@ -3,7 +3,8 @@
 // A cell has the hue of its key's relation to its query, as dark as its weight: a tile shows the mixture of its head.
 const HUES = ["#0E9A73", "#2B7BBA", "#1AA3B8", "#9A6CCB", "#858B95"]; // as RELATIONS of head_kinds.py
 const NARROW = 780; // pixels: below it the open head stands under the tiles
-const LARGEST = 53, SMALLEST = 14, GAP = 5;
+const LARGEST = 53, SMALLEST = 14, GAP = 5; // pixels
+const FINGER = 32, LARGEST_NARROW = 39; // the same where the open head stands below, as on a phone
 
 function readHeads(data) {
   // Four bytes with the length of a JSON text, that text, the relations, the cells of all heads, the weights of the open one.
@@ -59,7 +60,7 @@ function placed(layout, width, size, u, narrow) {
   if (narrow) {
     y = group("words", 0, 0, columns);
     const third = Math.max(1, Math.floor(columns / 3));
-    y = Math.max(...small.map((name, place) => group(name, (place * width) / 3, y, third)));
+    y = Math.max(...small.map((name, place) => group(name, 0.375 * place * width, y, third)));
     y = group("spread", 0, y, columns);
   } else {
     const side = Math.max(2, Math.ceil((118 * u) / step)), wide = Math.max(1, columns - side);
@@ -71,12 +72,12 @@ function placed(layout, width, size, u, narrow) {
 }
 
 function fitted(layout, width, u, narrow) {
-  const most = narrow ? Infinity : layout.height;
-  for (let size = Math.round(LARGEST * u); size > SMALLEST; size--) {
+  const [most, least] = narrow ? [LARGEST_NARROW, FINGER] : [Math.round(LARGEST * u), SMALLEST];
+  for (let size = most; size > least; size--) {
     const found = placed(layout, width, size, u, narrow);
-    if (found.height <= most && found.width <= width && (!narrow || size <= 39 * u)) return { ...found, size };
+    if ((narrow || found.height <= layout.height) && found.width <= width) return { ...found, size };
   }
-  return { ...placed(layout, width, SMALLEST, u, narrow), size: SMALLEST };
+  return { ...placed(layout, width, least, u, narrow), size: least };
 }
 
 // The open head: left who looks, right at whom. With a token in `from`, its lines alone, with their weights.

@@ -169,6 +169,7 @@ def _label_ends(
             font={"color": theme.GREY} if colour == theme.GREY else None,
         )
     figure.layout.xaxis.range = (-0.3, x + 0.15)  # labels would widen it
+    figure.layout.xaxis.title.text = "layer (0 = before any block)"  # beside labels a phone has no room for more
     longest = max(len(text.replace("<b>", "").replace("</b>", "")) for _, text, _ in labelled)
     figure.layout.margin.r = round(TO_LABEL + LETTER * longest)
 

@@ -145,6 +145,7 @@ def hover_of(values: np.ndarray, value: str) -> tuple[str, list[list[str]] | Non
 # From hardly any blue to all of it: the page shines through, so that a light and a dark page need no colours of their own.
 BLUES = ((0.0, "rgba(43, 123, 186, 0.06)"), (1.0, "rgba(43, 123, 186, 1)"))
 FEW_ROWS, MANY_ROWS = 16, 32
+EDGE = 0.1  # of a cell: room for the frames
 
 
 def layer_strip(
@@ -158,11 +159,12 @@ def layer_strip(
     layer: int | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
     value: str = "cosine",
+    is_low: bool = False,
 ) -> go.Figure:
     """Curves as rows of coloured cells, values [row, layer 0..L], one column per layer; NaN stays empty.
 
     `ends` are the texts at the rows' right, `strong` are the rows in bold type. The row `chosen` and the column `layer` have
-    a frame. `value` names the quantity, `limits` are those of its colours.
+    a frame. Rows are lower if `is_low`. `value` names the quantity, `limits` are those of its colours.
     """
     labels = [
         f"<b>{theme.plain(name, 22)}</b>" if is_strong else theme.plain(name, 22)
@@ -190,12 +192,10 @@ def layer_strip(
             ygap=2,
         )
     )
-    figure.data[0].colorbar.update(
-        orientation="h", x=0, xanchor="left", y=0, yanchor="top", len=0.36, lenmode="fraction"
-    )
+    figure.data[0].colorbar.update(orientation="h", x=0, xanchor="left", y=0, yanchor="top", len=180, lenmode="pixels")
     figure.data[0].colorbar.title.side = "top"
     figure.update_yaxes(
-        range=(len(rows) - 0.5, -0.5),  # as the columns' below: labels at the right would widen it
+        range=(len(rows) - 0.5 + EDGE, -0.5 - EDGE),  # as the columns' below: labels at the right would widen it
         showgrid=False,
         zeroline=False,
         tickmode="array",
@@ -205,7 +205,7 @@ def layer_strip(
     last = values.shape[1] - 0.5
     figure.update_xaxes(
         title="layer (0 = before any block)",
-        range=(-0.5, last),
+        range=(-0.5 - EDGE / 2, last + EDGE / 2),
         dtick=1,
         showgrid=False,
         zeroline=False,
@@ -223,7 +223,7 @@ def layer_strip(
         if edges is not None:
             (x0, x1, y0, y1), (colour, width) = edges, line
             figure.add_shape(type="rect", x0=x0, x1=x1, y0=y0, y1=y1, line={"color": colour, "width": width})
-    height = 30 if len(rows) <= FEW_ROWS else 26 if len(rows) <= MANY_ROWS else 20
+    height = 20 if is_low else 28 if len(rows) <= FEW_ROWS else 26 if len(rows) <= MANY_ROWS else 20
     theme.finish(figure, title, 180 + height * len(rows))
     # The layers stand above the cells, below the title.
     figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})

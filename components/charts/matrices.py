@@ -302,7 +302,7 @@ def key_bars(
                 hovertemplate=f"%{{x}}<br>{value}: %{{y:.4f}}<extra></extra>",
             )
     if compared is not None:
-        marks = {"symbol": "line-ew", "size": 16, "line": {"width": 2.5, "color": theme.ORANGE}}
+        marks = {"symbol": "line-ew", "size": 12, "line": {"width": 2.5, "color": theme.ORANGE}}
         figure.add_scatter(
             x=names,
             y=np.asarray(compared[1], np.float32),
@@ -319,6 +319,7 @@ def key_bars(
                 mode="text",
                 text=written,
                 textposition="top center",
+                cliponaxis=False,
                 hoverinfo="skip",
             )
     figure.update_layout(barmode="overlay")

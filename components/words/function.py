@@ -42,9 +42,9 @@ PERSONAL = frozenset(("it", "he", "she", "they", "him", "her", "them"))
 _GERMAN = (
     "der die das den dem des ein eine einen einem einer eines kein keine keinen ich du er sie es wir ihr mich mir dich dir ihn "
     "ihm uns euch ihnen mein meine dein sein seine seinen ihre ihren unser und oder aber denn sondern dass weil wenn als ob "
-    "wie wer was wo warum in im an am auf aus bei beim mit nach von vom vor zu zum zur über unter durch für gegen ohne um "
-    "bis seit ist sind war waren bin bist wird werden wurde hat haben hatte habe kann können muss soll will nicht kein noch "
-    "schon auch nur sehr so da dann hier dort man sich"
+    "wie wer was wo warum in im an am auf aus bei beim mit nach von vom vor zu zum zur über unter durch für gegen ohne um bis "
+    "seit ist sind war waren bin bist wird werden wurde hat haben hatte habe kann können muss soll will nicht kein noch schon "
+    "auch nur sehr so da dann hier dort man sich"
 )
 _FRENCH = (
     "le la les l un une des du de d et ou mais donc car que qu qui quoi dont où je j tu il elle on nous vous ils elles me m "

@@ -25,7 +25,7 @@ PLOT, TABLE = ".js-plotly-plot", "[data-testid=stTable], [data-testid=stDataFram
 SELECTORS: dict[Figure, str] = {
     "plot": PLOT,
     "chips": ".row",
-    "grids": ".bi-grids",
+    "grids": ".bi-grids, .bi-aligned",
     "table": TABLE,
     "frame": "iframe",
     "heads": ".heads",
@@ -61,7 +61,16 @@ BEGINS_LOWER = {
     "whole-path": {LAPTOP: 400, PHONE: 640},
     "one-word-attention": {LAPTOP: 400, PHONE: 575},  # below the sentence, whose words are clicked, and the finding
     "all-heads": {LAPTOP: 375, PHONE: 545},  # below the finding
-    "attention-matrix": {LAPTOP: 345, PHONE: 520},
+    "head-view": {LAPTOP: 345, PHONE: 520},
+    "attention-matrix": {LAPTOP: 365, PHONE: 520},
+    "attention-scores": {LAPTOP: 365, PHONE: 540},
+    "head-patterns": {LAPTOP: 365, PHONE: 540},
+    "attention-flow": {LAPTOP: 365, PHONE: 540},
+    "mask-token": {LAPTOP: 365, PHONE: 520},
+    "one-word": {LAPTOP: 330, PHONE: 545},  # below the words to choose from and the finding
+    "one-against-all": {LAPTOP: 345, PHONE: 520},
+    "sentence-curves": {LAPTOP: 355, PHONE: 540},
+    "sentence-pairs": {LAPTOP: 345, PHONE: 540},
     "feed-forward": {LAPTOP: 345, PHONE: 560},
     "pooling-lab": {LAPTOP: 360, PHONE: 590},
 }

@@ -24,7 +24,7 @@ not matter for the result. Shares of lengths leave out that contributions can ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -119,6 +119,16 @@ def norm_flow(attentions: np.ndarray, inside: InsideBlocks, norms: BlockNorms) -
         )
         for block, weights in enumerate(attentions)
     )
+
+
+def median_of_others(values: np.ndarray, special: np.ndarray, token: int, keys: Sequence[int]) -> Float64:
+    """What other words take from each of the `keys`, as a median, [key]; NaN where there are none.
+
+    `values` [query, key] are those of the whole input. Neither the token nor the key itself counts, nor a special token.
+    """
+    queries = np.arange(len(values))
+    found = [values[~special & (queries != token) & (queries != key), key] for key in keys]
+    return np.array([np.median(column) if len(column) else np.nan for column in found])
 
 
 def weighted_norms(attentions: np.ndarray, value_norms: np.ndarray) -> Float32:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from components.analysis.attention.head_kinds import KINDS, RELATIONS, Kind, relations
@@ -20,6 +21,7 @@ from components.analysis.attention.weights import pair_mask
 from components.analysis.first_look.decisive import DECIDED, Habits, most_decisive
 from components.charts import matrices
 from components.numbers import counted, percent
+from components.snippets import attention as snippets
 from dashboard import state
 from dashboard.jobs.included_words import kept_habits
 from dashboard.ui import browser, controls, figures, messages
@@ -39,6 +41,7 @@ from dashboard.views.attention.head_choice import (
 from dashboard.views.attention.head_tiles import MAX_CELLS
 
 if TYPE_CHECKING:
+    from components.analysis.attention.head_kinds import HeadKinds
     from components.analysis.attention.telling import HeadLook
 
 KEY = "glance"  # of the component
@@ -47,8 +50,8 @@ SHAPES = ("lines", "matrix")
 CLEAR = 0.5  # share of a head's attention that makes a pattern worth naming
 TELLING = 3  # heads that are numbered
 MOST_TOKENS = 24  # of the open head: more lines and names have no room
-HEIGHT = 445  # pixels of the tiles: below the finding, and whole on a laptop
-_HTML = """<div class="start heads"><div class="left"><div class="keys"></div><div class="tiles" role="group"></div>
+HEIGHT, ON_PROJECTOR = 445, 400  # pixels of the tiles: below the finding, and whole on a laptop; there type is larger
+_HTML = """<div class="drawing heads"><div class="left"><div class="keys"></div><div class="tiles" role="group"></div>
 <p class="hint" aria-live="polite"></p></div><section class="one"><header><h3></h3>
 <span class="seg" role="group" aria-label="How the open head is drawn"><button type="button" data-shape="lines">Lines</button>
 <button type="button" data-shape="matrix">Matrix</button></span></header><p class="does"></p><p class="note"></p>
@@ -67,9 +70,29 @@ def all_heads(model_input: AttentionInput, row: Any) -> None:
         show_me(model_input)
     links = pair_mask(model_input.sentence, model_input.direction)
     linked = model_input.attentions if links.all() else np.where(links, model_input.attentions, np.float32(0))
-    figures.finding(_message(model_input, linked, query), key="look", read=_read(order), not_shown=NOT_SHOWN)
+    message = _message(model_input, linked, query)
+    if model_input.kinds is None:
+        figures.finding(message, key=KEY, read=_read(order), not_shown=NOT_SHOWN)
+    else:
+        figures.above(
+            message,
+            key=f"{KEY}_kinds",
+            table=partial(_table, model_input.kinds),
+            code=snippets.kinds(model_input.pair.input(model_input.backend)),
+            title="What the heads look at",
+            read=_read(order),
+            not_shown=NOT_SHOWN,
+        )
     for note in _draw(model_input, linked, order):
         st.caption(note)
+
+
+def _table(kinds: HeadKinds) -> pd.DataFrame:
+    blocks, heads = (places.ravel() for places in np.indices(kinds.evenness.shape))
+    shares = {name: kinds.shares[:, :, place].ravel().round(4) for place, name in enumerate(RELATIONS)}
+    names = [kinds.names[block][head] for block, head in zip(blocks, heads, strict=True)]
+    columns: dict[str, Any] = {"block": blocks, "head": heads, "kind": names}
+    return pd.DataFrame({**columns, **shares, "evenness": kinds.evenness.ravel().round(4)})
 
 
 def _read(order: str) -> str:
@@ -134,7 +157,7 @@ def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[s
             if look.excess >= DECIDED
         ],
         "label": f"{n_blocks} by {n_heads} heads, each a small attention matrix; arrow keys move, Enter opens",
-        "height": round(HEIGHT * controls.scale()),
+        "height": HEIGHT if controls.scale() == 1 else ON_PROJECTOR,
         "opened": opened,
     }
     written = json.dumps(layout).encode()
@@ -148,7 +171,7 @@ def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[s
             own.tobytes(),
         )
     )
-    browser.web_component("all_heads", _HTML, "start_drawing")(
+    browser.web_component("all_heads", _HTML, "drawing")(
         key=KEY,
         data=packed,
         on_clicked_change=partial(_clicked, n_blocks, n_heads),

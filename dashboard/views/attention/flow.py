@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components import numbers
-from components.analysis.attention.flow import norm_flow, rollout, summed_norms, weighted_norms
+from components.analysis.attention.flow import median_of_others, norm_flow, rollout, summed_norms, weighted_norms
 from components.analysis.attention.weights import PairAttention, second_text, select_pair
 from components.charts import matrices
 from components.snippets import attention as snippets
@@ -25,7 +25,6 @@ from dashboard.views.attention.head_choice import (
     choose_head,
     chosen_position,
     options,
-    word_to_begin_with,
 )
 
 FLOWS = {"through": "All blocks (norms)", "rollout": "All blocks (rollout)", "norms": "One block (norms)"}
@@ -111,7 +110,7 @@ def flow(model_input: AttentionInput, row: Any) -> None:
     if shown == "all":
         _matrix(model_input, estimate, part, queries, keys, with_special)
         return
-    token = chosen_position(model_input, "flow_token", lambda: word_to_begin_with(model_input))
+    token = chosen_position(model_input, "flow_token")
     token = token if token in queries else queries[0]
     _bars(model_input, estimate, token, keys, with_special)
 
@@ -184,21 +183,11 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
         key="flow_bars",
         code=_code(model_input, estimate, [token], keys),
         alt=f"{title}: bars of {len(keys)} tokens",
-        message=_takeaway(model_input, estimate, token, keys, with_special),
-        read=_read(model_input, estimate, "bar", with_special),
+        message=_takeaway(model_input, estimate, token, keys),
+        read=_read(model_input, estimate, "bar", _left_out(model_input, estimate, [token], "its", with_special)),
         not_shown=_not_shown(estimate, with_special),
         table=lambda: pd.DataFrame(columns),
     )
-
-
-def median_of_others(values: np.ndarray, special: np.ndarray, token: int, keys: Sequence[int]) -> np.ndarray:
-    """What other words take from each of the `keys`, as a median, [key]; NaN where there are none.
-
-    `values` [query, key] are those of the whole input. Neither the token nor the key itself counts, nor a special token.
-    """
-    queries = np.arange(len(values))
-    found = [values[~special & (queries != token) & (queries != key), key] for key in keys]
-    return np.array([np.median(column) if len(column) else np.nan for column in found])
 
 
 def _code(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
@@ -210,9 +199,7 @@ def _code(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int
     return snippets.norms(read, estimate.block, estimate.head, queries, keys)
 
 
-def _takeaway(
-    model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int], with_special: bool
-) -> str:
+def _takeaway(model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int]) -> str:
     """What the bars say, from their numbers."""
 
     def name(position: int) -> str:
@@ -242,7 +229,6 @@ def _takeaway(
             f"Of the other tokens, {name(most)} adds most to {name(token)} (a vector of length "
             f"{estimate.number(values[most])}){own}."
         )
-    sentences.append(_left_out(model_input, estimate, [token], "its", with_special))
     return " ".join(filter(None, sentences))
 
 
@@ -285,15 +271,13 @@ def _matrix(
         columns="comes from the input token" if estimate.is_share else "token that contributes",
         value=estimate.unit,
         limits=(float(others.min()), float(others.max())) if others.size else None,
-        message=_of_all(model_input, estimate, queries, keys, with_special),
-        read=_read(model_input, estimate, "row", with_special),
+        message=_of_all(model_input, estimate, queries, keys),
+        read=_read(model_input, estimate, "row", _left_out(model_input, estimate, queries, "a token's", with_special)),
         not_shown=_not_shown(estimate, with_special),
     )
 
 
-def _of_all(
-    model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int], with_special: bool
-) -> str:
+def _of_all(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> str:
     """What the matrix says: how much is a token's own, and from which other token most comes."""
     values = estimate.values
     said = []
@@ -311,8 +295,7 @@ def _of_all(
         piece = f"“{messages.escape(model_input.pieces[most][:20])}”"
         gives = "gives most to others" if estimate.is_share else "adds most to others"
         said.append(f"{piece} {gives}: {estimate.number(means[most])} on average.")
-    said.append(_left_out(model_input, estimate, queries, "a token's", with_special))
-    return " ".join(filter(None, said))
+    return " ".join(said)
 
 
 def _left_out(
@@ -331,15 +314,15 @@ def _left_out(
     return f"**{share:.0f} %** {what} {messages.escape(names)}, left out here."
 
 
-def _read(model_input: AttentionInput, estimate: Estimate, mark: str, with_special: bool) -> str:
-    """How to read the figure, whose `mark` stands for one token: a bar, or a row of the matrix."""
+def _read(model_input: AttentionInput, estimate: Estimate, mark: str, left_out: str) -> str:
+    """How to read the figure, whose `mark` stands for one token: a bar, or a row of the matrix; and what is left out."""
     if estimate.is_share:
         each = {
             "bar": "The bars say what share of the chosen token's vector comes from each input token",
             "row": "Each row says what share of a token's vector comes from each input token",
         }[mark]
         whole = {"bar": "All bars", "row": "Whole rows"}[mark]
-        if not with_special:
+        if not state.get("flow_special"):
             whole += ", with the special tokens that are left out (see Options),"
         if estimate.method == "rollout":
             how = (
@@ -370,7 +353,7 @@ def _read(model_input: AttentionInput, estimate: Estimate, mark: str, with_speci
         )
     if mark == "row":
         read += " Colours reach up to the largest value off the diagonal; a token's share of itself may be larger."
-    return read
+    return f"{read} {left_out}".strip()
 
 
 def _not_shown(estimate: Estimate, with_special: bool) -> str:

@@ -20,7 +20,7 @@ from components.errors import InputError
 from dashboard import caching, state
 from dashboard.jobs.included_words import kept_habits
 from dashboard.sharing import report
-from dashboard.ui import controls, messages
+from dashboard.ui import controls, messages, pair_choice
 from dashboard.views.attention import findings
 
 if TYPE_CHECKING:
@@ -231,10 +231,11 @@ def forget_of_other_texts(setting: str, pair: Pair) -> None:
 
 
 def options(model_input: AttentionInput) -> Any:
-    """The button with a view's further options, as a context; for a pair it begins with the texts to show."""
+    """The button with a view's further options, as a context; it begins with the second text, and for a pair what to show."""
     panel = controls.options()
-    if model_input.pair.second is not None:
-        with panel:
+    with panel:
+        pair_choice.choose_second()
+        if model_input.pair.second is not None:
             controls.choice("texts_filter", "Attention from", FILTERS)
     return panel
 

@@ -49,7 +49,7 @@ def scores(model_input: AttentionInput, row: Any) -> None:
     with row:
         block, head = choose_block(model_input), choose_head(model_input)
         query = position_choice(model_input, "score_query", "Query", model_input.telling_query)
-        panel = options(model_input) if structure.rotates else None
+        panel = options(model_input)
     record = backend.inside(
         model_input.pair.first,
         model_input.pair.second,

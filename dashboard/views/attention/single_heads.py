@@ -84,11 +84,9 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
                 min(model_input.opening[0], most),
                 to_widget=lambda block: min(block, most),
             )
-        if view != "model":
-            with options(model_input):
+        with options(model_input):
+            if view != "model":
                 show_me(model_input)
-        elif model_input.pair.second is not None:
-            options(model_input)
     if sent is None:
         st.warning(
             f"{n_tokens} tokens are too many for this view: even one head would be more than 8 MiB. Use the matrix or the "

@@ -76,17 +76,17 @@ def of_sentences(labels: Sequence[str], curves: LayerCurves, band: BandData | No
     if len(values) == 1:
         way = _way(values[0], alike=bool(values.min() >= courses.ALIKE))
         ends = f"{number(values[0, 0])} at layer 0, {number(last[0])} after the last block"
-        text = f"By {pooling} the two sentences {way}: {ends}"
+        text = f"By {pooling}, the two sentences {way}: {ends}"
     elif last[most] - last[least] < courses.FAINT:
         ends = (
             number(last[least])
             if number(last[least]) == number(last[most])
             else f"{number(last[least])} to {number(last[most])}"
         )
-        text = f"By {pooling} no pair stands out after the last block: {ends}"
+        text = f"By {pooling}, no pair stands out after the last block: {ends}"
     else:
         farthest = named[least].removeprefix("sentences ")
-        text = f"By {pooling} {named[most]} end nearest ({number(last[most])}), {farthest} farthest ({number(last[least])})"
+        text = f"By {pooling}, {named[most]} end nearest ({number(last[most])}), {farthest} farthest ({number(last[least])})"
     text += _unrelated(float(last[most]), band, "sentences")
     until = _equal_until(values)
     if until is None:

@@ -57,7 +57,7 @@ def markup(
     store: WordStore, trace: Trace, choice: word_choice.Choice, sentences: Sequence[TokenizedSentence], layer: int
 ) -> str:
     """The nearest words as HTML, in which all texts are escaped."""
-    picks = choice.picks[:1] if choice.mode == "beside" else choice.picks
+    picks = choice.picks[:FULL_PLACES] if choice.mode == "beside" else choice.picks
     located = word_choice.positions_in(choice, sentences, trace)[: len(picks)]
     shown = [(number, places) for number, (_, places) in enumerate(located) if places][:MOST_PLACES]
     most = NEAREST if len(shown) <= FULL_PLACES else FEWER
@@ -99,7 +99,7 @@ def _line(item: Neighbour) -> str:
 
 
 def _in_sentence(text: str, start: int, end: int) -> str:
-    before, after = _ending(text[:start], AFTER), _beginning(text[end:], AFTER)
+    before, after = _ending(text[:start], 2 * BEFORE), _beginning(text[end:], 2 * AFTER)
     return f"{escape(before)}<b>{escape(text[start:end])}</b>{escape(after)}"
 
 

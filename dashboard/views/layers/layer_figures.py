@@ -113,7 +113,8 @@ class _Panel:
             y_range=limits,
             ends=ends if len(ends) <= FEW_CURVES else (),
             layer=self.layer,
-            height=440 if self.layer is None else 520,  # beside the words, which are as high
+            # Beside the words it is as high as they are, unless it has to fit a projector.
+            height=440 if self.layer is None or controls.scale() > 1 else 520,
         )
 
     def draw_first(self, limits: tuple[float, float]) -> None:
@@ -277,6 +278,7 @@ def _strip(
             layer=values.shape[1] - 1,
             limits=limits,
             value="percentile" if scale.percentiles else "cosine",
+            is_low=controls.scale() > 1,
         ),
         key=key,
         alt=f"{title}. {message}",

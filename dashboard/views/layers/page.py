@@ -47,7 +47,6 @@ VIEWS = (
             "layers_sentence",
         ),
         examples=(
-            {"sentences": RIVER, "tokens": (2, 3, 1), "sentence": 1},
             {
                 "sentences": RIVER,
                 "tokens": (1, 2, 3),
@@ -56,6 +55,7 @@ VIEWS = (
                 "centred": True,
                 "show_baseline": False,
             },
+            {"sentences": RIVER, "tokens": (2, 3, 1), "sentence": 1},
         ),
         needs="blocks",
         has_two_models=True,
@@ -111,7 +111,7 @@ VIEWS = (
             "show_baseline",
             "layer",
         ),
-        examples=({"sentences": RIVER, "tokens": (2, 3, 1), "sentence": 1, "layers_sentence": 2},),
+        examples=({"sentences": RIVER, "tokens": (2, 3, 1), "layers_sentence": 2},),
         needs="blocks",
         has_two_models=True,
         needs_sentences=True,

@@ -40,6 +40,7 @@ class Choice:
     picks: tuple[tuple[int, int], ...]  # (sentence, position)
     pairs: tuple[tuple[int, int], ...] | None  # indices into picks; None: all with all
     whole_word: bool
+    total: int = 0  # occurrences of the word, where these are fewer
 
     def title(self, sentences: Sequence[TokenizedSentence]) -> str:
         words = self._words(sentences)
@@ -64,6 +65,8 @@ class Choice:
         """The occurrences of a word as the subject of a sentence in the plural."""
         words = self._words(sentences)
         different = _different(words)
+        if self.total > len(words):
+            return f"{len(words)} of the {self.total} “{words[0]}”"
         if len(different) == 1:
             return f"The {'two' if len(words) == 2 else len(words)} “{words[0]}”"
         if len(words) == len(different):
@@ -282,10 +285,12 @@ def _across(trace: Trace, sentences: Sequence[TokenizedSentence], interest: Inte
         return by_hand
     row = interest.row
     places = places_of(sentences, row, positions[row])
-    if len(places) > MANY_THINGS:  # one of each sentence
-        places = tuple((other, place) for other, place in enumerate(positions) if (other, place) in places)
-    if len(places) > 1:
-        return Choice("across", places, None, whole)
+    total = len(places)
+    if total > MANY_THINGS:  # one of each sentence, or the first ones of one sentence
+        one_each = tuple((other, place) for other, place in enumerate(positions) if (other, place) in places)
+        places = one_each if len(one_each) > 1 else places[:MANY_THINGS]
+    if total > 1:
+        return Choice("across", places, None, whole, total)
     return _beside(trace, sentences[row], row, positions[row], whole)
 
 

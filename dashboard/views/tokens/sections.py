@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,18 +20,20 @@ from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
 from components.snippets import tokens as snippets
+from components.snippets.code import NoCode
 from dashboard import caching, ready_made, state
 from dashboard.ui import browser, controls, figures, messages, model_gate, wording
 from dashboard.views.tokens import findings
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.snippets.code import Input
+    from components.snippets.code import Input, Snippet
 
+OF_AN_EXAMPLE = NoCode(
+    "The tokenizers that come with the dashboard are in components/model/files/example_tokenizers.py."
+)
 GRID_ROWS = 8  # sentences per page of the tensor grids
-SPLIT_DIFFERENTLY = "background-color: rgba(201, 127, 0, 0.3)"  # readable on a light and on a dark page
 DIFFERENT_SET = "rare-words"  # two tokenizers split these sentences differently
-MOST_SPANS = 14  # rows that end within the first screen
 MOST_TYPED = 400  # characters of a sentence in the card of what is lost
 NAMED_WORDS = 3  # in the message on two tokenizers
 MARKS = {"Ġ": "a space comes before the piece", "##": "the piece continues a word", "▁": "the piece begins a word"}
@@ -413,26 +415,33 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         # Without a choice: the sentence in which the two differ most, so that the table shows a difference at once.
         row = controls.sentence(sentences, default=max(range(len(words)), key=lambda index: len(words[index][0])))
     spans = aligned[row]
-    _differences(*words[row], spans)
     # The space keeps the columns apart if two models have one title.
     names = (backend.spec.title, f"{options[other]} ")
     shown = [span for span in spans if not span.text.isspace()]  # a tokenizer can have a piece for each space
-    table = pd.DataFrame(
-        {
-            "text": [span.text for span in shown],
-            names[0]: [" ".join(token.piece for token in span.first) or "–" for span in shown],
-            names[1]: [" ".join(token.piece for token in span.second) or "–" for span in shown],
-        }
+    code: Snippet | NoCode = OF_AN_EXAMPLE
+    if other == "model" and second is not None:
+        code = snippets.pieces_of(
+            {backend.spec.title: controls.current_input(backend), names[1]: controls.current_input(second)}, row
+        )
+    figures.above(
+        _differences(*words[row], spans, names),
+        key="aligned",
+        table=lambda: _aligned_table(shown, names),
+        code=code,
+        title="The pieces of two tokenizers",
+        read="Each column is a part of the text at whose ends both tokenizers cut it, with the pieces of each below it. A blue "
+        "frame is a word in one piece, an orange one text that is not in the vocabulary; a grey ground joins what is split "
+        "differently.",
+        not_shown="Which of them is better: a model works only with the tokenizer that it was trained with.",
     )
-    height: Any = "content" if len(shown) <= MOST_SPANS else "auto"  # "auto" scrolls
-    styles = ["" if span.is_the_same else SPLIT_DIFFERENTLY for span in shown]
-    st.dataframe(table.style.apply(lambda column: styles, axis=0), hide_index=True, key="aligned", height=height)
-    counts = [sum(len(span.first) for span in spans), sum(len(span.second) for span in spans)]
-    columns = st.columns(3)
-    columns[0].metric(f"Pieces: {messages.escape(backend.spec.title)}", f"{counts[0]:,}")
-    columns[1].metric(f"Pieces: {messages.escape(options[other])}", f"{counts[1]:,}")
-    different, total = words[row]
-    columns[2].metric("Words split in the same way", f"{total - len(different):,} of {total:,}")
+    unknown = (backend.tokenization.unknown_id, second.tokenization.unknown_id if other == "model" and second else None)
+    figures.markup(_aligned(shown, names, unknown), "aligned_pieces")
+    if not words[row][0]:
+        examples = ready_made.ready_made_sets()[DIFFERENT_SET]
+        if st.button(f"Show the ready-made sentences “{examples.title}”", key="different_set"):
+            state.put("sentences", examples.sentences)
+            state.put("sentence", None)
+            st.rerun()  # the whole page, because the bar shows the sentences too
     if other != "model":
         example = example_tokenizers.EXAMPLES[other]
         st.markdown(f"{messages.escape(example_tokenizers.limits(other))} {example.note}")
@@ -443,28 +452,59 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         )
 
 
-def _differences(different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan]) -> None:
-    """In one line: how many words are split differently, which, and what the marks of the pieces mean."""
+def _aligned_table(shown: Sequence[alignment.AlignedSpan], names: tuple[str, str]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "text": [span.text for span in shown],
+            names[0]: [" ".join(token.piece for token in span.first) or "–" for span in shown],
+            names[1]: [" ".join(token.piece for token in span.second) or "–" for span in shown],
+        }
+    )
+
+
+def _aligned(
+    shown: Sequence[alignment.AlignedSpan], names: tuple[str, str], unknown: tuple[int | None, int | None]
+) -> str:
+    """The text in columns, and below each the pieces of both tokenizers."""
+    columns = "".join(
+        f'<div class="{"" if span.is_the_same else "different"}"><b>{html.escape(span.text)}</b>'
+        + "".join(_pieces_row(tokens, lost) for tokens, lost in ((span.first, unknown[0]), (span.second, unknown[1])))
+        + "</div>"
+        for span in shown
+    )
+    rows = "".join(f"<span>{html.escape(name.strip())}</span>" for name in names)
+    return f'<div class="bi-aligned"><div class="names"><b>text</b>{rows}</div>{columns}</div>'
+
+
+def _pieces_row(tokens: Sequence[Token], unknown_id: int | None) -> str:
+    kind = "whole" if len(tokens) == 1 else ""
+    pieces = "".join(
+        f'<i class="{"unknown" if token.id == unknown_id else kind}">{html.escape(token.piece)}</i>' for token in tokens
+    )
+    return f"<span>{pieces or '–'}</span>"
+
+
+def _differences(
+    different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan], names: tuple[str, str]
+) -> str:
+    """How many pieces both make, how many words are split differently, which, and what the marks of the pieces mean."""
     pieces = [token.piece for span in spans for token in (*span.first, *span.second)]
     marks = "; ".join(
-        f"**{mark}**: {meaning}"
+        f"{mark}: {meaning}"
         for mark, meaning in MARKS.items()
         if any(piece.startswith(mark) and len(piece) > len(mark) for piece in pieces)
     )
     if different:
         named = ", ".join(f"“{word[:20]}”" for word in different[:NAMED_WORDS])
         end = " and others." if len(different) > NAMED_WORDS else "."
-        text = (
-            f"**{len(different)} of {wording.counted(total, 'word')} split differently:** {messages.escape(named)}{end}"
-        )
+        text = f"{len(different)} of {wording.counted(total, 'word')} split differently: {messages.escape(named)}{end}"
     elif all(span.is_the_same for span in spans):
-        text = "**Both tokenizers split this sentence in the same way.**"
+        text = "Both tokenizers split this sentence in the same way."
     else:
-        text = "**Both tokenizers split all words in the same way,** but not the other characters."
-    st.markdown(f":material/insights: {text} {marks}")
-    if not different:
-        examples = ready_made.ready_made_sets()[DIFFERENT_SET]
-        if st.button(f"Show the ready-made sentences “{examples.title}”", key="different_set"):
-            state.put("sentences", examples.sentences)
-            state.put("sentence", None)
-            st.rerun()  # the whole page, because the bar shows the sentences too
+        text = "Both tokenizers split all words in the same way, but not the other characters."
+    first, second = sum(len(span.first) for span in spans), sum(len(span.second) for span in spans)
+    counts = (
+        f"{wording.counted(first, 'piece')} with {messages.escape(names[0])}, {second:,} with "
+        f"{messages.escape(names[1].strip())}."
+    )
+    return f"**{text}** {counts} {marks}".strip()

@@ -100,7 +100,14 @@ HEIGHTS: list[tuple[str, dict[str, Any], list[str], dict[str, tuple[str, slice]]
     # The last trace is the mean.
     ("heatmaps", {"sp": "0", "sa": "0", "sb": "2"}, [], {"diagonal": ("values", slice(-1))}),
     ("attention", {"view": "flow", "ff": "all", "fb": "2"}, ["flow_matrix"], {}),
-    ("attention", {"view": "flow", "fb": "1", "ft": "3"}, [], {"flow_bars": ("values", WHOLE)}),
+    *(
+        # The bars, the lines across them, and the numbers above both.
+        ("attention", address, [], {"flow_bars": ("[*values, *others, *map(max, values, others)]", WHOLE)})
+        for address in (
+            {"view": "flow", "fb": "1", "ft": "3"},
+            {"view": "flow", "fl": "through", "ft": "3"},
+        )
+    ),
     (
         "attention",
         {"view": "flow", "fl": "norms", "fh": "one", "h": "5", "fs": "1"},

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.analysis.attention.flow import block_shares, norm_flow, rollout, weighted_norms
+from components.analysis.attention.flow import block_shares, median_of_others, norm_flow, rollout, weighted_norms
 from components.analysis.attention.flow import summed_norms as summed_norms_of_block
 from components.analysis.attention.weights import of_sentence
 from components.model.backend import Backend
@@ -244,3 +244,11 @@ def test_a_token_that_looks_only_at_itself_stays_itself(random_values):
     # Vectors that cancel leave nothing to share out.
     silent = block_shares(np.zeros((4, 5, 5)), random_values[0], np.zeros((5, 7)), None)
     assert (silent == 0).all()
+
+
+def test_what_the_other_words_take_is_a_median_without_the_two_and_special_tokens():
+    values = np.arange(36.0).reshape(6, 6)
+    special = np.array([True, False, False, False, False, True])
+    found = median_of_others(values, special, 2, [1, 2, 5])
+    np.testing.assert_allclose(found, [np.median([19, 25]), np.median([8, 20, 26]), np.median([11, 23, 29])])
+    assert np.isnan(median_of_others(values[:3, :3], special[:3], 2, [1])).all()  # no third word

@@ -16,6 +16,7 @@ from components.analysis.first_look.words import (
 from components.analysis.matched_words import word_vectors
 from components.model.backend import Backend
 from tests.components.analysis.handmade import sentence, words
+from tests.support.unseen_sentences import UNSEEN
 
 EMBED = sentence(
     "my embankment, 2", [("my", 0, 0, 2), ("em", 1, 3, 5), ("##bankment", 1, 5, 13), (",", 2, 13, 14), ("2", 3, 15, 16)]
@@ -96,33 +97,6 @@ def test_the_rule_on_the_included_model(embedded: Backend, texts: list[str], exp
 def test_without_a_word_there_is_no_choice() -> None:
     assert first_choice((), np.zeros((0, 4))) is None
     assert words_of([words("! ?")]) == ()
-
-
-# Ten sets of sentences that nobody had in view: the word to look at, the sentence that has it, and what the others have.
-UNSEEN = {
-    "one word": (["Avalanche"], 0, ["Avalanche"]),
-    "two equal sentences": (
-        ["The kettle whistled twice.", "The kettle whistled twice."],
-        0,
-        ["whistled", "whistled"],
-    ),
-    "a German sentence": (["Die Frau, die die alte Uhr verkauft, kennt die Uhr nicht."], 0, ["Uhr"]),
-    "sixty tokens": (
-        [
-            "On the last evening of the fair the clockmaker carried his heaviest clock through the rain, past the empty "
-            "stalls and the sleeping horses, down to the harbour where the ferry waited, because a sailor had promised him "
-            "that across the bay someone would finally buy it and pay enough for the long winter ahead."
-        ],
-        0,
-        ["him"],
-    ),
-    "twice in one sentence": (["The seal broke the seal on the letter."], 0, ["seal"]),
-    "inflected forms": (["She was running late.", "He runs a bakery.", "Tea is cold."], 0, ["running", "runs", "Tea"]),
-    "a pronoun": (["The nurse thanked the patient because she had waited."], 0, ["she"]),
-    "no content word": (["You and I are not that."], 0, ["not"]),
-    "another script": (["Кошка видит кошку и собаку.", "Кошка спит."], 0, ["Кошка", "Кошка"]),
-    "marks alone": (["!!! ...", "?"], 0, ["!", "?"]),
-}
 
 
 @pytest.mark.parametrize("name", UNSEEN)

@@ -84,7 +84,7 @@ def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
     apart = curves([0.5, 0.5, 0.21], [0.5, 0.5, 0.44], [0.5, 0.5, 0.19])
     said = findings.of_sentences(labels, apart, band(0.22), "the mean")
     assert said == (
-        "By the mean sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences reach 0.22."
+        "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences reach 0.22."
     )
     level = curves([0.9, 0.9, 0.79], [0.9, 0.9, 0.82], [0.9, 0.9, 0.78])
     said = findings.of_sentences(labels, level, band(0.85), "the maximum")
@@ -95,4 +95,6 @@ def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
     first = curves([1.0, 1.0, 0.87], [1.0, 1.0, 0.63], [1.0, 1.0, 0.68])
     assert findings.of_sentences(labels, first, None, "[CLS]").endswith("All are the same up to layer 1.")
     one = findings.of_sentences(labels[:1], curves([1.0, 1.0, 1.0]), None, "[CLS]")
-    assert one == "By [CLS] the two sentences hardly differ at any layer: 1.000 at layer 0, 1.000 after the last block."
+    assert (
+        one == "By [CLS], the two sentences hardly differ at any layer: 1.000 at layer 0, 1.000 after the last block."
+    )

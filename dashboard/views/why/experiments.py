@@ -211,7 +211,8 @@ def _draw_results(
         read=_read(shown, kind, found) + look_for,
         not_shown=_NOT_SHOWN[shown.is_patching],
     )
-    _way(shown, cells, found, patches, joint)
+    if controls.scale() == 1:  # on a projector there is no room for it
+        _way(shown, cells, found, patches, joint)
     _map(shown, kind, grid, cells, found, patches)
     _list(shown, cells, found, patches, joint)
     _notes(shown)

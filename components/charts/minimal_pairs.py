@@ -13,7 +13,7 @@ from components.charts.retrieval.evaluation import Curve, curves_over
 from components.numbers import apart
 
 _GOLDEN = 0.618034  # points that follow each other lie far apart, and the picture is the same every time
-_ROW = 42  # pixels of a strip
+_ROW = 38  # pixels of a strip
 CHANCE = 50.0  # per cent
 
 

@@ -12,7 +12,7 @@ from components.charts.cells import frame, make_clickable, number_readably
 
 MOST_NUMBERED = 16  # columns: with more, the numbers would run into each other
 MOST_LETTERS = 64  # of all columns' labels, if each were as long as the longest: with more they stand upright
-_CELL = 40  # pixels: height of a row
+_CELL = 35  # pixels: height of a row
 _HALF = 0.5  # of a cell, in the axes' units
 
 

@@ -473,6 +473,8 @@ def tokens(backend: Backend) -> None:
                     percentiles=as_percentiles,
                 ),
                 value="percentile" if as_percentiles else "cosine",
+                # On a projector a little lower, so that it is whole below the finding.
+                plot_height=25 * len(item.positions) if controls.scale() > 1 and len(item.positions) <= 10 else None,
             )
     st.caption(
         f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."

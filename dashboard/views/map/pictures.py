@@ -37,6 +37,7 @@ SENTENCE_HUES = (theme.ORANGE, theme.GREEN, theme.PURPLE, theme.OLIVE, theme.VER
 SENTENCE_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "star")
 SIGNS = {"circle": "●", "square": "■", "triangle-up": "▲", "diamond": "◆", "cross": "✚", "star": "★"}
 SVG_MOST = 5_000  # points drawn where the browser has no WebGL
+PROJECTED_PAIR = 380
 PAIR_HEIGHT = 430  # of each of two maps in pixels, so that they are whole on the first screen with the line below them
 MOST_OF_SENTENCE = 60  # characters of a sentence in the key
 FIRST_WIDTH, SECOND_WIDTH = 92, 124  # of the sliders, in pixels; the second has a help sign
@@ -202,7 +203,7 @@ def through(backend: Backend) -> None:
 
 def _tall() -> int:
     """The height of a single map in pixels, so that it is whole on the first screen; a projector enlarges it."""
-    return 490
+    return 470 if controls.scale() == 1 else 420
 
 
 def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Renderer]:
@@ -253,7 +254,7 @@ def _one(
         f"Layer {layer}, {METHOD_NAMES[options.method]}",
         selected=_positions(drawn, rows),
         renderer=renderer,
-        height=PAIR_HEIGHT,
+        height=PAIR_HEIGHT if controls.scale() == 1 else PROJECTED_PAIR,
         scale=controls.scale(),
         marked=None if marked is None else scatter.Marked(marked.word, _positions(drawn, marked.rows)),
     )

@@ -55,7 +55,7 @@ GROUP = "A group holds sentences in which the model gives the word similar vecto
 LINES = "Lines join each occurrence with its nearest in all dimensions; a dashed line leads to another sense."
 MOST_WRONG = 4  # occurrences that are listed in sentences
 CLEAR, PARTLY = 0.8, 0.4  # shares of what guessing gets wrong that the vectors get right
-HEIGHT, PROJECTED = 480, 430  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
+HEIGHT, PROJECTED = 450, 370  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
 
 
 @cache

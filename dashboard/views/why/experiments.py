@@ -211,7 +211,8 @@ def _draw_results(
         read=_read(shown, kind, found) + look_for,
         not_shown=_NOT_SHOWN[shown.is_patching],
     )
-    _way(shown, cells, found, patches, joint)
+    if controls.scale() == 1:  # on a projector there is no room for it
+        _way(shown, cells, found, patches, joint)
     _map(shown, kind, grid, cells, found, patches)
     _list(shown, cells, found, patches, joint)
     _notes(shown)
@@ -308,6 +309,9 @@ def _headline(
 def same_tokens(shown: _Shown, cells: Sequence[Patch], found: Outcomes) -> int | None:
     """The cell of a token that is the same in both which moves B most: between the first block and the last, and no special
     token, since before the first block equal tokens have equal vectors and the last one shares everything out."""
+    shares = found.shares
+    if shares is None:
+        return None
     tokens, differing = shown.prepared.b.tokens, shown.prepared.alignment.differing
     last = shown.experiment.backend.facts.layers
     rows = [
@@ -318,7 +322,7 @@ def same_tokens(shown: _Shown, cells: Sequence[Patch], found: Outcomes) -> int |
         and patch.index not in differing
         and not tokens[patch.index].special
     ]
-    return max(rows, key=lambda row: float(found.shares[row]), default=None) if found.shares is not None else None
+    return max(rows, key=lambda row: float(shares[row]), default=None)
 
 
 def _carried(shown: _Shown, cells: list[Patch], found: Outcomes) -> str:

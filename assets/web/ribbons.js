@@ -210,6 +210,7 @@ export default function ({ data, parentElement }) {
   }
 
   function draw() {
+    if (root.clientWidth < 100) return; // not on screen: drawn once it has a width
     root.classList.toggle("wide", root.clientWidth >= ASIDE);
     root.style.fontSize = `${data.scale}rem`;
     drawPicture();

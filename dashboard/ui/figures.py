@@ -44,7 +44,6 @@ def figure(
     read: str = "",
     not_shown: str = "",
     message: str = "",
-    message_below: bool = False,
     on_select: Callable[[], None] | None = None,
     select_many: bool = True,
 ) -> None:
@@ -191,7 +190,6 @@ def matrix(
     read: str = "",
     not_shown: str = "",
     message: str = "",
-    message_below: bool = False,
     **options: Any,
 ) -> None:
     """A figure of a matrix; the row labels are the first column of its table, named `label_column`.
@@ -214,7 +212,6 @@ def matrix(
         read=read,
         not_shown=not_shown,
         message=message,
-        message_below=message_below,
     )
 
 
@@ -275,12 +272,11 @@ def part_bars(
         read=read,
         not_shown=not_shown,
         message=message,
-        message_below=True,
         table=lambda: pd.DataFrame({"token": pieces, **dict(zip(parts, values.round(digits), strict=True))}),
     )
 
 
-def reading(read: str, not_shown: str, stacked: bool = False) -> None:
+def reading(read: str, not_shown: str) -> None:
     """How the figures above are read and what they do not show: a “?” in the line of the last one, or one of its own."""
     report.add(read, stand_alone.Part(read=read, not_shown=not_shown))
     key = f"read_{zlib.crc32(read.encode())}"

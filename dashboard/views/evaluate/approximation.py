@@ -173,7 +173,6 @@ def _figure(searched: Searched, found: Losses, times: Mapping[str, float], code:
         code=code,
         alt=f"Recall@{found.k} against exact search by bytes per vector, for {len(found.ways)} ways to search",
         message=_message(found, len(searched.documents.texts)),
-        message_below=True,
         table=lambda: _frame(found, times),
         read=f"For {asked}, the exact search finds the {found.k} nearest of {len(searched.documents.texts):,} sentences. A "
         f"point is the share of them that one way to search finds (Recall@{found.k}), by the bytes that it holds for each "

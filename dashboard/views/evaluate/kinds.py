@@ -147,7 +147,6 @@ def _figure(runs: Sequence[KindRun], similarity: Similarity, code: Snippet) -> N
         code=code,
         alt=f"Recall@1, Recall@5 and Recall@10 of {len(runs)} runs on questions and on paraphrases",
         message=_message(runs),
-        message_below=True,
         read="Each bar is the share of queries whose correct answer is among the first k hits, with its 95 % interval "
         "(Wilson): where it may lie for other queries. A question and its passage differ: the one is short and asks, the "
         "other is long and states (asymmetric). A sentence and its paraphrase could change places (symmetric). A model "

@@ -80,7 +80,6 @@ def similarities(
         alt=f"Recall@1 of {len(rows)} runs by cosine and by dot product, and by how many per cent the first hits' vectors "
         "and texts are longer than those of the correct answers",
         message=_message(rows[0]) + _largest(rows),
-        message_below=True,
         read="A dot product is the cosine times the lengths of both vectors, and a query's length is the same for every "
         "sentence: of two sentences in the same direction, the one with the longer vector wins. If the first hits were as "
         "long as the correct answers, a bar would be at 0. The number of tokens shows whether long vectors belong to long "

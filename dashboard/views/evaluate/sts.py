@@ -185,7 +185,6 @@ def _curves(
         f"{POOLING_NAMES[pooling]}**: {theme.number(values.of(layer, pooling))}. "
         + _best_word(of_words)
         + _why_no_start(values),
-        message_below=True,
         read="The first bar is the model, the others are word rankings and static vectors. Higher means better agreement."
         if is_one
         else "Each curve is a pooling over the layers; thin level lines with open markers are word rankings and static "

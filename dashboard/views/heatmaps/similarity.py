@@ -72,7 +72,6 @@ def layers(models: Sequence[Backend]) -> None:
                 code=snippets.layers(inputs[0]) if number == 0 else snippets.layers_of_two_models(*inputs),
                 alt=f"CKA of the layers of {first} with those of {second}",
                 message=_answer(compared) if first == second else "",
-                message_below=True,
                 table=partial(_cka_table, compared),
             )
     figures.reading(

@@ -99,7 +99,6 @@ def pairs(backend: Backend) -> None:
                     include_special=special,
                 ),
                 message=_most_similar(trace, row, between[row]),
-                message_below=True,
             )
     tell_cells(factor, max(len(sentence) for sentence in trace.sentences[: len(kept)]))
     if len(kept) < len(partners):

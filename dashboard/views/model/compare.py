@@ -246,7 +246,6 @@ def _curves(
         ),
         alt=f"{curve.title}: one line for each of {len(known)} models over relative depth. {message}",
         message=message,
-        message_below=True,
         read=READ[kind]
         + (
             " In per cent of the model's own unrelated pairs, heights can be compared too." if curve.percentiles else ""

@@ -154,7 +154,6 @@ def _retrieval(
             for name, layer in best.items()
         )
         + ".",
-        message_below=True,
         read=f"Each of {len(pairs):,} headlines of the demo corpus searches for its sentence among {len(pairs):,}, by cosine. "
         "Recall@1 is the share that finds it first. Each model uses the pooling that it was published with, or "
         "the mean if it was published without one, at every layer. "
@@ -227,7 +226,6 @@ def _layers(models: Mapping[str, Backend], ready: Mapping[str, PairIndexes], nam
         show_values=len(columns) <= MANY_LAYERS,
         upright=False,
         message=_message(compared, (first, second), sides),
-        message_below=True,
         read=f"Each cell says how alike a layer of {messages.escape(first)} (rows) and one of {messages.escape(second)} "
         f"(columns) arrange the same {compared.tokens:,} sentences, by {poolings} pooling: 1 is the same arrangement apart "
         "from rotation and scale, 0 is no more than unrelated vectors reach. Models of any size and width can be compared. A "

@@ -25,7 +25,6 @@ def draw(models: Mapping[str, Backend]) -> None:
         code=snippets.parameters_of(models),
         alt=f"Bars of the parameters of {len(models)} models, by part",
         message=_message(totals),
-        message_below=True,
         read="Each bar is a model, each colour a kind of part. Embeddings are the tables of layer 0, most of it one vector for "
         "each piece of the vocabulary. Most of them are looked up, which costs hardly any time (a projection to the model's "
         "width, as in ELECTRA and ALBERT, is computed); attention and feed-forward compute for every token. Norms have few "

@@ -225,8 +225,8 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         trained = token_matches.of_trained_vectors(backend, pair.query, document, controls.length_for(backend))
         if trained is not None:
             message = f"{not_by_this} {trained.message}"
-            token_matches.trained_figure(trained, key="disagreement_tokens", message=message, message_below=True)
-            figures.reading(token_matches.TRAINED_READ, not_shown, stacked=True)
+            token_matches.trained_figure(trained, key="disagreement_tokens", message=message)
+            figures.reading(token_matches.TRAINED_READ, not_shown)
         return
     matches = token_matches.of_texts(backend, pair.query, document, max_length=controls.length_for(backend))
     if matches is None:
@@ -239,12 +239,10 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         message=f"{not_by_this} Token by token, the same model's MaxSim is {numbers.number(matches.similarity.total, 2)}; "
         "each query token's "
         f"best cosine is {numbers.number(matches.similarity.mean, 2)} on average.",
-        message_below=True,
     )
     figures.reading(
         "Every row is a query token; its brightest cell is the document token that matches it best.",
         not_shown,
-        stacked=True,
     )
 
 
@@ -279,7 +277,6 @@ def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
         alt=f"Fall of the cross-encoder's score without each of {len(words)} words",
         message=f"The score of {numbers.number(result.score)} falls most, by {numbers.number(result.drops[largest])}, without "
         f"“{messages.escape(words[largest])}” of the {texts[largest]}.",
-        message_below=True,
         table=lambda: pd.DataFrame({"text": texts, "word": words, "drop": result.drops.round(5)}),
     )
     figures.reading(
@@ -287,7 +284,6 @@ def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
         "without it the score rises.",
         "Causes. Removing a word makes a text that the model may never have seen, and the drops do not sum to the score: "
         "where two words say the same, neither may have a drop.",
-        stacked=True,
     )
 
 

@@ -222,7 +222,6 @@ def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) ->
             code=orders.code,
             alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",
             message=_message(orders),
-            message_below=True,
             table=lambda: table,
         )
         note = f"Second stage: {messages.escape(stage.title)}. First stage: {counted(len(texts), 'candidate')} of "
@@ -242,7 +241,6 @@ def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) ->
             f"rise were moved up; the thick line is the correct answer.{others}",
             "Sentences outside the candidates: the second stage never sees them, so that it cannot repair what the first "
             "stage did not find.",
-            stacked=True,
         )
     with right:
         if stage.kind == "rerank" and _is_included(stage.kind):

@@ -464,7 +464,6 @@ def _bars(
         + ("" if untouched is None else f", and of the model {_untouched_name(settings)}")
         + ", with 95 % intervals",
         message=message,
-        message_below=True,
         table=lambda: pd.DataFrame(
             {
                 "measure": names,
@@ -652,7 +651,6 @@ def _layers(run: RunFolder) -> None:
         code=snippets.layer_change(run.name, before.step, now.step),
         alt=f"1 minus CKA and 1 minus mean cosine of {change.tokens} tokens before and after training, by layer",
         message=f"{moved} Compared on {counted(change.tokens, 'token')} of the watch sentences.",
-        message_below=True,
         read="0 means that training changed nothing in this layer. The first curve asks whether the same tokens are still "
         "similar to each other, by centred kernel alignment (CKA, Kornblith et al. 2019), which is 1 if all vectors only turn "
         "together. The second asks how far each token's vector turned.",
@@ -698,7 +696,6 @@ def _heads(run: RunFolder) -> None:
         code=snippets.head_change(models.base, models.tuned, sentences),
         alt=f"Share of attention that moved, for {blocks} blocks and {heads} heads",
         message=f"**Block {block}, head {head}** ★ changed most: {100 * share:.1f} % of its attention went to other tokens.",
-        message_below=True,
         read="Each cell is a head: half the sum of the absolute differences of its attention before and after, averaged over "
         "all tokens of the watch sentences. 0: nothing moved; 100: all attention went to other tokens.",
         not_shown="Whether the change matters for the vectors: a head can move its attention between tokens with nearly the "

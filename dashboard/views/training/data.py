@@ -108,7 +108,6 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
                 else "No pair is longer: nothing will be truncated."
             )
         ),
-        message_below=True,
         table=lambda: pd.DataFrame(together),
     )
 
@@ -131,7 +130,6 @@ def _histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
             if truncated
             else f"No text is longer than {cut_off} tokens: nothing will be truncated."
         ),
-        message_below=True,
         table=lambda: pd.DataFrame({SIDES[name]: values for name, values in lengths.items()}),
     )
 

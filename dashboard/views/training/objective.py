@@ -97,7 +97,6 @@ def _ablation() -> None:
         message="Measured with this dashboard on the included rows. **Before training:** "
         + ", ".join(f"{POOLING_NAMES[name]} {value:.1f}" for name, value in zip(poolings, before, strict=True))
         + f". The same cell differs by up to {spread:.1f} (standard deviation) between seeds.",
-        message_below=True,
         read=f"Each cell is the mean of {len(measured['seeds'])} runs of `{measured['command']}`, measured on "
         f"{measured['pairs']} scored pairs. Reimers and Gurevych (2019) found mean pooling and (u, v, |u-v|) best on 1 million "
         f"pairs, starting from BERT. Here ★ is {POOLING_NAMES[poolings[best[0]]]} with ({combinations[best[1]]}).",
@@ -114,7 +113,6 @@ def _picture(item: Objective) -> None:
         code=NoCode("There is no code for it: it is a drawing of an idea, and shows no measured numbers."),
         alt=f"{item.name}. {item.drawing}",
         message=item.idea,
-        message_below=True,
         table=lambda: pd.DataFrame([{"objective": item.name, "formula": item.formula, "source": item.source}]),
     )
 
@@ -155,6 +153,5 @@ def _schedule(plan: Plan) -> None:
         code=snippets.learning_rate(settings, steps),
         alt=f"The learning rate over {steps} steps. {rate_in_words(rates)}",
         message=rate_in_words(rates),
-        message_below=True,
         table=lambda: pd.DataFrame({"step": np.arange(steps + 1), "learning rate": rates}),
     )

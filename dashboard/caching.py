@@ -445,8 +445,8 @@ def token_jobs() -> Jobs:
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def included_words() -> Jobs:
-    """The words of the included sentences, for all sessions: 9 MB of a model with 384 dimensions."""
-    return Jobs(queue(), "tokens", keep=8, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
+    """The words of the included sentences, for all sessions; on disk, 31 MB of a model with 7 layers of 384 dimensions."""
+    return Jobs(queue(), "tokens", keep=4, keep_bytes=128 << 20, retry_seconds=RETRY_SECONDS)
 
 
 def token_folder() -> Path:

@@ -45,6 +45,9 @@ class Setting:
         False  # an address has it once it was chosen, even if it is the default: some view begins otherwise
     )
 
+    # An address of a view with it always has it: those of before leave it out, and mean what was the default then.
+    always: bool = False
+
     @property
     def label(self) -> str:
         """What a message to people calls it, close to the label of its control."""

@@ -284,7 +284,8 @@ def chosen() -> dict[str, list[str]]:
     """The texts of every setting that this session has a value for, by the setting's name."""
     found: dict[str, list[str]] = {}
     for setting in SETTINGS:
-        if st.session_state.get(setting.name) is not None and (texts := _texts_of(setting)) is not None:
+        has_value = setting.always or st.session_state.get(setting.name) is not None
+        if has_value and (texts := _texts_of(setting)) is not None:
             found[setting.name] = texts
     return found
 
@@ -323,7 +324,7 @@ def _whole(page: str) -> dict[str, list[str]]:
     address = {VIEW: [view]} if len(table.views_of(page)) > 1 else {}
     for setting in table.settings_in(view):
         is_default = peek(setting.name) == setting.default
-        if is_default and not (setting.if_chosen and setting.name in st.session_state):
+        if is_default and not setting.always and not (setting.if_chosen and setting.name in st.session_state):
             continue
         texts = _texts_of(setting)
         if texts is not None:

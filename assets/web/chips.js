@@ -40,6 +40,25 @@ export default function ({ data, parentElement, setTriggerValue }) {
     row.words.forEach((word) => {
       const group = document.createElement("span");
       group.className = `word tint${word.tint}`;
+      let holder = group;
+      if (word.over) {
+        // Above the pieces the word as it was typed, over a brace; what does not come back is marked.
+        group.classList.add("typed");
+        group.classList.toggle("split", word.tokens.length > 1);
+        const over = document.createElement("span");
+        over.className = word.over.length ? "over" : "over added";
+        for (const [text, isLost] of word.over) {
+          const part = document.createElement(isLost ? "mark" : "span");
+          part.textContent = text;
+          if (isLost) part.title = "does not come back";
+          over.append(part);
+        }
+        if (!word.over.length) over.textContent = "added";
+        const brace = document.createElement("i");
+        holder = document.createElement("span");
+        holder.className = "pieces";
+        group.append(over, brace, holder);
+      }
       word.tokens.forEach((token) => {
         const chip = document.createElement("button");
         chip.type = "button";
@@ -60,7 +79,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
         } else {
           chip.disabled = true;
         }
-        group.append(chip);
+        holder.append(chip);
       });
       flow.append(group);
     });

@@ -9,24 +9,17 @@ function drawLooks(box, looks, word) {
   const rows = [...looks.rows, { ...looks.rest, weight: 0, quiet: true }];
   const step = Math.min(38 * u, height / rows.length), first = (height - rows.length * step) / 2 + step / 2;
   const svg = picture(width, height, looks.says);
-  let text = word;
-  while (text.length > 4 && widthOf(text, 14, 600, box) > 0.3 * width) text = `${text.slice(0, -2)}…`;
-  const chip = widthOf(text, 14, 600, box) + 20 * u, middle = height / 2;
+  const middle = height / 2, [from, chipWidth] = wordChip(word, middle, 0.3 * width, box);
   const names = Math.max(...rows.map((row) => widthOf(row.name, 14, 600, box)));
-  const end = Math.max(chip + 40 * u, width - Math.max(96 * u, Math.min(names, 130 * u)) - 70 * u);
+  const end = Math.max(chipWidth + 40 * u, width - Math.max(96 * u, Math.min(names, 130 * u)) - 70 * u);
   rows.forEach((row, number) => {
-    const y = first + number * step, bend = (chip + end) / 2;
-    if (!row.quiet) {
-      const look = { fill: "none", stroke: row.strong ? "var(--st-primary-color)" : "var(--grey)", "stroke-width": Math.max(0.6, 13 * u * row.weight).toFixed(1) };
-      svg.append(svgElement("path", { d: `M${chip} ${middle}C${bend} ${middle} ${bend} ${y} ${end} ${y}`, opacity: row.strong ? 1 : row.weight < 0.03 ? 0.35 : 0.6, ...look }));
-    }
+    const y = first + number * step;
+    if (!row.quiet) svg.append(lookCurve(chipWidth, middle, end, y, row.weight, row.strong));
     const weight = row.strong ? 600 : 400;
     svg.append(label(end + 8 * u, y + 5 * u, row.name, { "font-size": 14 * u, "font-weight": weight, class: row.quiet ? "soft" : "" }));
     svg.append(label(width, y + 5 * u, row.shown, { "text-anchor": "end", "font-weight": weight, class: row.strong ? "num" : "num soft" }));
   });
-  const frame = { x: 0, y: middle - 15 * u, width: chip, height: 30 * u, rx: 7 * u, fill: "var(--st-primary-color)" };
-  svg.append(svgElement("rect", frame));
-  svg.append(label(chip / 2, middle + 5 * u, text, { "text-anchor": "middle", "font-size": 14 * u, "font-weight": 600, style: "fill: var(--st-background-color)" }));
+  svg.append(from);
   const values = rows.map((row) => [row.name, row.shown]);
   box.replaceChildren(svg, valuesTable(looks.says, looks.columns, values));
 }

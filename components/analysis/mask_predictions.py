@@ -75,6 +75,27 @@ def kept_similarity(before: Trace, after: Trace) -> KeptSimilarity:
     return KeptSimilarity(read_only(cosine(old, new)), read_only(cosine(old.mean(axis=1), new.mean(axis=1))))
 
 
+def mean_turns(before: Trace, after: Trace, hidden: Sequence[Sequence[int]]) -> Float64:
+    """How far the vectors of the tokens that stay turn on average at the last layer, in degrees, for each masked text.
+
+    `before` has one sentence, and each of `after` is that sentence with masks at its `hidden` positions. Special tokens do not
+    count. NaN never: 0 where no other token stays. Raises ValueError for other traces.
+    """
+    if len(before.sentences) != 1 or len(after.sentences) != len(hidden):
+        raise ValueError(f"{len(after.sentences)} masked texts and {len(hidden)} places do not fit")
+    sentence = before.sentences[0]
+    length = len(sentence)
+    own = np.array([not token.special for token in sentence.tokens], bool)
+    old = before.hidden_states[-1, 0, :length].astype(np.float64)
+    turns = []
+    for row, positions in enumerate(hidden):
+        kept = own.copy()
+        kept[list(positions)] = False
+        cosines = cosine(old[kept], after.hidden_states[-1, row, :length][kept].astype(np.float64))
+        turns.append(float(np.degrees(np.arccos(np.clip(cosines, -1, 1))).mean()) if kept.any() else 0.0)
+    return np.array(turns)
+
+
 def top_predictions(trace: Trace, vocabulary: Sequence[str], k: int = 10) -> tuple[MaskPredictions, ...]:
     """The `k` most probable pieces at each mask token of a trace made with mask_logits=True, in reading order.
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from components.model.trace import Token, TokenizedSentence
-from components.words.forms import stems_of
 from components.words.function import FUNCTION_WORDS
 
 
@@ -151,90 +150,6 @@ def _is_invisible(char: str) -> bool:
 
 def _is_selector(char: str) -> bool:
     return "\ufe00" <= char <= "\ufe0f"
-
-
-def shared_word(sentences: Sequence[TokenizedSentence]) -> tuple[int, ...] | None:
-    """The first position in each sentence of the rarest content word that occurs in all of them (ignoring case), or None.
-
-    Without such a word, one that occurs in all of them in some form ("bat", "bats") is taken. Function words ("the", "is")
-    are never chosen. Vocabularies are sorted by frequency, so that a rare word has a high id, and a word of several pieces
-    is rarer than all whole words. On a tie the first is used.
-    """
-    found = _most_shared(sentences)
-    positions = tuple(position for position in found if position is not None)
-    return positions if sentences and len(positions) == len(sentences) else None
-
-
-def _most_shared(sentences: Sequence[TokenizedSentence]) -> tuple[int | None, ...]:
-    """The first position in each sentence of the content word that most of them have; None for a sentence without it.
-
-    All are None if no word is in more than half of the sentences. Of words in equally many, the one that occurs unchanged comes
-    before one of which some have another form, and a rarer one before others. No word is compared with every other:
-    they meet at their stems.
-    """
-    positions = [_first_positions(sentence) for sentence in sentences]
-    unchanged = Counter(word for words in positions for word in words)
-    forms: dict[
-        str, dict[int, int]
-    ] = {}  # stem -> row of a sentence with a form of it -> the position of the first form
-    for row, words in enumerate(positions):
-        for word, position in words.items():
-            for stem in stems_of(word):
-                forms.setdefault(stem, {}).setdefault(row, position)
-    best: tuple[tuple[int, int, tuple[bool, int]], str] | None = None
-    seen: set[str] = set()
-    for row, words in enumerate(positions):
-        for word, position in words.items():
-            if word in FUNCTION_WORDS or word in seen:
-                continue
-            seen.add(word)
-            having = len(set().union(*(forms[stem] for stem in stems_of(word))))
-            if 2 * having <= len(sentences):
-                continue
-            score = (having, unchanged[word], _rarity(sentences[row], position))
-            if best is None or score > best[0]:
-                best = score, word
-    if best is None:
-        return (None,) * len(sentences)
-    return tuple(_place_of(best[1], words, row, forms) for row, words in enumerate(positions))
-
-
-def _place_of(word: str, positions: dict[str, int], row: int, forms: dict[str, dict[int, int]]) -> int | None:
-    """The position of a word among those of a sentence, else that of its first form. `forms`: as in `_most_shared`."""
-    if word in positions:
-        return positions[word]
-    return min((forms[stem][row] for stem in stems_of(word) if row in forms[stem]), default=None)
-
-
-def _rarity(sentence: TokenizedSentence, position: int) -> tuple[bool, int]:
-    ids = [sentence.tokens[piece].id for piece in sentence.word_positions(position)]
-    return len(ids) > 1, max(ids)
-
-
-def default_positions(sentences: Sequence[TokenizedSentence], focus: Sequence[str] = ()) -> tuple[int, ...]:
-    """The default token of interest in each sentence.
-
-    `focus` names a word for each sentence (ignoring case); without it, or if a sentence lacks its word, it is the content
-    word that more than half of the sentences share, and of a sentence without it the longest content word. A sentence without
-    letters and digits has its first token, and [CLS] only if it has no token of its own.
-    """
-    if len(focus) == len(sentences):
-        focused = [
-            _first_positions(sentence).get(word.lower()) for sentence, word in zip(sentences, focus, strict=True)
-        ]
-        known = tuple(position for position in focused if position is not None)
-        if len(known) == len(sentences):
-            return known
-    chosen = []
-    for sentence, shared in zip(sentences, _most_shared(sentences), strict=True):
-        if shared is not None:
-            chosen.append(shared)
-            continue
-        positions = _first_positions(sentence)
-        content = [word for word in positions if word not in FUNCTION_WORDS] or list(positions)
-        first = next((token.position for token in sentence.tokens if not token.special), 0)  # of emoji, for example
-        chosen.append(positions[max(content, key=len)] if content else first)
-    return tuple(chosen)
 
 
 def neighbour_words(sentences: Sequence[TokenizedSentence], positions: Sequence[int]) -> tuple[str, ...]:

@@ -79,6 +79,37 @@ def nearest_neighbour_accuracy(directions: Float32, labels: Int64) -> float:
     return float(((nearest & same).sum(axis=1) / nearest.sum(axis=1)).mean())
 
 
+@dataclass(frozen=True, eq=False)
+class NearestOther:
+    """The nearest other occurrence of each, by cosine."""
+
+    rows: Int64  # [occurrence]; of equally near ones one of another sense, if there is any
+    cosines: Float32  # [occurrence]
+    same: Float32  # [occurrence]: of the equally near ones, the share that has the same sense, 0..1
+
+
+def nearest_other(vectors: NDArray[Any], senses: Sequence[str]) -> NearestOther:
+    """The nearest other occurrence of each of some vectors [occurrence, dim], at least two, with its sense."""
+    directions = unit(np.asarray(vectors, np.float32))
+    _, labels = np.unique(np.asarray(senses), return_inverse=True)
+    cosines = directions @ directions.T
+    np.fill_diagonal(cosines, -np.inf)
+    nearest = cosines >= cosines.max(axis=1, keepdims=True) - _TIE
+    same = labels[:, None] == labels[None]
+    # A tie counts against: of equally near ones, the first of another sense.
+    rows = np.argmax(np.where(nearest, 1.0, 0.0) + np.where(nearest & ~same, 1.0, 0.0), axis=1)
+    shares = (nearest & same).sum(axis=1) / nearest.sum(axis=1)
+    found = np.clip(cosines[np.arange(len(rows)), rows], -1, 1)
+    return NearestOther(rows, found.astype(np.float32), shares.astype(np.float32))
+
+
+def by_chance(senses: Sequence[str]) -> float:
+    """How often an occurrence drawn at random among the others has the same sense, 0..1."""
+    _, labels = np.unique(np.asarray(senses), return_inverse=True)
+    counts = np.bincount(labels)[labels]
+    return float(((counts - 1) / (len(labels) - 1)).mean()) if len(labels) > 1 else float("nan")
+
+
 def clusters(vectors: NDArray[Any], seed: int = 0, is_cancelled: IsCancelled = lambda: False) -> list[Cluster]:
     """Groups of occurrences at one layer, [occurrence, dim], largest first: k-means on directions.
 

@@ -120,8 +120,12 @@ def part_norm_bars(
     title: str,
     quantity: str = "norm of the vector",
     logarithmic: bool = False,
+    chosen: tuple[str, str] | None = None,
 ) -> go.Figure:
     """Values [part, token] (by default norms) as bars, one group per token; as lines for more than 64 tokens.
+
+    `chosen` has the part that stands for the chosen token, and what is written at its bars: all others are grey, and no
+    legend is needed.
 
     Positions keep equal tokens apart; a part without a value for a token has NaN. On a logarithmic axis the values are
     points, because it has no zero from which a bar could begin.
@@ -137,6 +141,11 @@ def part_norm_bars(
             "hovertemplate": f"%{{x}}<br>{name}: %{{y:.3f}}<extra></extra>",
         }
         colour = colours.get(name, theme.PURPLE)
+        if chosen is not None:
+            colour = theme.BLUE if name == chosen[0] else theme.GREY
+            for place in np.flatnonzero(np.isfinite(row)) if name == chosen[0] else ():
+                written = {"text": chosen[1], "showarrow": False, "yshift": 12, "font": {"color": theme.BLUE}}
+                figure.add_annotation(x=labels[place], y=float(row[place]), **written)
         if len(tokens) > MANY_TOKENS:  # bars would be thinner than a pixel
             figure.add_scatter(**shared, mode="lines", line={"color": colour, "width": 1.5})
         elif logarithmic:
@@ -145,7 +154,7 @@ def part_norm_bars(
             figure.add_bar(**shared, marker_color=colour)
     is_alone = np.isfinite(values).sum(axis=0).max() <= 1  # each token has a bar of one part only
     figure.update_layout(barmode="overlay" if is_alone else "group")
-    theme.legend_below(figure)
+    theme.legend_below(figure, shown=chosen is None)
     figure.update_yaxes(title=quantity, **(_whole_decades(values) if logarithmic else {}))
     figure.update_xaxes(title="token", tickangle=-40, nticks=40)
     return theme.finish(figure, title, 430)
@@ -252,10 +261,12 @@ def word_bars(
     hover: str = "",
     rests: Collection[int] = (),
     by_sign: bool = False,
+    blue_adds: bool = False,
 ) -> go.Figure:
     """One value per word [word], with its sign, as bars from top to bottom; `texts` name the word's text, which has a colour.
 
-    With `by_sign`, the colours are those of the signs, as in a diverging heatmap: for bars that stand beside one.
+    With `by_sign`, the colours are those of the signs, as in a diverging heatmap: for bars that stand beside one; with
+    `blue_adds` blue is above zero.
 
     Words stand in the order of the texts, which share one axis named `quantity`. `hover` replaces what the hover says of
     a bar, as plotly's template; the word is its `customdata`. The rows `rests` sum up many words: they have a number in
@@ -274,7 +285,7 @@ def word_bars(
             y=places[rows],
             orientation="h",
             name=theme.plain(text),
-            marker_color=np.where(values[rows] < 0, theme.BLUE, theme.ORANGE)
+            marker_color=np.where((values[rows] < 0) != blue_adds, theme.BLUE, theme.ORANGE)
             if by_sign
             else theme.TEXT_COLOURS.get(text, theme.PALETTE[number]),
             customdata=[theme.plain(words[row]) for row in rows],

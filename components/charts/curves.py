@@ -34,13 +34,17 @@ def layer_curves(
     y_title: str = "cosine similarity",
     y_range: tuple[float, float] | None = None,
     mark_extremes: bool = True,
-    height: int = 400,
+    ends: Sequence[EndLabel] = (),
+    layer: int | None = None,
+    height: int = 440,
 ) -> go.Figure:
     """One line for each row of `values` [curve, layer 0..L].
 
     `details` are longer names of the curves for the hover. Triangles pointing down and up mark the lowest and the
     highest layer of each curve; they are traces of their own behind those of the curves. NaN leaves a gap.
+    `ends` are labels of the curves at their ends, in place of a legend and triangles; they need a `y_range`. `layer` is marked.
     """
+    mark_extremes = mark_extremes and not ends
     layers = np.arange(values.shape[1])
     extremes: list[dict[str, Any]] = []
     traces = [] if band is None else _band(layers, band)
@@ -63,8 +67,136 @@ def layer_curves(
     figure = go.Figure(traces + extremes)
     theme.layer_axis(figure, len(layers))
     figure.layout.yaxis = {"title": {"text": y_title}, "range": y_range, "zeroline": False}
-    theme.legend_below(figure, shown=True)
-    return theme.finish(figure, title, 440)
+    theme.legend_below(figure, shown=not ends)
+    theme.finish(figure, title, height)
+    if layer is not None:
+        _mark_layer(figure, layer)
+    if ends and y_range is not None:
+        _label_ends(figure, values, ends, band, y_range)
+    return figure
+
+
+def small_curves(values: np.ndarray, title: str, y_range: tuple[float, float], height: int = 440) -> go.Figure:
+    """The curves `values` [curve, layer 0..L] without names, in the styles and on the scale of the large figure beside them."""
+    layers = np.arange(values.shape[1])
+    figure = go.Figure(
+        [
+            {
+                "x": layers,
+                "y": np.asarray(row, np.float32),
+                "mode": "lines+markers",
+                "line": theme.line_style(index),
+                "marker": theme.marker_style(index),
+                "showlegend": False,
+                "hovertemplate": "layer %{x}: %{y:.4f}<extra></extra>",
+            }
+            for index, row in enumerate(values)
+        ]
+    )
+    theme.layer_axis(figure, len(layers))
+    figure.layout.xaxis.title.text = "layer"
+    figure.layout.yaxis = {"title": {"text": "cosine"}, "range": y_range, "zeroline": False}
+    theme.finish(figure, title, height + BESIDE)
+    figure.layout.margin.t += BESIDE
+    return figure
+
+
+@dataclass(frozen=True)
+class EndLabel:
+    """What stands at the end of a curve: its name, and its last value as text."""
+
+    name: str
+    value: str
+
+
+BESIDE = 16  # pixels by which a small figure begins lower, as the large one has a line above it
+BELOW_PLOT = 64  # pixels of a figure's height: the axis with its title
+LINE = 20  # pixels between two labels
+TO_LABEL = 16  # pixels from the end of a curve to its label
+LETTER = 7.4  # pixels of a letter, on average
+MOST_LETTERS = 22
+
+
+def _mark_layer(figure: go.Figure, layer: int) -> None:
+    """A line at the layer that is chosen, behind the curves."""
+    line = {"color": theme.ORANGE, "width": 2}
+    figure.add_shape(type="line", x0=layer, x1=layer, y0=0, y1=1, yref="paper", line=line, opacity=0.55, layer="below")
+
+
+def _label_ends(
+    figure: go.Figure,
+    values: np.ndarray,
+    ends: Sequence[EndLabel],
+    band: BandData | None,
+    y_range: tuple[float, float],
+) -> None:
+    """Label each curve at its last value; labels that would lie on each other are moved apart, with a line to their curves.
+
+    The text has the page's colour, which is read on any background; the lines and the curves' ends have the curves'.
+    """
+    x = values.shape[1] - 1
+    labelled = [
+        (
+            float(row[-1]),
+            f"{theme.plain(label.name, MOST_LETTERS)} <b>{label.value}</b>",
+            theme.line_style(index)["color"],
+        )
+        for index, (row, label) in enumerate(zip(values, ends, strict=True))
+        if not np.isnan(row[-1])
+    ]
+    if band is not None:
+        mean = theme.number(float(band.mean[-1]), 2)
+        labelled.append((float(band.mean[-1]), f"{band.name} {mean}", theme.GREY))
+    if not labelled:
+        return
+    height = figure.layout.height - figure.layout.margin.t - BELOW_PLOT
+    places = spread([(value - y_range[0]) / (y_range[1] - y_range[0]) * height for value, _, _ in labelled], LINE)
+    for (value, text, colour), place in zip(labelled, places, strict=True):
+        own = (value - y_range[0]) / (y_range[1] - y_range[0]) * height
+        figure.add_annotation(
+            x=x,
+            y=value,
+            text=text,
+            ax=TO_LABEL,
+            ay=own - place,  # pixels, downwards
+            xanchor="left",
+            align="left",
+            showarrow=True,
+            arrowhead=0,
+            arrowwidth=1.5,
+            arrowcolor=colour,
+            standoff=5,
+            font={"color": theme.GREY} if colour == theme.GREY else None,
+        )
+    figure.layout.xaxis.range = (-0.3, x + 0.15)  # labels would widen it
+    figure.layout.xaxis.title.text = "layer (0 = before any block)"  # beside labels a phone has no room for more
+    longest = max(len(text.replace("<b>", "").replace("</b>", "")) for _, text, _ in labelled)
+    figure.layout.margin.r = round(TO_LABEL + LETTER * longest)
+
+
+def spread(places: Sequence[float], apart: float) -> list[float]:
+    """Places moved as little as needed to be `apart` from each other, in their order; groups that touch move together."""
+    order = sorted(range(len(places)), key=lambda number: places[number])
+    groups: list[list[int]] = []
+    for number in order:
+        groups.append([number])
+        while len(groups) > 1 and _first(groups[-1], places, apart) - _last(groups[-2], places, apart) < apart:
+            groups[-2:] = [groups[-2] + groups[-1]]
+    moved = list(places)
+    for group in groups:
+        first = _first(group, places, apart)
+        for step, number in enumerate(group):
+            moved[number] = first + step * apart
+    return moved
+
+
+def _first(group: Sequence[int], places: Sequence[float], apart: float) -> float:
+    """Where a group begins that stands around the middle of its places."""
+    return sum(places[number] for number in group) / len(group) - (len(group) - 1) * apart / 2
+
+
+def _last(group: Sequence[int], places: Sequence[float], apart: float) -> float:
+    return _first(group, places, apart) + (len(group) - 1) * apart
 
 
 def depth_curves(

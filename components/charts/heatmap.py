@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 from components.charts import theme
 from components.charts.cells import frame, make_clickable, number_readably
 
+PALE_TO_BLUE = ((0.0, "#E4EDF6"), (0.5, "#8FB6DA"), (1.0, "#1F5F9E"))  # the lowest is not dark on a dark page
+FEW = 4  # rows of a matrix that are drawn high
 DIAGONAL = "rgba(133, 139, 149, 0.25)"  # pale on a light page, dark on a dark one: no colour of the scale
 
 
@@ -62,6 +64,7 @@ def similarity_heatmap(
             names,
             value,
             limits,
+            colorscale=PALE_TO_BLUE,
             text=written(np.where(itself, np.nan, matrix), value) if show_values else None,
             texttemplate="%{text}" if show_values else None,
             showscale=colour_bar,
@@ -105,7 +108,8 @@ def similarity_heatmap(
         title="sentence", autorange="reversed", showgrid=False, tickmode="array", tickvals=names, ticktext=lines
     )
     figure.update_xaxes(title="number of the sentence", showgrid=False, type="category", tickangle=0)
-    return theme.finish(figure, title, min(900, 150 + 34 * len(names)))
+    height = 62 if len(names) <= FEW else 46 if len(names) <= 2 * FEW else 34
+    return theme.finish(figure, title, min(900, 150 + height * len(names)))
 
 
 def percentile_cells(values: np.ndarray) -> list[list[str]]:
@@ -138,31 +142,93 @@ def hover_of(values: np.ndarray, value: str) -> tuple[str, list[list[str]] | Non
     return "%{customdata}", [[percentile_hint(number) for number in row] for row in values.tolist()]
 
 
-def layer_heatmap(
+# From hardly any blue to all of it: the page shines through, so that a light and a dark page need no colours of their own.
+BLUES = ((0.0, "rgba(43, 123, 186, 0.06)"), (1.0, "rgba(43, 123, 186, 1)"))
+FEW_ROWS, MANY_ROWS = 16, 32
+EDGE = 0.1  # of a cell: room for the frames
+
+
+def layer_strip(
     values: np.ndarray,
-    labels: Sequence[str],
+    names: Sequence[str],
     title: str,
     *,
-    limits: tuple[float, float] | None = None,
+    ends: Sequence[str],
+    strong: Sequence[bool],
+    chosen: int | None = None,
+    layer: int | None = None,
+    limits: tuple[float, float] = (0.0, 1.0),
     value: str = "cosine",
+    is_low: bool = False,
 ) -> go.Figure:
-    """Many curves as rows of coloured cells: values [curve, layer 0..L], one column per layer; NaN stays empty."""
-    names = [f"{number}  {theme.plain(label, 32)}" for number, label in enumerate(labels, start=1)]
+    """Curves as rows of coloured cells, values [row, layer 0..L], one column per layer; NaN stays empty.
+
+    `ends` are the texts at the rows' right, `strong` are the rows in bold type. The row `chosen` and the column `layer` have
+    a frame. Rows are lower if `is_low`. `value` names the quantity, `limits` are those of its colours.
+    """
+    labels = [
+        f"<b>{theme.plain(name, 22)}</b>" if is_strong else theme.plain(name, 22)
+        for name, is_strong in zip(names, strong, strict=True)
+    ]
+    rows = list(range(len(labels)))
     hover, hints = hover_of(values, value)
+    plain = [theme.plain(name, 60) for name in names]
+    shown = [
+        [(plain[row], "" if hints is None else hints[row][column]) for column in range(values.shape[1])] for row in rows
+    ]
     figure = go.Figure(
         theme.heatmap(
             values,
             list(range(values.shape[1])),
-            names,
+            rows,
             value,
             limits,
-            customdata=hints,
-            hovertemplate=f"%{{y}}<br>layer %{{x}}: {hover}<extra></extra>",
+            colorscale=BLUES,
+            customdata=shown,
+            hovertemplate="%{customdata[0]}<br>layer %{x}: "
+            + (hover if hints is None else "%{customdata[1]}")
+            + "<extra></extra>",
+            xgap=2,
+            ygap=2,
         )
     )
-    figure.update_yaxes(title="pair", autorange="reversed", showgrid=False)
-    figure.update_xaxes(title="layer (0 = embeddings, before any block)", dtick=1, showgrid=False)
-    return theme.finish(figure, title, min(900, 200 + 18 * len(labels)))
+    figure.data[0].colorbar.update(orientation="h", x=0, xanchor="left", y=0, yanchor="top", len=180, lenmode="pixels")
+    figure.data[0].colorbar.title.side = "top"
+    figure.update_yaxes(
+        range=(len(rows) - 0.5 + EDGE, -0.5 - EDGE),  # as the columns' below: labels at the right would widen it
+        showgrid=False,
+        zeroline=False,
+        tickmode="array",
+        tickvals=rows,
+        ticktext=labels,
+    )
+    last = values.shape[1] - 0.5
+    figure.update_xaxes(
+        title="layer (0 = before any block)",
+        range=(-0.5 - EDGE / 2, last + EDGE / 2),
+        dtick=1,
+        showgrid=False,
+        zeroline=False,
+        side="top",
+        tickangle=0,
+    )
+    for row, (end, is_strong) in enumerate(zip(ends, strong, strict=True)):
+        text = f"<b>{end}</b>" if is_strong else end
+        figure.add_annotation(x=last, y=row, text=text, xanchor="left", xshift=6, showarrow=False)
+    for edges, line in (
+        (None if layer is None else (layer - 0.5, layer + 0.5, -0.5, len(rows) - 0.5), (theme.ORANGE, 2)),
+        (None if chosen is None else (-0.5, last, chosen - 0.5, chosen + 0.5), (theme.BLUE, 6)),
+        (None if chosen is None else (-0.5, last, chosen - 0.5, chosen + 0.5), ("#FFFFFF", 2)),
+    ):
+        if edges is not None:
+            (x0, x1, y0, y1), (colour, width) = edges, line
+            figure.add_shape(type="rect", x0=x0, x1=x1, y0=y0, y1=y1, line={"color": colour, "width": width})
+    height = 20 if is_low else 28 if len(rows) <= FEW_ROWS else 26 if len(rows) <= MANY_ROWS else 20
+    theme.finish(figure, title, 180 + height * len(rows))
+    # The layers stand above the cells, below the title.
+    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
+    figure.layout.margin.update(r=60, t=figure.layout.margin.t + 44)
+    return figure
 
 
 def word_scores(values: np.ndarray, words: Sequence[str], columns: Sequence[str], first: int, title: str) -> go.Figure:

@@ -46,6 +46,7 @@ def token_matrix(
     value: str,
     limits: tuple[float, float] | None = None,
     diverging: bool = False,
+    blue_adds: bool = False,
     show_values: bool = False,
     decimals: int = 2,
     colour_bar: bool | Literal["key"] = True,
@@ -60,6 +61,7 @@ def token_matrix(
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
     axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it: by a bar
     beside the matrix or, of diverging colours, by a "key" under the title, which leaves a phone more room for the columns.
+    Diverging colours are orange above zero, or with `blue_adds` blue.
     `show_values`
     writes each number into its cell, with so many `decimals`, a percentile as a whole number.
     Column labels stand `upright`, or beside each other if they are short. `second_text` is the number of the row and of
@@ -88,7 +90,7 @@ def token_matrix(
             row_names,
             value,
             limits,
-            colorscale=theme.DIVERGING if diverging else theme.SEQUENTIAL,
+            colorscale=_colours_of(blue_adds) if diverging else theme.SEQUENTIAL,
             text=written(np.asarray(matrix), value, decimals) if show_values else None,
             texttemplate="%{text}" if show_values else None,
             showscale=colour_bar is True,
@@ -123,7 +125,7 @@ def token_matrix(
         figure.layout.legend = {**place, "y": 1, "yanchor": "bottom"}
         figure.layout.showlegend = True
     if colour_bar == "key":
-        _add_key(figure, *theme.limits_of(np.asarray(matrix), limits))
+        _add_key(figure, *theme.limits_of(np.asarray(matrix), limits), _colours_of(blue_adds))
     return figure
 
 
@@ -147,12 +149,15 @@ def _lay_bar_above(figure: go.Figure) -> None:
     )
 
 
-def _add_key(figure: go.Figure, low: float, high: float) -> None:
+def _colours_of(blue_adds: bool) -> tuple[tuple[float, str], ...]:
+    return theme.ADDING if blue_adds else theme.DIVERGING
+
+
+def _add_key(figure: go.Figure, low: float, high: float, colours: tuple[tuple[float, str], ...]) -> None:
     """Write the ends of diverging colours, and zero, under the title."""
     names = (theme.significant(low), "0", theme.significant(high))
     squares = "\u2003".join(
-        f'<span style="color:{colour}">■</span> {name}'
-        for (_, colour), name in zip(theme.DIVERGING, names, strict=True)
+        f'<span style="color:{colour}">■</span> {name}' for (_, colour), name in zip(colours, names, strict=True)
     )
     layout = figure.layout
     layout.title.text += f"{theme.BELOW_TITLE}{squares}</span>"
@@ -265,37 +270,71 @@ def key_bars(
     itself: int | None = None,
     decimals: int | None = None,
     by_sign: bool = False,
+    compared: tuple[str, np.ndarray] | None = None,
+    blue_adds: bool = False,
 ) -> go.Figure:
     """One value per key token [key], as bars; labels must be unique (see `axis_labels`).
 
-    `keys` and `value` name the axes. The bar `itself` has a colour of its own. Few bars have their numbers, with
-    so many `decimals`. With `by_sign`, the colours are those of the signs, as in a diverging
-    heatmap.
+    `keys` and `value` name the axes. The bar `itself` is that of the chosen token, and says so. Few bars have their numbers,
+    with so many `decimals`. With `by_sign`, the colours are those of the signs: orange adds, or with `blue_adds` blue does.
+    `compared` has the name of other values [key] and these: each is a line across its bar, NaN for none.
     """
     names, value = [theme.plain(label, 26) for label in labels], theme.plain(value)
     is_itself = np.arange(len(names)) == itself
     numbers = None if len(names) > NUMBERED else decimals
+    written = [] if numbers is None else [theme.number(item, numbers) for item in values.tolist()]
+    in_bars = numbers is not None and compared is None
     figure = go.Figure()
     for name, part, colour in (
-        ("other tokens", ~is_itself, theme.BLUE),
-        ("the token itself", is_itself, theme.ORANGE),
+        ("other tokens", ~is_itself, theme.BLUE if itself is None else theme.GREY),
+        ("the token itself", is_itself, theme.BLUE),
     ):
         if part.any():
             figure.add_bar(
                 x=[names[key] for key in np.flatnonzero(part)],
                 y=np.asarray(values, np.float32)[part],
                 name=name,
-                marker_color=np.where(values[part] < 0, theme.BLUE, theme.ORANGE) if by_sign else colour,
-                text=None if numbers is None else [theme.number(item, numbers) for item in values[part].tolist()],
-                textposition="none" if numbers is None else "outside",
+                marker_color=np.where((values[part] < 0) != blue_adds, theme.BLUE, theme.ORANGE) if by_sign else colour,
+                text=[written[key] for key in np.flatnonzero(part)] if in_bars else None,
+                textposition="outside" if in_bars else "none",
                 textangle=0,
                 cliponaxis=False,
                 hovertemplate=f"%{{x}}<br>{value}: %{{y:.4f}}<extra></extra>",
             )
+    if compared is not None:
+        marks = {"symbol": "line-ew", "size": 12, "line": {"width": 2.5, "color": theme.ORANGE}}
+        figure.add_scatter(
+            x=names,
+            y=np.asarray(compared[1], np.float32),
+            mode="markers",
+            marker=marks,
+            name=compared[0],
+            hovertemplate=f"%{{x}}<br>{theme.plain(compared[0])}: %{{y:.4f}}<extra></extra>",
+        )
+        if written:  # above both
+            top = np.fmax(values, compared[1])
+            figure.add_scatter(
+                x=names,
+                y=np.asarray(top, np.float32),
+                mode="text",
+                text=written,
+                textposition="top center",
+                cliponaxis=False,
+                hoverinfo="skip",
+            )
     figure.update_layout(barmode="overlay")
-    theme.legend_below(figure, shown=itself is not None)
+    theme.legend_below(figure, shown=False)
+    if itself is not None:
+        y = values[itself] if compared is None else np.fmax(values, compared[1])[itself]
+        at = {"x": names[itself], "y": float(y), "yshift": 30 if written else 12}
+        figure.add_annotation(**at, text="itself", showarrow=False, font={"color": theme.BLUE})
     figure.update_xaxes(
         title=theme.plain(keys), type="category", categoryorder="array", categoryarray=names, **ticks(labels)
     )
     figure.update_yaxes(title=value)
-    return theme.finish(figure, title, 320 if itself is None else 400)
+    theme.finish(figure, title, 320 if itself is None else 380)
+    if compared is not None:
+        mark = f'<span style="color:{theme.ORANGE}">▬</span> {theme.plain(compared[0])}'
+        figure.layout.title.text += f"{theme.BELOW_TITLE}{mark}</span>"
+        figure.layout.margin.t += 22
+    return figure

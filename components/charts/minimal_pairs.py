@@ -10,9 +10,10 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 from components.charts.retrieval.evaluation import Curve, curves_over
+from components.numbers import apart
 
 _GOLDEN = 0.618034  # points that follow each other lie far apart, and the picture is the same every time
-_ROW = 42  # pixels of a strip
+_ROW = 38  # pixels of a strip
 CHANCE = 50.0  # per cent
 
 
@@ -26,6 +27,9 @@ class Strip:
     rows: Sequence[int]  # [pair]: the `customdata` of each point, which identifies it
     colour: str = theme.BLUE
     is_faint: bool = False
+    note: str = ""  # at the right end of the strip
+    is_marked: bool = False  # lies on a band
+    has_number: bool = False  # its median is written beside its tick
 
 
 def value_strips(
@@ -35,22 +39,41 @@ def value_strips(
     value: str,
     level: tuple[float, str] | None = None,
     chosen: int | None = None,
+    notes: str = "",
 ) -> go.Figure:
     """A strip of points for each kind, from top to bottom, with a tick at its median.
 
-    `level` is a value with its name that a dotted line marks in all strips; `chosen` is the row that gets a ring.
+    `level` is a value with its name that a dotted line marks in all strips; `chosen` is the row that gets a ring; `notes`
+    says what the strips' notes are.
     """
     figure = go.Figure()
     if level is not None:
-        figure.add_vline(x=level[0], line={"color": theme.GREEN, "width": 2, "dash": "dot"})
+        figure.add_vline(x=level[0], line={"color": theme.BLUE, "width": 2, "dash": "dot"})
         figure.add_annotation(
-            {"x": level[0], "y": 1, "yref": "paper", "yanchor": "bottom", "text": level[1], "showarrow": False}
+            {
+                "x": level[0],
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "text": level[1],
+                "showarrow": False,
+                **({"xanchor": "right", "xshift": 8} if notes else {}),
+            }
         )
+    aside = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 8, "showarrow": False, "align": "left"}
+    if notes:
+        figure.add_annotation({**aside, "y": 1, "yref": "paper", "yanchor": "bottom", "text": theme.wrapped(notes, 11)})
     for number, strip in enumerate(strips):
         known = np.flatnonzero(np.isfinite(strip.values))
         heights = number + 0.62 * ((np.arange(len(known)) * _GOLDEN) % 1 - 0.5)
         rows = np.array(strip.rows)[known]
         ring = rows == (-1 if chosen is None else chosen)
+        if strip.is_marked:
+            figure.add_hrect(
+                y0=number - 0.5, y1=number + 0.5, fillcolor=theme.BLUE, opacity=0.1, line_width=0, layer="below"
+            )
+        if strip.note:
+            figure.add_annotation({**aside, "y": number, "text": strip.note})
         figure.add_scatter(
             x=np.asarray(strip.values, np.float32)[known],
             y=heights.astype(np.float32),
@@ -80,6 +103,16 @@ def value_strips(
                 showlegend=False,
                 unselected={"marker": {"opacity": 1}},
             )
+            if strip.has_number:
+                figure.add_annotation(
+                    x=float(np.median(strip.values[known])),
+                    y=number,
+                    text=f"<b>{apart(float(np.median(strip.values[known])))[0]}</b>",
+                    showarrow=False,
+                    xanchor="right",
+                    xshift=-7,
+                    yshift=13,
+                )
     figure.update_yaxes(
         tickvals=list(range(len(strips))),
         ticktext=[theme.wrapped(strip.name, 14) for strip in strips],
@@ -89,9 +122,35 @@ def value_strips(
         fixedrange=True,
     )
     figure.update_xaxes(title=value, zeroline=False)
+    _look_at_marked(figure, strips)
     figure.update_layout(hovermode="closest", clickmode="event+select", dragmode="pan")
     drawn = theme.finish(figure, title, 110 + _ROW * max(4, len(strips)))
-    return drawn.update_layout(margin={"t": drawn.layout.margin.t + 18})
+    room = {"t": drawn.layout.margin.t + (36 if notes else 18)}
+    return drawn.update_layout(margin=room | ({"r": 96} if notes else {}))
+
+
+def _look_at_marked(figure: go.Figure, strips: Sequence[Strip]) -> None:
+    """Begin the axis where the strips with notes begin: the last one, of unrelated pairs, would take half of it.
+
+    What is farther left stays, and is seen when the figure is zoomed out; its strip says so.
+    """
+    values = [strip.values[np.isfinite(strip.values)] for strip in strips]
+    near = [found for strip, found in zip(strips, values, strict=True) if not strip.is_faint and len(found)]
+    if not near:
+        return
+    low, high = min(float(found.min()) for found in near), max(float(found.max()) for found in values if len(found))
+    room = 0.04 * max(high - low, 0.05)
+    for number, (strip, found) in enumerate(zip(strips, values, strict=True)):
+        if strip.is_faint and len(found) and float(np.median(found)) < low - room:
+            median = apart(float(np.median(found)))[0]
+            figure.add_annotation(
+                x=low,
+                y=number,
+                text=f"← farther left, half below {median}; zoom out to see",
+                showarrow=False,
+                xanchor="left",
+            )
+    figure.update_xaxes(range=[low - room, high + room])
 
 
 def shares_by_layer(

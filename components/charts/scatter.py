@@ -40,6 +40,8 @@ class Colours:
     numbers: np.ndarray | None = None
     hues: Sequence[str] = HUES  # one per group, in the order of the legend
     order: Sequence[str] = ()  # of the groups in the legend; by default by frequency
+    shapes: Sequence[str] | None = None  # the symbol of each point; by default all have that of the map
+    has_key: bool = True  # whether a legend names the groups; without it the page does
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,14 @@ class PointTexts:
     short: Sequence[str]  # the token
     long: Sequence[str]  # shown on hover
     important: frozenset[str] = frozenset()  # labels of a small map that are bold and never make room for others
+
+
+@dataclass(frozen=True)
+class Marked:
+    """The points of the chosen word: in the product's blue in every map, larger than the others, with bold labels."""
+
+    name: str
+    rows: Sequence[int]
 
 
 def token_map(
@@ -63,19 +73,28 @@ def token_map(
     symbol: str = "circle",
     height: int = 520,
     scale: float = 1.0,
+    marked: Marked | None = None,
 ) -> go.Figure:
-    """Points [token, 2 or 3] as a figure. `extent` is half the axes' length, to compare maps; by default it fits.
+    """Points [token, 2 or 3] as a figure. `extent` is half the axes' length, to compare maps; by default the points fill it.
 
     `scale` enlarges points and their labels, for a projector; for the rest of the type see `theme.enlarge`.
     """
     figure = go.Figure()
-    for trace in _traces(points, texts, colours, selected, renderer, symbol, scale):
+    for trace in _traces(points, texts, colours, selected, renderer, symbol, scale, marked):
         figure.add_trace(trace)
     if len(points) > LABELLED:
-        for trace in _labels(points, texts, selected, scale):
+        for trace in _labels(points, texts, selected or (marked.rows if marked else ()), scale):
             figure.add_trace(trace)
-    reach = (extent or fitting(points)) * (1.0 if scale == 1 else ROOM_FOR_LABELS)
-    return _finish(figure, title, theme.plain(colours.title, 20), points.shape[1], reach, height)
+    room = 1.0 if scale == 1 else ROOM_FOR_LABELS
+    reach = (extent or fitting(points)) * room
+    figure = _finish(figure, title, theme.plain(colours.title, 20), points.shape[1], reach, height)
+    if extent is None and points.shape[1] == 2 and len(points):
+        # The points fill the frame; plotly lengthens one of the ranges, so that both axes have one scale.
+        low, high = points.min(axis=0), points.max(axis=0)
+        middle, half = (low + high) / 2, (high - low) / 2 * 1.16 * room + 1e-6
+        figure.update_xaxes(range=[float(middle[0] - half[0]), float(middle[0] + half[0])])
+        figure.update_yaxes(range=[float(middle[1] - half[1]), float(middle[1] + half[1])])
+    return figure
 
 
 def moving_map(
@@ -88,6 +107,7 @@ def moving_map(
     renderer: Renderer = "svg",
     height: int = 580,
     scale: float = 1.0,
+    marked: Marked | None = None,
 ) -> go.Figure:
     """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order, on the same axes."""
     layers = sorted(maps)
@@ -95,7 +115,7 @@ def moving_map(
     dims = first.shape[1]
     figure = token_map(
         first, texts, colours, title, selected=selected, renderer=renderer, extent=fitting(*maps.values()),
-        height=height, scale=scale,
+        height=height, scale=scale, marked=marked,
     )  # fmt: skip
     rows = [np.asarray(trace.customdata) for trace in figure.data]
     axes = "xyz"[:dims]
@@ -165,6 +185,53 @@ def moving_map(
     return figure
 
 
+def name_groups(figure: go.Figure, points: np.ndarray, groups: Sequence[str], scale: float = 1.0) -> go.Figure:
+    """Write the name of each group of points [token, 2] beside that of its points that is freest of others.
+
+    The names are bold and in place of a legend: for up to six groups.
+    """
+    extent = max(float(np.ptp(points[:, axis])) for axis in (0, 1)) or 1.0
+    for name in dict.fromkeys(groups):
+        own = np.flatnonzero([group == name for group in groups])
+        distances = np.linalg.norm(points[own][:, None] - points[None], axis=2)  # [own point, point]
+        distances[np.arange(len(own)), own] = np.inf
+        # Above a point, where the name stands, there should be nothing; and no other group near.
+        above = (points[None, :, 1] - points[own][:, None, 1] > 0) & (
+            np.abs(points[None, :, 0] - points[own][:, None, 0]) < 0.18 * extent
+        )
+        above[np.arange(len(own)), own] = False
+        room = np.where(above, points[None, :, 1] - points[own][:, None, 1], extent).min(axis=1)
+        best = own[int(np.argmax(np.minimum(room, 0.25 * extent) + 0.2 * np.minimum(distances.min(axis=1), extent)))]
+        figure.add_annotation(
+            x=float(points[best, 0]),
+            y=float(points[best, 1]),
+            text=f"<b>{theme.plain(name, 28)}</b>",
+            showarrow=False,
+            yshift=22 * scale,
+            font={"size": 16 * scale},
+        )
+    return figure
+
+
+def join_pairs(figure: go.Figure, points: np.ndarray, pairs: Sequence[tuple[int, int, bool]]) -> go.Figure:
+    """Lines below the points [token, 2] between pairs of rows; the third says whether a line is dashed and dark."""
+    for first, second, is_dashed in pairs:
+        figure.add_shape(
+            type="line",
+            x0=float(points[first, 0]),
+            y0=float(points[first, 1]),
+            x1=float(points[second, 0]),
+            y1=float(points[second, 1]),
+            layer="below",
+            line={
+                "color": theme.VERMILION if is_dashed else theme.GREY,
+                "dash": "dash" if is_dashed else "solid",
+                "width": 2 if is_dashed else 1,
+            },
+        )
+    return figure
+
+
 def fitting(*maps: np.ndarray) -> float:
     """Half the axes' length that contains all points of these maps, with a small margin."""
     return 1.08 * max((float(np.abs(points).max()) for points in maps if points.size), default=1.0) or 1.0
@@ -178,21 +245,30 @@ def _traces(
     renderer: Renderer,
     symbol: str,
     scale: float,
+    marked: Marked | None,
 ) -> list[Any]:
     chosen = set(selected)
     result = []
     few = len(points) <= LABELLED
-    for name, rows, marker in _groups(colours, len(points), scale):
+    own = np.zeros(len(points), bool)
+    if marked is not None and colours.groups is not None:  # where colours are numbers, blue would be one of them
+        own[list(marked.rows)] = True
+    groups = [(name, rows[~own[rows]], marker) for name, rows, marker in _groups(colours, len(points), scale)]
+    groups = [group for group in groups if len(group[1])]
+    if marked is not None and own.any():  # last, so that they lie above the others
+        groups.append((marked.name, np.flatnonzero(own), {"color": theme.BLUE}))
+    for name, rows, marker in groups:
+        is_marked = marked is not None and own[rows].all()
         chosen_points = [number for number, row in enumerate(rows) if int(row) in chosen]
-        size = (9 if len(points) <= 400 else 6 if len(points) <= 5_000 else 3.5) * scale
+        size = (9 if len(points) <= 400 else 6 if len(points) <= 5_000 else 3.5) * scale * (1.4 if is_marked else 1)
         common: dict[str, Any] = {
             "name": theme.plain(name, 28),
             "mode": "markers+text" if few else "markers",
-            "text": [_label(texts, row) for row in rows] if few else None,
+            "text": [_label(texts, row, bool(is_marked)) for row in rows] if few else None,
             "hovertext": [texts.long[row] for row in rows],
             "hoverinfo": "text",
             "customdata": rows.astype(np.int32),
-            "showlegend": colours.groups is not None and len(set(colours.groups)) > 1,
+            "showlegend": colours.has_key and colours.groups is not None and len(set(colours.groups)) > 1,
         }
         if points.shape[1] == 3:
             # Three-dimensional figures have no selected points: the chosen ones are larger and have their own colour.
@@ -209,10 +285,13 @@ def _traces(
                 **common,
                 x=points[rows, 0],
                 y=points[rows, 1],
-                marker=marker | {"size": size, "opacity": 0.85, "symbol": symbol},
+                marker=marker
+                | {"size": size, "opacity": 1.0 if is_marked else 0.85}
+                | {"symbol": symbol if colours.shapes is None else [colours.shapes[row] for row in rows]},
                 # Alternately above and below, because neighbours in a sentence are often close together.
                 textposition=[("top center", "bottom center")[int(row) % 2] for row in rows] if few else None,
-                textfont={"size": _label_size(scale)},
+                textfont={"size": _label_size(scale) * (1.15 if is_marked else 1)}
+                | ({"color": theme.BLUE} if is_marked else {}),
                 selectedpoints=chosen_points if chosen else None,
                 selected={"marker": {"size": size * 1.35, "opacity": 1}},
                 unselected={"marker": {"opacity": 0.15}, "textfont": {"color": "rgba(128,128,128,0.45)"}}
@@ -228,9 +307,9 @@ def _label_size(scale: float) -> float:
     return 11.0 if scale == 1 else theme.FONT_SIZE * scale * 0.92
 
 
-def _label(texts: PointTexts, row: int) -> str:
+def _label(texts: PointTexts, row: int, is_marked: bool = False) -> str:
     label = theme.plain(texts.short[row], 24)
-    return f"<b>{label}</b>" if texts.short[row].casefold() in texts.important else label
+    return f"<b>{label}</b>" if is_marked or texts.short[row].casefold() in texts.important else label
 
 
 def central(points: np.ndarray) -> tuple[np.ndarray, int]:
@@ -349,6 +428,8 @@ def _finish(figure: go.Figure, title: str, legend: str, dims: int, extent: float
         figure.update_xaxes(range=[-extent, extent], **hidden)
         # The same scale on both axes, so that shapes are not distorted.
         figure.update_yaxes(range=[-extent, extent], scaleanchor="x", **hidden)
+        edge = {"color": "rgba(133,139,149,0.45)", "width": 1}
+        figure.add_shape(type="rect", xref="paper", yref="paper", x0=0, x1=1, y0=0, y1=1, line=edge, layer="below")
     figure.update_layout(
         legend={
             "orientation": "h",

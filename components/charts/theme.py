@@ -31,6 +31,8 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "x", "star")
 SEQUENTIAL = "Cividis"
 # Blue for negative, orange for positive, grey in the middle: readable on light and dark.
 DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
+# Of parts of a sum beside words shaded in blue: blue adds, orange takes away.
+ADDING = ((0.0, "#C96A00"), (0.5, "#D5D8DC"), (1.0, BLUE))
 FONT_SIZE = 14
 # What opens a legend under a title, in the same text; the title alone is what stands before it.
 BELOW_TITLE = f'<br><span style="font-size:{FONT_SIZE}px;font-weight:400">'
@@ -147,6 +149,7 @@ def enlarge(figure: go.Figure, scale: float) -> go.Figure:
     layout = figure.layout
     layout.height = round(layout.height * (1 + (scale - 1) / 2))
     layout.margin.t = round(layout.margin.t * scale)
+    layout.margin.r = round(layout.margin.r * scale)  # where curves have labels at their ends
     _set_type_sizes(figure, scale)
     layout.legend.font.size = FONT_SIZE * scale
     for trace in figure.data:

@@ -53,6 +53,16 @@ def matrix(
     return read.snippet(*body)
 
 
+def one_word(read: Input, sentence: int, position: int) -> Snippet:
+    """Where one token of a sentence looks, in every head."""
+    return read.snippet(
+        read.trace(attentions=True),
+        f"length = len(trace.sentences[{sentence}])",
+        f"weights = trace.attentions[:, {sentence}, :, {position}, :length]",
+        "print(weights)  # [block, head, key]",
+    )
+
+
 def patterns(read: Input, texts: TextsFilter) -> Snippet:
     """The score of every head on every pattern."""
     option = "" if texts == "all" else f"texts={code.literal(texts)}, "
@@ -65,6 +75,17 @@ def patterns(read: Input, texts: TextsFilter) -> Snippet:
     )
 
 
+def kinds(read: Input) -> Snippet:
+    """The kind of every head, and the shares that say so."""
+    return read.snippet(
+        read.trace(attentions=True),
+        ATTENTIONS,
+        "kinds = head_kinds(attentions, trace.sentences[0], backend.structure.windows)",
+        "values = kinds.shares",
+        "print(kinds.names, values)  # [block, head, relation]: other words, token before, token after, itself, special",
+    )
+
+
 def rollout(read: Input, block: int, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
     """The share of tokens' vectors after a block that comes from each token of the input, by rollout."""
     return read.snippet(
@@ -72,6 +93,20 @@ def rollout(read: Input, block: int, queries: Sequence[int], keys: Sequence[int]
         ATTENTIONS,
         f"shares = 100 * rollout(attentions)[{block}]  # per cent, [token after block {block}, token of the input]",
         *_shown("shares", queries, keys),
+        *_beside_others(queries, keys),
+    )
+
+
+def norms_through(read: Input, block: int, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
+    """The same by norms through all blocks."""
+    return read.snippet(
+        read.trace(attentions=True),
+        ATTENTIONS,
+        read.inside(),
+        f"shares = 100 * norm_flow(attentions, inside, backend.block_norms())[{block}]"
+        f"  # per cent, [token after block {block}, token of the input]",
+        *_shown("shares", queries, keys),
+        *_beside_others(queries, keys),
     )
 
 
@@ -89,6 +124,14 @@ def norms(read: Input, block: int, head: int | None, queries: Sequence[int], key
         f"lengths = {lengths}  # [token that receives, token that contributes]",
         *_shown("lengths", queries, keys),
     )
+
+
+def _beside_others(queries: Sequence[int], keys: Sequence[int]) -> tuple[str, ...]:
+    """Beside the shares of one token, what the other words take from the same tokens."""
+    if len(queries) > 1:
+        return ()
+    given = f"shares, trace.special_mask[0], {queries[0]}, {code.literal(list(keys))}"
+    return f"others = median_of_others({given})", "print(others)  # [token]: the median of the other words"
 
 
 def _shown(name: str, queries: Sequence[int], keys: Sequence[int]) -> tuple[str, ...]:

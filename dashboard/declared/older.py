@@ -13,8 +13,10 @@ from functools import cache
 from dashboard.declared import table
 
 OLDER_VIEW = "view"  # the key of the view in older addresses
+_OF_FLOW = ("flow_block", "flow_token", "flow_figure", "flow_heads", "flow_special")  # what else is chosen there
 PACKED = "z"  # the key of packed texts in older addresses: the keys in it are older ones too
 
+MAPS_OF_SENTENCES = ("two-layers", "layer-by-layer")
 # Page to the older names of its views and today's; the first was the one that opened.
 _VIEWS = {
     "tokens": "pieces:pieces tensors:input-tensors decoding:decoding vocabulary:vocabulary compare:two-tokenizers",
@@ -120,13 +122,16 @@ def translated(page: str, address: Mapping[str, list[str]]) -> dict[str, list[st
     stay, so that a notice names them, and so do packed texts, which `unpacked` translates.
     """
     if not is_older(page, address):
-        return dict(address)
+        return with_rollout(dict(address))
     views = _pairs(_VIEWS[page])
     asked = address.get(OLDER_VIEW, [next(iter(views))])
     view = views.get(asked[0]) if len(asked) == 1 else None
     # A view that never was opens the first one, with a notice that names it.
     found = {table.VIEW: [view] if view is not None else asked}
-    return found | _keys(page, view or next(iter(views.values())), address)
+    found |= _keys(page, view or next(iter(views.values())), address)
+    if view in MAPS_OF_SENTENCES and "by" not in address:
+        found["by"] = ["older"]  # without a method, more than 20 points were drawn by UMAP: today that begins at 200
+    return with_rollout(found)
 
 
 def unpacked(view: str, texts: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -147,6 +152,30 @@ def _keys(page: str, view: str, address: Mapping[str, list[str]]) -> dict[str, l
         elif setting.shared or setting.name in table.VIEWS[view].settings:
             found[setting.short] = texts
     return found
+
+
+def with_rollout(address: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """An address of Flow with the method that it means: rollout, and block 0, where it chooses something else of Flow alone.
+
+    Until there were norms through all blocks, rollout was the default and not written. Since then each address of Flow names
+    its method. One that chooses nothing of Flow shows how the view opens today.
+    """
+    shorts = {name: table.SETTING[name].short for name in ("flow", *_OF_FLOW)}
+    if address.get(table.VIEW) != ["attention-flow"]:
+        return dict(address)
+    return _with_rollout(address, shorts)
+
+
+def _with_rollout(values: Mapping[str, list[str]], names: Mapping[str, str]) -> dict[str, list[str]]:
+    """Values with rollout named where they need it; `names` says under which names they stand."""
+    if names["flow"] in values or not any(names[name] in values for name in _OF_FLOW):
+        return dict(values)
+    return {**values, names["flow"]: ["rollout"], names["flow_block"]: values.get(names["flow_block"], ["0"])}
+
+
+def session_with_rollout(values: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The same for the settings of a session file, by name."""
+    return _with_rollout(values, {name: name for name in ("flow", *_OF_FLOW)})
 
 
 def views_of(page: str) -> tuple[str, ...]:

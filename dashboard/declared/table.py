@@ -28,6 +28,7 @@ from dashboard.views.search import page as search
 from dashboard.views.tokens import page as tokens
 from dashboard.views.training import page as training
 from dashboard.views.why import page as why
+from dashboard.views.word_attention import page as word_attention
 
 VIEW = "v"  # the address key of the view that is open
 
@@ -84,6 +85,7 @@ PLACES = (
     ("inside", "Attention", "attention-matrix"),
     ("inside", "Attention", "attention-scores"),
     ("inside", "Attention", "head-patterns"),
+    ("inside", "", "one-word-attention"),
     ("inside", "", "attention-flow"),
     ("inside", "", "mask-token"),
     ("meaning", "One word through the layers", "one-word"),
@@ -93,8 +95,8 @@ PLACES = (
     ("meaning", "Map of tokens", "two-layers"),
     ("meaning", "Map of tokens", "layer-by-layer"),
     ("meaning", "", "word-senses"),
-    ("meaning", "Two sentences: why similar", "important-words"),
     ("meaning", "Two sentences: why similar", "score-split"),
+    ("meaning", "Two sentences: why similar", "important-words"),
     ("meaning", "Two sentences: why similar", "token-pairs"),
     ("meaning", "", "known-failures"),
     ("meaning", "", "experiments"),
@@ -134,7 +136,22 @@ PLACES = (
     ("glossary", "", "glossary"),
     ("about", "", "about"),
 )
-_FOLDERS = (home, lessons, path, tokens, model, layers, heatmaps, attention, map_page, search, evaluate, pairs, why)
+_FOLDERS = (
+    home,
+    lessons,
+    path,
+    tokens,
+    model,
+    layers,
+    heatmaps,
+    attention,
+    word_attention,
+    map_page,
+    search,
+    evaluate,
+    pairs,
+    why,
+)
 _DECLARED = tuple(folder.DECLARED for folder in (*_FOLDERS, training, laboratory, about))
 
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from dashboard.settings import Setting
 
 # What a view shows first, which tests look for: a plotly figure, rows of tokens, a table, a frame with a page of its own, a
-# list or canvas that we draw ourselves, the pictures of Start, the whole path, the model as a drawing, or a table or plot as
-# its settings say; "text" has no figure.
+# list or canvas that we draw ourselves, the pictures of Start, the whole path, what one word looks at, the model as a drawing,
+# or a table or plot as its settings say; "text" has no figure.
 Figure = Literal[
     "plot",
     "chips",
@@ -24,6 +24,7 @@ Figure = Literal[
     "hits",
     "start",
     "path",
+    "looks",
     "architecture",
     "plot or table",
     "canvas or table",

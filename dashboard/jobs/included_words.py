@@ -7,12 +7,15 @@ writes it.
 from __future__ import annotations
 
 import json
+import logging
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from components.folders import private_folder
 from components.model.catalog import EMBEDDED_KEY
 from components.model.trace import TraceOptions
 from components.retrieval.corpora.demo import demo_sentences
@@ -22,11 +25,14 @@ from dashboard.jobs import requests
 from dashboard.ready_made import ASSETS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from components.analysis.first_look.decisive import Habits
     from components.analysis.first_look.nearest import WordStore
     from components.jobs import IsCancelled, Job, ReportProgress
     from components.model.backend import Backend
 
+log = logging.getLogger(__name__)
 BATCH = 16  # sentences of a pass
 HABITS = ASSETS / "start_habits.json"  # [block, head, distance] in parts of a whole
 WHOLE = 10_000
@@ -102,20 +108,32 @@ def _read(backend: Backend, report_progress: ReportProgress, is_cancelled: IsCan
         senses.setdefault(row.sentence, []).append((row.word, row.sense))
     plain = tuple(dict.fromkeys(demo_sentences()))
     labelled = tuple(text for text in senses if text not in set(plain))
-    collection, count = WordCollection(senses), HabitCount()
+    count = HabitCount()
     needs_habits = not backend.structure.why_not("blocks") and kept_habits(backend) is None
     total = len(plain) + len(labelled)
     done = 0
-    for texts, for_habits in ((plain, needs_habits), (labelled, False)):
-        by_length = sorted(texts, key=len)  # a batch is as long as its longest sentence
-        for begin in range(0, len(by_length), BATCH):
-            if is_cancelled():
-                raise Cancelled
-            # Not a trace of the store, where it would push out those of people's sentences.
-            trace = backend.run(by_length[begin : begin + BATCH], options=TraceOptions(attentions=for_habits))
-            collection.add(trace)
-            if for_habits:
-                count.add(trace)
-            done += len(trace.sentences)
-            report_progress(done, total)
-    return Included(collection.store(), count.habits() if needs_habits else None)
+    with WordCollection(senses, _folder()) as collection:
+        for texts, for_habits in ((plain, needs_habits), (labelled, False)):
+            by_length = sorted(texts, key=len)  # a batch is as long as its longest sentence
+            for begin in range(0, len(by_length), BATCH):
+                if is_cancelled():
+                    raise Cancelled
+                # Not a trace of the store, where it would push out those of people's sentences.
+                trace = backend.run(by_length[begin : begin + BATCH], options=TraceOptions(attentions=for_habits))
+                collection.add(trace)
+                if for_habits:
+                    count.add(trace)
+                done += len(trace.sentences)
+                report_progress(done, total)
+        return Included(collection.store(), count.habits() if needs_habits else None)
+
+
+def _folder() -> Path | None:
+    """Where the vectors are kept: 31 MB for 7 layers of 384 dimensions. None, which is in memory, where no file can be made."""
+    try:
+        private_folder(caching.token_folder())
+        with tempfile.TemporaryFile(dir=caching.token_folder()):
+            return caching.token_folder()
+    except OSError as problem:
+        log.warning("no folder for the words of the included sentences, so they are kept in memory: %s", problem)
+        return None

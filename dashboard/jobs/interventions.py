@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from components.analysis.why import patching
-from components.analysis.why.patching import FromSentence, Means, SampleMeans, Zeros
+from components.analysis.why.patching import FromSentence, Means, PairEffect, SampleMeans, Zeros
 from components.errors import InputError
 from components.jobs import Cancelled
 from components.retrieval.corpora.demo import demo_sentences
@@ -132,6 +132,37 @@ def results(
         view=("experiment", experiment.key),
         jobs=caching.interventions(),
     )
+
+
+def pair_effects(backend: Backend, texts: Sequence[tuple[str, str, str]]) -> tuple[PairEffect, ...]:
+    """What experiments on some pairs with their texts C can show, with the model's own pooling. Raises NotReady."""
+
+    def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[PairEffect, ...]:
+        found = []
+        for number, pair in enumerate(texts):
+            report_progress(number, len(texts))
+            found.append(patching.pair_effect(backend, pair, backend.own_pooling, is_cancelled))
+        return tuple(found)
+
+    return requests.prepared(
+        _key_of_pairs(backend, texts),
+        "Trying the ready-made pairs",
+        measure,
+        "pairs_experiments",
+        doing="trying the ready-made pairs",
+        unit="pairs",
+        jobs=caching.interventions(),
+    )
+
+
+def known_effects(backend: Backend, texts: Sequence[tuple[str, str, str]]) -> tuple[PairEffect, ...] | None:
+    """The same if they have been measured, without waiting."""
+    job = caching.interventions().find(_key_of_pairs(backend, texts))
+    return None if job is None or job.error is not None else job.result
+
+
+def _key_of_pairs(backend: Backend, texts: Sequence[tuple[str, str, str]]) -> Hashable:
+    return ("ready-made pairs", backend.spec.key, backend.revision, str(backend.device), tuple(texts))
 
 
 def _output(experiment: Experiment, tokens: TokenizedSentence) -> Float32:

@@ -52,6 +52,9 @@ class ChipRow:
     number: str = ""  # before the chips; empty: its number as a sentence
     label: str = ""  # for screen readers; empty: its number as a sentence
     positions: range | None = None  # of the tokens to draw; None: all
+    lost: frozenset[int] | None = (
+        None  # the typed text stands above, with these of its characters marked; None: it does not
+    )
 
 
 @cache
@@ -156,7 +159,8 @@ def _row(
         if word is None or word != previous_word:
             number = int(token.in_pair) if by_text else sum(item["tint"] != "x" for item in words)
             tint = "x" if word is None else str(number % TINTS)
-            words.append({"tint": tint, "tokens": []})
+            over = None if row.lost is None else _typed(row.sentence, token, row.lost)
+            words.append({"tint": tint, "tokens": [], "over": over})
         previous_word = word
         unknown, picked = token.id == unknown_id, token.position in row.picked
         special = token.special or (token.id in special_ids and not unknown)
@@ -186,6 +190,22 @@ def _row(
         "direction": direction(row.sentence.text),
         "words": words,
     }
+
+
+def _typed(sentence: TokenizedSentence, token: Token, lost: frozenset[int]) -> list[tuple[str, bool]]:
+    """The word of a token as it was typed, in stretches that come back and stretches that do not; none of a special token."""
+    if token.word is None:
+        return []
+    text, positions = sentence.word_text(token.position), sentence.word_positions(token.position)
+    start = sentence.tokens[positions[0]].start
+    stretches: list[tuple[str, bool]] = []
+    for place, letter in enumerate(text, start):
+        is_lost = not token.in_pair and place in lost
+        if stretches and stretches[-1][1] == is_lost:
+            stretches[-1] = (stretches[-1][0] + letter, is_lost)
+        else:
+            stretches.append((letter, is_lost))
+    return stretches
 
 
 def direction(text: str) -> str:

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from components.analysis.tokens import default_positions, position_at
+from components.analysis.first_look.words import Interest, chosen_everywhere
+from components.analysis.first_look.words import interest as words_of_interest
+from components.analysis.matched_words import word_vectors
+from components.analysis.tokens import position_at
 from components.charts.stand_alone.page import Part
 from components.model.trace import Pooling, TokenizedSentence
 from components.snippets.code import Input
@@ -18,6 +21,9 @@ from dashboard.sharing import report
 from dashboard.ui import browser, wording
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from components.analysis.first_look.words import Word
     from components.model.backend import Backend
     from components.model.trace import Trace
 
@@ -464,16 +470,38 @@ def sentence_of(
     )
 
 
-def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, ...]:
-    """The position of the token of interest in each sentence: the chosen token, or the default.
+def positions(sentences: Sequence[TokenizedSentence], backend: Backend) -> tuple[int, ...]:
+    """The position of the token of interest in each sentence: the chosen token, or the default. See `interest`."""
+    return interest(sentences, backend).positions
 
-    A choice is remembered by its characters in the text, so that it is found again when another model tokenizes
-    the text, or when sentences are added, removed or moved.
+
+MOST_TRACED = 2_000  # tokens of the sentences: of more, no forward pass is made only to choose a word
+
+
+def default_interest(sentences: Sequence[TokenizedSentence], backend: Backend) -> Interest:
+    """What there is to look at before a person chooses. The vectors are those that other views show, so they are kept."""
+
+    def vectors(words: Sequence[Word]) -> np.ndarray:
+        trace = current_trace(backend)
+        return word_vectors(trace, [(word.sentence, word.positions) for word in words])[-1]
+
+    texts = tuple(item.text for item in sentences)
+    is_short = sum(map(len, sentences)) <= MOST_TRACED and texts == state.get("sentences")
+    return words_of_interest(sentences, ready_made.focus_of(texts), vectors if is_short else None)
+
+
+def interest(sentences: Sequence[TokenizedSentence], backend: Backend) -> Interest:
+    """The token of interest in each sentence, and the sentence whose word is the one to look at.
+
+    That is the one in which a person chose last. Before a person chooses, the word is that of the one rule for all pages
+    (components/analysis/first_look/words.py). A choice is remembered by its characters in the text, so that it is found again
+    when another model tokenizes the text, or when sentences are added, removed or moved.
     """
-    defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
+    offered = default_interest(sentences, backend)
+    defaults = offered.positions
     chosen: tuple[int, ...] = state.get("tokens")
     anchors = st.session_state.get("_anchors")
-    tokenized = (model, tuple(item.text for item in sentences))
+    tokenized = (backend.spec.key, tuple(item.text for item in sentences))
     if not chosen:
         result = defaults
     elif anchors is None or anchors["where"] == tokenized:
@@ -507,7 +535,17 @@ def positions(sentences: Sequence[TokenizedSentence], model: str) -> tuple[int, 
             for item, position in zip(sentences, result, strict=True)
         },
     }
-    return result
+    row = state.peek("sentence")
+    if row is None or not 0 <= row < len(sentences):
+        row = 0 if state.get("tokens") else offered.row
+    return Interest(row, result)
+
+
+def choose_word(sentences: Sequence[TokenizedSentence], chosen: Sequence[int], row: int, position: int) -> None:
+    """Make a token of a sentence the one of interest, on all pages: in every sentence that has it, or a form of its word."""
+    st.session_state.pop("_anchors", None)  # which belong to the tokens chosen before
+    state.put("tokens", chosen_everywhere(sentences, chosen, row, position))
+    state.put("sentence", row)
 
 
 def _position_of(item: TokenizedSentence, span: tuple[int, int, int] | None, default: int) -> int:
@@ -532,7 +570,7 @@ def token_chips(
     on_pick: Callable[[int, int], None] | None = None,
     also: int | None = None,
 ) -> None:
-    """Chips of the sentences (or of some `rows`), with the chosen token of each marked; a click chooses a token.
+    """Chips of the sentences (or of some `rows`), with the chosen token of each marked; a click is a `choose_word`.
 
     `also` is a second token to mark in each row; `on_pick(row, position)` replaces the effect of a click.
     """
@@ -544,7 +582,7 @@ def token_chips(
         return tuple(piece for position in positions for piece in sentences[row].word_positions(position))
 
     def choose(row: int, position: int) -> None:
-        state.put("tokens", (*chosen[:row], position, *chosen[row + 1 :]))
+        choose_word(sentences, chosen, row, position)
 
     browser.chips(
         [

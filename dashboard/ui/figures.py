@@ -84,6 +84,22 @@ def finding(message: str, *, key: str, read: str = "", not_shown: str = "") -> N
         pass
 
 
+def above(
+    message: str,
+    *,
+    key: str,
+    table: Callable[[], pd.DataFrame],
+    code: Snippet | NoCode,
+    title: str,
+    read: str,
+    not_shown: str,
+) -> None:
+    """The line above a picture that we draw ourselves: its finding, “?”, and “Share” with its numbers and their code."""
+    report.add(key, stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown), table)
+    with _line(message, read, not_shown, key):
+        _share(key, table, code, title)
+
+
 def _line(message: str, read: str, not_shown: str, key: str) -> DeltaGenerator:
     """Draw the finding, with “?” where there is something to read; returns the line, which has room for more at its right.
 

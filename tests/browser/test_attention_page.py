@@ -11,6 +11,11 @@ from tests.support.browser import Visit, figure, settle, wait_for_title, wait_un
 from tests.support.stage import PROJECTOR, Stage
 
 CANVAS = "canvas[data-drawn]"
+HEADS = ".heads[data-drawn]"
+ALL_LINES = (
+    "[...document.querySelectorAll('*')].map((one) => one.shadowRoot?.querySelectorAll('.heads .plot path').length ?? 0)"
+    ".reduce((sum, count) => sum + count, 0)"
+)
 
 
 def frame_of(page: Page):
@@ -18,15 +23,12 @@ def frame_of(page: Page):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_the_page_opens_with_the_lines_of_the_clearest_head(look: Stage, dark: bool) -> None:
+def test_the_head_view_opens_with_the_lines_of_the_most_telling_head(look: Stage, dark: bool) -> None:
     page = look.at("/attention", dark=dark)
     lines = frame_of(page).locator("svg #attention line")
     expect(lines.first).to_be_attached(timeout=30_000)
-    # Ten tokens, each with one line to the token before it: all other heads are off.
-    opacities = lines.evaluate_all("(lines) => lines.map((line) => +line.getAttribute('stroke-opacity'))")
-    assert sum(opacity > 0.5 for opacity in opacities) == 10
     assert frame_of(page).get_by_role("checkbox", checked=True).all_text_contents() == [""]
-    expect(frame_of(page).get_by_role("checkbox", name="Head 2", exact=True)).to_be_checked()
+    expect(frame_of(page).get_by_role("checkbox", name="Head 0", exact=True)).to_be_checked()
     expect(frame_of(page).get_by_text("river", exact=True)).to_have_count(0)
     expect(frame_of(page).get_by_text("bank", exact=True).first).to_be_visible()
     expect(frame_of(page).locator("body")).to_have_css(
@@ -48,15 +50,66 @@ def test_the_neuron_view_draws_connections(look: Stage) -> None:
     assert lines.count() > 20
 
 
-def test_a_click_on_a_tile_opens_that_head(use: Stage) -> None:
+def test_a_click_on_a_tile_opens_that_head_beside_the_tiles(use: Stage) -> None:
     page = use.at("/attention?v=all-heads")
-    canvas = page.locator(CANVAS)
-    expect(canvas).to_have_attribute("data-drawn", "6x12x10")
-    box = canvas.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + 34 + 2.5 * (box["width"] - 34) / 12, box["y"] + 22 + 0.5 * (box["height"] - 22) / 6)
-    wait_for_title(page, "Block 0, head 2")
+    heads = page.locator(HEADS)
+    expect(heads).to_have_attribute("data-drawn", "6x12x10")
+    expect(heads.locator("h3")).to_have_text("Block 0, head 0")
+    expect(heads.locator(".halo")).to_have_text("49 %")
+    heads.get_by_role("button", name="Block 0, head 2 ").click()
+    expect(heads.locator("h3")).to_have_text("Block 0, head 2")
+    expect(heads.locator(".tile[aria-pressed=true]")).to_have_count(1)
+    expect(heads.locator(".does")).to_contain_text("Looks at the token before")
+    wait_until(page, "() => new URLSearchParams(location.search).get('h') === '2'")
+    heads.get_by_role("button", name="Matrix", exact=True).click()
+    expect(heads.locator(".plot rect title")).to_have_count(100)
+    expect(heads.locator(".plot rect title", has_text="bank → a: 100 %")).to_have_count(1)
+    wait_until(page, "() => new URLSearchParams(location.search).get('as') === 'matrix'")
+    heads.locator(".pill").nth(1).click()
+    expect(heads.locator("h3")).to_have_text("Block 5, head 11")
+    expect(heads.locator(".plot .ring")).to_have_count(1)
+    heads.get_by_role("button", name="Exact values").click()
+    wait_for_title(page, "Block 5, head 11")
     assert figure(page)["types"] == ["heatmap"]
+
+
+def test_all_heads_are_worked_by_keyboard(use: Stage) -> None:
+    page = use.at("/attention?v=all-heads&b=0&h=0&tiles=block")
+    heads = page.locator(HEADS)
+    expect(heads.locator(".keys .name")).to_have_count(5)
+    heads.locator(".tile[aria-pressed=true]").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(heads.locator(".hint")).to_contain_text("Block 1, head 1")
+    page.keyboard.press("Enter")
+    expect(heads.locator("h3")).to_have_text("Block 1, head 1")
+    page.keyboard.press("ArrowLeft")  # the focus has stayed
+    expect(heads.locator(".hint")).to_contain_text("Block 1, head 0")
+
+
+def test_pointing_at_a_token_shows_its_lines_alone(use: Stage) -> None:
+    page = use.at("/attention?v=all-heads&b=0&h=0")
+    heads = page.locator(HEADS)
+    wait_until(page, f"() => {ALL_LINES} > 12")
+    heads.locator(".plot rect").nth(5).hover()  # bank
+    wait_until(page, f"() => {ALL_LINES} > 0 && {ALL_LINES} <= 10")
+    expect(heads.locator(".plot .halo", has_text="49 %")).to_have_count(1)
+    heads.locator("h3").hover()
+    wait_until(page, f"() => {ALL_LINES} > 12")
+
+
+def test_no_names_of_kinds_lie_over_each_other_on_a_phone(look: Stage) -> None:
+    page = look.at("/attention?v=all-heads", phone=True)
+    expect(page.locator(HEADS)).to_be_visible(timeout=30_000)
+    boxes = page.locator(f"{HEADS} .tiles .name").evaluate_all(
+        "(all) => all.map((one) => { const {left, right, top, bottom} = one.getBoundingClientRect();"
+        " return [left, right, top, bottom]; })"
+    )
+    assert len(boxes) == 6
+    assert all(right <= 390 for _, right, _, _ in boxes)
+    for number, (left, right, top, bottom) in enumerate(boxes):
+        for other in boxes[number + 1 :]:
+            assert right <= other[0] or other[1] <= left or bottom <= other[2] or other[3] <= top
 
 
 def test_tiles_are_worked_by_keyboard(use: Stage) -> None:
@@ -72,7 +125,7 @@ def test_tiles_are_worked_by_keyboard(use: Stage) -> None:
 def test_markup_in_a_sentence_is_inert(look: Stage, view: str) -> None:
     nasty = "</script><script>top.pwned=1</script> <img src=x onerror=top.pwned=1> <!-- x"
     page = look.at(f"/attention?view={view}&s={quote(nasty)}")
-    drawn = {"matrix": page.locator(".js-plotly-plot .heatmaplayer"), "glance": page.locator(CANVAS)}
+    drawn = {"matrix": page.locator(".js-plotly-plot .heatmaplayer"), "glance": page.locator(HEADS)}
     expect(drawn.get(view, frame_of(page).locator("svg").first)).to_be_attached(timeout=30_000)
     assert page.locator("img[src=x]").count() == frame_of(page).locator("img").count() == 0
     assert page.evaluate("window.pwned") is None
@@ -107,17 +160,17 @@ def test_head_numbers_are_large_enough_for_fingers(touched: Visit) -> None:
     squares.nth(11).tap()
     expect(frame_of(phone).get_by_role("checkbox", name="Head 11", exact=True)).to_be_checked()
     phone.goto(phone.url.split("?")[0] + "?v=all-heads")
-    canvas = phone.locator(CANVAS)
-    expect(canvas).to_be_visible(timeout=30_000)
-    box = canvas.bounding_box()
-    assert box is not None
-    assert box["width"] >= 12 * 32
-    expect(phone.get_by_text("swipe to see all")).to_be_visible()
+    tiles = phone.locator(f"{HEADS} .tile")
+    expect(tiles).to_have_count(72, timeout=30_000)
+    sizes = tiles.evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().width)")
+    assert min(sizes) >= 32
 
 
-def test_the_two_sentences_have_labels_on_a_phone(look: Stage) -> None:
-    page = look.at("/attention?v=attention-matrix", phone=True)
+def test_the_two_sentences_have_labels_on_a_phone(use: Stage) -> None:
+    page = use.at("/attention?v=attention-matrix", phone=True)
     for setting, label in (("sentence_a", "Sentence A"), ("sentence_b", "Sentence B")):
+        if setting == "sentence_b":
+            page.get_by_role("button", name="Options").click()
         text = page.locator(f"[class*=st-key-w_{setting}] label p")
         expect(text).to_have_text(label, timeout=30_000)
         box = text.bounding_box()

@@ -25,20 +25,21 @@ PLOT, TABLE = ".js-plotly-plot", "[data-testid=stTable], [data-testid=stDataFram
 SELECTORS: dict[Figure, str] = {
     "plot": PLOT,
     "chips": ".row",
-    "grids": ".bi-grids",
+    "grids": ".bi-grids, .bi-aligned",
     "table": TABLE,
     "frame": "iframe",
     "heads": ".heads",
     "hits": ".hits",
     "start": ".path canvas[data-drawn]",
     "path": ".path canvas[data-drawn]",
+    "looks": ".looks svg",
     "architecture": ".arch > svg",
     "plot or table": f"{PLOT}, {TABLE}",
     "canvas or table": f"canvas, {TABLE}",
     "text": "h1",
 }
 # The first figure of a view where another one of its kind stands before it.
-FIRST = {"word-senses": ".st-key-senses_map .js-plotly-plot"}
+FIRST = {"word-senses": ".st-key-senses_map .js-plotly-plot", "score-split": "svg.why, .js-plotly-plot"}
 # What else the address of a view holds: what it needs, what takes less time, and figures of its own.
 FURTHER = {
     "pieces": ("", "rd=together"),
@@ -57,10 +58,29 @@ FURTHER = {
 BEGINS = {LAPTOP: 330, PHONE: 520}  # pixels: where the first figure begins at the latest
 # Views with more settings above it, where it begins lower.
 BEGINS_LOWER = {
+    # Below a row of choices and a finding of two lines, on a phone of four or five; the pairs have the scale above them too.
+    "two-layers": {LAPTOP: 395, PHONE: 700},
+    "layer-by-layer": {LAPTOP: 380, PHONE: 685},
+    "word-senses": {LAPTOP: 380, PHONE: 615},
+    "score-split": {LAPTOP: 470, PHONE: 645},
+    "important-words": {LAPTOP: 395, PHONE: 620},
+    "token-pairs": {LAPTOP: 420, PHONE: 620},
+    "known-failures": {LAPTOP: 380, PHONE: 605},
+    "experiments": {LAPTOP: 500, PHONE: 675},  # below the three sentences and the way from B to A
     "home": {LAPTOP: 330, PHONE: 560},  # the drawing, below the words of its stop
     "whole-path": {LAPTOP: 400, PHONE: 640},
+    "one-word-attention": {LAPTOP: 400, PHONE: 575},  # below the sentence, whose words are clicked, and the finding
     "all-heads": {LAPTOP: 375, PHONE: 545},  # below the finding
-    "attention-matrix": {LAPTOP: 345, PHONE: 520},
+    "head-view": {LAPTOP: 345, PHONE: 520},
+    "attention-matrix": {LAPTOP: 365, PHONE: 520},
+    "attention-scores": {LAPTOP: 365, PHONE: 540},
+    "head-patterns": {LAPTOP: 365, PHONE: 540},
+    "attention-flow": {LAPTOP: 365, PHONE: 540},
+    "mask-token": {LAPTOP: 365, PHONE: 520},
+    "one-word": {LAPTOP: 330, PHONE: 545},  # below the words to choose from and the finding
+    "one-against-all": {LAPTOP: 345, PHONE: 520},
+    "sentence-curves": {LAPTOP: 355, PHONE: 540},
+    "sentence-pairs": {LAPTOP: 345, PHONE: 540},
     "feed-forward": {LAPTOP: 345, PHONE: 560},
     "model-facts": {LAPTOP: 345, PHONE: 560},
     "block": {LAPTOP: 375, PHONE: 640},  # below the finding

@@ -136,7 +136,7 @@ def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(v
 
 
 def test_umap_replaces_pca_by_itself_and_the_labels_of_the_word_that_the_sentences_share_stay(look: Stage) -> None:
-    page = look.at("/map")  # the three bank sentences, at layers 0 and 6
+    page = look.at("/map")  # the three bank sentences, at layers 0 and 6: an older address without a method
     wait_for_title(page, "Layer 0, UMAP", timeout=240_000)
     wait_for_maps(page, 2)
     assert [plot["title"] for plot in plots(page)] == ["Layer 0, UMAP", "Layer 6, UMAP"]
@@ -144,7 +144,8 @@ def test_umap_replaces_pca_by_itself_and_the_labels_of_the_word_that_the_sentenc
     shown = page.evaluate(
         """() => [...document.querySelectorAll('[class*="st-key-map_"] .js-plotly-plot')].map((plot) =>
             [...plot.querySelectorAll('.textpoint text')]
-                .filter((label) => label.textContent === 'bank' && getComputedStyle(label).display !== 'none').length)"""
+                .filter((label) => /^bank( ×\\d)?$/.test(label.textContent) && getComputedStyle(label).display !== 'none')
+                .reduce((sum, label) => sum + Number(label.dataset.times), 0))"""
     )
     assert shown == [3, 3]
 
@@ -255,3 +256,66 @@ def test_markup_in_a_sentence_stays_text(look: Stage) -> None:
     wait_for_maps(page, 2)
     assert page.locator("img[src='x']").count() == 0
     assert plots(page)[0]["markers"] > 10
+
+
+BOXES = """() => [...document.querySelectorAll("[class*='st-key-map_'] .js-plotly-plot")].map((plot) => {
+    const frame = plot.querySelector('.nsewdrag').getBoundingClientRect();
+    const boxes = [...plot.querySelectorAll('.textpoint text')].filter((text) => getComputedStyle(text).display !== 'none')
+        .map((text) => { const {left, right, top, bottom} = text.getBoundingClientRect(); return [left, right, top, bottom]; });
+    return {frame: [frame.left, frame.right, frame.top, frame.bottom], boxes};
+})"""
+
+
+def test_labels_are_neither_cut_nor_on_each_other_and_lines_join_the_chosen_word(visit: Visit) -> None:
+    page = visit("/meaning?v=two-layers")
+    wait_for_maps(page, 2)
+    wait_for_labels(page)
+    for plot in page.evaluate(BOXES):
+        left, right, top, bottom = plot["frame"]
+        assert len(plot["boxes"]) > 12
+        for number, (x0, x1, y0, y1) in enumerate(plot["boxes"]):
+            assert left <= x0, "cut at the left"
+            assert x1 <= right, "cut at the right"
+            assert top <= y0, "cut above"
+            assert y1 <= bottom, "cut below"
+            for a0, a1, b0, b1 in plot["boxes"][:number]:
+                assert x1 <= a0 + 1 or a1 <= x0 + 1 or y1 <= b0 + 1 or b1 <= y0 + 1, "labels on each other"
+    # Each of the three lines ends on the points of the word, in blue.
+    ends = page.evaluate(
+        """() => {
+            const lines = document.querySelector('svg.bi-joined'), home = lines.getBoundingClientRect();
+            const points = [0, 1].map((number) => [...document.querySelectorAll(`.st-key-map_${number} .scatterlayer .point`)]
+                .filter((point) => point.style.fill === 'rgb(43, 123, 186)').map((point) => {
+                    const box = point.getBoundingClientRect();
+                    return [(box.left + box.right) / 2 - home.left, (box.top + box.bottom) / 2 - home.top];
+                }));
+            const endsOf = (path) => [0, path.getTotalLength()].map((at) => path.getPointAtLength(at));
+            return [...lines.querySelectorAll('path')].map((path) => endsOf(path)
+                .map((end, side) => Math.min(...points[side].map(([x, y]) => Math.hypot(x - end.x, y - end.y)))));
+        }"""
+    )
+    assert len(ends) == 3
+    assert max(distance for both in ends for distance in both) < 2.5
+
+
+def test_ribbons_show_the_pairs_of_the_word_that_is_pointed_at(visit: Visit) -> None:
+    page = visit("/meaning?v=score-split&s=The+patient+may+leave.&s=The+patient+may+not+leave.")
+    expect(page.locator("svg.why .word")).to_have_count(7 + 8)
+    expect(page.get_by_text("The only word that differs")).to_be_visible()
+    sums = [
+        page.locator(f"svg.why [data-word^='{side} ']").evaluate_all(
+            "(words) => words.map((word) => parseFloat(word.getAttribute('aria-label').split(': ').at(-1).replace('−', '-')))"
+        )
+        for side in (0, 1)
+    ]
+    for numbers in sums:  # each is rounded to a whole per cent
+        assert abs(sum(numbers) - 100) <= len(numbers) / 2
+    page.locator("svg.why [data-word='1 4']").hover()
+    expect(page.get_by_text("Strongest pairs of “not”")).to_be_visible()
+    assert page.locator("svg.why path.ribbon").count() <= 7
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("() => innerWidth === 390")
+    settle(page)
+    box = page.locator("svg.why").bounding_box()
+    assert box is not None
+    assert box["width"] <= 390

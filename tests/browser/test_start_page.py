@@ -48,8 +48,8 @@ def test_a_sentence_becomes_three_figures_and_a_click_on_a_word_redraws_them(vis
     page.reload()
     settle(page)
     expect(page.locator(".chip.picked")).to_have_text("suitcase", timeout=READ)
-    page.get_by_role("button", name=re.compile("heads")).click()
-    wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'all-heads'")
+    page.get_by_role("button", name=re.compile("One word's attention")).click()
+    wait_until(page, "() => new URLSearchParams(location.search).get('v') === 'one-word-attention'")
 
 
 def test_clear_and_back_lead_to_the_stored_pictures_and_sentences_are_not_lost(visit: Visit) -> None:

@@ -26,8 +26,9 @@ from components.model.files import example_tokenizers
 from dashboard import caching, ready_made, state
 from dashboard.declared import table
 from dashboard.ui import figures as feedback
-from dashboard.ui import layer_figures, sidebar
+from dashboard.ui import sidebar
 from dashboard.ui.waiting import progress
+from dashboard.views.layers import layer_figures
 from dashboard.views.layers import sections as layer_sections
 from dashboard.views.tokens import sections
 from tests.dashboard.page_states import small_corpus
@@ -138,7 +139,7 @@ def test_the_bank_curves_read_what_plain_transformers_gives(read_page: Open) -> 
 def test_the_band_is_the_models_baseline(read_page: Open) -> None:
     curves = traces(read_page("layers"))
     band = caching.baseline(backend()).tokens.raw
-    assert_close(curves["two unrelated tokens"], band.mean)
+    assert_close(curves["unrelated tokens"], band.mean)
     assert_close(curves["5 %"], band.low)
     assert_close(curves["95 %"], band.high)
 
@@ -167,8 +168,15 @@ def test_controls_cost_no_forward_pass(open_page: Open) -> None:
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
 def test_sentence_curves_are_the_pooled_cosines(open_page: Open, pooling: str) -> None:
     app = open_page("layers", v="sentence-curves", pool=pooling)
-    assert complete_figures(app) == 1
-    vectors = pool(backend().trace(BANK), pooling)
+    assert complete_figures(app) == 3  # the other two poolings stand small beside it
+    trace = backend().trace(BANK)
+    vectors = pool(trace, pooling)
+    for small, other in zip(
+        figures(app)[1:], [name for name in ("mean", "cls", "max") if name != pooling], strict=True
+    ):
+        of_other = pool(trace, other)
+        assert_close(np.array(small["data"][1]["y"], np.float64), cosine(of_other[:, 0], of_other[:, 2]))
+        assert small["layout"]["yaxis"]["range"] == figures(app)[0]["layout"]["yaxis"]["range"]
     curves = traces(app)
     names = ("We will rob a bank …", "The children skipped …", "I put money in the …")
     for a, b in ((0, 1), (0, 2), (1, 2)):
@@ -196,7 +204,7 @@ def test_two_tokens_of_one_sentence(open_page: Open, read_page: Open) -> None:
     trace = backend().trace(BANK)
     expected = cosine(trace.token_vectors(0, [5])[:, 0], trace.token_vectors(0, [3])[:, 0])
     assert_close(traces(app)["bank – rob"], expected)
-    assert set(traces(read_page("layers", v="two-tokens"))) >= {"bank – rob"}  # the default: two content words
+    assert set(traces(read_page("layers", v="two-tokens"))) >= {"bank – stones"}  # the default: two content words
 
 
 def test_two_tokens_no_more_similar_than_unrelated_ones_are_said_so() -> None:
@@ -217,18 +225,36 @@ def test_cls_is_said_to_start_at_1_only_where_its_curves_do(open_page: Open) -> 
     assert not layer_sections.starts_at_one([replace(other, hidden_states=moved)])
 
 
-def test_one_token_against_all_others(read_page: Open) -> None:
+def test_one_token_against_all_others(open_page: Open, read_page: Open) -> None:
     app = read_page("layers", v="one-against-all")
-    sentence = backend().trace(BANK).sentences[0]
-    others = {sentence.word_text(token.position) for token in sentence.tokens} - {"bank"}
-    assert others < set(traces(app))  # the title names "bank", the curves only the others
-    assert figures(app)[0]["layout"]["title"]["text"] == "“bank” against all others"
-    assert sum(trace.get("showlegend") is not False for trace in figures(app)[0]["data"]) == len(sentence)
+    trace = backend().trace(BANK)
+    own = trace.token_vectors(1, [7])[:, 0]  # the bank of the river, which differs most
+    (figure,) = figures(app)
+    assert figure["layout"]["title"]["text"] == "“bank” against all others"
+    rows = strip_rows(figure)
+    assert len(rows) == len(trace.sentences[1])
+    np.testing.assert_array_equal(rows.pop("bank"), np.ones(7))  # itself, framed
+    for name, position in (("river", 10), ("[CLS]", 0), ("children", 2)):
+        np.testing.assert_allclose(rows[name], cosine(own, trace.token_vectors(1, [position])[:, 0]), atol=1e-5)
+    last = [values[-1] for values in rows.values()]
+    assert last == sorted(last, reverse=True)
+    said = read_texts(app)
+    assert "After the last block “bank” is most like “river”" in said
+    chosen = open_page("layers", v="one-against-all", t=["5", "7", "6"])
+    assert len(strip_rows(figures(chosen)[0])) == len(trace.sentences[0])  # as before: that of the first sentence
+
+
+def strip_rows(figure: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The rows of a strip by the names that a person sees where they point."""
+    heat = figure["data"][0]
+    names = [row[0][0] for row in heat["customdata"]]
+    return dict(zip(names, np.asarray(heat["z"], np.float64), strict=True))
 
 
 def test_equal_words_of_one_sentence_are_told_apart_by_position(open_page: Open) -> None:
     app = open_page("layers", s=["the cat saw the other cat"], v="one-against-all")
-    assert {"saw", "the, position 1", "the, position 4", "cat, position 6"} < set(traces(app))
+    (figure,) = figures(app)
+    assert {"saw", "the, position 1", "the, position 4", "cat, position 6"} < set(strip_rows(figure))
 
 
 def test_a_link_of_an_older_form_opens_its_view(read_page: Open) -> None:
@@ -272,17 +298,45 @@ def test_a_hint_is_shown_only_where_it_belongs(open_page: Open, key: str, shown_
 
 
 def test_a_comparison_of_different_words_is_called_one(open_page: Open) -> None:
-    app = open_page("layers", s=["She sat by the table.", "He swims fast.", "A banana is yellow."])
+    three = ["She sat by the table.", "He swims fast.", "A banana is yellow."]
+    app = open_page("layers", s=three, t=["5", "2", "2"])
     assert (
         figures(app)[0]["layout"]["title"]["text"].replace("<br>", " ") == "Three different words: table, swims, banana"
     )
     assert "three different words (table, swims, banana): no curve shows how one word changes." in read_texts(app)
-    app = open_page("layers", s=["The duck swims.", "They duck under the table.", "Fruit flies like a banana."])
+    ducks = ["The duck swims.", "They duck under the table.", "Fruit flies like a banana."]
+    app = open_page("layers", s=ducks, t=["2", "2", "5"])
     assert "duck (swims) – duck (table)" in traces(app)
     assert "only a curve of equal words shows" in read_texts(app)
+    app = open_page("layers", s=ducks)
+    assert [name for name in traces(app) if " – " in name] == ["duck (swims) – duck (table)"]
+    assert "different words" not in read_texts(app)
     app = open_page("layers", s=["A bat flew over the house.", "Bats sleep by day."])
     assert figures(app)[0]["layout"]["title"]["text"] == "“bat” and “Bats” across sentences"
     assert "different words" not in read_texts(app)
+
+
+def test_different_words_are_never_compared_by_themselves(open_page: Open) -> None:
+    app = open_page("layers", s=["She sat by the table.", "He swims fast.", "A banana is yellow."])
+    said = read_texts(app)
+    assert "different words" not in said
+    assert "“swims” occurs once; the nearest word of its sentence is fast" in said
+    app = open_page("layers", s=["The seal broke the seal on the letter."])
+    assert [name for name in traces(app) if " – " in name] == ["seal (broke) – seal (on)"]
+    assert "The two “seal”" in read_texts(app)
+
+
+def test_a_click_on_a_word_compares_its_occurrences(open_page: Open) -> None:
+    app = open_page("layers")
+    (words,) = [item for item in app.button_group if item.key == "ready_words"]
+    assert words.options[:4] == ["bank ×3", "the ×4", "rob", "week"]
+    words.set_value("7").run()
+    assert app.query_params["t"] == ["5", "10", "6"]
+    assert app.query_params["n"] == "1"
+    assert "“river” occurs once" in read_texts(app)
+    (words,) = [item for item in app.button_group if item.key == "ready_words"]
+    words.set_value("1").run()
+    assert len([name for name in traces(app) if " – " in name]) == 6  # "the" stands four times
 
 
 def test_many_sentences_become_a_matrix_by_layer(open_page: Open) -> None:
@@ -307,8 +361,12 @@ def test_many_tokens_against_one_become_rows(open_page: Open) -> None:
 
 def test_one_sentence_is_compared_within_itself(open_page: Open) -> None:
     app = open_page("layers", s=["The cat sat on the mat."])
-    assert "One sentence has no other" in texts(app)
-    assert len(figures(app)) == 1
+    assert "“mat” occurs once; the nearest words of its sentence are" in texts(app)
+    (figure,) = figures(app)
+    trace = backend().trace(["The cat sat on the mat."])
+    mat = trace.token_vectors(0, [6])[:, 0]
+    assert_close(traces(app)["cat"], cosine(mat, trace.token_vectors(0, [2])[:, 0]))
+    assert len(figure["layout"]["annotations"]) == 3  # two words and the band, at the ends of their curves
     choose_view(app, "sentence-curves")
     assert "Add a second one" in texts(app)
     assert not figures(app)
@@ -388,8 +446,8 @@ def test_chips_of_pieces_have_ids_and_say_where_they_count_from(open_page: Open,
 
 def test_words_are_counted_without_punctuation(open_page: Open) -> None:
     app = open_page("tokens", s=["Well, yes!", "An unputdownable book."])
-    shown = {metric.label: metric.value for metric in app.metric}
-    assert (shown["Tokens"], shown["Words"], shown["Pieces per word"], shown["Split words"]) == ("15", "5", "1.60", "1")
+    counts = "15 tokens, special ones included · 5 words · 1.60 pieces per word · 1 split word · 0.0 % unknown pieces"
+    assert counts in texts(app)
 
 
 def test_tensor_grids_show_ids_and_grey_padding(open_page: Open) -> None:
@@ -444,29 +502,33 @@ def test_the_vocabulary_begins_with_the_chosen_token_and_needs_no_sentence(open_
     assert "No sentence yet" not in texts(app)
 
 
+def aligned(app: AppTest) -> list[list[str]]:
+    """The columns of the comparison: the text, with a star where it is split differently, and the pieces of both."""
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-aligned" in item.proto.body]
+    columns = re.findall(r'<div class="(different)?"><b>(.*?)</b><span>(.*?)</span><span>(.*?)</span></div>', drawn)
+    plain = [[re.sub("<[^>]+>", "", re.sub("</i><i", "</i> <i", part)) for part in column[1:]] for column in columns]
+    return [[("*" if column[0] else "") + row[0], *row[1:]] for column, row in zip(columns, plain, strict=True)]
+
+
 def test_another_tokenizer_is_aligned(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
     app = open_page("tokens", s=["a bank"], v="two-tokenizers", m2=str(tiny_folder("roberta")))
     assert app.segmented_control(key="w_other_tokenizer").value == "model"
-    frame = app.dataframe[0].value
-    assert list(frame["text"]) == ["a", "bank"]
-    assert list(frame.iloc[:, 1]) == ["a", "bank"]
-    assert list(frame.iloc[:, 2]) == ["a", "Ġbank"]
+    assert aligned(app) == [["a", "a", "a"], ["bank", "bank", "Ġbank"]]
     assert "no model's tokenizer" not in texts(app)  # it is one
 
 
 def test_another_tokenizer_needs_no_second_model(open_page: Open) -> None:
     app = open_page("tokens", s=["An unputdownable bank"], v="two-tokenizers")
-    frame = app.dataframe[0].value
-    for column, pieces in ((1, ["an", "un", "##put", "##down", "##able", "bank"]), (2, None)):
-        split = " ".join(frame.iloc[:, column]).split()
-        assert split == pieces if pieces else "".join(split) == "AnĠunputdownableĠbank"
-    assert "".join(frame["text"]) == "Anunputdownablebank"
+    columns = aligned(app)
+    assert " ".join(column[1] for column in columns).split() == ["an", "un", "##put", "##down", "##able", "bank"]
+    assert "".join(column[2] for column in columns).replace(" ", "") == "AnĠunputdownableĠbank"
+    assert "".join(column[0].removeprefix("*") for column in columns) == "Anunputdownablebank"
     app.segmented_control(key="w_other_tokenizer").set_value("characters").run()
-    frame = app.dataframe[0].value
-    assert "".join(frame.iloc[:, 2]).replace(" ", "") == "Anunputdownablebank"
-    assert list(frame.iloc[:, 2])[-1] == "b a n k"
+    columns = aligned(app)
+    assert "".join(column[2] for column in columns).replace(" ", "") == "Anunputdownablebank"
+    assert columns[-1] == ["*bank", "bank", "b a n k"]
     assert app.query_params["with"] in ("characters", ["characters"])
-    assert {metric.label: metric.value for metric in app.metric}["Pieces: Characters"] == "21"
+    assert "6 pieces with all-MiniLM-L6-v2, 21 with Characters" in texts(app).replace("\\", "")
     app = open_page("tokens", v="two-tokenizers", **{"with": "model"})  # a link that names a model, but not which
     assert "second model's tokenizer is not available" in texts(app).replace("\\", "")
     assert app.segmented_control(key="w_other_tokenizer").value == "bytes"
@@ -478,22 +540,16 @@ def test_another_tokenizer_opens_with_a_difference_and_marks_it(open_page: Open)
     assert "n" not in app.query_params
     said = [item.value.replace("\\", "") for item in app.markdown]
     assert sum("2 of 10 words split differently" in text for text in said) == 1
-    # Below the counts that it limits: above the table it would push that down.
-    assert sum(example_tokenizers.limits("bytes") in text for text in said) == 1
+    assert sum(example_tokenizers.limits("bytes") in text for text in said) == 1  # below the picture that it limits
     assert "“skipped”, “stones”" in texts(app)
-    assert "**Ġ**: a space comes before the piece" in texts(app)
-    table = app.dataframe[0]
-    marked = [
-        line.split("{")[0] for line in table.proto.arrow_data.styler.styles.split("}") if "background-color" in line
-    ]
-    rows = {int(row) for row in re.findall(r"row(\d+)_", " ".join(marked))}
-    assert list(table.value["text"].iloc[sorted(rows)]) == ["skipped", "stones"]
+    assert "Ġ: a space comes before the piece" in texts(app)
+    assert [column[0] for column in aligned(app) if column[0].startswith("*")] == ["*skipped", "*stones"]
     app.selectbox(key="w_sentence").set_value(0).run()
     assert app.query_params["n"] in ("0", ["0"])
     assert "Both tokenizers split this sentence in the same way" in texts(app)
     app.button(key="different_set").click().run()
     assert "split differently" in texts(app)
-    assert "##**: the piece continues a word" in texts(app).replace("\\", "")
+    assert "##: the piece continues a word" in texts(app).replace("\\", "")
 
 
 def test_truncated_text_is_shown_exactly(open_page: Open) -> None:

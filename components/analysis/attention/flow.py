@@ -10,17 +10,42 @@ query's vector, where f(x) = (x W_V + b_V) W_O is the key's transformed value in
 often have short f(x). For all heads together the vectors are summed before the length is computed, because they can
 cancel. So can the contributions of several keys: what they add up to may be shorter than any of them.
 
+Norms through all blocks (Kobayashi et al. 2021, "Incorporating Residual and Normalization Layers into Analysis of Masked
+Language Models", section 3): what token j gives to token i in a block is the length of all that comes from j, the residual
+included where j is i, behind the norm after attention. Lengths as shares of a row, multiplied through the blocks as rollout
+does, say from which input tokens a vector comes. The residual's share is measured here, not half by decree, and a heavy
+weight on a short vector counts little. The feed-forward part stays at its token.
+
 What they do not show: rollout treats residual and attention as equally strong, and all heads and values as equal,
-so that it becomes more uniform with depth in every model. Norms cover only one block's attention: residual,
-norms and the feed-forward part come with it or after it and can undo it (Kobayashi et al. 2021), and a long vector need
-not matter for the result. Neither explains a prediction.
+so that it becomes more uniform with depth in every model. Norms of one block cover only its attention: residual,
+norms and the feed-forward part come with it or after it and can undo it, and a long vector need
+not matter for the result. Shares of lengths leave out that contributions can cancel. None explains a prediction.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
 import numpy as np
 
 from components.arrays import Float32, Float64
+
+if TYPE_CHECKING:
+    from components.model.contributions.block_norms import BlockNorms
+    from components.model.inside import InsideBlocks
+
+
+class LinearNorm(Protocol):
+    """What of a norm counts here, as `VectorNorm` has it."""
+
+    @property
+    def scale(self) -> Float64:
+        """[dim]"""
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether the mean is subtracted (LayerNorm; not RMSNorm)."""
 
 
 def rollout(attentions: np.ndarray, residual: float = 0.5) -> Float64:
@@ -34,17 +59,76 @@ def rollout(attentions: np.ndarray, residual: float = 0.5) -> Float64:
         raise ValueError(f"the residual's share is {residual}, expected 0 to 1")
     if attentions.ndim != 4 or attentions.shape[2] != attentions.shape[3]:
         raise ValueError(f"attentions [block, head, query, key] were expected, not of shape {attentions.shape}")
-    tokens = attentions.shape[2]
-    flow = np.empty((len(attentions), tokens, tokens))
-    total_mix = np.eye(tokens)  # [token, token at layer 0]
-    for block, heads in enumerate(attentions):
-        mixed = (1 - residual) * heads.mean(axis=0, dtype=np.float64) + residual * np.eye(tokens)  # [query, key]
-        mixed /= mixed.sum(
-            axis=1, keepdims=True
-        )  # rounding errors of the attentions must not accumulate over the blocks
-        total_mix = mixed @ total_mix
-        flow[block] = total_mix
-    return flow
+    if not len(attentions):
+        return np.empty((0, *attentions.shape[2:]))
+    own = residual * np.eye(attentions.shape[2])
+    return through_blocks((1 - residual) * heads.mean(axis=0, dtype=np.float64) + own for heads in attentions)
+
+
+def through_blocks(mixes: Iterable[np.ndarray]) -> Float64:
+    """How each block mixes tokens, [query, key], multiplied through: float64 [block, query, key].
+
+    Entry [b, q, k] is the share of token q's vector after block b that comes from token k at layer 0. Rows are divided by
+    their sums first, so that rounding errors do not accumulate over the blocks.
+    """
+    flow: list[Float64] = []
+    for mix in mixes:
+        total = np.asarray(mix.sum(axis=1, keepdims=True), np.float64)
+        shares = np.asarray(mix / np.where(total > 0, total, 1), np.float64)  # [query, key]
+        flow.append(shares @ flow[-1] if flow else shares)
+    return np.array(flow)
+
+
+def block_shares(weights: np.ndarray, vectors: np.ndarray, residual: np.ndarray, norm: LinearNorm | None) -> Float64:
+    """Which share of a token's vector behind a block's attention comes from each token, float64 [query, key]; rows sum to 1.
+
+    From attentions [head, query, key], transformed values f(x) [head, key, dim], the vectors that the residual carries
+    [token, dim], and the norm that follows, None where there is none. The norm divides all parts of a vector by the same
+    number, which changes no share: what it does besides is to subtract the mean, if it is `is_centred`, and to scale.
+    Biases belong to no token and are left out. Raises ValueError if the shapes do not fit.
+    """
+
+    def behind_the_norm(parts: np.ndarray) -> Float64:
+        wide = np.asarray(parts, np.float64)
+        if norm is None:
+            return wide
+        centred = wide - wide.mean(axis=-1, keepdims=True) if norm.is_centred else wide
+        return np.asarray(centred * norm.scale, np.float64)
+
+    values, own = behind_the_norm(vectors), behind_the_norm(residual)
+    lengths = summed_norms(weights, values)
+    # A token gives itself the residual too, which adds to what attention brings before the length is taken.
+    to_itself = np.einsum("hii,hid->id", np.asarray(weights, np.float64), values) + own
+    np.fill_diagonal(lengths, np.linalg.norm(to_itself, axis=-1))
+    total = lengths.sum(axis=1, keepdims=True)
+    return np.asarray(lengths / np.where(total > 0, total, 1), np.float64)
+
+
+def norm_flow(attentions: np.ndarray, inside: InsideBlocks, norms: BlockNorms) -> Float64:
+    """Norms through all blocks: float64 [block, query, key], as `rollout` has it; rows sum to 1.
+
+    From attentions [block, head, query, key], the record of the same input (`Backend.inside`), and the model's norms
+    (`Backend.block_norms`). Where norms come first, none follows attention before the residual is added.
+    """
+    return through_blocks(
+        block_shares(
+            weights,
+            inside.value_contributions(block),
+            inside.hidden_states[block],
+            norms.blocks[block][0] if norms.blocks else None,
+        )
+        for block, weights in enumerate(attentions)
+    )
+
+
+def median_of_others(values: np.ndarray, special: np.ndarray, token: int, keys: Sequence[int]) -> Float64:
+    """What other words take from each of the `keys`, as a median, [key]; NaN where there are none.
+
+    `values` [query, key] are those of the whole input. Neither the token nor the key itself counts, nor a special token.
+    """
+    queries = np.arange(len(values))
+    found = [values[~special & (queries != token) & (queries != key), key] for key in keys]
+    return np.array([np.median(column) if len(column) else np.nan for column in found])
 
 
 def weighted_norms(attentions: np.ndarray, value_norms: np.ndarray) -> Float32:

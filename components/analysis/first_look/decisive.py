@@ -100,7 +100,12 @@ class Look:
 
 
 def most_decisive(weights: Float32, word: Word, words: Sequence[Word], habits: Habits) -> Look | None:
-    """Where a word looks; None if its sentence has no other word.
+    """Where a word looks; None if its sentence has no other word. See `decisive_heads`."""
+    return next(iter(decisive_heads(weights, word, words, habits, 1)), None)
+
+
+def decisive_heads(weights: Float32, word: Word, words: Sequence[Word], habits: Habits, count: int) -> tuple[Look, ...]:
+    """The heads that look most decisively from a word at another one, best first; none if its sentence has no other word.
 
     `weights` are the attentions of its sentence, [block, head, query, key], and `words` all words of all sentences. It looks
     from its last token at the tokens of other content words; without any, at those of other words.
@@ -109,19 +114,26 @@ def most_decisive(weights: Float32, word: Word, words: Sequence[Word], habits: H
     targets = [position for other in others if other.is_content for position in other.positions]
     targets = targets or [position for other in others for position in other.positions]
     if not targets:
-        return None
+        return ()
     places = np.array(targets)
     row = weights[:, :, word.last]  # [block, head, key]
     usual = habits.at(places - word.last)
-    block, head, best = np.unravel_index(int(np.argmax(row[:, :, places] - usual)), usual.shape)
-    target, of_head = targets[best], row[block, head]
-    others_first = [key for key in np.argsort(-of_head, kind="stable").tolist() if key != target]
-    shown = sorted([target, *others_first[: STRONGEST - 1]])
-    return Look(
-        int(block),
-        int(head),
-        target,
-        float(of_head[target]),
-        float(usual[block, head, best]),
-        tuple((key, float(of_head[key])) for key in shown),
-    )
+    above = row[:, :, places] - usual  # [block, head, target]
+    best = above.argmax(axis=-1)
+    order = np.argsort(-above.max(axis=-1), axis=None, kind="stable")[:count]
+    found = []
+    for block, head in zip(*np.unravel_index(order, best.shape), strict=True):
+        target, of_head = targets[best[block, head]], row[block, head]
+        others_first = [key for key in np.argsort(-of_head, kind="stable").tolist() if key != target]
+        shown = sorted([target, *others_first[: STRONGEST - 1]])
+        found.append(
+            Look(
+                int(block),
+                int(head),
+                target,
+                float(of_head[target]),
+                float(usual[block, head, best[block, head]]),
+                tuple((key, float(of_head[key])) for key in shown),
+            )
+        )
+    return tuple(found)

@@ -1,4 +1,4 @@
-"""The words of many sentences with their vectors before the first and after the last block, and the nearest ones to a word.
+"""The words of many sentences with their vectors at every layer, and the nearest ones to a word.
 
 Nearest by cosine. A sentence counts once, by its nearest word, and never the sentence itself: a list of five words of one
 sentence says less than five sentences.
@@ -6,8 +6,12 @@ sentence says less than five sentences.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +21,9 @@ from components.analysis.matched_words import word_vectors
 from components.arrays import unit
 from components.model.trace import Trace
 from components.words.forms import are_forms
+
+if TYPE_CHECKING:
+    from typing import Self
 
 NEAREST = 5
 TIE = 1e-3  # cosines this close are equal: vectors are kept in float16
@@ -49,23 +56,20 @@ class WordStore:
 
     sentences: tuple[str, ...]
     places: tuple[Place, ...]  # [word]
-    first: NDArray[np.float16]  # [word, dim], directions before the first block
-    last: NDArray[np.float16]  # [word, dim], directions after the last block
+    layers: tuple[NDArray[np.float16], ...]  # of each layer the directions [word, dim], in memory or in a file
 
     @property
     def nbytes(self) -> int:
-        """Their size in memory, without the texts."""
-        return self.first.nbytes + self.last.nbytes
+        """Their size in memory, without the texts, and without what is in files: the system keeps what it has room for."""
+        return sum(layer.nbytes for layer in self.layers if not isinstance(layer, np.memmap))
 
-    def nearest(
-        self, vectors: np.ndarray, own: Sequence[str], at_last: bool = True
-    ) -> tuple[tuple[Neighbour, ...], ...]:
-        """For each of some vectors [word, dim] its NEAREST words, nearest first, at the last layer or at the first.
+    def nearest(self, vectors: np.ndarray, own: Sequence[str], layer: int = -1) -> tuple[tuple[Neighbour, ...], ...]:
+        """For each of some vectors [word, dim] of a layer its NEAREST words there, nearest first; -1 is the last layer.
 
         `own` is the sentence of each vector, which is left out. Words as near as the last of them, to within TIE, are among
         them too: before the first block a word's vectors may differ by their positions alone.
         """
-        stored = (self.last if at_last else self.first).astype(np.float32)
+        stored = self.layers[layer].astype(np.float32)
         cosines = unit(np.asarray(vectors, np.float32)) @ stored.T  # [word, stored word]
         return tuple(self._of(row, text) for row, text in zip(cosines, own, strict=True))
 
@@ -92,17 +96,29 @@ def _descending(values: np.ndarray) -> Iterator[int]:
 
 
 class WordCollection:
-    """Collects the words of traces, one after the other."""
+    """Collects the words of traces, one after the other; use it as a context, so that its files are closed."""
 
-    def __init__(self, senses: Mapping[str, Sequence[tuple[str, str]]]) -> None:
-        """`senses`: a sentence to the words in it whose sense is known, each with its sense."""
-        self._senses = senses
+    def __init__(self, senses: Mapping[str, Sequence[tuple[str, str]]], folder: Path | None = None) -> None:
+        """`senses`: a sentence to the words in it whose sense is known, each with its sense.
+
+        With a `folder` the vectors are written to files of it, one for each layer, which have no name: their space is free
+        once nothing uses the store. Without one they are kept in memory.
+        """
+        self._senses, self._folder = senses, folder
         self._sentences: list[str] = []
         self._places: list[Place] = []
-        self._vectors: list[NDArray[np.float16]] = []  # [first or last, word, dim]
+        self._parts: list[list[NDArray[np.float16]]] = []  # of each layer, without a folder
+        self._files: list[IO[bytes]] = []  # of each layer, with one
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
 
     def add(self, trace: Trace) -> None:
-        """Add the words of a trace's sentences."""
+        """Add the words of a trace's sentences. Raises OSError if they cannot be written."""
         words, before = words_of(trace.sentences), len(self._sentences)
         self._sentences += [sentence.text for sentence in trace.sentences]
         for word in words:
@@ -110,12 +126,26 @@ class WordCollection:
             sense = next((sense for name, sense in known if are_forms(name, word.text)), "")
             self._places.append(Place(before + word.sentence, word.text, word.start, word.end, sense))
         if words:
-            vectors = word_vectors(trace, [(word.sentence, word.positions) for word in words])[[0, -1]]
-            self._vectors.append(unit(vectors).astype(np.float16))
+            vectors = word_vectors(trace, [(word.sentence, word.positions) for word in words])
+            for layer, directions in enumerate(unit(vectors).astype(np.float16)):
+                self._keep(layer, directions)
+
+    def _keep(self, layer: int, directions: NDArray[np.float16]) -> None:
+        if self._folder is None:
+            while len(self._parts) <= layer:
+                self._parts.append([])
+            self._parts[layer].append(directions)
+            return
+        while len(self._files) <= layer:
+            self._files.append(self._open.enter_context(tempfile.TemporaryFile(dir=self._folder)))  # noqa: SIM115
+        self._files[layer].write(np.ascontiguousarray(directions).tobytes())
 
     def store(self) -> WordStore:
-        """What was collected. Raises ValueError if it has no word."""
-        if not self._vectors:
+        """What was collected. Raises ValueError if it has no word, OSError if the rest cannot be written."""
+        if not self._parts and not self._files:
             raise ValueError("the sentences have no word")
-        first, last = np.concatenate(self._vectors, axis=1)
-        return WordStore(tuple(self._sentences), tuple(self._places), first, last)
+        layers: list[NDArray[np.float16]] = [np.concatenate(parts) for parts in self._parts]
+        for file in self._files:
+            file.flush()
+            layers.append(np.memmap(file, np.float16, "r").reshape(len(self._places), -1))
+        return WordStore(tuple(self._sentences), tuple(self._places), tuple(layers))

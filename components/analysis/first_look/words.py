@@ -7,16 +7,20 @@ Else a pronoun with at least two content words before it, of which it may mean e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
 from components.arrays import unit
 from components.model.trace import TokenizedSentence
 from components.words.forms import stems_of
-from components.words.function import FUNCTION_WORDS, PERSONAL
+from components.words.function import PERSONAL, function_words_of
 
+CHUNK = 4096  # pairs of vectors that are compared at once
+TIE = 1e-5  # cosines this close are equal: of two equal sentences rounding would decide
+ONE_PAIR = 2  # occurrences, each with the other
 CANDIDATES = 2  # content words before a pronoun that it could mean
 
 
@@ -30,16 +34,12 @@ class Word:
     start: int  # characters in its sentence
     end: int
     rarity: tuple[bool, int]  # whether it has several pieces, and its highest id: vocabularies are sorted by frequency
+    is_content: bool  # whether it has a meaning of its own, unlike "the" or a number
 
     @property
     def last(self) -> int:
         """The position of its last token, from which it looks at others."""
         return self.positions[-1]
-
-    @property
-    def is_content(self) -> bool:
-        """Whether it has a meaning of its own, unlike "the" or a number."""
-        return self.text.lower() not in FUNCTION_WORDS and any(map(str.isalpha, self.text))
 
     @property
     def is_pronoun(self) -> bool:
@@ -49,17 +49,22 @@ class Word:
 
 def words_of(sentences: Sequence[TokenizedSentence]) -> tuple[Word, ...]:
     """All words of the sentences, from the first to the last."""
-    found = []
+    found: list[Word] = []
     for row, sentence in enumerate(sentences):
-        for token in sentence.tokens:
-            positions = sentence.word_positions(token.position)
-            if token.special or token.word is None or positions[0] != token.position:
-                continue
-            text = sentence.word_text(token.position)
+        texts = {
+            positions: sentence.word_text(positions[0])
+            for token in sentence.tokens
+            if not token.special and token.word is not None
+            for positions in [sentence.word_positions(token.position)]
+            if positions[0] == token.position
+        }
+        grammar = function_words_of(text.lower() for text in texts.values())
+        for positions, text in texts.items():
             if any(map(str.isalnum, text)):
                 pieces = [sentence.tokens[position] for position in positions]
                 rarity = (len(pieces) > 1, max(piece.id for piece in pieces))
-                found.append(Word(row, text, positions, pieces[0].start, pieces[-1].end, rarity))
+                is_content = text.lower() not in grammar and any(map(str.isalpha, text))
+                found.append(Word(row, text, positions, pieces[0].start, pieces[-1].end, rarity, is_content))
     return tuple(found)
 
 
@@ -77,16 +82,138 @@ def twins_of(words: Sequence[Word]) -> tuple[tuple[int, ...], ...]:
 
 def first_choice(words: Sequence[Word], vectors: np.ndarray) -> int | None:
     """The number of the word to look at first; None if there is no word. `vectors`: after the last block, [word, dim]."""
-    if not words:
-        return None
-    directions = unit(np.asarray(vectors, np.float64))
-    pairs = [(number, twin) for number, twins in enumerate(twins_of(words)) for twin in twins]
-    if pairs:
-        cosines = [float(directions[number] @ directions[twin]) for number, twin in pairs]
-        return pairs[int(np.argmin(cosines))][0]
-    content = [number for number, word in enumerate(words) if word.is_content]
+    return _first(range(len(words)), words, twins_of(words), lambda: vectors)
+
+
+@dataclass(frozen=True)
+class Interest:
+    """The word to look at: a token in each sentence, and the sentence whose word it is."""
+
+    row: int
+    positions: tuple[int, ...]  # one for each sentence
+
+
+def interest(
+    sentences: Sequence[TokenizedSentence],
+    focus: Sequence[str] = (),
+    vectors: Callable[[Sequence[Word]], np.ndarray] | None = None,
+) -> Interest:
+    """The word to look at before a person chooses one, in all sentences.
+
+    It is that of `first_choice`. A sentence with another occurrence of it has its first one; any other sentence has the word
+    that is the first choice by itself, and without a word its first token that is no special one.
+
+    `focus` names a word for each sentence (ignoring case), which is then the one to look at if every sentence has its word.
+    `vectors` gives those of words after the last block, [word, dim]. It is called at most once, and only where they decide:
+    where more than two words are occurrences of words. Without it the rarest of these words is taken.
+    """
+    words = words_of(sentences)
+    of_row: dict[int, list[int]] = {}
     for number, word in enumerate(words):
-        before = [other for other in content if other < number and words[other].sentence == word.sentence]
-        if word.is_pronoun and len(before) >= CANDIDATES:
+        of_row.setdefault(word.sentence, []).append(number)
+    if sentences and len(focus) == len(sentences):
+        named = [
+            next((number for number in of_row.get(row, ()) if words[number].text.lower() == name.lower()), None)
+            for row, name in enumerate(focus)
+        ]
+        # A special token that stands in the text, such as [MASK], is no word.
+        places = [
+            _typed_special(sentence, name) if number is None else words[number].positions[0]
+            for sentence, name, number in zip(sentences, focus, named, strict=True)
+        ]
+        known = tuple(place for place in places if place is not None)
+        if len(known) == len(sentences):
+            return Interest(0, known)
+    twins = twins_of(words)
+    once = None if vectors is None else cache(partial(vectors, words))
+    chosen = _first(range(len(words)), words, twins, once)
+    positions = []
+    for row, sentence in enumerate(sentences):
+        own = of_row.get(row, [])
+        if chosen is not None and words[chosen].sentence == row:
+            of_own: int | None = chosen
+        else:
+            again = () if chosen is None else twins[chosen]
+            of_own = next((twin for twin in again if words[twin].sentence == row), None)
+            of_own = _first(own, words, twins, once) if of_own is None else of_own
+        first = next((token.position for token in sentence.tokens if not token.special), 0)  # of emoji, for example
+        positions.append(first if of_own is None else words[of_own].positions[0])
+    return Interest(0 if chosen is None else words[chosen].sentence, tuple(positions))
+
+
+def places_of(sentences: Sequence[TokenizedSentence], row: int, position: int) -> tuple[tuple[int, int], ...]:
+    """Where the word at a position of a sentence stands, in this form or another: sentence and position of its first token.
+
+    A function word, a mark, a special token or a later piece of a word stands wherever there is an equal one.
+    """
+    words, token = words_of(sentences), sentences[row].tokens[position]
+    number = next(
+        (number for number, word in enumerate(words) if word.sentence == row and word.positions[0] == position), None
+    )
+    if number is None:
+        same = [
+            (other, item.position)
+            for other, sentence in enumerate(sentences)
+            for item in sentence.tokens
+            if item.piece == token.piece and item.special == token.special
+        ]
+        return tuple(same)
+    own = words[number]
+    if own.is_content:
+        found = sorted({number, *twins_of(words)[number]})
+    else:
+        found = [other for other, word in enumerate(words) if word.text.casefold() == own.text.casefold()]
+    return tuple((words[other].sentence, words[other].positions[0]) for other in found)
+
+
+def chosen_everywhere(
+    sentences: Sequence[TokenizedSentence], chosen: Sequence[int], row: int, position: int
+) -> tuple[int, ...]:
+    """The chosen token of each sentence after a person has chosen one in one sentence.
+
+    Another sentence that has the word gets its first occurrence, unless another one was chosen there; any other sentence
+    keeps what was chosen.
+    """
+    found: dict[int, list[int]] = {}
+    for other, place in places_of(sentences, row, position):
+        found.setdefault(other, []).append(place)
+    return tuple(
+        position if other == row else before if before in found.get(other, [before]) else found[other][0]
+        for other, before in enumerate(chosen)
+    )
+
+
+def _typed_special(sentence: TokenizedSentence, name: str) -> int | None:
+    of_text = (token for token in sentence.tokens if token.word is not None)
+    return next((token.position for token in of_text if token.piece.lower() == name.lower()), None)
+
+
+def _first(
+    among: Sequence[int],
+    words: Sequence[Word],
+    twins: Sequence[Sequence[int]],
+    vectors: Callable[[], np.ndarray] | None,
+) -> int | None:
+    """The number of the word to look at first among some words; `vectors` [word, dim] are those of all words."""
+    inside = set(among)
+    pairs = np.array([(number, twin) for number in among for twin in twins[number] if twin in inside], np.int64)
+    if len(pairs) == ONE_PAIR:  # both are as similar to the other
+        return int(pairs[0, 0])
+    if len(pairs):
+        if vectors is not None:
+            cosines = _cosines(vectors(), pairs)
+            pairs = pairs[cosines <= cosines.min() + TIE]
+        return int(max(pairs[:, 0].tolist(), key=lambda number: (words[number].rarity, -number)))
+    content = [number for number in among if words[number].is_content]
+    for number in among:
+        before = [other for other in content if other < number and words[other].sentence == words[number].sentence]
+        if words[number].is_pronoun and len(before) >= CANDIDATES:
             return number
-    return max(content or range(len(words)), key=lambda number: words[number].rarity)
+    return max(content or among, key=lambda number: words[number].rarity, default=None)
+
+
+def _cosines(vectors: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """The cosine of each pair [pair, 2] of vectors, some at a time: a text of 60 sentences has a hundred thousand pairs."""
+    directions = unit(np.asarray(vectors, np.float64))
+    parts = [pairs[begin : begin + CHUNK] for begin in range(0, len(pairs), CHUNK)]
+    return np.concatenate([np.einsum("pd,pd->p", directions[part[:, 0]], directions[part[:, 1]]) for part in parts])

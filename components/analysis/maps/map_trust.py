@@ -22,9 +22,11 @@ from components.analysis.maps.projection import Metric
 from components.arrays import Float32, Int64, unit
 
 NEIGHBOURS = 10
+SEEN = 5  # neighbours that the eye takes in
 FEW_NEIGHBOURS = 3  # with fewer neighbours per token the measures are not meaningful
 HALF = 0.5  # of the nearest neighbours: with a smaller overlap, most of them differ
 EXAMINED = 1_000  # tokens
+_EQUAL = 2e-5  # squared distances of unit vectors that differ by rounding
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class MapTrust:
     overlap: float  # 0..1
     chance: float  # the overlap of random positions
     neighbours: int  # k
+    kept: float = float(
+        "nan"
+    )  # of the `seen` nearest in the map, how many are among the `seen` nearest in the space, on average
+    seen: int = SEEN
 
     @property
     def words(self) -> str:
@@ -63,17 +69,22 @@ def map_trust(
     vectors = np.asarray(vectors, np.float32)
     if metric == "cosine":
         vectors = unit(vectors)
-    penalty = shared = 0.0
+    penalty = shared = kept = 0.0
+    seen = max(1, min(SEEN, count - 1))
     for part in np.array_split(rows, max(1, len(rows) * count // 10_000_000)):
-        true, seen = _distances(vectors, part), _distances(points, part)  # [row, token]
-        near_true, near_seen = (np.argpartition(kind, k - 1, axis=1)[:, :k] for kind in (true, seen))
+        true, drawn = _distances(vectors, part), _distances(points, part)  # [row, token]
+        near_true, near_seen = (np.argpartition(kind, k - 1, axis=1)[:, :k] for kind in (true, drawn))
         # The rank in the space, from 0, of each neighbour in the map: how many tokens are nearer.
         limits = np.take_along_axis(true, near_seen, axis=1)  # [row, k]
         ranks = np.stack([np.count_nonzero(true < limits[:, [column]], axis=1) for column in range(k)], axis=1)
         penalty += float(np.maximum(0, ranks + 1 - k).sum())
         shared += sum(len(np.intersect1d(*rows)) for rows in zip(near_true, near_seen, strict=True))
+        # Equal vectors may come in any order: whatever is as near as the last of the nearest counts.
+        reach = np.partition(true, seen - 1, axis=1)[:, [seen - 1]] + _EQUAL
+        eye = np.argpartition(drawn, seen - 1, axis=1)[:, :seen]
+        kept += float((np.take_along_axis(true, eye, axis=1) <= reach).sum())
     worst = len(rows) * k * (2 * count - 3 * k - 1) / 2  # the penalty if the farthest tokens are shown as the nearest
-    return MapTrust(1 - penalty / worst, shared / (len(rows) * k), k / (count - 1), k)
+    return MapTrust(1 - penalty / worst, shared / (len(rows) * k), k / (count - 1), k, kept=kept / len(rows), seen=seen)
 
 
 def _distances(vectors: Float32, rows: Int64) -> Float32:

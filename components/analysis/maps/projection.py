@@ -44,7 +44,7 @@ METRICS: tuple[Metric, ...] = ("cosine", "euclidean")
 
 FEWEST = 4  # points: umap-learn raises TypeError for three
 FEWEST_PACMAP = 6  # points: it needs distant neighbours too
-FEW = 20  # points: up to this number PCA is as informative
+FEW = 200  # points: fewer are drawn by PCA unless a person chooses, since the other methods invent groups where there are few
 FITTED = 5_000  # points that are fitted; further points are placed among them
 _PLACED = 5_000  # points placed at once, between two calls of `is_cancelled`
 _NEAREST = 5  # neighbours that determine a point's position if the method cannot place points itself

@@ -41,6 +41,7 @@ MapKind = Literal["tokens", "heads", "parts"]
 Ablation = Literal["zero", "mean", "resample"]
 _ARRAYS = ("layers", "heads", "attention", "feed_forward")  # of Activations
 SMALL_DIFFERENCE = 0.02  # of two outcomes: shares of a smaller difference are large numbers that mean little
+SUITABLE_DIFFERENCE = 0.05  # of two cosines: from here on a pair is offered first
 NEAR = 1e-5  # of two cosines: the same text embedded twice may differ by that
 
 
@@ -271,6 +272,61 @@ class Outcomes:
         whole = self.of_a - self.of_b
         shares = None if not abs(whole) >= SMALL_DIFFERENCE else read_only(self.changes / whole)
         object.__setattr__(self, "shares", shares)
+
+
+@dataclass(frozen=True)
+class PairEffect:
+    """What an experiment on two sentences A and B can show, with C."""
+
+    has_same_count: bool  # of tokens
+    of_a: float  # the cosines with C
+    of_b: float
+    carried: float  # the largest share that one vector of a token which is the same in both carries; NaN where none is measured
+
+    @property
+    def is_suitable(self) -> bool:
+        """Whether every token has its counterpart, and there is a difference of which one can take shares."""
+        return self.has_same_count and abs(self.of_a - self.of_b) >= SUITABLE_DIFFERENCE
+
+
+def pair_effect(
+    backend: Backend,
+    texts: tuple[str, str, str],
+    pooling: Pooling,
+    is_cancelled: IsCancelled = lambda: False,
+) -> PairEffect:
+    """The effect of A's vectors put into B, for texts A, B and C; Raises Cancelled.
+
+    Tried are the tokens that are the same in both, special ones left out, at the layers between the first block and the last:
+    before the first block equal tokens have equal vectors, and the last block shares everything out.
+    """
+    a, b, c = backend.tokenize(list(texts), max_length=backend.own_max_length)
+    of_a, of_b, of_c = (backend.patched_vectors(item, [[]], pooling)[0] for item in (a, b, c))
+    alignment = align_tokens(a, b)
+    plain = cosine_outcomes(of_a, of_b, of_b[None], of_c)
+    effect = PairEffect(alignment.is_complete, plain.of_a, plain.of_b, float("nan"))
+    same = [token.position for token in b.tokens if not token.special and token.position not in alignment.differing]
+    patches = [[Patch("layer", layer, position)] for layer in range(1, backend.facts.layers) for position in same]
+    if not effect.is_suitable or not patches or not alignment.differing:
+        return effect
+    source = FromSentence(backend.activations(a), {second: first for first, second in alignment.pairs})
+    vectors = measured(backend, b, source, patches, pooling, is_cancelled=is_cancelled)
+    shares = cosine_outcomes(of_a, of_b, vectors, of_c).shares
+    return effect if shares is None else PairEffect(True, plain.of_a, plain.of_b, float(shares.max()))
+
+
+def best_of(effects: Sequence[PairEffect]) -> int:
+    """The number of the pair to begin with: the suitable one in which a token that is the same in both carries most.
+
+    A pair whose A is nearer to C comes before one whose A is farther away: there, what is put into B adds to the similarity.
+    """
+    order = sorted(range(len(effects)), key=lambda number: (not effects[number].is_suitable, number))
+    known = [number for number in order if effects[number].is_suitable and effects[number].carried > 0]
+    return max(
+        known,
+        key=lambda number: (effects[number].of_a > effects[number].of_b, effects[number].carried),
+        default=order[0],
+    )
 
 
 def cosine_outcomes(a: Float32, b: Float32, patched: Float32, c: Float32) -> Outcomes:

@@ -12,7 +12,7 @@ from components.charts.cells import frame, make_clickable, number_readably
 
 MOST_NUMBERED = 16  # columns: with more, the numbers would run into each other
 MOST_LETTERS = 64  # of all columns' labels, if each were as long as the longest: with more they stand upright
-_CELL = 40  # pixels: height of a row
+_CELL = 35  # pixels: height of a row
 _HALF = 0.5  # of a cell, in the axes' units
 
 
@@ -28,14 +28,15 @@ def effect_map(
     limit: float,
     as_percent: bool,
     digits: int = 2,
+    blue_adds: bool = False,
     chosen: Collection[tuple[int, int]] = (),
     marked_columns: Collection[int] = (),
 ) -> go.Figure:
     """Effects [row, column] as coloured cells, row 0 at the bottom; NaN stays empty.
 
-    Colours reach from -`limit` to `limit`, grey in the middle. The numbers are per cent (without the sign), or have so many
-    `digits`. `hints` [row][column] are shown where a person points. The cells `chosen` get a frame, and the labels of
-    `marked_columns` are bold. Cells can be clicked.
+    Colours reach from -`limit` to `limit`, grey in the middle, orange above it or with `blue_adds` blue. The numbers are per
+    cent (without the sign), or have so many `digits`. `hints` [row][column] are shown where a person points. The cells `chosen`
+    get a frame, and the labels of `marked_columns` are bold. Cells can be clicked.
     """
     n_rows, n_columns = values.shape
     cells = [(row, column) for row in range(n_rows) for column in range(n_columns) if np.isfinite(values[row, column])]
@@ -46,7 +47,7 @@ def effect_map(
             y=list(range(n_rows)),
             zmin=-limit,
             zmax=limit,
-            colorscale=theme.DIVERGING,
+            colorscale=theme.ADDING if blue_adds else theme.DIVERGING,
             showscale=False,
             text=[[_number(value, as_percent, digits) for value in row] for row in values],
             texttemplate="%{text}" if n_columns <= MOST_NUMBERED else None,

@@ -6,7 +6,7 @@ from typing import Any
 
 from dashboard.ui import browser
 
-_PARTS = ("path_drawing", "path_numbers", "path_words", "path_stops")
+_PARTS = ("arrays", "path_drawing", "path_numbers", "path_words", "path_stops")
 CAVEAT = (
     "Attention shows where a head looks, not why the model decides as it does. A strip's colours are numbers: a single cell "
     "has no meaning of its own."

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components import numbers
-from components.analysis.attention.flow import rollout, summed_norms, weighted_norms
+from components.analysis.attention.flow import median_of_others, norm_flow, rollout, summed_norms, weighted_norms
 from components.analysis.attention.weights import PairAttention, second_text, select_pair
 from components.charts import matrices
 from components.snippets import attention as snippets
@@ -27,14 +27,17 @@ from dashboard.views.attention.head_choice import (
     options,
 )
 
-FLOWS = {"rollout": "Block by block (rollout)", "norms": "One block (norms)"}
+FLOWS = {"through": "All blocks (norms)", "rollout": "All blocks (rollout)", "norms": "One block (norms)"}
 FLOW_HELP = (
-    "Rollout follows attention from the input through all blocks up to the chosen one. Norms look at one block and weigh "
-    "attention by how long the vectors are that it adds."
+    "Norms weigh attention by how long the vectors are that it adds, through all blocks up to the chosen one or in one block. "
+    "Rollout follows the bare attention weights."
 )
+COMPARED = "median of the other words"
 FIGURES = {"token": "One token", "all": "All tokens"}
 SPECIAL_HELP = "[CLS] and [SEP] often have so large a share that those of all other tokens look equally small."
 NOT_SHOWN = {
+    "through": "That this share is used, or what for. Contributions can point in opposite directions and cancel, which "
+    "shares of lengths leave out, and the feed-forward parts count as the token's own.",
     "rollout": "Value vectors, feed-forward parts and norms: rollout uses nothing but the attentions. It becomes more "
     "even with each block in every model.",
     "norms": "What is left of a contribution: those of several tokens can point in opposite directions and cancel. The effect "
@@ -47,10 +50,10 @@ class Estimate:
     """How much each token's vector (query) takes from each token of the input (key)."""
 
     method: str  # one of FLOWS
-    values: np.ndarray  # [query, key]: per cent of the vector (rollout), or a length (norms)
+    values: np.ndarray  # [query, key]: per cent of the vector (through, rollout), or a length (norms)
     block: int
     last: int  # the model's last block
-    own_at_first: np.ndarray  # [query]: the per cent of each token that is its own after block 0 (rollout)
+    own_at_first: np.ndarray  # [query]: the per cent of each token that is its own after block 0 (not of norms)
     head: int | None = None  # None: all heads together
 
     @property
@@ -59,8 +62,13 @@ class Estimate:
         return "" if self.head is None else f", head {self.head}"
 
     @property
+    def is_share(self) -> bool:
+        """Whether the values are shares through all blocks, of which each row sums to 100."""
+        return self.method != "norms"
+
+    @property
     def unit(self) -> str:
-        return "share (%)" if self.method == "rollout" else "length"
+        return "share (%)" if self.is_share else "length"
 
     def number(self, value: float) -> str:
         if self.method == "norms":
@@ -79,15 +87,17 @@ def flow(model_input: AttentionInput, row: Any) -> None:
     """Attention rollout, and norm-based attention: for one token as bars, or for all as a matrix."""
     last = model_input.attentions.shape[0] - 1
     with row:
-        method = controls.choice("flow", "Estimate", FLOWS, FLOW_HELP)
+        # Of one block by itself the first one, as addresses of it have always meant.
+        of_one = state.get("flow") == "norms"
         block = controls.stepped(
-            "flow_block", "After block" if method == "rollout" else "Block", 0, last, 0, BLOCK_HELP
+            "flow_block", "Block" if of_one else "After block", 0, last, 0 if of_one else last, BLOCK_HELP
         )
         panel = options(model_input)
     with panel:
+        method = controls.choice("flow", "Estimate", FLOWS, FLOW_HELP)
         shown = controls.choice("flow_figure", "Figure", FIGURES)
         with_special = controls.switch("flow_special", "Special tokens", SPECIAL_HELP)
-        estimate = _rollout(model_input, block) if method == "rollout" else _norms(model_input, block)
+        estimate = _norms(model_input, block) if method == "norms" else _through(model_input, method, block)
     special = model_input.special
     kept = np.flatnonzero(special <= with_special)  # positions
     part = select_pair(
@@ -119,12 +129,16 @@ def flow(model_input: AttentionInput, row: Any) -> None:
         on_pick=choose,
     )
     st.caption("Click a token to see where its vector comes from.")
-    _reading(model_input, estimate, "bar", with_special)
 
 
-def _rollout(model_input: AttentionInput, block: int) -> Estimate:
-    shares = 100 * rollout(model_input.attentions)  # [block, query, key]
-    return Estimate("rollout", shares[block], block, len(shares) - 1, np.diagonal(shares[0]))
+def _through(model_input: AttentionInput, method: str, block: int) -> Estimate:
+    """Shares through all blocks up to one, by norms or by rollout."""
+    attentions = model_input.attentions[: block + 1]
+    if method == "rollout":
+        shares = 100 * rollout(attentions)  # [block, query, key]
+    else:
+        shares = 100 * norm_flow(attentions, model_input.inside(), model_input.backend.block_norms())
+    return Estimate(method, shares[block], block, model_input.attentions.shape[0] - 1, np.diagonal(shares[0]))
 
 
 def _norms(model_input: AttentionInput, block: int) -> Estimate:
@@ -147,9 +161,14 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
     labels = matrices.axis_labels(model_input.pieces, keys)
     title = (
         f"Sources of “{piece[:20]}” after block {estimate.block}"
-        if estimate.method == "rollout"
+        if estimate.is_share
         else f"Added to “{piece[:20]}” in block {estimate.block}{estimate.of_head}"
     )
+    others = median_of_others(estimate.values, model_input.special, token, keys)
+    is_compared = estimate.is_share and not np.isnan(others).all()
+    columns = {"token": labels, estimate.unit: values.round(4)}
+    if is_compared:
+        columns[COMPARED] = others.round(4)
     figures.figure(
         matrices.key_bars(
             values,
@@ -158,52 +177,67 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
             keys="token of the input",
             value=estimate.unit,
             itself=keys.index(token) if token in keys else None,
-            decimals=1 if estimate.method == "rollout" else 2,
+            decimals=1 if estimate.is_share else 2,
+            compared=(COMPARED, others) if is_compared else None,
         ),
         key="flow_bars",
         code=_code(model_input, estimate, [token], keys),
         alt=f"{title}: bars of {len(keys)} tokens",
-        message=_takeaway(model_input, estimate, token, keys, with_special),
-        message_below=True,
-        table=lambda: pd.DataFrame({"token": labels, estimate.unit: values.round(4)}),
+        message=_takeaway(model_input, estimate, token, keys),
+        read=_read(model_input, estimate, "bar", _left_out(model_input, estimate, [token], "its", with_special)),
+        not_shown=_not_shown(estimate, with_special),
+        table=lambda: pd.DataFrame(columns),
     )
 
 
 def _code(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> Snippet:
     read = model_input.pair.input(model_input.backend)
+    if estimate.method == "through":
+        return snippets.norms_through(read, estimate.block, queries, keys)
     if estimate.method == "rollout":
         return snippets.rollout(read, estimate.block, queries, keys)
     return snippets.norms(read, estimate.block, estimate.head, queries, keys)
 
 
-def _takeaway(
-    model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int], with_special: bool
-) -> str:
+def _takeaway(model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int]) -> str:
     """What the bars say, from their numbers."""
 
     def name(position: int) -> str:
         return f"“{messages.escape(model_input.pieces[position][:20])}”"
 
     values = estimate.values[token]
-    others = [key for key in keys if key != token]
-    most = max(others, key=lambda key: float(values[key]), default=None)
+    others = sorted((key for key in keys if key != token), key=lambda key: -float(values[key]))
+    most = others[0] if others else None
     sentences = []
-    if estimate.method == "rollout":
+    if estimate.is_share:
         if token in keys:
-            own = f"**{estimate.number(values[token])}** of {name(token)} is its own input"
-            if estimate.block:
-                own += f" (after block 0: {estimate.number(estimate.own_at_first[token])})"
-            sentences.append(f"{own}.")
+            own = f"**{estimate.number(values[token])}** of {name(token)} after block {estimate.block} is its own start"
+        else:
+            own = f"{name(token)} after block {estimate.block}"
+        given = [
+            f"{estimate.number(values[key])} {'comes ' * (not place)}from {name(key)}"
+            for place, key in enumerate(others[:2])
+        ]
+        begin = f"{own}{'; ' if token in keys else ': '}" if given else own
+        sentences.append(f"{begin}{', '.join(given)}.")
         if most is not None:
-            sentences.append(f"Of the other tokens, {name(most)} gives most ({estimate.number(values[most])}).")
+            usual = float(median_of_others(estimate.values, model_input.special, token, [most])[0])
+            sentences.append(_beside_others(estimate, float(values[most]), usual, name(most)))
     elif most is not None:
         own = f"; {name(token)} itself adds {estimate.number(values[token])}" if token in keys else ""
         sentences.append(
             f"Of the other tokens, {name(most)} adds most to {name(token)} (a vector of length "
             f"{estimate.number(values[most])}){own}."
         )
-    sentences.append(_left_out(model_input, estimate, [token], "its", with_special))
-    return " ".join(sentences).strip()
+    return " ".join(filter(None, sentences))
+
+
+def _beside_others(estimate: Estimate, share: float, usual: float, origin: str) -> str:
+    """What other words take from the same origin: without it, a share reads as if it belonged to this token."""
+    if np.isnan(usual):
+        return ""
+    beside = "about as much" if abs(share - usual) <= max(1.0, 0.2 * usual) else "less" if usual < share else "more"
+    return f"Other words take {beside} from {origin} (median {estimate.number(usual)})."
 
 
 def _matrix(
@@ -215,13 +249,13 @@ def _matrix(
     with_special: bool,
 ) -> None:
     """What every token takes from every other."""
-    is_rollout = estimate.method == "rollout"
+    by = "rollout" if estimate.method == "rollout" else "norms"
     place = (
-        f"fter block {estimate.block} (rollout)"
-        if is_rollout
+        f"fter block {estimate.block} ({by})"
+        if estimate.is_share
         else f"n block {estimate.block}{estimate.of_head} (norms)"
     )
-    title = ("A" if is_rollout else "I") + place
+    title = ("A" if estimate.is_share else "I") + place
     rows, columns = (matrices.axis_labels(model_input.pieces, positions) for positions in (queries, keys))
     # A token's share of itself is much larger than any other: a scale up to it would leave the rest dark.
     others = part.matrix[np.not_equal.outer(queries, keys)]
@@ -233,14 +267,35 @@ def _matrix(
         key="flow_matrix",
         code=_code(model_input, estimate, queries, keys),
         alt=f"{title}: {len(rows)} by {len(columns)} tokens",
-        rows=f"token after block {estimate.block}" if is_rollout else "token that receives",
-        columns="comes from the input token" if is_rollout else "token that contributes",
+        rows=f"token after block {estimate.block}" if estimate.is_share else "token that receives",
+        columns="comes from the input token" if estimate.is_share else "token that contributes",
         value=estimate.unit,
         limits=(float(others.min()), float(others.max())) if others.size else None,
-        message=_left_out(model_input, estimate, queries, "a token's", with_special),
-        message_below=True,
+        message=_of_all(model_input, estimate, queries, keys),
+        read=_read(model_input, estimate, "row", _left_out(model_input, estimate, queries, "a token's", with_special)),
+        not_shown=_not_shown(estimate, with_special),
     )
-    _reading(model_input, estimate, "row", with_special)
+
+
+def _of_all(model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]) -> str:
+    """What the matrix says: how much is a token's own, and from which other token most comes."""
+    values = estimate.values
+    said = []
+    both = [position for position in queries if position in keys]
+    if estimate.is_share and both:
+        own = float(np.mean([values[position, position] for position in both]))
+        said.append(f"On average {estimate.number(own)} of a token after block {estimate.block} is its own start.")
+    means = {
+        key: float(np.mean([values[query, key] for query in queries if query != key]))
+        for key in keys
+        if any(query != key for query in queries)
+    }
+    if means:
+        most = max(means, key=lambda key: means[key])
+        piece = f"“{messages.escape(model_input.pieces[most][:20])}”"
+        gives = "gives most to others" if estimate.is_share else "adds most to others"
+        said.append(f"{piece} {gives}: {estimate.number(means[most])} on average.")
+    return " ".join(said)
 
 
 def _left_out(
@@ -255,30 +310,40 @@ def _left_out(
     names = " and ".join(
         dict.fromkeys(piece for piece, is_special in zip(model_input.pieces, special, strict=True) if is_special)
     )
-    what = f"of {whose} vector comes from" if estimate.method == "rollout" else "of all the lengths belongs to"
+    what = f"of {whose} vector comes from" if estimate.is_share else "of all the lengths belongs to"
     return f"**{share:.0f} %** {what} {messages.escape(names)}, left out here."
 
 
-def _reading(model_input: AttentionInput, estimate: Estimate, mark: str, with_special: bool) -> None:
-    """How to read the figure, whose `mark` stands for one token: a bar, or a row of the matrix."""
-    if estimate.method == "rollout":
+def _read(model_input: AttentionInput, estimate: Estimate, mark: str, left_out: str) -> str:
+    """How to read the figure, whose `mark` stands for one token: a bar, or a row of the matrix; and what is left out."""
+    if estimate.is_share:
         each = {
             "bar": "The bars say what share of the chosen token's vector comes from each input token",
             "row": "Each row says what share of a token's vector comes from each input token",
         }[mark]
         whole = {"bar": "All bars", "row": "Whole rows"}[mark]
-        if not with_special:
+        if not state.get("flow_special"):
             whole += ", with the special tokens that are left out (see Options),"
-        read = (
-            f"**Rollout** multiplies the attentions of all blocks up to this one. {each}, if attention were the only effect. "
-            "Half of each vector stays with its own token in every block, for the residual connection "
-            "([Abnar and Zuidema 2020](https://aclanthology.org/2020.acl-main.385/)). "
-            + (
-                f"{whole} sum to 100 %."
-                if model_input.direction == "all"
-                else f"{whole} sum to 100 % together with the other text; this is the part {FILTERS[model_input.direction]}."
+        if estimate.method == "rollout":
+            how = (
+                f"**Rollout** multiplies the attentions of all blocks up to this one. {each}, if attention were the only "
+                "effect. Half of each vector stays with its own token in every block, for the residual connection "
+                "([Abnar and Zuidema 2020](https://aclanthology.org/2020.acl-main.385/)). "
             )
+        else:
+            how = (
+                "**Norms through all blocks**: in each block, what a token gets from another counts by the length of that "
+                "vector, with the residual connection and the norm after attention "
+                "([Kobayashi et al. 2021](https://aclanthology.org/2021.emnlp-main.373/)); the shares of all blocks up to this "
+                f"one are multiplied. {each}. "
+            )
+        read = how + (
+            f"{whole} sum to 100 %."
+            if model_input.direction == "all"
+            else f"{whole} sum to 100 % together with the other text; this is the part {FILTERS[model_input.direction]}."
         )
+        if mark == "bar":
+            read += " Orange lines: what the other words take from the same token, as a median."
     else:
         read = (
             "**Norms** measure one block: the length (norm) of the vector that each token contributes to each other token: "
@@ -288,7 +353,9 @@ def _reading(model_input: AttentionInput, estimate: Estimate, mark: str, with_sp
         )
     if mark == "row":
         read += " Colours reach up to the largest value off the diagonal; a token's share of itself may be larger."
-    not_shown = NOT_SHOWN[estimate.method]
-    if not with_special and estimate.method == "norms":
-        not_shown += " Special tokens are left out (see Options)."
-    figures.reading(read, not_shown)
+    return f"{read} {left_out}".strip()
+
+
+def _not_shown(estimate: Estimate, with_special: bool) -> str:
+    left_out = " Special tokens are left out (see Options)." if not with_special and not estimate.is_share else ""
+    return NOT_SHOWN[estimate.method] + left_out

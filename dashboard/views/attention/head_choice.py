@@ -9,17 +9,28 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import streamlit as st
 
+from components.analysis.attention.head_kinds import head_kinds
 from components.analysis.attention.head_patterns import MEANING, Pattern, RankedHead
-from components.analysis.tokens import default_positions
+from components.analysis.attention.telling import telling_looks
+from components.analysis.attention.weights import pair_mask
+from components.analysis.first_look.words import interest, words_of
+from components.analysis.tokens import position_at
 from components.charts import matrices
 from components.errors import InputError
-from dashboard import caching, ready_made, state
+from dashboard import caching, state
+from dashboard.jobs.included_words import kept_habits
 from dashboard.sharing import report
-from dashboard.ui import controls, messages
+from dashboard.ui import controls, messages, pair_choice
+from dashboard.views.attention import findings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from components.analysis.attention.head_kinds import HeadKinds
     from components.analysis.attention.head_patterns import HeadPatterns
+    from components.analysis.attention.telling import HeadLook
     from components.analysis.attention.weights import TextsFilter
+    from components.analysis.first_look.words import Word
     from components.arrays import Float32
     from components.model.backend import Backend
     from components.model.inside import InsideBlocks
@@ -37,7 +48,15 @@ SHOW_ME: dict[Pattern, str] = {
 BLOCK_HELP = (
     "Blocks and heads count from 0. Block b turns layer b into layer b + 1; transformers and bertviz call it layer b."
 )
-HEAD_HELP = "Without a choice, the page opens with the head that follows a simple pattern most clearly in this text."
+HEAD_HELP = (
+    "Without a choice, the page opens with the head that tells most about this text: one word looks at another, two or more "
+    "places away, much more than this head looks so far on average (over the included sentences, or in a model for which "
+    "these averages are not known, over the words of this text)."
+)
+NOT_SHOWN = (
+    "How much of another token's vector is added: that also depends on the value vectors (see Flow). Attention is not "
+    "explanation; see the note below."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,21 +86,66 @@ class AttentionInput:
             return None
 
     @cached_property
-    def clearest(self) -> tuple[int, int]:
-        """Block and head of the clearest pattern, which the page opens with; block 0, head 0 if there is none."""
+    def kinds(self) -> HeadKinds | None:
+        """The kinds of the heads on this input; None if it has no tokens of its own."""
+        return head_kinds(self.attentions, self.sentence, self.backend.structure.windows)
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        return words_of([self.sentence])
+
+    @cached_property
+    def looks(self) -> tuple[HeadLook, ...]:
+        """The look of each head between the texts that are shown, the most telling first; none without two words."""
+        links = pair_mask(self.sentence, self.direction)
+        linked = self.attentions if links.all() else np.where(links, self.attentions, np.float32(0))
+        return telling_looks(linked, self.words, kept_habits(self.backend))
+
+    @cached_property
+    def opening(self) -> tuple[int, int]:
+        """Block and head that the page opens with: the most telling ones, else those of the clearest pattern, else 0 and 0."""
+        if self.looks:
+            return self.looks[0].block, self.looks[0].head
         head = None if self.patterns is None else self.patterns.clearest()
         return (0, 0) if head is None else (head.block, head.head)
 
     @property
     def block(self) -> int:
-        """The chosen block, or that of the clearest head if there is no choice or the model has fewer blocks."""
+        """The chosen block, or the one to open with if there is no choice or the model has fewer blocks."""
         chosen = state.get("block")
-        return int(chosen) if chosen is not None and 0 <= chosen < self.attentions.shape[0] else self.clearest[0]
+        return int(chosen) if chosen is not None and 0 <= chosen < self.attentions.shape[0] else self.opening[0]
 
     @property
     def head(self) -> int:
         chosen = state.get("head")
-        return int(chosen) if chosen is not None and 0 <= chosen < self.attentions.shape[1] else self.clearest[1]
+        return int(chosen) if chosen is not None and 0 <= chosen < self.attentions.shape[1] else self.opening[1]
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether somebody has chosen the block or the head."""
+        return state.get("block") is not None or state.get("head") is not None
+
+    @property
+    def look(self) -> HeadLook | None:
+        """The look of the head on display."""
+        at = (self.block, self.head)
+        return next((look for look in self.looks if (look.block, look.head) == at), None)
+
+    @property
+    def telling_query(self) -> int | None:
+        """The token that looks in the head on display, if its look stands out."""
+        look = self.look
+        return look.query if look is not None and findings.stands_out(look) else None
+
+    @property
+    def special_names(self) -> str:
+        return findings.special_names(self.pieces, self.special.tolist())
+
+    @property
+    def head_in_words(self) -> str:
+        """What the head on display does in this text; empty if it has no tokens of its own."""
+        specials, has_habits = messages.escape(self.special_names), kept_habits(self.backend) is not None
+        return findings.of_head((self.block, self.head), self.look, self.kinds, self.pieces, specials, has_habits)
 
     @property
     def direction(self) -> TextsFilter:
@@ -103,40 +167,57 @@ def scores_of(trace: Trace, direction: TextsFilter, windows: tuple[int | None, .
 
 def choose_block(model_input: AttentionInput) -> int:
     n_blocks = model_input.attentions.shape[0]
-    return controls.stepped("block", "Block", 0, n_blocks - 1, model_input.clearest[0], BLOCK_HELP)
+    return controls.stepped("block", "Block", 0, n_blocks - 1, model_input.opening[0], BLOCK_HELP)
 
 
 def choose_head(model_input: AttentionInput) -> int:
     n_heads = model_input.attentions.shape[1]
-    return controls.stepped("head", "Head", 0, n_heads - 1, model_input.clearest[1], HEAD_HELP)
+    return controls.stepped("head", "Head", 0, n_heads - 1, model_input.opening[1], HEAD_HELP)
 
 
-def chosen_position(model_input: AttentionInput, setting: str) -> int:
-    """The position of the token that a setting names; the default if it names none, or was chosen for another text."""
+def chosen_position(model_input: AttentionInput, setting: str, default: Callable[[], int] | None = None) -> int:
+    """The position of the token that a setting names; the default if it names none, or was chosen for another text.
+
+    `default` is asked for it, unless the word was clicked on another page; without it, it is the word all sentences share.
+    """
     position, pair, key = state.get(setting), model_input.pair, f"_{setting}_of"
     length = len(model_input.sentence)
     if position is None or not 0 <= position < length or st.session_state.setdefault(key, pair) != pair:
-        position = _default_position(model_input)
+        clicked = _clicked_position(model_input)
+        position = clicked if clicked is not None else default() if default else word_to_begin_with(model_input)
     st.session_state[key] = pair
     report.say_value(setting, position, f"“{model_input.pieces[int(position)]}”")
     return int(position)
 
 
-def _default_position(model_input: AttentionInput) -> int:
-    """As on the other pages: a word that all sentences share, which is at the same position in the pair."""
+def _clicked_position(model_input: AttentionInput) -> int | None:
+    """The token of this text that was clicked on another page; None if none was, or it is not in this input."""
+    row, anchors = model_input.pair.rows[0], st.session_state.get("_anchors")
+    chosen: tuple[int, ...] = state.peek("tokens")
+    if anchors is None or row >= len(chosen):
+        return None
+    found = anchors["spans"].get(model_input.pair.first)
+    if found is None or found[1] == found[2]:  # a special token
+        return None
+    position = position_at(model_input.sentence, found[1], found[2])
+    return None if position is None or model_input.sentence.tokens[position].in_pair else position
+
+
+def word_to_begin_with(model_input: AttentionInput) -> int:
+    """As on the other pages: the token of interest before a person chooses, which is at the same position in the pair."""
     sentences = controls.current_tokens(model_input.backend)
-    defaults = default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences)))
-    position = defaults[next(row for row, item in enumerate(sentences) if item.text == model_input.pair.first)]
-    return position if position < len(model_input.sentence) else default_positions([model_input.sentence])[0]
+    offered = controls.default_interest(sentences, model_input.backend).positions
+    position = offered[next(row for row, item in enumerate(sentences) if item.text == model_input.pair.first)]
+    return position if position < len(model_input.sentence) else interest([model_input.sentence]).positions[0]
 
 
 def position_choice(model_input: AttentionInput, setting: str, label: str, default: int | None = None) -> int:
     """A token of the input by its position, as a drop-down list; a choice is kept while the input stays.
 
-    `default` before a person chooses: if there is none, the word that all sentences share.
+    `default` before a person chooses: if there is none, the token of interest on all pages.
     """
     forget_of_other_texts(setting, model_input.pair)
-    default = _default_position(model_input) if default is None else default
+    default = word_to_begin_with(model_input) if default is None else default
     names = dict(enumerate(matrices.axis_labels(model_input.pieces)))
     return int(controls.bind(setting, st.selectbox, label, options=names, default=default))
 
@@ -150,10 +231,11 @@ def forget_of_other_texts(setting: str, pair: Pair) -> None:
 
 
 def options(model_input: AttentionInput) -> Any:
-    """The button with a view's further options, as a context; for a pair it begins with the texts to show."""
+    """The button with a view's further options, as a context; it begins with the second text, and for a pair what to show."""
     panel = controls.options()
-    if model_input.pair.second is not None:
-        with panel:
+    with panel:
+        pair_choice.choose_second()
+        if model_input.pair.second is not None:
             controls.choice("texts_filter", "Attention from", FILTERS)
     return panel
 
@@ -197,15 +279,15 @@ def show_me(model_input: AttentionInput) -> None:
         )
 
 
-def say_pattern(model_input: AttentionInput) -> None:
-    """One sentence on what the head on display does in this text."""
+def said_of_head(model_input: AttentionInput) -> str:
+    """What the head on display does in this text: the pattern for which it was chosen under “Show me”, else its look."""
     patterns, block, head = model_input.patterns, model_input.block, model_input.head
-    if patterns is None:
-        return
     chosen = st.session_state.get("w_show_me")
-    pattern = cast("Pattern", chosen) if chosen else patterns.best_pattern(block, head)[0]
+    if patterns is None or not chosen or not model_input.is_chosen:
+        return model_input.head_in_words
+    pattern = cast("Pattern", chosen)
     ranked = RankedHead(block, head, float(patterns.scores[pattern][block, head]))
-    st.markdown(f":material/insights: {messages.escape(pattern_message(patterns, ranked, pattern))}")
+    return messages.escape(pattern_message(patterns, ranked, pattern))
 
 
 def pattern_message(scored: HeadPatterns, ranked: RankedHead, pattern: Pattern) -> str:

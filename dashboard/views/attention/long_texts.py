@@ -18,7 +18,7 @@ from components.sizes import in_words
 from components.snippets import attention as snippets
 from dashboard import caching
 from dashboard.jobs import requests
-from dashboard.ui import controls, figures, messages, wording
+from dashboard.ui import controls, figures, messages, pair_choice, wording
 from dashboard.views.attention.head_choice import BLOCK_HELP, forget_of_other_texts
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def one_head(backend: Backend, pair: Pair, sentence: TokenizedSentence, row: Any
         block = controls.stepped("block", "Block", 0, facts.layers - 1, 0, BLOCK_HELP)
         head = controls.stepped("head", "Head", 0, facts.heads - 1, 0)
         with controls.options():
+            pair_choice.choose_second()
             how = cast(
                 "Reduction",
                 controls.choice(

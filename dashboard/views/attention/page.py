@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from components.analysis.attention.head_patterns import PATTERNS
 from dashboard.declared.view import (
     OF_PAIRS,
@@ -13,7 +15,7 @@ from dashboard.declared.view import (
 from dashboard.settings import choice, flag, number, positions
 
 SETTINGS = (
-    # None: the head with the clearest pattern
+    # None: the head that tells most about the text
     number("block", "b", None, 1_000),
     number("head", "h", None, 1_000),
     choice("texts_filter", "f", ("all", "aa", "ab", "ba", "bb"), words="attention from"),
@@ -25,7 +27,9 @@ SETTINGS = (
     choice("special_tokens", "spt", ("shown", "hidden", "renormalised")),
     choice("pattern", "p", PATTERNS),
     flag("pattern_over_all", "pa", False, words="sentences of the pattern"),
-    choice("flow", "fl", ("rollout", "norms"), words="method"),
+    choice("head_order", "tiles", ("kind", "block"), words="order of the heads"),
+    choice("head_shape", "as", ("lines", "matrix"), words="drawing of the head"),
+    replace(choice("flow", "fl", ("through", "rollout", "norms"), words="method"), always=True),
     number("flow_block", "fb", None, 1_000, words="block"),
     number("flow_token", "ft", None, 100_000, words="token"),
     choice("flow_figure", "ff", ("token", "all"), words="figure"),
@@ -197,8 +201,8 @@ VIEWS = (
             "What does each attention head do?",
             "Do heads attend to [CLS] and [SEP]?",
         ),
-        intro="Each tile is the matrix of one head: bright cells are high attention weights. Click one to open it.",
-        draw="dashboard.views.attention.single_heads:glance",
+        intro="Each tile is the matrix of one head: strong cells are high attention weights. Click one to open it.",
+        draw="dashboard.views.attention.all_heads:all_heads",
         settings=(
             *OF_PAIRS,
             "block",
@@ -210,8 +214,18 @@ VIEWS = (
             "special_tokens",
             "score_query",
             "long_cells",
+            "head_order",
+            "head_shape",
         ),
-        examples=({**PAIR, "merge_words": True, "special_tokens": "renormalised"},),
+        examples=(
+            {
+                **PAIR,
+                "merge_words": True,
+                "special_tokens": "renormalised",
+                "head_order": "block",
+                "head_shape": "matrix",
+            },
+        ),
         figure="heads",
         needs="blocks",
         needs_sentences=True,

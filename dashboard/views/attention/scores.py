@@ -48,8 +48,8 @@ def scores(model_input: AttentionInput, row: Any) -> None:
     backend, structure = model_input.backend, model_input.backend.structure
     with row:
         block, head = choose_block(model_input), choose_head(model_input)
-        query = position_choice(model_input, "score_query", "Query")
-        panel = options(model_input) if structure.rotates else None
+        query = position_choice(model_input, "score_query", "Query", model_input.telling_query)
+        panel = options(model_input)
     record = backend.inside(
         model_input.pair.first,
         model_input.pair.second,
@@ -103,7 +103,6 @@ def _bars(model_input: AttentionInput, scored: HeadScores, block: int, head: int
         ),
         alt=f"{title}: bars by key, above the attention that they become",
         message=message,
-        message_below=True,
         read=_read(model_input, scored),
         not_shown=NOT_SHOWN,
         table=lambda: pd.DataFrame(
@@ -156,10 +155,6 @@ def _parts(model_input: AttentionInput, scored: HeadScores, block: int, head: in
     widest = max(spreads, key=lambda name: spreads[name])
     shown = dict(zip(spreads, apart(*spreads.values()), strict=True))
     others = ", ".join(f"{spread} ({name})" for name, spread in shown.items() if name != widest)
-    st.markdown(
-        f":material/insights: In this head **{widest}** decides most: among the keys of a query it varies by "
-        f"{shown[widest]}, against {others} (standard deviation, mean of all queries)."
-    )
     from_distance = (
         "Stripes along the diagonal come from the distance: the same number wherever two tokens stand as far apart."
     )
@@ -168,6 +163,14 @@ def _parts(model_input: AttentionInput, scored: HeadScores, block: int, head: in
             "Position counts by distance, but not in the same way for every token: content to position depends on the query "
             "too, and position to content on the key. Equal values beside each other come from distances that share a vector."
         )
+    figures.finding(
+        f"In this head **{widest}** decides most: among the keys of a query it varies by {shown[widest]}, against {others} "
+        "(standard deviation, mean of all queries).",
+        key="score_parts",
+        read=f"Rows are queries, columns are keys; all pictures have one colour scale. {from_distance} Columns come from keys "
+        "that every query scores alike. The sum, after softmax by row, is the attention.",
+        not_shown=NOT_SHOWN,
+    )
     columns = [*st.columns(2), *st.columns(2)]
     for column, (name, values) in zip(columns, drawn.items(), strict=False):
         with column:
@@ -187,11 +190,6 @@ def _parts(model_input: AttentionInput, scored: HeadScores, block: int, head: in
                 colour_bar="key",
                 plot_height=PART_HEIGHT,
             )
-    figures.reading(
-        f"Rows are queries, columns are keys; all pictures have one colour scale. {from_distance} Columns come from keys that "
-        "every query scores alike. The sum, after softmax by row, is the attention.",
-        NOT_SHOWN,
-    )
 
 
 def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, head: int, query: int, panel: Any) -> None:
@@ -207,11 +205,34 @@ def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, hea
     base = rotation.base_of(speeds)
     kinds = {item is None for item in model_input.backend.structure.windows}
     kind = "" if len(kinds) == 1 else " (global)" if window is None else " (local)"
-    st.markdown(
+    turning = (
         f"Before queries and keys are multiplied, each pair of their {2 * pairs} dimensions is turned like the hand of a "
         f"clock, by an angle that grows with the position. In block {block}{kind} the fastest pair turns by "
         f"{np.degrees(speeds[0]):.0f}° a token; the slowest needs {_turn(speeds[-1])} tokens for a full turn"
         + (f" (base {base:,.0f})." if np.isfinite(base) else ".")
+    )
+    offsets = _offsets(tokens, window, query, key)
+    found = rotation.score_by_distance(
+        record.queries[block, head, query],
+        record.keys[block, head, key],
+        query - key,
+        speeds,
+        -offsets,
+        record.score_scale,
+    )
+    names = [_name(model_input, position) for position in (query, key)]
+    score = float(found[list(offsets).index(key - query)])
+    figures.finding(
+        f"In this text {names[1]} stands {_where(key - query)} {names[0]}: score {theme.number(score, 2)}. "
+        "Only the distance counts: if both stood ten tokens further on, both would be turned by the same angles more, "
+        "and the score would be the same.",
+        key="rotation",
+        read=f"{turning} Left: each row is a position, each column a pair of dimensions, dark orange where it is not turned "
+        "(or by whole turns) and blue where it is turned half way round. Fast pairs tell neighbours apart; slow ones hardly "
+        "change. Right: the same query and key, as if the key stood elsewhere"
+        + ("; dashed lines are the borders of this block's window." if window is not None else "."),
+        not_shown="What other contents would do: the curve is that of this query and this key. In another place of the text, "
+        "both would also have read other neighbours.",
     )
     left, right = st.columns(2)
     positions = min(max(LEAST_POSITIONS, tokens), MOST_POSITIONS)
@@ -226,17 +247,6 @@ def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, hea
                 np.degrees(turned).round(3), columns=[f"pair {pair}" for pair in range(pairs)]
             ).assign(position=range(positions)),
         )
-    offsets = _offsets(tokens, window, query, key)
-    found = rotation.score_by_distance(
-        record.queries[block, head, query],
-        record.keys[block, head, key],
-        query - key,
-        speeds,
-        -offsets,
-        record.score_scale,
-    )
-    names = [_name(model_input, position) for position in (query, key)]
-    score = float(found[list(offsets).index(key - query)])
     with right:
         figures.figure(
             rotation_charts.distance_curve(
@@ -253,19 +263,6 @@ def _rotation(model_input: AttentionInput, record: InsideBlocks, block: int, hea
             alt="Curve: the score of one query and one key if the key stood at other distances from the query",
             table=lambda: pd.DataFrame({"key minus query": offsets, "score": found.round(5)}),
         )
-    st.markdown(
-        f":material/insights: In this text {names[1]} stands {_where(key - query)} {names[0]}: score {theme.number(score, 2)}. "
-        "Only the distance counts: if both stood ten tokens further on, both would be turned by the same angles more, "
-        "and the score would be the same."
-    )
-    figures.reading(
-        "Left: each row is a position, each column a pair of dimensions, dark orange where it is not turned (or by whole "
-        "turns) and blue where it is turned half way round. Fast pairs tell neighbours apart; slow ones hardly change. "
-        "Right: the same query and key, as if the key stood elsewhere"
-        + ("; dashed lines are the borders of this block's window." if window is not None else "."),
-        "What other contents would do: the curve is that of this query and this key. In another place of the text, both "
-        "would also have read other neighbours.",
-    )
 
 
 def _turn(speed: float) -> str:

@@ -11,46 +11,34 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.attention import weights as analysis
-from components.analysis.attention.head_patterns import RankedHead
-from components.analysis.first_look.decisive import DECIDED, Habits, most_decisive
-from components.analysis.first_look.words import words_of
 from components.charts import matrices
 from components.charts.bertviz import views
 from components.charts.stand_alone.page import Frame, Part
 from components.charts.theme import number
-from components.numbers import apart, percent
+from components.numbers import apart
 from components.sizes import in_words
 from components.snippets import attention as snippets
 from dashboard import state
-from dashboard.jobs.included_words import kept_habits
 from dashboard.sharing import report
 from dashboard.ui import controls, figures, messages, wording
+from dashboard.views.attention import findings
 from dashboard.views.attention.head_choice import (
-    FILTERS,
+    NOT_SHOWN,
     AttentionInput,
     choose_block,
     choose_head,
-    open_head,
     options,
-    pattern_message,
-    position_choice,
-    say_pattern,
+    said_of_head,
     show_me,
 )
-from dashboard.views.attention.head_tiles import MAX_CELLS, head_tiles
 
 if TYPE_CHECKING:
     from components.charts.bertviz.page import View
     from components.snippets.code import Snippet
     from dashboard.ui.pair_choice import Pair
 
-CLEAR = 0.5  # share of a head's attention that makes a pattern worth naming
 FRAME_HEIGHT = 560  # pixels of a bertviz view at most, unless that makes its type too small
 MOST_IN_REPORT = 3 << 20  # characters of a bertviz view
-NOT_SHOWN = (
-    "How much of another token's vector is added: that also depends on the value vectors (see Flow). Attention is not "
-    "explanation; see the note below."
-)
 HOW_TO = {
     "head": "Lines go from a token (left, the query) to the tokens that it attends to (right, the keys). A strong line "
     "means much attention. Each colour is a head: click a number to switch its head on or off; double-click it to "
@@ -93,11 +81,12 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
                 "First block drawn",
                 0,
                 most,
-                min(model_input.clearest[0], most),
+                min(model_input.opening[0], most),
                 to_widget=lambda block: min(block, most),
             )
-        if model_input.pair.second is not None:
-            options(model_input)
+        with options(model_input):
+            if view != "model":
+                show_me(model_input)
     if sent is None:
         st.warning(
             f"{n_tokens} tokens are too many for this view: even one head would be more than 8 MiB. Use the matrix or the "
@@ -105,41 +94,42 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
             icon=":material/unfold_more:",
         )
         return
-    if view != "model":
-        show_me(model_input)
     blocks, heads = (
         range(min(first, total - count), min(first, total - count) + count)
         for first, count, total in zip((model_input.block, model_input.head), sent, (n_blocks, n_heads), strict=True)
     )
     scale = controls.scale()
-    width = (560 if view == "head" else 1020) * scale
+    width = (640 if view == "head" else 1020) * scale
     height = FRAME_HEIGHT + (60 if view == "model" and scale > 1 else 0)  # on a projector, without the row of patterns
     zoom = views.fitting_zoom(view, n_tokens, len(blocks), n_heads, width, height)
     names = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
-    left, right = st.columns([3, 2]) if view == "head" else (st.container(), st.container())
-    with left:
-        tall = views.frame_height(view, n_tokens, len(blocks), n_heads, zoom)
-        alt = f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}"
-        is_dark = st.context.theme.type == "dark"
-        document = _document(model_input, view, blocks, heads, zoom, is_dark)
-        st.iframe(document, height=tall, alt=alt)
-        if report.is_collecting():
-            of_report = _document(model_input, view, blocks, heads, zoom, False) if is_dark else document
-            report.add("bertviz", _part_of_report(model_input, Frame(of_report, tall, alt), view))
-    with right:
-        is_part = view == "model" and len(blocks) < n_blocks
-        if is_part or (view != "neuron" and len(heads) < n_heads):
-            st.info(
-                f"{n_tokens} tokens are too many to draw everything at once. This view draws only "
-                f"{_range('block', blocks)} with {_range('head', heads)}, because at most 8 MiB are sent to the browser.",
-                icon=":material/unfold_more:",
-            )
-        if view == "neuron":
-            st.markdown(f":material/insights: {_opened_pair(model_input)}")
-        if view != "model":
-            say_pattern(model_input)
-        how_to = HOW_TO[view].format(exceptions=_exceptions(model_input)) if view == "neuron" else HOW_TO[view]
-        figures.reading(how_to, NOT_SHOWN, stacked=view == "head")
+    how_to = HOW_TO[view].format(exceptions=_exceptions(model_input)) if view == "neuron" else HOW_TO[view]
+    figures.finding(_message(model_input, view), key=f"{view}_view", read=how_to, not_shown=NOT_SHOWN)
+    tall = views.frame_height(view, n_tokens, len(blocks), n_heads, zoom)
+    alt = f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}"
+    is_dark = st.context.theme.type == "dark"
+    document = _document(model_input, view, blocks, heads, zoom, is_dark)
+    st.iframe(document, height=tall, alt=alt)
+    if report.is_collecting():
+        of_report = _document(model_input, view, blocks, heads, zoom, False) if is_dark else document
+        report.add("bertviz", _part_of_report(model_input, Frame(of_report, tall, alt), view))
+    is_part = view == "model" and len(blocks) < n_blocks
+    if is_part or (view != "neuron" and len(heads) < n_heads):
+        st.info(
+            f"{n_tokens} tokens are too many to draw everything at once. This view draws only "
+            f"{_range('block', blocks)} with {_range('head', heads)}, because at most 8 MiB are sent to the browser.",
+            icon=":material/unfold_more:",
+        )
+
+
+def _message(model_input: AttentionInput, view: View) -> str:
+    """What the view says of the text: of all heads, or of the one on display."""
+    if view == "model":
+        if model_input.kinds is None:
+            return ""
+        return findings.of_kinds(model_input.kinds, messages.escape(model_input.special_names))
+    said = said_of_head(model_input)
+    return said if view == "head" else f"{said} {_opened_pair(model_input)}".strip()
 
 
 def _exceptions(model_input: AttentionInput) -> str:
@@ -254,9 +244,9 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
             choose_block(model_input)
             choose_head(model_input)
         panel = options(model_input)
-    if is_one:
-        show_me(model_input)
     with panel:
+        if is_one:
+            show_me(model_input)
         values, title, chosen = _chosen_matrix(model_input)
         words = controls.switch(
             "merge_words", "Whole words", "The pieces of a word are merged: the sum over keys, the mean over queries."
@@ -286,7 +276,7 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
     rows = matrices.axis_labels(labels, positions[list(part.queries)].tolist())
     columns = matrices.axis_labels(labels, positions[list(part.keys)].tolist())
     sums = np.nansum(shares, axis=1)
-    note = (
+    sum_of_rows = (
         "Rows sum to 1."
         if np.allclose(sums, 1, atol=1e-3)
         else "Rows sum to {} at least and {} at most.".format(*apart(sums.min(), sums.max()))
@@ -303,6 +293,14 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
     window = None if words else _window(model_input, chosen[0])
     queries, keys = ([int(positions[place]) for place in places] for places in (part.queries, part.keys))
     borders = [] if window is None else matrices.window_borders(queries, keys, window)
+    is_whole = is_one and special == "shown" and not words
+    message = said_of_head(model_input) if is_whole else ""
+    if not message:
+        most = number(shares[query, key], 2)
+        message = messages.escape(f"“{rows[query]}” attends most to “{columns[key]}” ({most}).")
+    seen = (
+        wording.window_of(model_input.backend.structure, model_input.block, len(model_input.pieces)) if is_one else ""
+    )
     figures.matrix(
         shares,
         rows,
@@ -317,19 +315,11 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
         limits=(0.0, float(np.nanmax(shares))),
         show_values=len(rows) <= 9,
         borders=borders,
-    )
-    share = number(shares[query, key], 2)
-    strongest = messages.escape(f"“{rows[query]}” attends most to “{columns[key]}” ({share}). {note}")
-    st.markdown(f":material/insights: {strongest}")
-    if is_one and (
-        seen := wording.window_of(model_input.backend.structure, model_input.block, len(model_input.pieces))
-    ):
-        st.markdown(f":material/width: {seen}")
-    figures.reading(
-        "Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for exact "
-        "values."
+        message=" ".join(filter(None, (message, seen))),
+        read="Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for exact "
+        f"values. {sum_of_rows}"
         + (" Orange lines are the borders of the block's window: beyond them attention is 0." if borders else ""),
-        NOT_SHOWN,
+        not_shown=NOT_SHOWN,
     )
     _received(shares, rows, columns, [int(positions[query]) for query in part.queries], model_input.pair, code)
 
@@ -398,97 +388,4 @@ def _received(
         read="The sum of the chosen rows of the matrix above.",
         not_shown=NOT_SHOWN,
         table=lambda: pd.DataFrame({"key": list(columns), "attention": received}),
-    )
-
-
-def glance(model_input: AttentionInput, row: Any) -> None:
-    """Every head as a small matrix in one picture; a click opens it."""
-    with row:
-        choose_block(model_input)
-        choose_head(model_input)
-        panel = options(model_input)
-    with panel:
-        query = position_choice(model_input, "score_query", "Token that looks")
-    show_me(model_input)
-    n_blocks, n_heads, n_tokens, _ = model_input.attentions.shape
-    links = analysis.pair_mask(model_input.sentence, model_input.direction)
-    linked = model_input.attentions if links.all() else np.where(links, model_input.attentions, np.float32(0))
-    if finding := _look(model_input, linked, query):
-        figures.note(f":material/insights: {finding}", "look")
-    values, factor = linked, 1
-    while n_blocks * n_heads * (-(-n_tokens // factor)) ** 2 > MAX_CELLS:
-        factor += 1
-    notes = []
-    if factor > 1:
-        values = matrices.shrink(values, factor)
-        notes.append(f"Because of the {n_tokens} tokens, each cell is the highest value of {factor} × {factor}.")
-    if model_input.direction != "all":
-        notes.append(f"Only attention from {FILTERS[model_input.direction]} is drawn; the rest of each tile is empty.")
-    hints = [
-        f"{_does(model_input, linked, block, head)} Click to open it."
-        for block in range(n_blocks)
-        for head in range(n_heads)
-    ]
-    # The square root makes the many small values visible.
-    head_tiles(
-        np.sqrt(values),
-        "glance",
-        hints,
-        open_head,
-        label=f"{n_blocks} by {n_heads} heads, each a small attention matrix; arrow keys move, Enter opens",
-        selected=(model_input.block, model_input.head),
-        height=430,  # below the finding, and whole on a laptop
-        scale=controls.scale(),
-    )
-    for note in notes:
-        st.caption(note)
-    figures.reading(
-        "Each tile is one head: rows are queries, columns are keys, and brightness is the square root of attention. On a "
-        "diagonal line, tokens attend to the previous token, to themselves or to the next token. On a vertical line, all "
-        "tokens attend to the same token.",
-        NOT_SHOWN,
-    )
-
-
-def _look(model_input: AttentionInput, attentions: np.ndarray, query: int) -> str:
-    """Where a token looks in the chosen head; empty where it looks at nothing of what is drawn.
-
-    For a word it is the word at which it looks furthest above the head's habit, as on Start, where the habits are known.
-    """
-    block, head, pieces = model_input.block, model_input.head, model_input.pieces
-    row = attentions[block, head, query]
-    if not row.any():
-        return ""
-    named = [f"“{messages.escape(piece)}”" for piece in pieces]
-    most = int(row.argmax())
-    begin = f"In block {block}, head {head}, {named[query]} gives"
-    plain = f"{begin} most of its attention to {named[most]}: {percent(float(row[most]))}."
-    habits, words = kept_habits(model_input.backend), words_of([model_input.sentence])
-    word = next((word for word in words if word.last == query), None)
-    if habits is None or word is None:
-        return plain
-    own = Habits(habits.weights[block : block + 1, head : head + 1])
-    look = most_decisive(attentions[block : block + 1, head : head + 1], word, words, own)
-    if look is None or look.weight - look.usual < DECIDED:
-        return plain
-    usual = f"{percent(look.usual)} is usual for this head at this distance"
-    said = f"{begin} {named[look.target]} {percent(look.weight)} of its attention; {usual}."
-    return said if look.target == most else f"{said} It gives most to {named[most]}: {percent(float(row[most]))}."
-
-
-def _does(model_input: AttentionInput, attentions: np.ndarray, block: int, head: int) -> str:
-    """What a head does: the pattern that gets most of its attention, else the token that gets most in total.
-
-    A head that attends to the token before gives much to no single token: naming one would contradict the pattern.
-    """
-    patterns = model_input.patterns if model_input.direction == "all" else None
-    if patterns is not None:
-        pattern, score = patterns.best_pattern(block, head)
-        if pattern != "broad" and score >= CLEAR:
-            return pattern_message(patterns, RankedHead(block, head, score), pattern)
-    received = attentions[block, head].mean(axis=0)
-    key = int(received.argmax())
-    return (
-        f"Block {block}, head {head}: of all tokens, {key} {model_input.pieces[key]} gets the most attention "
-        f"({100 * received[key]:.0f} % on average)."
     )

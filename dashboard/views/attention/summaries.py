@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,13 +14,16 @@ import streamlit as st
 from components.analysis import mask_predictions
 from components.analysis.attention.head_patterns import MEANING, PATTERNS, Pattern, RankedHead
 from components.charts import matrices
+from components.errors import InputError
 from components.model.catalog import CATALOG
+from components.numbers import percent
 from components.snippets import attention as snippets
 from dashboard import navigation, state
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
     BLOCK_HELP,
     FILTERS,
+    NOT_SHOWN,
     AttentionInput,
     choose_block,
     choose_head,
@@ -30,7 +34,6 @@ from dashboard.views.attention.head_choice import (
     scores_of,
 )
 from dashboard.views.attention.head_tiles import head_tiles
-from dashboard.views.attention.single_heads import NOT_SHOWN
 
 if TYPE_CHECKING:
     from components.analysis.attention.head_patterns import HeadPatterns
@@ -50,6 +53,7 @@ NAMES: dict[str, str] = {
     "broad": "Spread out",
 }
 TOP = 8
+MOST_MASKED = 32  # words that are masked to find the one to begin with
 
 
 def patterns(model_input: AttentionInput, row: Any) -> None:
@@ -58,6 +62,8 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         pattern = cast(
             "Pattern", controls.pick("pattern", "Heads that attend to", {key: NAMES[key] for key in PATTERNS})
         )
+        panel = options(model_input)
+    with panel:
         scored, read = _scored(model_input)
     scores = scored.scores[pattern]
     if np.isnan(scores).all():
@@ -69,6 +75,18 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         )
         return
     best = scored.top(pattern, TOP)
+    figures.finding(
+        messages.escape(pattern_message(scored, best[0], pattern)),
+        key="best_head",
+        read="A score is the mean share of attention over the tokens of your text ([Clark et al. 2019](https://aclanthology.org/"
+        "W19-4828/)); special tokens do not count as queries. Entropy 0 means that all attention goes to one token.",
+        not_shown="A head's purpose: a few sentences are little evidence, and a pattern is not a function."
+        + (
+            ""
+            if model_input.direction == "all"
+            else f" Only {FILTERS[model_input.direction]} counts here; the entropy is that of whole rows."
+        ),
+    )
     n_blocks, n_heads = scores.shape
     head_tiles(
         np.nan_to_num(scores)[:, :, None, None],
@@ -81,7 +99,6 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         limits=(0.0, max(best[0].score, 1e-6)),
         scale=controls.scale(),
     )
-    st.markdown(f":material/insights: {pattern_message(scored, best[0], pattern)}")
     st.caption("Click a row to open its head.")
     st.dataframe(
         _ranking(scored, pattern),
@@ -89,16 +106,6 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         key="patterns_table",
         on_select=partial(_open_ranked, best),
         selection_mode="single-cell",
-    )
-    figures.reading(
-        "A score is the mean share of attention over the tokens of your text ([Clark et al. 2019](https://aclanthology.org/"
-        "W19-4828/)); special tokens do not count as queries. Entropy 0 means that all attention goes to one token.",
-        "A head's purpose: a few sentences are little evidence, and a pattern is not a function."
-        + (
-            ""
-            if model_input.direction == "all"
-            else f" Only {FILTERS[model_input.direction]} counts here; the entropy is that of whole rows."
-        ),
     )
     figures.data(
         "patterns",
@@ -117,8 +124,6 @@ def _scored(model_input: AttentionInput) -> tuple[HeadPatterns, Input]:
         if controls.switch("pattern_over_all", label, "One sentence is little evidence."):
             read = controls.current_input(backend)
             trace = backend.trace(texts, attentions=True, max_length=controls.length_for(backend))
-    elif model_input.pair.second is not None:
-        options(model_input)
     return scores_of(trace, model_input.direction, model_input.backend.structure.windows), read
 
 
@@ -166,18 +171,12 @@ def mask(model_input: AttentionInput, row: Any) -> None:
     backend = model_input.backend
     has_head = backend.spec.masked_lm
     tokens = model_input.sentence.tokens
-    target = chosen_position(model_input, "masked")
-    with row, controls.options():
+    with row, options(model_input):
         whole = controls.switch("mask_word", "Whole word", "A word of several pieces becomes as many masks.")
-    controls.token_chips(
-        [model_input.sentence],
-        (target,),
-        "chips_mask",
-        whole_word=whole,
-        unknown_id=backend.tokenization.unknown_id,
-        on_pick=lambda _, position: state.put("masked", position),
-    )
+        block, head = choose_block(model_input), choose_head(model_input)
+    target = chosen_position(model_input, "masked", lambda: _most_depended_on(model_input, whole))
     if tokens[target].special:
+        _chips(model_input, target, whole)
         st.info("Special tokens cannot be masked: choose a token of the text.")
         return
     masked_text = mask_predictions.mask_token(backend.tokenization, model_input.sentence, target, whole_word=whole)
@@ -188,14 +187,53 @@ def mask(model_input: AttentionInput, row: Any) -> None:
         mask_logits=has_head,
         max_length=controls.length_for(backend),
     )
+    code = (model_input.pair.input(backend), target, whole)
+    _vector_change(model_input, masked, masked_text.positions, snippets.masked_vectors(*code))
+    _chips(model_input, target, whole)
     if has_head:
         for position in masked_text.positions:
             _predictions(backend.tokenization.vocabulary, masked, position, tokens[position].piece)
-    code = (model_input.pair.input(backend), target, whole)
-    _vector_change(model_input, masked, masked_text.positions, snippets.masked_vectors(*code))
-    if not has_head:
+    else:
         _no_predictions(backend)
-    _attention_change(model_input, masked, partial(snippets.masked_attention, *code))
+    _attention_change(model_input, masked, block, head, partial(snippets.masked_attention, *code))
+
+
+def _chips(model_input: AttentionInput, target: int, whole: bool) -> None:
+    """The tokens, of which a click hides one."""
+    controls.token_chips(
+        [model_input.sentence],
+        (target,),
+        "chips_mask",
+        whole_word=whole,
+        unknown_id=model_input.backend.tokenization.unknown_id,
+        on_pick=lambda _, position: state.put("masked", position),
+    )
+    st.caption("Click a token to hide it.")
+
+
+def _most_depended_on(model_input: AttentionInput, whole: bool) -> int:
+    """The token to hide before somebody chooses: of the content words, the one without which the others' vectors turn most.
+
+    All of them are read with a mask in one pass. Without a content word that can be masked, the first token that can.
+    """
+    tokenization, sentence = model_input.backend.tokenization, model_input.sentence
+    content = [word.last for word in model_input.words if word.is_content]
+    plain = [token.position for token in sentence.tokens if not token.special]
+    for candidates in (content[:MOST_MASKED], plain[:MOST_MASKED]):
+        masked = {}
+        for position in candidates:
+            with suppress(InputError):
+                masked[position] = mask_predictions.mask_token(tokenization, sentence, position, whole_word=whole)
+        if masked:
+            texts = list(masked.values())
+            trace = model_input.backend.trace(
+                [text.text for text in texts],
+                [text.pair for text in texts],
+                max_length=controls.length_for(model_input.backend),
+            )
+            turns = mask_predictions.mean_turns(model_input.trace, trace, [text.positions for text in texts])
+            return list(masked)[int(np.argmax(turns))]
+    return plain[0] if plain else 0
 
 
 def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[int], code: Snippet) -> None:
@@ -225,6 +263,7 @@ def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[
         pieces,
         f"Which vectors depend on “{typed[:20]}”?",
         quantity="turn in degrees",
+        chosen=("hidden token", "hidden"),
         digits=3,
         key="mask_vectors",
         code=code,
@@ -266,11 +305,14 @@ def _predictions(vocabulary: tuple[str, ...], masked: Trace, position: int, piec
     )
 
 
-def _attention_change(model_input: AttentionInput, masked: Trace, code: Callable[[int, int], Snippet]) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        block, head = choose_block(model_input), choose_head(model_input)
+def _attention_change(
+    model_input: AttentionInput, masked: Trace, block: int, head: int, code: Callable[[int, int], Snippet]
+) -> None:
     assert masked.attentions is not None  # the caller requested them
     change = masked.attentions[block, 0, head] - model_input.attentions[block, head]
+    query, key = np.unravel_index(int(np.argmax(np.abs(change))), change.shape)
+    before, after = (float(trace.attentions[block, 0, head][query, key]) for trace in (model_input.trace, masked))  # type: ignore[index]
+    names = [f"“{messages.escape(model_input.pieces[int(position)])}”" for position in (query, key)]
     labels = matrices.axis_labels(model_input.pieces)
     limit = max(float(np.abs(change).max()), 1e-6)
     figures.matrix(
@@ -286,6 +328,8 @@ def _attention_change(model_input: AttentionInput, masked: Trace, code: Callable
         value="change",
         limits=(-limit, limit),
         diverging=True,
+        message=f"In block {block}, head {head}, what changes most is how much {names[0]} looks at the place of {names[1]}: "
+        f"from {percent(before)} to {percent(after)}.",
         read="Orange means more attention than before the token was masked, blue means less.",
         not_shown=NOT_SHOWN,
     )

@@ -19,7 +19,7 @@ from components.numbers import apart
 from components.snippets import heatmaps as snippets
 from dashboard import caching, state
 from dashboard.ui import browser, controls, figures, messages, pair_choice, wording
-from dashboard.views.heatmaps import findings
+from dashboard.views.heatmaps import findings, pair_findings
 
 if TYPE_CHECKING:
     from components.analysis.similarity.baseline import Baseline
@@ -440,8 +440,16 @@ def tokens(backend: Backend) -> None:
         for item in similarities
     ]
     limits = (0.0, 100.0) if as_percentiles else matrices.side_by_side_limits(*shown)
-    figures.colour_bar("percentile" if as_percentiles else "cosine", limits)
     drawn = _pictures_that_fit(shown)
+    figures.finding(
+        pair_findings.of_pictures([(similarities[index], others[index]) for index in drawn], query, trace.sentences),
+        key="token_pairs",
+        read="Bright cells are tokens whose vectors point in similar directions. Compare one sentence with two "
+        "others: which of them has a bright cell for each word of the first?"
+        + (" A percentile is the share of unrelated tokens that are less similar at this layer." * as_percentiles),
+        not_shown=NOT_SHOWN,
+    )
+    figures.colour_bar("percentile" if as_percentiles else "cosine", limits)
     tell_cells(factor, max(max(item.matrix.shape) for item in similarities))
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
         item, other = similarities[index], others[index]
@@ -465,15 +473,11 @@ def tokens(backend: Backend) -> None:
                     percentiles=as_percentiles,
                 ),
                 value="percentile" if as_percentiles else "cosine",
+                # On a projector a little lower, so that it is whole below the finding.
+                plot_height=25 * len(item.positions) if controls.scale() > 1 and len(item.positions) <= 10 else None,
             )
     st.caption(
         f"Two unrelated tokens have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at layer {layer} on average."
         if baseline.is_measured
         else messages.no_baseline(baseline)
-    )
-    figures.reading(
-        "Bright cells are tokens whose vectors point in similar directions. Compare one sentence with two "
-        "others: which of them has a bright cell for each word of the first?"
-        + (" A percentile is the share of unrelated tokens that are less similar at this layer." * as_percentiles),
-        NOT_SHOWN,
     )

@@ -127,7 +127,7 @@ VIEWS = (
         stop="compare",
         question="Which sentences are similar?",
         asks=("How similar are my sentences to each other?",),
-        intro="Bright cells: two sentence vectors point in similar directions (cosine similarity).",
+        intro="Deep blue: two sentence vectors point in similar directions (cosine similarity).",
         draw="dashboard.views.heatmaps.similarity:sentences",
         settings=(
             *OF_SENTENCES,

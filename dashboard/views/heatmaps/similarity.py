@@ -22,11 +22,13 @@ from dashboard import caching, pair_links
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
+    from components.analysis.similarity.baseline import Baseline
     from components.analysis.similarity.calibration import Calibration
     from components.model.backend import Backend
 
 SIMILARITY_OF_LAYERS = "similarity of the two layers' geometry (linear CKA)"
 PERCENTILES = "Each cell is the share of unrelated pairs of sentences that are less similar at this layer (0 to 100 %)."
+ALIKE = 0.02  # of a cosine: less is no difference between pairs
 FEW_PAIRS = 15  # those of six sentences
 MOST_PERCENT = 99.99  # the highest percentile that a list shows
 
@@ -162,7 +164,6 @@ def sentences(models: Sequence[Backend]) -> None:
     )
     calibrations = [item.calibration(layer) if as_percentiles else None for item in baselines]
     chosen = _chosen_pair(similarities[0])
-    figures.colour_bar("percentile" if as_percentiles else "cosine", limits)
     for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, similarities, strict=True)):
         with column:
             figures.figure(
@@ -177,7 +178,7 @@ def sentences(models: Sequence[Backend]) -> None:
                     numbers=[row + 1 for row in order],
                     value="percentile" if as_percentiles else "cosine",
                     clickable=True,
-                    colour_bar=False,
+                    colour_bar=len(texts) > 12,  # else the cells have numbers
                     chosen=(order.index(chosen[0]), order.index(chosen[1])) if chosen else None,
                 ),
                 key=f"sentences_{number}",
@@ -189,6 +190,10 @@ def sentences(models: Sequence[Backend]) -> None:
                     order=order,
                     percentiles=as_percentiles,
                 ),
+                message=_finding(item, baselines[number], layer, as_percentiles),
+                read=(PERCENTILES if as_percentiles else "Each cell is the cosine of two sentence vectors.")
+                + " Groups of similar sentences are deep blue squares along the diagonal.",
+                not_shown="Whether two sentences mean the same: shared words, length and pooling also have an effect.",
                 alt=f"Cosines of {len(texts)} sentences with each other at layer {layer}, {model.spec.title}",
                 table=partial(_pair_table, item, texts, calibrations[number]),
                 on_select=partial(_clicked, f"sentences_{number}", order),
@@ -206,15 +211,38 @@ def sentences(models: Sequence[Backend]) -> None:
         if baseline.is_measured
         else messages.no_baseline(baseline)
     )
-    figures.reading(
-        (PERCENTILES if as_percentiles else "Each cell is the cosine of two sentence vectors.")
-        + " Groups of similar sentences are bright squares along the diagonal.",
-        "Whether two sentences mean the same: shared words, length and pooling also have an effect.",
-    )
 
 
 _PAIR = "why_pair"  # session key of the pair in the box: "first-second", the smaller number first
 _CHOSEN = "_chosen_pair"  # session key of the same, written only when a person chooses
+
+
+def _finding(similarities: SentenceSimilarity, baseline: Baseline, layer: int, as_percentiles: bool) -> str:
+    """Which sentences are most and least similar at a layer, beside what unrelated ones reach."""
+    pairs = similarities.pairs()  # the most similar first
+    unrelated = baseline.calibration(layer) if as_percentiles else None
+
+    def written(value: float) -> str:
+        return theme.number(value) if unrelated is None else calibration.rounded(float(unrelated.shares([value])[0]))
+
+    most, least = pairs[0], pairs[-1]
+    if len(pairs) == 1:
+        text = f"At layer {layer} the two sentences have {'a cosine' if unrelated is None else 'a percentile'} of "
+        text += written(most.similarity)
+    elif most.similarity - least.similarity < ALIKE:
+        ends = f"{written(least.similarity)} to {written(most.similarity)}"
+        text = f"At layer {layer} all pairs are about equally similar, {ends}"
+    else:
+        text = (
+            f"At layer {layer} sentences {most.first + 1} and {most.second + 1} are most similar ({written(most.similarity)}), "
+            f"{least.first + 1} and {least.second + 1} least ({written(least.similarity)})"
+        )
+    if not baseline.is_measured or as_percentiles:
+        return f"{text}."
+    reach = float(baseline.raw.high[layer])
+    verb = "that is no more than unrelated sentences reach" if most.similarity <= reach else "unrelated sentences reach"
+    number = theme.number(reach, 2)
+    return f"{text}; {verb} ({number})." if most.similarity <= reach else f"{text}; {verb} {number}."
 
 
 def _pair_names(similarities: SentenceSimilarity) -> dict[str, str]:

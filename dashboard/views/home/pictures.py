@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _KEY = "start_stored"
 SENSES_VIEW, FAILURES_VIEW = "word-senses", "known-failures"
 _HTML = (
-    '<div class="start two"><article class="card senses"><h2></h2><div class="draw"></div><div class="foot">'
+    '<div class="start drawing two"><article class="card senses"><h2></h2><div class="draw"></div><div class="foot">'
     '<button type="button" class="play"></button><button type="button" class="link"></button></div></article>'
     '<article class="card failures"><h2></h2><div class="draw"></div><div class="foot"><span class="said"></span>'
     '<button type="button" class="link"></button></div></article></div>'
@@ -31,7 +31,7 @@ def draw(of: Stored) -> None:
     """Draw both pictures; a click on one opens its view."""
     for key, said in (("senses", findings.of_senses(of.senses)), ("blindness", findings.of_blindness(of.blindness))):
         report.add(f"start_{key}", Part(message=said))
-    browser.web_component("start_stored", _HTML, "start_drawing")(
+    browser.web_component("start_stored", _HTML, "drawing")(
         key=_KEY,
         data={"senses": _senses(of.senses), "blindness": _blindness(of.blindness)},
         on_open_change=lambda: None,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TITLE = "See what BERT makes of your words"
 _FIELD = "start_field"
 _HTML = (
-    '<div class="start"><form class="field" autocomplete="off"><input type="text" spellcheck="false" enterkeyhint="go">'
+    '<div class="start drawing"><form class="field" autocomplete="off"><input type="text" spellcheck="false" enterkeyhint="go">'
     '<button type="button" class="clear" aria-label="Clear" hidden>×</button>'
     '<button class="look" aria-label="Look inside"><span>Look inside </span>↵</button></form>'
     '<div class="try" role="group"></div></div>'
@@ -95,7 +95,7 @@ def _field() -> None:
         if isinstance(text, str):
             _take(text)
 
-    browser.web_component("start_field", _HTML, "start_drawing")(
+    browser.web_component("start_field", _HTML, "drawing")(
         key=_FIELD,
         data={
             "text": on_one_line(sentences),

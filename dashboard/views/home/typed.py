@@ -13,9 +13,8 @@ import streamlit as st
 from components.analysis.first_look.course import courses
 from components.analysis.first_look.decisive import most_decisive
 from components.analysis.first_look.nearest import NEAREST
-from components.analysis.first_look.words import first_choice, twins_of, words_of
+from components.analysis.first_look.words import interest, twins_of, words_of
 from components.analysis.matched_words import word_vectors
-from components.analysis.tokens import default_positions
 from components.charts.stand_alone.page import Part
 from components.numbers import apart, counted, number, percent
 from dashboard import navigation, ready_made, state
@@ -41,14 +40,14 @@ if TYPE_CHECKING:
 _KEY = "start_sentence"
 SHOWN = 6  # sentences
 MOST_TOKENS = 96  # of a sentence
-LOOKS_VIEW, CHANGES_VIEW, NEAREST_VIEW = "all-heads", "one-word", "two-layers"
+LOOKS_VIEW, CHANGES_VIEW, NEAREST_VIEW = "one-word-attention", "one-word", "two-layers"
 READING = "Reading the included sentences …"
 _FIGURE = (
     '<article class="card fig"><div class="kicker"></div><h2></h2><div class="draw"></div>'
     '<div class="foot"><button type="button" class="link"></button></div></article>'
 )
 _HTML = (
-    f'<div class="start typed"><div class="rows"></div><p class="note"></p><div class="three">{_FIGURE * 3}</div>'
+    f'<div class="start drawing typed"><div class="rows"></div><p class="note"></p><div class="three">{_FIGURE * 3}</div>'
     '<p class="live" aria-live="polite"></p></div>'
 )
 
@@ -80,10 +79,11 @@ def _sentences(backend: Backend) -> None:
         st.info("**No word yet.** There is no letter and no digit in what you typed.", icon=":material/edit:")
         return
     vectors = word_vectors(trace, [(word.sentence, word.positions) for word in words])
-    chosen = _chosen(words)
+    offered = interest(trace.sentences, ready_made.focus_of(tuple(texts)), lambda _: vectors[-1])
+    chosen = _chosen(words, state.get("sentence"), state.get("tokens"))
     if chosen is None:
-        chosen = first_choice(words, vectors[-1]) or 0
-    seen = Seen(backend, trace, words, courses(vectors, words) if has_blocks else None)
+        chosen = _chosen(words, offered.row, offered.positions) or 0
+    seen = Seen(backend, trace, words, courses(vectors, words) if has_blocks else None, offered.positions)
     try:
         included = included_words(backend)
     except NotReady:
@@ -91,7 +91,7 @@ def _sentences(backend: Backend) -> None:
         raise
     own = [trace.sentences[word.sentence].text for word in words]
     after = included.words.nearest(vectors[-1], own)
-    before = included.words.nearest(vectors[0], own, at_last=False) if has_blocks else [None] * len(words)
+    before = included.words.nearest(vectors[0], own, layer=0) if has_blocks else [None] * len(words)
     near = list(zip(after, before, strict=True))
     _component(seen, chosen, [seen.of_word(number, included, near[number]) for number in range(len(words))])
 
@@ -103,9 +103,8 @@ def _length(backend: Backend, texts: Sequence[str]) -> int | None:
     return MOST_TOKENS if longest > MOST_TOKENS else length
 
 
-def _chosen(words: Sequence[Word]) -> int | None:
-    """The number of the word that a person has chosen; None without one."""
-    row, positions = state.get("sentence"), state.get("tokens")
+def _chosen(words: Sequence[Word], row: int | None, positions: Sequence[int]) -> int | None:
+    """The number of the word that is chosen in a sentence; None without one. `positions`: one for each sentence."""
     if row is None or row >= len(positions):
         return None
     of_row = (number for number, word in enumerate(words) if word.sentence == row and positions[row] in word.positions)
@@ -116,9 +115,16 @@ class Seen:
     """What is seen of the sentences, as the browser takes it."""
 
     def __init__(
-        self, backend: Backend, trace: Trace, words: Sequence[Word], all_courses: Sequence[Course] | None
+        self,
+        backend: Backend,
+        trace: Trace,
+        words: Sequence[Word],
+        all_courses: Sequence[Course] | None,
+        offered: tuple[int, ...],
     ) -> None:
+        """`offered`: the position of the token of interest in each sentence, before a person chooses."""
         self.backend, self.trace, self.words, self._courses = backend, trace, words, all_courses
+        self.offered = offered
         self.twins = twins_of(words)
 
     def of_word(
@@ -228,7 +234,7 @@ def _component(seen: Seen, chosen: int, drawn: Sequence[dict[str, Any]]) -> None
     for name in ("looks", "changes", "nearest"):
         if (figure := drawn[chosen][name]) is not None:
             report.add(f"start_{name}", Part(message=messages.escape(f"{words[chosen].text}: {figure['says']}")))
-    browser.web_component("start_sentence", _HTML, "start_drawing")(
+    browser.web_component("start_sentence", _HTML, "drawing")(
         key=_KEY,
         data={
             "rows": [_row(seen, row) for row in range(len(seen.trace.sentences))],
@@ -300,27 +306,18 @@ def _most(seen: Seen) -> int:
 
 def _choose(seen: Seen, number: int) -> None:
     """Make a word the session's token of interest; in the other sentences its other occurrence, where there is one."""
-    word, sentences = seen.words[number], seen.trace.sentences
-    positions = list(default_positions(sentences, ready_made.focus_of(tuple(item.text for item in sentences))))
-    for twin in reversed(seen.twins[number]):
-        positions[seen.words[twin].sentence] = seen.words[twin].positions[0]
-    positions[word.sentence] = word.positions[0]
-    st.session_state.pop("_anchors", None)  # which belong to the tokens chosen before
-    state.put("tokens", tuple(positions))
-    state.put("sentence", word.sentence)
+    word = seen.words[number]
+    controls.choose_word(seen.trace.sentences, seen.offered, word.sentence, word.positions[0])
 
 
 def _open(seen: Seen, figure: int, number: int, drawn: dict[str, Any]) -> None:
     """Open the view of a figure with the word."""
     _choose(seen, number)
-    word = seen.words[number]
     if figure == 0:
         looks = drawn["looks"] or {}
         head = {name: looks.get(name) for name in ("block", "head")}
-        # The figure is of the sentence alone (0: no second one), and its token is of no text that was shown there before.
-        st.session_state.pop("_score_query_of", None)
-        navigation.go_to(LOOKS_VIEW, sentence_a=word.sentence, sentence_b=0, score_query=word.last, **head)
+        navigation.go_to(LOOKS_VIEW, **head)
     elif figure == 1:
         navigation.go_to(CHANGES_VIEW)
     else:
-        navigation.go_to(NEAREST_VIEW, map_source="sentences", reading="alone", map_find=word.text)
+        navigation.go_to(NEAREST_VIEW, map_source="sentences", reading="alone", map_find=seen.words[number].text)

@@ -14,7 +14,7 @@ from dashboard.settings import flag, number
 
 SETTINGS = (
     number("second_token", "t2", None, 100_000),
-    number("layers_sentence", "ls", 0, MAX_SENTENCES - 1, words="sentence"),
+    number("layers_sentence", "ls", None, MAX_SENTENCES - 1, words="sentence"),
     flag("whole_word", "word", True, words="whole words"),
     flag("centred", "c", False, words="centred vectors"),
     flag("show_baseline", "b", True, words="baseline"),
@@ -30,8 +30,7 @@ VIEWS = (
             "How does a word change from layer to layer?",
             "How much does the context change a word?",
         ),
-        intro="At layer 0 a word has the same vector in every sentence, or nearly the same where a vector for "
-        "its position is added. "
+        intro="At layer 0 a word has the same vector everywhere, or nearly, where a vector for its position is added. "
         "Then each block mixes in the other words.",
         draw="dashboard.views.layers.sections:one_word",
         settings=(
@@ -39,6 +38,7 @@ VIEWS = (
             "model2",
             "percentiles",
             "tokens",
+            "sentence",
             "whole_word",
             "centred",
             "show_baseline",
@@ -55,6 +55,7 @@ VIEWS = (
                 "centred": True,
                 "show_baseline": False,
             },
+            {"sentences": RIVER, "tokens": (2, 3, 1), "sentence": 1},
         ),
         needs="blocks",
         has_two_models=True,
@@ -75,6 +76,7 @@ VIEWS = (
             "model2",
             "percentiles",
             "tokens",
+            "sentence",
             "second_token",
             "layers_sentence",
             "whole_word",
@@ -93,7 +95,7 @@ VIEWS = (
         key="one-against-all",
         label="One against all",
         stop="blocks",
-        question="Which tokens is this token most similar to?",
+        question="Which tokens is a token like?",
         asks=("How similar is one token to all others?",),
         intro="The cosine of the chosen token to every other token of its sentence, at every layer.",
         draw="dashboard.views.layers.sections:one_against_all",
@@ -102,6 +104,7 @@ VIEWS = (
             "model2",
             "percentiles",
             "tokens",
+            "sentence",
             "layers_sentence",
             "whole_word",
             "centred",

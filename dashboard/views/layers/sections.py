@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from dashboard.ui import controls, layer_figures, messages, word_choice, wording
+from dashboard import state
+from dashboard.ui import controls, messages, wording
+from dashboard.views.layers import in_words, layer_figures, word_choice
+from dashboard.views.layers.layer_figures import Words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,51 +18,69 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Trace
 
+POOLINGS_BESIDE = ("mean", "cls", "max")  # drawn small beside the chosen one
+
 
 def one_word(models: Sequence[Backend]) -> None:
-    """A word of one sentence with words of the others."""
-    _words(models, "across")
+    """A word's occurrences, or a word with others of its sentence, and the nearest words to it."""
+    traces = [controls.current_trace(model) for model in models]
+    sentences = traces[0].sentences
+    with controls.row():
+        choice, scale = word_choice.across(traces[0], sentences, models[0])
+    figure = st.container()
+    # The words of a matrix are those of its layer, which it has a control of its own for.
+    is_matrix = choice.pairs is None and len(choice.picks) > word_choice.MANY_THINGS
+    layer = _layer(traces[0].n_layers)
+
+    def beside() -> None:
+        shown = layer if is_matrix else in_words.choose_layer(traces[0].n_layers)
+        in_words.draw(models[0], traces[0], choice, sentences, shown)
+
+    words = Words(models, traces, choice, sentences)
+    layer_figures.compare_words(words, key="words", scale=scale, place=figure, layer=layer, beside=beside)
+    _notes(words, "across")
+    for model in models:
+        if not model.structure.has_position_vectors:
+            st.caption(
+                f"{wording.how_positions_enter(model.structure)} So at layer 0 a word has one vector everywhere."
+            )
+
+
+def _layer(last: int) -> int:
+    """The layer that is chosen, before its control is drawn; the last one before a person chooses."""
+    chosen = state.get("layer")
+    return last if chosen is None or not 0 <= chosen <= last else int(chosen)
 
 
 def two_tokens(models: Sequence[Backend]) -> None:
     """Two tokens of one sentence."""
-    _words(models, "within")
+    traces = [controls.current_trace(model) for model in models]
+    with controls.row():
+        choice, scale = word_choice.within(traces[0].sentences, models[0])
+    words = Words(models, traces, choice, traces[0].sentences)
+    layer_figures.compare_words(words, key="words", scale=scale, place=st.container())
+    _notes(words, "within")
 
 
 def one_against_all(models: Sequence[Backend]) -> None:
     """A token with every other token of its sentence."""
-    _words(models, "against")
-
-
-def _words(models: Sequence[Backend], view: str) -> None:
-    """The similarities of chosen words or tokens; the view names the comparison."""
     traces = [controls.current_trace(model) for model in models]
-    sentences = traces[0].sentences
-    row = 0
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if view != "across" or len(sentences) == 1:
-            row = controls.sentence(sentences, "layers_sentence")
-        with controls.options():
-            controls.switch(
-                "whole_word", "Whole words", "The vector of a word is the mean of the vectors of its pieces."
-            )
-            scale = controls.cosine_scale()
-    figure = st.container()
-    choice = word_choice.choose(models[0], sentences, view, row)
-    controls.chip_legend()
+    with controls.row():
+        choice, scale = word_choice.against(traces[0].sentences, models[0])
+    words = Words(models, traces, choice, traces[0].sentences)
+    layer_figures.compare_with_all(words, key="words", scale=scale, place=st.container())
+    _notes(words, "against")
+
+
+def _notes(words: Words, view: str) -> None:
+    """What is said below the figures: a ready-made set's hint, words that a model does not have, texts that were cut."""
     messages.hint(view)
-    for model, trace in zip(models, traces, strict=True):
-        for name in word_choice.missing(choice, sentences, trace):
+    for model, trace in zip(words.models, words.traces, strict=True):
+        for name in word_choice.missing(words.choice, words.sentences, trace):
             st.warning(
                 f"{messages.escape(model.spec.title)} has no token for {messages.escape(name)}, so it has no curve for it."
             )
-    for model in models:
-        if view == "across" and not model.structure.has_position_vectors:
-            st.caption(
-                f"{wording.how_positions_enter(model.structure)} So at layer 0 a word has one vector everywhere."
-            )
-    messages.truncations(models, traces)
-    layer_figures.compare_words(models, traces, choice, sentences, key="words", scale=scale, place=figure)
+    messages.truncations(words.models, words.traces)
 
 
 def starts_at_one(traces: Sequence[Trace]) -> bool:
@@ -73,16 +94,24 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     traces = [controls.current_trace(model) for model in models]
     if messages.needs_second_sentence([sentence.text for sentence in traces[0].sentences]):
         return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with controls.row():
         pooling = controls.sentence_vector(models)
         with controls.options():
             special = controls.pooled_special_tokens(pooling)
             scale = controls.cosine_scale()
+    others = [name for name in POOLINGS_BESIDE if name != pooling and name in models[0].poolings]
     figure = st.container()
+    if len(traces[0].sentences) <= word_choice.MANY_THINGS:
+        lines = [
+            f"**{number}** {messages.escape(item.text)}" for number, item in enumerate(traces[0].sentences, start=1)
+        ]
+        st.caption("  \n".join(lines))
     messages.hint("sentences")
     if pooling == "cls" and not scale.centred and not scale.percentiles and starts_at_one(traces):
         st.caption("At layer 0 [CLS] has the same vector in every sentence, so every curve starts at exactly 1.")
     messages.head_note(models, pooling)
     messages.cross_encoder_note(models)
     messages.truncations(models, traces)
-    layer_figures.compare_sentences(models, traces, pooling, special, key="sentences", scale=scale, place=figure)
+    layer_figures.compare_sentences(
+        models, traces, pooling, special, key="sentences", scale=scale, place=figure, others=others
+    )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.corpus import Corpus
 
 METHOD_NAMES = {"umap": "UMAP", "pca": "PCA", "tsne": "t-SNE", "pacmap": "PaCMAP"}
+FEW_BEFORE = 20  # points that older addresses meant to be drawn by PCA
 SAMPLES = (500, 2_000, 5_000, 20_000, 50_000)
 MOST_LABELS = 70  # values of a column that colours may show
 PCA_WAIT = 3.0  # seconds; PCA takes long for many tokens, and when it is the first to import its library
@@ -81,7 +82,7 @@ def code_of_tokens(backend: Backend) -> snippets.Tokens:
     special = bool(state.get("include_special"))
     if state.get("map_source") == "corpus":
         return snippets.of_corpus(backend, current.code_of(current.in_use()), _nearest_size(state.get("map_tokens")))
-    if _reads_pair():
+    if reads_pair():
         return snippets.of_input(pair_choice.chosen(always=True).input(backend), special)
     return snippets.of_input(controls.current_input(backend), special)
 
@@ -92,7 +93,7 @@ def _source() -> str:
     Two settings say it, since Tokens reads the sentences alone or together as well.
     """
     sources = {"sentences": "Sentences", "pair": "A + B", "corpus": "Corpus"}
-    chosen = "corpus" if state.get("map_source") == "corpus" else "pair" if _reads_pair() else "sentences"
+    chosen = "corpus" if state.get("map_source") == "corpus" else "pair" if reads_pair() else "sentences"
 
     def choose(source: str) -> None:
         state.put("map_source", "corpus" if source == "corpus" else "sentences")
@@ -114,13 +115,14 @@ def _source() -> str:
     return chosen
 
 
-def _reads_pair() -> bool:
+def reads_pair() -> bool:
+    """Whether the tokens are those of two sentences that the model reads as one input."""
     return bool(state.get("reading") == "together")
 
 
 def about(backend: Backend, token_set: TokenSet) -> None:
     """Which tokens the map shows, and what is missing; drawn below the figure."""
-    if state.get("map_source") == "sentences" and _reads_pair():
+    if state.get("map_source") == "sentences" and reads_pair():
         pair = pair_choice.chosen(always=True)
         pair.tell_truncation(pair.trace(backend).sentences[0])
         st.caption(
@@ -195,7 +197,8 @@ def _sample_size() -> int:
 def options(count: int, place: Row) -> MapOptions:
     """The method and its options. Unless a method was chosen, few tokens are mapped by PCA."""
     chosen = state.get("map_method")
-    method = ("pca" if count <= FEW else "umap") if chosen == "auto" else chosen
+    is_few = count <= FEW_BEFORE if chosen == "older" else count < FEW
+    method = ("pca" if is_few else "umap") if chosen in ("auto", "older") else chosen
     with place.main:
         help_text = caching.glossary()["projection"]
         controls.choice("map_method", "Map by", METHOD_NAMES, help_text, to_widget=lambda _: method)
@@ -223,10 +226,9 @@ def options(count: int, place: Row) -> MapOptions:
             )
         metric = controls.choice("map_metric", "Neighbours by", {"cosine": "Cosine", "euclidean": "Euclidean distance"})
         seed = controls.number("map_seed", "Seed", 0, 9_999, 0, "The same seed gives the same picture.")
-        if count <= FEW and chosen == "auto":
+        if is_few and chosen in ("auto", "older"):
             st.caption(
-                f"With {FEW} tokens or fewer, PCA shows as much as the other methods and distorts less. "
-                "You can try them too."
+                f"With fewer than {FEW} tokens, PCA shows as much as the other methods and distorts less. You can try them too."
             )
     check_count(count, cast("Method", method))
     return MapOptions(cast("Method", method), int(dims), neighbors, min_dist / 100, cast("Metric", metric), seed)

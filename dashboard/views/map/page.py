@@ -17,7 +17,8 @@ from dashboard.settings import choice, flag, number, text
 
 SETTINGS = (
     choice("map_source", "src", ("sentences", "corpus"), words="tokens of the map"),
-    choice("map_method", "by", ("auto", *METHODS), words="method of the map"),
+    # "older": as in addresses of before that name no method, by UMAP from 21 points on
+    choice("map_method", "by", ("auto", *METHODS, "older"), words="method of the map"),
     choice("map_dims", "d", ("2", "3"), words="dimensions"),
     number("map_neighbors", "nn", MapOptions.n_neighbors, 200, least=2, words="neighbours"),
     number("map_min_dist", "md", round(100 * MapOptions.min_dist), 99, words="minimum distance"),  # hundredths
@@ -47,6 +48,7 @@ VIEWS = (
         draw="dashboard.views.map.pictures:ends",
         settings=(
             *OF_PAIRS,
+            "tokens",
             "corpus",
             "include_special",
             "layer",
@@ -94,6 +96,7 @@ VIEWS = (
         draw="dashboard.views.map.pictures:through",
         settings=(
             *OF_PAIRS,
+            "tokens",
             "corpus",
             "include_special",
             "layer",

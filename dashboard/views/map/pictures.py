@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.analysis.first_look.words import places_of
+from components.analysis.maps.projection import FEW
 from components.charts import scatter, theme
 from components.numbers import apart
 from components.snippets import maps as snippets
 from components.words.function import FUNCTION_WORDS
+from dashboard import state
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import frame
-from dashboard.views.map import choices, labels, selection, webgl
+from dashboard.ui.wording import shortened
+from dashboard.views.map import choices, findings, labels, selection, webgl
 from dashboard.views.map.choices import METHOD_NAMES
 
 if TYPE_CHECKING:
@@ -27,7 +32,14 @@ if TYPE_CHECKING:
     from components.snippets.code import Snippet
 
 LAYER_HUES = (theme.BLUE, theme.ORANGE)  # of the first and the second layer
+# Of sentences: each differs in shape too, and none is blue, which is the chosen word's.
+SENTENCE_HUES = (theme.ORANGE, theme.GREEN, theme.PURPLE, theme.OLIVE, theme.VERMILION, "#5B6BC0")
+SENTENCE_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "star")
+SIGNS = {"circle": "●", "square": "■", "triangle-up": "▲", "diamond": "◆", "cross": "✚", "star": "★"}
 SVG_MOST = 5_000  # points drawn where the browser has no WebGL
+PROJECTED_PAIR = 380
+PAIR_HEIGHT = 430  # of each of two maps in pixels, so that they are whole on the first screen with the line below them
+MOST_OF_SENTENCE = 60  # characters of a sentence in the key
 FIRST_WIDTH, SECOND_WIDTH = 92, 124  # of the sliders, in pixels; the second has a help sign
 READ = (
     "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Click a point "
@@ -86,18 +98,32 @@ def ends(backend: Backend) -> None:
             joint_code = snippets.joint(choices.code_of_tokens(backend), options, *both)
             _joint(token_set, drawing.maps[both], both, by, rows, options, renderer, joint_code)
     else:
-        for number, (column, layer) in enumerate(zip(figure_slot.columns(len(layers)), layers, strict=True)):
-            with column:
-                code = snippets.layers(choices.code_of_tokens(backend), options, [layer])
-                _one(token_set, drawing.maps[layer], layer, number, by, rows, options, renderer, code)
-    labels.thin()
+        marked = _marked(backend, token_set, rows)
+        maps = {layer: drawing.maps[layer] for layer in layers}
+        with figure_slot:
+            read, not_shown = how_to_read(options)
+            figures.finding(
+                findings.of_layers(token_set, marked, layers),
+                read=f"{read} {_marks(marked)}",
+                not_shown=f"{not_shown} {_rule_of_method()} {_in_numbers(maps)}",
+                key="map_finding",
+            )
+            for number, (column, layer) in enumerate(zip(st.columns(len(layers)), layers, strict=True)):
+                with column:
+                    code = snippets.layers(choices.code_of_tokens(backend), options, [layer])
+                    _one(token_set, maps[layer], layer, number, by, rows, options, renderer, code, marked)
+            _key(token_set, by)
+            st.caption(findings.trust(maps, METHOD_NAMES[options.method], token_set.vectors.shape[2], len(token_set)))
+        labels.thin(marked.rows if marked is not None else ())
+    if joint:
+        labels.thin()
+        figures.reading(*how_to_read(options))
     choices.about(backend, token_set)
     if not backend.structure.has_blocks:
         st.caption(
             f"{messages.escape(backend.spec.title)} has only layer 0, so there is one map. A piece has the same vector in "
             "every sentence; UMAP, t-SNE and PaCMAP may still draw its occurrences side by side."
         )
-    figures.reading(*how_to_read(options))
     selection.selection(token_set, rows, list(dict.fromkeys(layers)))
 
 
@@ -116,15 +142,18 @@ def through(backend: Backend) -> None:
     selection.renew_moving((token_set.key, options, by, renderer, controls.scale()))
     maps = {layer: drawing.maps[layer] for layer in layers}
     drawn_rows = _sampled(token_set, renderer)
+    marked = _marked(backend, token_set, rows)
+    ends = (layers[0], layers[-1])
     figure = scatter.moving_map(
         {layer: layer_map.points[drawn_rows] for layer, layer_map in maps.items()},
         texts(token_set, drawn_rows),
-        _part(choices.coloured(token_set, by), drawn_rows),
+        _part(_coloured(token_set, by), drawn_rows),
         f"Layers 0 to {layers[-1]}, {METHOD_NAMES[options.method]}",  # short: Play stands beside it
         selected=_positions(drawn_rows, selection.selected(token_set, "_moving_selection")),
         renderer=renderer,
         height=_tall(),
         scale=controls.scale(),
+        marked=None if marked is None else scatter.Marked(marked.word, _positions(drawn_rows, marked.rows)),
     )
     trusts = [maps[layer].trust for layer in layers]
     with figure_slot:
@@ -133,9 +162,15 @@ def through(backend: Backend) -> None:
             key="map_moving",
             code=snippets.layers(choices.code_of_tokens(backend), options, layers),
             alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
+            message=findings.of_layers(token_set, marked, ends),
+            read=READ
+            + " The maps of all layers start from one common map and are turned to fit it. "
+            + (MOVES_IN_PCA if options.method == "pca" else "If a token moves, its neighbours have often changed."),
+            not_shown=f"{how_to_read(options)[1]} {_rule_of_method()}",
             table=lambda: _table(token_set, maps),
             on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
         )
+        _key(token_set, by)
     labels.thin()
     values = [trust.trustworthiness for trust in trusts]
     least, most = apart(min(values), max(values))
@@ -143,12 +178,6 @@ def through(backend: Backend) -> None:
         f"Press Play, or move the layer's slider. The trustworthiness of the maps is between {least} and {most} (1 is best)."
     )
     choices.about(backend, token_set)
-    figures.reading(
-        READ
-        + " The maps of all layers start from one common map and are turned to fit it. "
-        + (MOVES_IN_PCA if options.method == "pca" else "If a token moves, its neighbours have often changed."),
-        how_to_read(options)[1],
-    )
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
     selection.selection(token_set, rows, [layer])
     figures.subheader("How trustworthy each layer's map is")
@@ -174,7 +203,7 @@ def through(backend: Backend) -> None:
 
 def _tall() -> int:
     """The height of a single map in pixels, so that it is whole on the first screen; a projector enlarges it."""
-    return 580 if controls.scale() == 1 else 510
+    return 470 if controls.scale() == 1 else 420
 
 
 def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Renderer]:
@@ -210,13 +239,14 @@ def _one(
     options: MapOptions,
     renderer: scatter.Renderer,
     code: Snippet,
+    marked: findings.Marked | None,
 ) -> None:
     key = f"map_{number}"
     drawn = _sampled(token_set, renderer)
     if by == "layer":  # two maps in distinct colours
         colours = scatter.Colours("layer", groups=[f"layer {layer}"] * len(token_set), hues=(LAYER_HUES[number],))
     else:
-        colours = choices.coloured(token_set, by)
+        colours = _coloured(token_set, by)
     figure = scatter.token_map(
         layer_map.points[drawn],
         texts(token_set, drawn),
@@ -224,9 +254,9 @@ def _one(
         f"Layer {layer}, {METHOD_NAMES[options.method]}",
         selected=_positions(drawn, rows),
         renderer=renderer,
-        symbol=("circle", "diamond")[number],
-        height=510,
+        height=PAIR_HEIGHT if controls.scale() == 1 else PROJECTED_PAIR,
         scale=controls.scale(),
+        marked=None if marked is None else scatter.Marked(marked.word, _positions(drawn, marked.rows)),
     )
     figures.figure(
         figure,
@@ -236,7 +266,63 @@ def _one(
         table=lambda: _table(token_set, {layer: layer_map}),
         on_select=lambda: selection.pick(token_set, key, drawn),
     )
-    trust(layer_map)
+
+
+def _marked(backend: Backend, token_set: TokenSet, rows: tuple[int, ...]) -> findings.Marked | None:
+    """The word that stands out in the maps: the one that a person marks, else the one that the pages follow."""
+    if state.get("map_find") and rows:
+        return findings.Marked(state.get("map_find").strip(), rows)
+    if state.get("map_source") == "corpus":
+        return None
+    if choices.reads_pair():
+        return findings.word_of(token_set)
+    sentences = controls.current_tokens(backend)
+    chosen = controls.interest(sentences, backend)
+    return findings.word_of(token_set, places_of(sentences, chosen.row, chosen.positions[chosen.row]))
+
+
+def _marks(marked: findings.Marked | None) -> str:
+    if marked is None:
+        return ""
+    return (
+        f"The blue points are “{messages.escape(marked.word[:40])}”, and blue lines join each of them with itself at the other "
+        "layer. A label with × stands for several points. Whatever has no room gets its label when the map is enlarged."
+    )
+
+
+def _rule_of_method() -> str:
+    return (
+        f"Unless a method is chosen, fewer than {FEW} points are drawn by PCA (links made before drew more than 20 by "
+        "UMAP, and do so still where they name it): UMAP and t-SNE draw groups even where there are none. "
+    )
+
+
+def _in_numbers(maps: dict[int, LayerMap]) -> str:
+    return " ".join(f"Layer {layer}: {_trust_in_words(each)}" for layer, each in maps.items())
+
+
+def _coloured(token_set: TokenSet, by: str) -> scatter.Colours:
+    """The colours of a set's tokens; of a few sentences with a shape each, and a key of the page's own."""
+    colours = choices.coloured(token_set, by)
+    count = len({token.sentence for token in token_set.tokens})
+    if by != "sentence" or colours.groups is None or not 1 < count <= len(SENTENCE_HUES):
+        return colours
+    order = sorted({token.sentence for token in token_set.tokens})
+    shapes = [SENTENCE_SHAPES[order.index(token.sentence)] for token in token_set.tokens]
+    return replace(colours, hues=SENTENCE_HUES, shapes=shapes, has_key=False)
+
+
+def _key(token_set: TokenSet, by: str) -> None:
+    """Which mark is which sentence, in the words of the sentences: once for both maps."""
+    if _coloured(token_set, by).has_key:
+        return
+    order = sorted({token.sentence for token in token_set.tokens})
+    parts = [
+        f'<span><b style="color:{hue}" aria-hidden="true">{SIGNS[shape]}</b> {number + 1}: '
+        f"{html.escape(shortened(token_set.texts[number], MOST_OF_SENTENCE))}</span>"
+        for number, hue, shape in zip(order, SENTENCE_HUES, SENTENCE_SHAPES, strict=False)
+    ]
+    figures.markup(f'<div class="bi-map-key">{"".join(parts)}</div>', "map_key")
 
 
 def _joint(
@@ -286,8 +372,13 @@ def _joint(
 
 
 def trust(layer_map: LayerMap) -> None:
+    """Write how far a single map can be trusted."""
+    st.caption(_trust_in_words(layer_map))
+
+
+def _trust_in_words(layer_map: LayerMap) -> str:
     measured = layer_map.trust
-    st.caption(
+    return (
         f"**Trustworthiness {theme.number(measured.trustworthiness)}**, {measured.words}. Of a token's "
         f"{measured.neighbours} nearest "
         f"neighbours in the model, {100 * measured.overlap:.0f} % are among its {measured.neighbours} nearest neighbours here "
@@ -323,6 +414,7 @@ def _shared_words(token_set: TokenSet) -> frozenset[str]:
 def _part(colours: scatter.Colours, rows: np.ndarray) -> scatter.Colours:
     return replace(
         colours,
+        shapes=None if colours.shapes is None else [colours.shapes[row] for row in rows],
         groups=None if colours.groups is None else [colours.groups[row] for row in rows],
         numbers=None if colours.numbers is None else colours.numbers[rows],
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 from collections import Counter
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components import numbers
 from components.analysis import word_senses
 from components.analysis.maps import token_set
-from components.charts import curves, scatter
+from components.charts import curves, scatter, theme
+from components.charts.why import end_labels
 from components.errors import InputError
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
@@ -28,11 +31,12 @@ from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
-from dashboard.views.map import choices, pictures, selection
+from dashboard.views.map import choices, findings, pictures, selection
 from dashboard.views.map import labels as map_labels
 from dashboard.views.map.choices import METHOD_NAMES, Row
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
     from streamlit.delta_generator import DeltaGenerator
 
     from components.analysis.maps.token_set import TokenSet
@@ -48,8 +52,10 @@ MOST_OCCURRENCES = 2_000
 EXAMPLES = ("spring", "strike", "match", "fire", "bank", "line")  # words with several senses, tried in this order
 FEWEST = 4  # occurrences that can be grouped
 GROUP = "A group holds sentences in which the model gives the word similar vectors. It need not be a sense."
+LINES = "Lines join each occurrence with its nearest in all dimensions; a dashed line leads to another sense."
+MOST_WRONG = 4  # occurrences that are listed in sentences
 CLEAR, PARTLY = 0.8, 0.4  # shares of what guessing gets wrong that the vectors get right
-HEIGHT, PROJECTED = 480, 430  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
+HEIGHT, PROJECTED = 450, 370  # of the map in pixels, so that it is whole on the first screen; a projector enlarges it
 
 
 @cache
@@ -99,34 +105,88 @@ def senses(backend: Backend) -> None:
     )
     curve = caching.sense_curve(occurrences.key, tuple(labels), occurrences.vectors)
     best = curve.best
-    draw_map = partial(
-        _map,
-        backend,
-        occurrences,
-        place,
-        "sense",
-        word,
-        best,
-        code,
-        message=f"The nearest neighbour has the same sense: **{_percent(curve.accuracy[best])} at layer {best}**, where the "
-        f"senses separate best; {_percent(curve.accuracy[0])} at layer 0, before any context; {_percent(curve.majority)} if "
-        "the most frequent sense is always guessed.",
-        answer=_answer(curve, best, len(labels)),
+    shown = _layer_of(backend, place, best)
+    figures.finding(
+        finding(curve, word, len(labels), word_senses.by_chance(labels), shown),
+        key="senses",
+        read=f"Each point is one occurrence of “{messages.escape(word)}” in its sentence, as a vector of this layer. {LINES} "
+        "Point at one to read its sentence.",
+        not_shown="That the model uses the senses: people gave the labels, and the nearest vector is one test of many.",
     )
-    with frame.figure("senses"):
-        draw_map()
-    _curve_figure(curve, word, labels, snippets.sense_curve(code), backend.structure.has_position_vectors)
+    left, right = st.columns([6, 5], gap="large")
+    with left, frame.figure("senses"):
+        _map(
+            backend,
+            occurrences,
+            place,
+            "sense",
+            word,
+            shown,
+            code,
+            is_wide=False,
+        )
+    with right:
+        _curve_figure(curve, word, labels, snippets.sense_curve(code), backend.structure.has_position_vectors, shown)
+        _nearest_in_words(occurrences, labels, shown)
+    selection.selection(occurrences, selection.selected(occurrences), [shown])
     if source == "demo":
         _all_words(backend, labelled)
 
 
-def _answer(curve: SenseCurve, best: int, count: int) -> str:
-    """The answer to the page's question in a sentence: how often the nearest neighbour is right at the best layer."""
-    share = float(curve.accuracy[best])
+def finding(curve: SenseCurve, word: str, count: int, chance: float, shown: int) -> str:
+    """How often the nearest other occurrence has the same sense: at the layer that is shown, at the best, and at layer 0."""
+    best = curve.best
+    share, start = float(curve.accuracy[best]), float(curve.accuracy[0])
     # Over always guessing the most frequent sense, as a share of what that gets wrong.
     gain = (share - curve.majority) / (1 - curve.majority) if curve.majority < 1 else 0.0
-    word = "Yes" if gain >= CLEAR else "Partly" if gain >= PARTLY else "Hardly"
-    return f"**{word}:** {round(share * count)} of {count} nearest neighbours agree."
+    name = f"“{messages.escape(word)}”"
+    how = "come apart" if gain >= CLEAR else "come apart in part" if gain >= PARTLY else "stay mixed"
+    if best == 0:
+        how = "are apart from the start" if gain >= PARTLY else "are never better apart than before the first block"
+    told = f"{_percent(share)} of {count} occurrences have one of the same sense as their nearest **at layer {best}**"
+    before = "" if best == 0 else f", {_percent(start)} before the first block"
+    here = "" if shown == best else f", {_percent(float(curve.accuracy[shown]))} at layer {shown}, which is shown"
+    return f"The senses of {name} **{how}**: {told}{before}{here}; by chance {_percent(chance)}."
+
+
+def _layer_of(backend: Backend, place: Row, best: int) -> int:
+    """Draw the choice of the map's layer."""
+    with place.main, st.container(width=round(160 * controls.scale())):
+        return controls.number("sense_layer", "Layer of the map", 0, backend.facts.layers, best)
+
+
+def _nearest_in_words(occurrences: TokenSet, labels: list[str], layer: int) -> None:
+    """In sentences: the occurrences whose nearest has another sense, then some whose nearest has the same."""
+    found = word_senses.nearest_other(occurrences.at(layer), labels)
+    wrong, right = np.flatnonzero(found.same == 0), np.flatnonzero(found.same == 1)
+    order = [rows[np.argsort(-found.cosines[rows], kind="stable")].tolist() for rows in (wrong, right)]
+    parts = []
+    for rows, title, most in (
+        (order[0], f"Another sense is nearest: {len(wrong)} of {len(labels)}", MOST_WRONG),
+        (order[1], f"The same sense is nearest: {len(right)} of {len(labels)}, for example", max(1, 3 - len(wrong))),
+    ):
+        if not rows:
+            continue
+        parts.append(f"<h4>{title}</h4>")
+        for row in rows[:most]:
+            other = int(found.rows[row])
+            parts.append(
+                f"<p>{_sentence(occurrences, row)} <small>{html.escape(labels[row])}</small><br><small>nearest, "
+                f"{numbers.number(float(found.cosines[row]), 2)}: {_sentence(occurrences, other)} "
+                f"{html.escape(labels[other])}</small></p>"
+            )
+        if len(rows) > most and rows is order[0]:
+            parts.append(f"<p><small>and {len(rows) - most} more</small></p>")
+    ties = len(labels) - len(wrong) - len(right)
+    if ties:
+        parts.append(f"<p><small>{ties} have several equally near, of both senses.</small></p>")
+    figures.markup(f'<div class="bi-nearest">{"".join(parts)}</div>', "senses_nearest")
+
+
+def _sentence(occurrences: TokenSet, row: int) -> str:
+    """An occurrence in its sentence, with the word in bold, as HTML."""
+    context = occurrences.in_context(row, 70)
+    return f"{html.escape(context.before)}<b>{html.escape(context.text)}</b>{html.escape(context.after)}"
 
 
 def _word_of(labelled: SenseFile, place: DeltaGenerator) -> str:
@@ -195,22 +255,25 @@ def _labelled(backend: Backend, labelled: SenseFile, word: str) -> TokenSet:
     return token_set.choose(occurrences, chosen, {"sense": labels})
 
 
-def _curve_figure(curve: SenseCurve, word: str, labels: list[str], code: Snippet, has_position_vectors: bool) -> None:
+def _curve_figure(
+    curve: SenseCurve, word: str, labels: list[str], code: Snippet, has_position_vectors: bool, shown: int
+) -> None:
     layers = len(curve.accuracy)
     majority = np.full(layers, curve.majority, np.float32)
     counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
+    chart = curves.layer_curves(
+        np.stack([curve.accuracy, majority, curve.silhouette]),
+        [
+            "nearest neighbour has the same sense",
+            "always the most frequent sense",
+            "separation of the senses (silhouette)",
+        ],
+        "Nearest has the same sense",
+        y_title="",
+        mark_extremes=False,
+    )
     figures.figure(
-        curves.layer_curves(
-            np.stack([curve.accuracy, majority, curve.silhouette]),
-            [
-                "nearest neighbour has the same sense",
-                "always the most frequent sense",
-                "separation of the senses (silhouette)",
-            ],
-            f"The senses of “{word}”, by layer",
-            y_title="share, or separation",
-            mark_extremes=False,
-        ),
+        _beside_the_map(chart, curve, shown),
         key="senses_curve",
         code=code,
         alt=f"Curves over the layers of how well the senses of {word} separate",
@@ -236,6 +299,33 @@ def _curve_figure(curve: SenseCurve, word: str, labels: list[str], code: Snippet
     )
 
 
+def _beside_the_map(chart: go.Figure, curve: SenseCurve, shown: int) -> go.Figure:
+    """The curves small, with their names at their ends and a line at the layer that the map shows."""
+    last = len(curve.accuracy) - 1
+    ends = {"same sense": curve.accuracy[-1], "guessing": curve.majority, "silhouette": curve.silhouette[-1]}
+    colours = (theme.BLUE, theme.GREY, theme.GREY)
+    for trace, colour in zip(chart.data, colours, strict=True):
+        trace.line.color = trace.marker.color = colour
+        trace.marker.size = 5 if colour == theme.BLUE else 1
+        trace.line.width = 3 if colour == theme.BLUE else 1.5
+    places = end_labels.apart(list(map(float, ends.values())), 0.13)
+    for (name, value), at in zip(ends.items(), places, strict=True):
+        chart.add_annotation(
+            x=last,
+            y=at,
+            text=f"{name} {_percent(float(value)) if name != 'silhouette' else numbers.number(float(value), 2)}",
+            xanchor="left",
+            xshift=8,
+            showarrow=False,
+        )
+    chart.add_vline(x=shown, line={"color": theme.ORANGE, "width": 2})
+    chart.update_layout(showlegend=False, height=250)
+    chart.layout.margin.r = 130
+    chart.update_xaxes(title=None, range=[-0.3, last + 0.3])
+    chart.update_yaxes(tickvals=[0, 0.5, 1], ticktext=["0 %", "50 %", "100 %"])
+    return chart
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
@@ -246,40 +336,53 @@ def _map(
     place: Row,
     by: str,
     word: str,
-    best: int,
+    layer: int,
     code: snippets.Tokens,
     message: str = "",
-    answer: str = "",
+    is_wide: bool = True,
 ) -> None:
-    """A map of the occurrences at a layer, coloured by sense or group, with an answer above it and a message below."""
+    """A map of the occurrences at a layer, coloured by sense or group, with a message above it."""
     options = choices.options(len(occurrences), Row(place.panel, place.panel))
-    last = backend.facts.layers
-    with place.main, st.container(width=round(160 * controls.scale())):
-        layer = controls.number("sense_layer", "Layer of the map", 0, last, best)
     figure_slot, drawing, options = choices.drawing(occurrences, options, [layer])
     layer_map = drawing.maps[layer]
     rows = np.arange(len(occurrences))
     read, not_shown = pictures.how_to_read(options)
+    groups = occurrences.category(by)
+    names = [name for name, _ in Counter(groups).most_common()]
+    is_named = (
+        options.dims == 2 and len(names) <= len(pictures.SENTENCE_SHAPES) and len(occurrences) <= scatter.LABELLED
+    )
+    chart = scatter.token_map(
+        layer_map.points,
+        scatter.PointTexts(
+            [_beside(occurrences, row) for row in rows.tolist()], pictures.texts(occurrences, rows).long
+        ),
+        scatter.Colours(
+            by,
+            groups=groups,
+            shapes=[pictures.SENTENCE_SHAPES[names.index(name)] for name in groups] if is_named else None,
+            has_key=not is_named,
+        ),
+        f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
+        selected=selection.selected(occurrences),
+        height=HEIGHT if controls.scale() == 1 else PROJECTED,
+        scale=controls.scale(),
+    )
+    if is_named:
+        chart.update_traces(mode="markers")  # the names of the senses stand there, and the sentences beside the map
+        scatter.name_groups(chart, layer_map.points, groups, controls.scale())
+        if by == "sense":
+            nearest = word_senses.nearest_other(occurrences.at(layer), groups)
+            pairs = [(row, int(other), bool(nearest.same[row] == 0)) for row, other in enumerate(nearest.rows)]
+            scatter.join_pairs(chart, layer_map.points, pairs)
+            read = f"{read} {LINES}"
     with figure_slot:
-        if answer:
-            st.markdown(f":material/insights: {answer}")
         figures.figure(
-            scatter.token_map(
-                layer_map.points,
-                scatter.PointTexts(
-                    [_beside(occurrences, row) for row in rows.tolist()], pictures.texts(occurrences, rows).long
-                ),
-                scatter.Colours(by, groups=occurrences.category(by)),
-                f"“{word}” at layer {layer}, {METHOD_NAMES[options.method]}",
-                selected=selection.selected(occurrences),
-                height=HEIGHT if controls.scale() == 1 else PROJECTED,
-                scale=controls.scale(),
-            ),
+            chart,
             key="senses_map",
             code=snippets.layers(code, options, [layer]),
             alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
             message=message,
-            message_below=True,
             read=read,
             not_shown=not_shown,
             table=lambda: pd.DataFrame(
@@ -295,8 +398,11 @@ def _map(
             on_select=lambda: selection.pick(occurrences, "senses_map", rows),
         )
     map_labels.thin()
-    pictures.trust(layer_map)
-    selection.selection(occurrences, selection.selected(occurrences), [layer])
+    st.caption(
+        findings.trust({layer: layer_map}, METHOD_NAMES[options.method], occurrences.vectors.shape[2], len(rows))
+    )
+    if is_wide:
+        selection.selection(occurrences, selection.selected(occurrences), [layer])
 
 
 def _beside(occurrences: TokenSet, row: int) -> str:
@@ -336,8 +442,7 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
     if len(occurrences) < FEWEST:
         st.info(f"“{messages.escape(word)}” has only {len(occurrences)} occurrences here: too few for groups.")
         return
-    chosen, last = state.get("sense_layer"), backend.facts.layers
-    layer = last if chosen is None or chosen > last else int(chosen)
+    layer = _layer_of(backend, place, backend.facts.layers)
     vectors = occurrences.at(layer)
     job = caching.sense_jobs().request(
         ("groups", *occurrences.key, layer),
@@ -358,7 +463,7 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
     )
     code = snippets.of_corpus(backend, current.code_of(corpus), MOST_OCCURRENCES, word)
     with frame.figure("senses"):
-        _map(backend, grouped, place, "group", word, backend.facts.layers, code, message=answer + GROUP)
+        _map(backend, grouped, place, "group", word, layer, code, message=answer + GROUP)
     requests.result_of(
         caching.sense_jobs(),
         job,

@@ -20,7 +20,7 @@ from components.snippets import layers as layer_snippets
 from components.snippets import tokens as token_snippets
 from components.snippets.layers import DepthCurve, OfOneSentence
 from components.words.typed import typed_words
-from dashboard import caching, ready_made, state
+from dashboard import caching, state
 from dashboard.ui import browser, controls, figures, messages, wording
 from dashboard.views.model import compare_measured, compare_parts, compared
 
@@ -99,7 +99,7 @@ def draw(main: Backend) -> None:
     with controls.row():
         keys = compared.choose()
         kind = cast("DepthCurve", controls.pick("depth_curve", "Curve", CURVES, width=210))
-        curve = _choose(kind, sentences)
+        curve = _choose(kind, sentences, main)
     models, every_name = compared.available(main, keys), list(compared.names(keys).values())
     traces = _traces(models)
     if not keys:
@@ -136,7 +136,7 @@ def _traces(models: Mapping[str, Backend]) -> dict[str, Trace]:
     return traces
 
 
-def _choose(kind: DepthCurve, sentences: Sequence[TokenizedSentence]) -> _Curve | None:
+def _choose(kind: DepthCurve, sentences: Sequence[TokenizedSentence], main: Backend) -> _Curve | None:
     """Draw what the chosen curve needs further; None where the sentences do not have it, which is said."""
     texts = [sentence.text for sentence in sentences]
     if kind == "sentences":
@@ -151,7 +151,7 @@ def _choose(kind: DepthCurve, sentences: Sequence[TokenizedSentence]) -> _Curve 
         return _Curve(OfOneSentence(kind, row, other=other), title, percentiles)
     if kind == "words":
         chosen = state.get("sentence") or 0  # read before its control is drawn, which stands behind the words
-        spans = _two_words(sentences, chosen if chosen < len(texts) else 0)
+        spans = _two_words(sentences, chosen if chosen < len(texts) else 0, main)
         with controls.options():
             row = controls.sentence(sentences)
             percentiles = controls.percentiles()
@@ -168,7 +168,7 @@ def _choose(kind: DepthCurve, sentences: Sequence[TokenizedSentence]) -> _Curve 
     return _Curve(OfOneSentence(kind, row), title)
 
 
-def _two_words(sentences: Sequence[TokenizedSentence], row: int) -> tuple[tuple[int, int], ...]:
+def _two_words(sentences: Sequence[TokenizedSentence], row: int, main: Backend) -> tuple[tuple[int, int], ...]:
     """Draw the choice of two words of a sentence, and return their characters; none if it has fewer than two words."""
     text = sentences[row].text
     spans = typed_words(text)
@@ -182,7 +182,7 @@ def _two_words(sentences: Sequence[TokenizedSentence], row: int) -> tuple[tuple[
     for setting, label, defaults in zip(
         ("depth_first_word", "depth_second_word"),
         ("First word", "Second word"),
-        (default := _default_words(sentences, row), default[::-1]),
+        (default := _default_words(sentences, row, main), default[::-1]),
         strict=True,
     ):
         offered = {
@@ -203,11 +203,10 @@ def _two_words(sentences: Sequence[TokenizedSentence], row: int) -> tuple[tuple[
     return tuple(spans[number] for number in chosen)
 
 
-def _default_words(sentences: Sequence[TokenizedSentence], row: int) -> tuple[int, int]:
+def _default_words(sentences: Sequence[TokenizedSentence], row: int, main: Backend) -> tuple[int, int]:
     """The numbers of the words to begin with: the word of interest, and the telling word next to it."""
     spans = typed_words(sentences[row].text)
-    focus = ready_made.focus_of(tuple(item.text for item in sentences))
-    positions = token_analysis.default_positions(sentences, focus)
+    positions = controls.default_interest(sentences, main).positions
     token = sentences[row].tokens[positions[row]]
     first = next((number for number, (start, end) in enumerate(spans) if start < token.end and token.start < end), 0)
     near = token_analysis.neighbour_words(sentences, positions)[row].lower()

@@ -35,7 +35,7 @@ def feed_forward(backend: Backend, sentences: tuple[TokenizedSentence, ...]) -> 
     figure, record = st.container(), None
     with figure, frame.figure("inner_dimensions"):
         record = _record(backend, sentences[row], block)
-    chosen = controls.positions(sentences, backend.spec.key)
+    chosen = controls.positions(sentences, backend)
     controls.token_chips(sentences, chosen, "chips_inner", rows=[row], unknown_id=backend.tokenization.unknown_id)
     if record is None:
         return

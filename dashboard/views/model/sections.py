@@ -225,7 +225,7 @@ def vector(backend: Backend, trace: Trace) -> None:
         row = controls.sentence(trace.sentences)
         layer = controls.layer(trace.n_layers)
     figure = st.container()
-    chosen = controls.positions(trace.sentences, backend.spec.key)
+    chosen = controls.positions(trace.sentences, backend)
     controls.token_chips(
         trace.sentences, chosen, "chips_vector", rows=[row], unknown_id=backend.tokenization.unknown_id
     )
@@ -258,7 +258,7 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
         st.info("This model computes its layer 0 in another way, so its parts are not available here.")
         return
     row = controls.sentence(trace.sentences)
-    chosen = controls.positions(trace.sentences, backend.spec.key)
+    chosen = controls.positions(trace.sentences, backend)
     norms = parts_analysis.part_norms(trace, row)
     lengths = dict(zip(norms.names, norms.values, strict=True))
     normalised = lengths.pop("layer 0")  # often ten times as long: beside it the parts could not be compared

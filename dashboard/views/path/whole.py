@@ -11,8 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.first_look.decisive import REACH, Habits, most_decisive
-from components.analysis.first_look.words import Word, first_choice, twins_of, words_of
-from components.analysis.matched_words import word_vectors
+from components.analysis.first_look.words import chosen_everywhere, words_of
 from components.arrays import cosine
 from components.charts.stand_alone.page import Part
 from components.errors import InputError
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from components.model.backend import Backend
+    from components.model.trace import TokenizedSentence
 
 _KEY = "whole_path"
 _SENT = "_path_sent"  # session key: the id of the path whose arrays the browser has, and its settled place
@@ -62,8 +62,11 @@ def draw(backend: Backend) -> None:
     messages.truncation(
         path.trace.sentences, names=[(f"sentence {row + 1}", "") for row in (first, other) if row is not None]
     )
-    tokens = controls.positions(controls.current_tokens(backend), backend.spec.key)
-    position = _position(path, tokens[first])
+    sentences = controls.current_tokens(backend)
+    tokens = controls.positions(sentences, backend)
+    position = tokens[first]
+    if not state.get("tokens"):  # nobody has chosen a piece: a word looks at others from its last one
+        position = path.sentence.word_positions(position)[-1]
     decisive = _decisive(path, position)
     block, head = _head(path, decisive)
     stop, only_left = _stop(path), state.get("only_left")
@@ -83,38 +86,15 @@ def draw(backend: Backend) -> None:
         key=_KEY,
         data=packed(facts, arrays),
         on_want_change=lambda: None,
-        on_place_change=partial(_take_place, first, tokens, _Sizes.of(path), (position, block, head)),
+        on_place_change=partial(_take_place, first, sentences, tokens, _Sizes.of(path), (position, block, head)),
         on_open_change=lambda: None,
     )
-    _open(path, first, other, tokens)
+    _open(path, first, other, sentences, tokens)
     if not known:  # the drawing stands while it is measured, and gets the grey band after it
         caching.baseline(backend)
         if caching.baseline_ready(backend):
             st.session_state.pop(_SENT, None)  # what was sent may never be drawn, if this follows too soon
             st.rerun()
-
-
-def _position(path: Path, default: int) -> int:
-    """The position of the token to follow: the chosen one (`default`), or of the word about which there is most to see."""
-    if not state.get("tokens"):
-        words = words_of(path.trace.sentences)
-        for offered in (words, [word for word in words if word.sentence == 0]):
-            vectors = (
-                word_vectors(path.trace, [(word.sentence, word.positions) for word in offered]) if offered else None
-            )
-            chosen = None if vectors is None else first_choice(offered, vectors[-1])
-            if chosen is not None and offered[chosen].sentence == 0:
-                return _whole(offered[chosen], words).last
-    return default
-
-
-def _whole(word: Word, words: Sequence[Word]) -> Word:
-    """The word; of one that is split and stands alone the rarest of its sentence in one piece, which is easier to follow."""
-    again = twins_of(words)[words.index(word)]
-    others = [
-        other for other in words if other.sentence == word.sentence and other.is_content and len(other.positions) == 1
-    ]
-    return word if len(word.positions) == 1 or again or not others else max(others, key=lambda other: other.rarity)
 
 
 def _refuse_long(path: Path) -> None:
@@ -190,7 +170,13 @@ class _Sizes:
         return cls(len(path.sentence), facts.layers * path.has_blocks, facts.heads * path.has_blocks)
 
 
-def _take_place(row: int, tokens: Sequence[int], sizes: _Sizes, given: tuple[int, int, int]) -> None:
+def _take_place(
+    row: int,
+    sentences: Sequence[TokenizedSentence],
+    tokens: Sequence[int],
+    sizes: _Sizes,
+    given: tuple[int, int, int],
+) -> None:
     """Keep where a person rests, so that the page's address and the other views have it.
 
     `tokens` are those chosen until now, one for each sentence; `given`: position, block and head as drawn.
@@ -207,14 +193,15 @@ def _take_place(row: int, tokens: Sequence[int], sizes: _Sizes, given: tuple[int
     if (token, block, head) == given:
         return
     if tokens[row] != token or not state.get("tokens"):
-        st.session_state.pop("_anchors", None)  # which belong to the tokens chosen before
-        state.put("tokens", (*tokens[:row], token, *tokens[row + 1 :]))
+        controls.choose_word(sentences, tokens, row, token)
     if browser.is_index(block, sizes.blocks) and browser.is_index(head, sizes.heads):
         state.put("block", block)
         state.put("head", head)
 
 
-def _open(path: Path, row: int, other: int | None, tokens: Sequence[int]) -> None:
+def _open(
+    path: Path, row: int, other: int | None, sentences: Sequence[TokenizedSentence], tokens: Sequence[int]
+) -> None:
     """Open the view that treats a stop by itself, with the token, block and head that are chosen here."""
     sent = browser.sent_by(_KEY, "open")
     if (
@@ -233,7 +220,7 @@ def _open(path: Path, row: int, other: int | None, tokens: Sequence[int]) -> Non
         )  # the sentence's vector is made of the last one
         values |= {"block": block, "head": head, "inner_block": block, "first_block": block, "layer": layer}
     if browser.is_index(token, len(path.sentence)):
-        values |= {"score_query": token, "tokens": (*tokens[:row], token, *tokens[row + 1 :])}
+        values |= {"score_query": token, "tokens": chosen_everywhere(sentences, tokens, row, token)}
         st.session_state.pop("_anchors", None)  # which belong to the tokens chosen before
     if stop == "compare" and other is None:
         return

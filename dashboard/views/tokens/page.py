@@ -121,7 +121,7 @@ VIEWS = (
             "How do the tokenizers of two models differ?",
             "Does GPT split words as BERT does?",
         ),
-        intro="Coloured rows are split differently. A model works only with the tokenizer it was trained with.",
+        intro="What is split differently stands on grey. A model works only with the tokenizer it was trained with.",
         draw="dashboard.views.tokens.views:two_tokenizers",
         settings=(
             *OF_SENTENCES,
@@ -130,7 +130,7 @@ VIEWS = (
             "other_tokenizer",
         ),
         examples=({"sentences": RIVER, "other_tokenizer": "model", "model2": SMALL_MODEL, "sentence": 1},),
-        figure="table",
+        figure="grids",
         needs="tokens",
         needs_sentences=True,
     ),

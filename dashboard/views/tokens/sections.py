@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,22 +14,27 @@ from components import numbers
 from components.analysis import alignment
 from components.analysis import tokens as token_analysis
 from components.analysis import vocabulary as vocabulary_search
+from components.analysis.lost_characters import LostCharacters, lost_characters
 from components.charts.grids import tensor_grids
 from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
 from components.snippets import tokens as snippets
+from components.snippets.code import NoCode
 from dashboard import caching, ready_made, state
 from dashboard.ui import browser, controls, figures, messages, model_gate, wording
+from dashboard.views.tokens import findings
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
-    from components.snippets.code import Input
+    from components.snippets.code import Input, Snippet
 
+OF_AN_EXAMPLE = NoCode(
+    "The tokenizers that come with the dashboard are in components/model/files/example_tokenizers.py."
+)
 GRID_ROWS = 8  # sentences per page of the tensor grids
-SPLIT_DIFFERENTLY = "background-color: rgba(201, 127, 0, 0.3)"  # readable on a light and on a dark page
 DIFFERENT_SET = "rare-words"  # two tokenizers split these sentences differently
-MOST_SPANS = 14  # rows that end within the first screen
+MOST_TYPED = 400  # characters of a sentence in the card of what is lost
 NAMED_WORDS = 3  # in the message on two tokenizers
 MARKS = {"Ġ": "a space comes before the piece", "##": "the piece continues a word", "▁": "the piece begins a word"}
 # The glossary's terms for the facts of a token.
@@ -52,29 +58,105 @@ ROLES = {
 
 
 def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """Chips for every sentence, and the facts of the token that was clicked."""
-    chosen = controls.positions(sentences, backend.spec.key)
+    """The text above its pieces for every sentence, and the facts of the piece that was clicked."""
+    chosen = controls.positions(sentences, backend)
     row = min(state.get("sentence") or 0, len(sentences) - 1)
+    decoded = [_decoded(backend, sentence) for sentence in sentences]
+    unknown = backend.tokenization.unknown_id
+    lost = [lost_characters(item, text, unknown) for item, text in zip(sentences, decoded, strict=True)]
 
     def pick(index: int, position: int) -> None:
-        state.put("sentence", index)
-        state.put("tokens", (*chosen[:index], position, *chosen[index + 1 :]))
+        controls.choose_word(sentences, chosen, index, position)
 
+    figures.above(
+        findings.of_pieces(sentences, lost, unknown),
+        key="pieces",
+        table=lambda: _pieces_table(sentences),
+        code=snippets.tensors(controls.current_input(backend)),
+        title="Text and pieces",
+        read="Above stands the text as it was typed, below each word its pieces with their ids. A blue brace joins the pieces "
+        "of a split word; orange marks what does not come back; a dashed piece is added by the tokenizer, a striped one is "
+        "not in the vocabulary. Click a piece, or move with the arrow keys.",
+        not_shown="What a piece means: an id is the number of a row in a table, and neighbouring ids are unrelated.",
+    )
     browser.chips(
         [
-            browser.ChipRow(index, sentence, (chosen[index],) if index == row else ())
+            browser.ChipRow(index, sentence, (chosen[index],) if index == row else (), lost=lost[index].all)
             for index, sentence in enumerate(sentences)
         ],
         key="chips_tokens",
         on_click=pick,
-        unknown_id=backend.tokenization.unknown_id,
+        unknown_id=unknown,
         special_ids=frozenset(number for _, number in backend.tokenization.special_tokens.values()),
         scale=controls.scale(),
         under=lambda token: (str(token.id),),
     )
-    controls.chip_legend()
+    if not token_analysis.statistics(sentences, unknown).split_words:
+        examples = ready_made.ready_made_sets()[DIFFERENT_SET]
+        if st.button(f"Show the ready-made sentences “{examples.title}”", key="split_words_set", type="tertiary"):
+            state.put("sentences", examples.sentences)
+            state.put("sentence", None)
+            st.rerun()  # the whole page, because the bar shows the sentences too
     messages.hint("pieces")
     facts(backend, sentences[row], chosen[row], str(row + 1))
+    _what_became(backend, sentences[row], decoded[row], lost[row], row)
+
+
+def _decoded(backend: Backend, sentence: TokenizedSentence) -> str:
+    return backend.tokenization.decode([token.id for token in sentence.tokens], skip_special=True)
+
+
+def _pieces_table(sentences: Sequence[TokenizedSentence]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "sentence": row,
+                "position": token.position,
+                "piece": token.piece,
+                "id": token.id,
+                "word": "" if token.word is None else sentence.word_text(token.position),
+                "stands for": sentence.surface(token.position),
+            }
+            for row, sentence in enumerate(sentences, 1)
+            for token in sentence.tokens
+        ]
+    )
+
+
+def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lost: LostCharacters, row: int) -> None:
+    """Three cards for one sentence: what is lost, what is added, and how much room is left."""
+    length = controls.length_for(backend) or backend.tokenization.max_length
+    count = findings.of_lost([lost]) or "nothing"
+    added = [token.piece for token in sentence.tokens if token.special]
+    names = " and ".join(f"<b>{html.escape(piece)}</b>" for piece in dict.fromkeys(added)) or "Nothing"
+    typed = _marked(sentence.text[:MOST_TYPED], lost.all) + ("…" if len(sentence.text) > MOST_TYPED else "")
+    shown = html.escape(decoded[:MOST_TYPED]) + ("…" if len(decoded) > MOST_TYPED else "")
+    share = min(100.0, 100 * len(sentence) / length)
+    free = max(0, length - len(sentence))
+    left = (
+        "Here it stops: what follows is cut off."
+        if sentence.dropped
+        else f"{numbers.counted(free, 'piece')} {'is' if free == 1 else 'are'} free."
+    )
+    own = backend.own_max_length
+    if own is not None and own < length:
+        left += f" For sentence vectors its makers set the limit at {own:,}."
+    figures.markup(
+        f"""<div class="bi-cards"><section><h6>What is lost <span>{count}</span></h6><small>typed</small><p>{typed}</p>
+        <small>put together again from its pieces</small><p>{shown}</p></section>
+        <section><h6>What is added <span>{numbers.counted(len(added), "piece")}</span></h6><p>{names}: the model was trained
+        to find them there. They have vectors too.</p></section>
+        <section><h6>Room <span>{len(sentence):,} of {length:,}</span></h6><i><b style="width: {share:.1f}%"></b></i><p>{left}
+        </p></section></div>""".replace("\n        ", " "),
+        f"became {row}",
+    )
+
+
+def _marked(text: str, lost: frozenset[int]) -> str:
+    return "".join(
+        f"<mark>{html.escape(letter)}</mark>" if place in lost else html.escape(letter)
+        for place, letter in enumerate(text)
+    ).replace("</mark><mark>", "")
 
 
 def facts(backend: Backend, sentence: TokenizedSentence, position: int, sentence_name: str) -> None:
@@ -135,15 +217,14 @@ def unusual_characters(
 
 
 def statistics(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
-    """Counts over all sentences."""
+    """Counts over all sentences, in a line."""
     counts = token_analysis.statistics(sentences, backend.tokenization.unknown_id)
-    columns = st.columns(5)
-    columns[0].metric("Tokens", f"{counts.tokens:,}", help="All tokens that the model reads, special tokens included.")
-    columns[1].metric("Words", f"{counts.words:,}", help="As the tokenizer separates them, without punctuation marks.")
-    pieces_per_word = numbers.number(counts.pieces_per_word, 2)
-    columns[2].metric("Pieces per word", pieces_per_word, help="1.00: the tokenizer split no word.")
-    columns[3].metric("Split words", f"{counts.split_words:,}", help="Words of two or more pieces.")
-    columns[4].metric("Unknown pieces", f"{100 * counts.unknown_share:.1f} %")
+    figures.note(
+        f"{counts.tokens:,} tokens, special ones included · {numbers.counted(counts.words, 'word')} · "
+        f"{numbers.number(counts.pieces_per_word, 2)} pieces per word · {numbers.counted(counts.split_words, 'split word')} · "
+        f"{100 * counts.unknown_share:.1f} % unknown pieces",
+        "statistics",
+    )
 
 
 def tensors(
@@ -308,7 +389,7 @@ def _chosen_token(backend: Backend) -> Token | None:
         return None
     sentences = controls.current_tokens(backend)
     row = min(state.get("sentence") or 0, len(sentences) - 1)
-    return sentences[row].tokens[controls.positions(sentences, backend.spec.key)[row]]
+    return sentences[row].tokens[controls.positions(sentences, backend)[row]]
 
 
 def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
@@ -334,26 +415,33 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         # Without a choice: the sentence in which the two differ most, so that the table shows a difference at once.
         row = controls.sentence(sentences, default=max(range(len(words)), key=lambda index: len(words[index][0])))
     spans = aligned[row]
-    _differences(*words[row], spans)
     # The space keeps the columns apart if two models have one title.
     names = (backend.spec.title, f"{options[other]} ")
     shown = [span for span in spans if not span.text.isspace()]  # a tokenizer can have a piece for each space
-    table = pd.DataFrame(
-        {
-            "text": [span.text for span in shown],
-            names[0]: [" ".join(token.piece for token in span.first) or "–" for span in shown],
-            names[1]: [" ".join(token.piece for token in span.second) or "–" for span in shown],
-        }
+    code: Snippet | NoCode = OF_AN_EXAMPLE
+    if other == "model" and second is not None:
+        code = snippets.pieces_of(
+            {backend.spec.title: controls.current_input(backend), names[1]: controls.current_input(second)}, row
+        )
+    figures.above(
+        _differences(*words[row], spans, names),
+        key="aligned",
+        table=lambda: _aligned_table(shown, names),
+        code=code,
+        title="The pieces of two tokenizers",
+        read="Each column is a part of the text at whose ends both tokenizers cut it, with the pieces of each below it. A blue "
+        "frame is a word in one piece, an orange one text that is not in the vocabulary; a grey ground joins what is split "
+        "differently.",
+        not_shown="Which of them is better: a model works only with the tokenizer that it was trained with.",
     )
-    height: Any = "content" if len(shown) <= MOST_SPANS else "auto"  # "auto" scrolls
-    styles = ["" if span.is_the_same else SPLIT_DIFFERENTLY for span in shown]
-    st.dataframe(table.style.apply(lambda column: styles, axis=0), hide_index=True, key="aligned", height=height)
-    counts = [sum(len(span.first) for span in spans), sum(len(span.second) for span in spans)]
-    columns = st.columns(3)
-    columns[0].metric(f"Pieces: {messages.escape(backend.spec.title)}", f"{counts[0]:,}")
-    columns[1].metric(f"Pieces: {messages.escape(options[other])}", f"{counts[1]:,}")
-    different, total = words[row]
-    columns[2].metric("Words split in the same way", f"{total - len(different):,} of {total:,}")
+    unknown = (backend.tokenization.unknown_id, second.tokenization.unknown_id if other == "model" and second else None)
+    figures.markup(_aligned(shown, names, unknown), "aligned_pieces")
+    if not words[row][0]:
+        examples = ready_made.ready_made_sets()[DIFFERENT_SET]
+        if st.button(f"Show the ready-made sentences “{examples.title}”", key="different_set"):
+            state.put("sentences", examples.sentences)
+            state.put("sentence", None)
+            st.rerun()  # the whole page, because the bar shows the sentences too
     if other != "model":
         example = example_tokenizers.EXAMPLES[other]
         st.markdown(f"{messages.escape(example_tokenizers.limits(other))} {example.note}")
@@ -364,28 +452,59 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         )
 
 
-def _differences(different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan]) -> None:
-    """In one line: how many words are split differently, which, and what the marks of the pieces mean."""
+def _aligned_table(shown: Sequence[alignment.AlignedSpan], names: tuple[str, str]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "text": [span.text for span in shown],
+            names[0]: [" ".join(token.piece for token in span.first) or "–" for span in shown],
+            names[1]: [" ".join(token.piece for token in span.second) or "–" for span in shown],
+        }
+    )
+
+
+def _aligned(
+    shown: Sequence[alignment.AlignedSpan], names: tuple[str, str], unknown: tuple[int | None, int | None]
+) -> str:
+    """The text in columns, and below each the pieces of both tokenizers."""
+    columns = "".join(
+        f'<div class="{"" if span.is_the_same else "different"}"><b>{html.escape(span.text)}</b>'
+        + "".join(_pieces_row(tokens, lost) for tokens, lost in ((span.first, unknown[0]), (span.second, unknown[1])))
+        + "</div>"
+        for span in shown
+    )
+    rows = "".join(f"<span>{html.escape(name.strip())}</span>" for name in names)
+    return f'<div class="bi-aligned"><div class="names"><b>text</b>{rows}</div>{columns}</div>'
+
+
+def _pieces_row(tokens: Sequence[Token], unknown_id: int | None) -> str:
+    kind = "whole" if len(tokens) == 1 else ""
+    pieces = "".join(
+        f'<i class="{"unknown" if token.id == unknown_id else kind}">{html.escape(token.piece)}</i>' for token in tokens
+    )
+    return f"<span>{pieces or '–'}</span>"
+
+
+def _differences(
+    different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan], names: tuple[str, str]
+) -> str:
+    """How many pieces both make, how many words are split differently, which, and what the marks of the pieces mean."""
     pieces = [token.piece for span in spans for token in (*span.first, *span.second)]
     marks = "; ".join(
-        f"**{mark}**: {meaning}"
+        f"{mark}: {meaning}"
         for mark, meaning in MARKS.items()
         if any(piece.startswith(mark) and len(piece) > len(mark) for piece in pieces)
     )
     if different:
         named = ", ".join(f"“{word[:20]}”" for word in different[:NAMED_WORDS])
         end = " and others." if len(different) > NAMED_WORDS else "."
-        text = (
-            f"**{len(different)} of {wording.counted(total, 'word')} split differently:** {messages.escape(named)}{end}"
-        )
+        text = f"{len(different)} of {wording.counted(total, 'word')} split differently: {messages.escape(named)}{end}"
     elif all(span.is_the_same for span in spans):
-        text = "**Both tokenizers split this sentence in the same way.**"
+        text = "Both tokenizers split this sentence in the same way."
     else:
-        text = "**Both tokenizers split all words in the same way,** but not the other characters."
-    st.markdown(f":material/insights: {text} {marks}")
-    if not different:
-        examples = ready_made.ready_made_sets()[DIFFERENT_SET]
-        if st.button(f"Show the ready-made sentences “{examples.title}”", key="different_set"):
-            state.put("sentences", examples.sentences)
-            state.put("sentence", None)
-            st.rerun()  # the whole page, because the bar shows the sentences too
+        text = "Both tokenizers split all words in the same way, but not the other characters."
+    first, second = sum(len(span.first) for span in spans), sum(len(span.second) for span in spans)
+    counts = (
+        f"{wording.counted(first, 'piece')} with {messages.escape(names[0])}, {second:,} with "
+        f"{messages.escape(names[1].strip())}."
+    )
+    return f"**{text}** {counts} {marks}".strip()

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from components.analysis.attention.weights import second_text
-from components.analysis.tokens import default_positions
+from components.analysis.first_look.words import interest
 from dashboard import state
 from dashboard.ui import browser, controls, pair_choice
 from dashboard.views.tokens import sections
@@ -67,11 +67,11 @@ def pieces(backend: Backend) -> None:
 
 
 def _chosen(sentence: TokenizedSentence, start: int) -> int:
-    """The position of the chosen token; by default the first one of B, or the most telling word if B has none."""
+    """The position of the chosen token; by default the first one of B, or the word to look at first if B has none."""
     position = state.get("joint_token")
     if position is not None and position < len(sentence):
         return int(position)
-    return start if sentence.tokens[start].in_pair else default_positions([sentence])[0]
+    return start if sentence.tokens[start].in_pair else interest([sentence]).positions[0]
 
 
 def _truncation(pair: Pair, sentence: TokenizedSentence) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.why import clinic_probe
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from components.analysis.why.contrasts import PairCosines, Separation
     from components.arrays import Float32, Float64
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
 
 FILE = ASSETS / "minimal_pairs.jsonl"
+MOST_NEAREST = 4  # pairs in words beside the strips
 FIGURES = {"cosines": "Cosines", "layers": "By layer", "probe": "What can be read"}
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
 # What a pair of each kind has, as the subject of a sentence.
@@ -134,7 +136,12 @@ def draw(backend: Backend) -> None:
         with frame.figure("clinic"):
             found = measured.separations(kind, pooling)
             if figure == "cosines":
-                _cosines(measured, found[layer], kind, layer, pooling, code)
+                _tell(measured, found[layer], kind, layer, pooling)
+                left, right = st.columns([8, 5], gap="medium")
+                with left:
+                    _cosines(measured, kind, layer, pooling, code)
+                with right:
+                    _nearest_in_words(measured, kind, layer, pooling)
             else:
                 _by_layer(measured, found, kind, layer, pooling, code)
         if figure == "cosines":
@@ -237,8 +244,58 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooling: Pooling, code: Minimal) -> None:
-    """The first figure: a strip of points for each kind."""
+def finding(medians: Mapping[str, float], paraphrase: float) -> str:
+    """In how many kinds the typical changed pair is nearer than the typical paraphrase; `medians` are the kinds' cosines."""
+    order = sorted(medians, key=medians.__getitem__)
+    above = [kind for kind in order if medians[kind] > paraphrase]
+    low, high = order[0], order[-1]
+    level = apart(paraphrase)[0]
+    typical = f"the typical paraphrase ({level})"
+    if len(order) == 1:
+        how = "nearer than" if above else "no nearer than"
+        return f"The typical pair of “{messages.escape(high)}” ({apart(medians[high])[0]}) is {how} {typical}."
+    ends = f"from {apart(medians[low])[0]} for {messages.escape(low)} to {apart(medians[high])[0]} for {messages.escape(high)}"
+    if len(above) == len(order):
+        return f"In **all {len(order)} kinds** the typical changed pair is nearer than {typical}: {ends}."
+    if not above:
+        return f"In **none of {len(order)} kinds** is the typical changed pair nearer than {typical}: {ends}."
+    return f"In **{len(above)} of {len(order)} kinds** the typical changed pair is nearer than {typical}: {ends}."
+
+
+def _nearest_in_words(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
+    """The nearest pairs of a kind with their changed words underlined, and below them the paraphrase that is farthest."""
+    pairs, values = measured.pairs, measured.at(layer, pooling)
+    rows = pairs.rows_of(kind)
+    nearest = rows[np.argsort(-values[rows], kind="stable")][:MOST_NEAREST].tolist()
+    same = pairs.rows_of(PARAPHRASE)
+    far = int(same[np.argmin(values[same])])
+
+    def pair(row: int, is_marked: bool) -> str:
+        texts = pairs.first[row], pairs.second[row]
+        spans = changed_spans(*texts) if is_marked else ((), ())
+        lines = "<br>".join(_underlined(text, own) for text, own in zip(texts, spans, strict=True))
+        return f"<div><b>{apart(float(values[row]))[0]}</b><p>{lines}</p></div>"
+
+    parts = [
+        f"<h4>{html.escape(kind.capitalize())}: the nearest</h4>",
+        *(pair(row, True) for row in nearest),
+        "<h4>But the same meaning, and far apart</h4>",
+        pair(far, False),
+    ]
+    figures.markup(f'<div class="bi-pairs">{"".join(parts)}</div>', "clinic_nearest")
+
+
+def _underlined(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """A text as HTML whose words in these spans are underlined."""
+    parts, end = [], 0
+    for start, stop in spans:
+        parts += [html.escape(text[end:start]), f"<u>{html.escape(text[start:stop])}</u>"]
+        end = stop
+    return "".join([*parts, html.escape(text[end:])])
+
+
+def _tell(measured: Measured, share: Separation, kind: str, layer: int, pooling: Pooling) -> None:
+    """The finding above strips and sentences, and how they are read, with the chosen kind in numbers."""
     pairs = measured.pairs
     paraphrases, own = measured.of(PARAPHRASE, layer, pooling), measured.of(kind, layer, pooling)
     median = float(np.median(paraphrases))
@@ -247,24 +304,35 @@ def _cosines(measured: Measured, share: Separation, kind: str, layer: int, pooli
     shown = f"“{messages.escape(pairs.first[typical])}” and “{messages.escape(pairs.second[typical])}”"
     above = int(np.count_nonzero(own > median))
     of_median, of_typical = apart(median, measured.at(layer, pooling)[typical])
+    figures.finding(
+        finding({name: float(np.median(measured.of(name, layer, pooling))) for name in pairs.changed_kinds}, median),
+        key="clinic",
+        read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. A tick "
+        "is the median of its row. In the blue row the two sentences mean the same; in the last row they have nothing to do "
+        "with each other. In all other rows a few words make the meanings differ; the chosen difference is orange. The number "
+        "at the right says in how many comparisons such a pair is nearer than a paraphrase.\n\n"
+        f"{_verdict(share, kind)} {above} of {counted(len(own), 'pair')} have a higher cosine than the median "
+        f"paraphrase ({of_median}). {_draws(share)} A typical pair: {shown}, {of_typical}.",
+        not_shown=f"That the model knows nothing of the difference: see “What can be read”. {words_in_words(pairs, kind)}",
+    )
+
+
+def _cosines(measured: Measured, kind: str, layer: int, pooling: Pooling, code: Minimal) -> None:
+    """The first figure: a strip of points for each kind."""
+    pairs = measured.pairs
+    median = float(np.median(measured.of(PARAPHRASE, layer, pooling)))
     figures.figure(
         charts.value_strips(
             _strips(measured, kind, layer, pooling),
             f"Cosines at layer {layer}, {POOLING_NAMES[pooling]}",
             value="cosine",
-            level=(median, "median paraphrase"),
+            level=(median, f"the middle paraphrase, {apart(median)[0]}"),
             chosen=_opened(pairs, kind),
+            notes="above a paraphrase",
         ),
         key="clinic_cosines",
         code=code.cosines(layer, pooling),
         alt=f"Cosines of {len(pairs.changed_kinds)} kinds of pairs, of paraphrases and of unrelated sentences",
-        message_below=True,
-        message=f"{_verdict(share, kind)} {above} of {counted(len(own), 'pair')} have a higher cosine than the median "
-        f"paraphrase ({of_median}). {_draws(share)} A typical pair: {shown}, {of_typical}.",
-        read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. A tick "
-        "is the median of its row. In the green row the two sentences mean the same; in the last row they have nothing to do "
-        "with each other. In all other rows a few words make the meanings differ; the chosen difference is orange.",
-        not_shown=f"That the model knows nothing of the difference: see “What can be read”. {words_in_words(pairs, kind)}",
         table=lambda: _table(measured, layer, pooling),
         on_select=partial(_clicked, pairs.kinds, _places(pairs)),
         select_many=False,
@@ -290,18 +358,21 @@ def words_in_words(pairs: MinimalPairs, kind: str) -> str:
 def _strips(measured: Measured, kind: str, layer: int, pooling: Pooling) -> list[charts.Strip]:
     pairs, values = measured.pairs, measured.at(layer, pooling)
 
-    def strip(name: str, of_kind: str, colour: str, is_faint: bool = False) -> charts.Strip:
+    def strip(name: str, of_kind: str, colour: str) -> charts.Strip:
         rows = pairs.rows_of(of_kind).tolist()
         texts = [_hover(pairs.first[row], pairs.second[row]) for row in rows]
-        return charts.Strip(f"{name} ({len(rows)})", values[rows], texts, rows, colour, is_faint)
+        note = "" if of_kind == PARAPHRASE else _percent(1 - measured.shares(of_kind, pooling)[layer])
+        is_own = of_kind == kind
+        label = f"{name} ({len(rows)})"
+        return charts.Strip(
+            label, values[rows], texts, rows, colour, note=note, is_marked=is_own, has_number=of_kind != PARAPHRASE
+        )
 
     partners = measured.cosines.partners.tolist()
+    by_median = sorted(pairs.changed_kinds, key=lambda name: -float(np.median(values[pairs.rows_of(name)])))
     return [
-        strip("Paraphrases", PARAPHRASE, theme.GREEN),
-        *(
-            strip(name.capitalize(), name, theme.ORANGE if name == kind else theme.BLUE, is_faint=name != kind)
-            for name in pairs.changed_kinds
-        ),
+        strip("Same meaning", PARAPHRASE, theme.BLUE),
+        *(strip(name.capitalize(), name, theme.ORANGE if name == kind else theme.GREY) for name in by_median),
         charts.Strip(
             "Unrelated",
             measured.unrelated(layer, pooling),
@@ -427,7 +498,6 @@ def _by_layer(
         key="clinic_layers",
         code=code.by_layer(layers, pooling),
         alt=f"Share of draws in which a paraphrase is more similar than a changed pair, for {len(kinds)} kinds by layer",
-        message_below=True,
         message=f"{_verdict(found[layer], kind)} At layer {layer} the paraphrase is more similar in "
         f"{_percent(own[layer])} of all draws; over all layers that is between {_percent(min(own))} and "
         f"{_percent(max(own))}."

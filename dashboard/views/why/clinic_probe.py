@@ -121,7 +121,6 @@ def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: 
         key="clinic_probe",
         code=code,
         alt=f"Accuracy of a probe and of its control task at {len(layers)} layers",
-        message_below=True,
         message=_answer(result, intervals["probe"][layer], question, layer),
         read="At each layer a classifier (a probe) learns from the vectors of single sentences. It is "
         f"tested on pairs that it has not seen: {probes.FOLDS} parts, each left out once; both sentences of a pair are in "

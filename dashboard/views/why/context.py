@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import streamlit as st
 
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration
+from components.analysis.why.best_pair import best_pair
 from components.arrays import cosine
 from components.charts import histogram, theme
 from components.snippets.search import Embedded
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from components.snippets.code import Snippet
     from components.snippets.why import Split
 
+FEW_ABOVE = 20  # pairs with a higher cosine, up to which they are counted
+BINS = 60  # of the hill
 _SHOWN = "_why_shown"  # session key: the view that was drawn last
 SOURCES = {"sample": "unrelated English sentences", "corpus": "sentences of the corpus"}
 
@@ -41,6 +45,16 @@ def one_at_a_time(draw: Callable[[Backend], None], backend: Backend) -> None:
         requests.stop_requested()
     st.session_state[_SHOWN] = view
     draw(backend)
+
+
+def choose_best_pair(backend: Backend) -> None:
+    """Let A and B be the two sentences that are worth comparing, where nobody has chosen any: see `best_pair`."""
+    texts = state.get("sentences")
+    if len(texts) < 3 or state.get("sentence_a") or state.get("sentence_b"):
+        return
+    first, second = best_pair(texts, pool(controls.current_trace(backend), backend.own_pooling)[-1])
+    state.put("sentence_a", first)
+    state.put("sentence_b", second + 1)
 
 
 def choose_source() -> None:
@@ -87,14 +101,63 @@ def known(backend: Backend, layer: int, pooling: Pooling) -> Calibration | None:
     return found
 
 
-def line(score: float, found: Calibration | None = None) -> None:
-    """Write the score and, once the pairs are known, its place among them in a few words."""
-    place = ""
-    if found is not None:
-        pairs = "unrelated pairs" if state.get("context_source") == "sample" else "pairs of the corpus"
-        share = found.standing(score).share
-        place = f", above {'all' if share == 1 else calibration.percentile(share) + ' of'} {pairs}"
-    figures.note(f":material/straighten: The cosine is **{theme.number(score)}**{place}.")
+def in_words(score: float, found: Calibration | None = None) -> str:
+    """The score and, once the pairs are known, its place among them: the beginning of a finding, without its full stop."""
+    text = f"The cosine is **{theme.number(score, 2)}**"
+    if found is None or not found.is_known or math.isnan(score):
+        return text
+    pairs = "unrelated pairs" if state.get("context_source") == "sample" else "pairs of the corpus"
+    count, above = len(found.cosines), int(np.count_nonzero(found.cosines >= score))  # a tie counts against the score
+    low, high = found.quantiles((5, 95))
+    if above == 0:
+        return f"{text}, higher than for all {count:,} {pairs}"
+    if above <= FEW_ABOVE and above < count / 20:
+        return f"{text}, higher than for all but {above} of {count:,} {pairs}"
+    if score > high:
+        # Rounded down: what is above 99.7 % of the pairs is not above all.
+        return f"{text}, higher than for {int(100 * (1 - above / count))} % of {pairs}"
+    if score < low:
+        return f"{text}, lower than for {int(100 * above / count)} % of {pairs}"
+    return f"{text}, within what {pairs} reach (95 % are below {theme.number(float(high), 2)})"
+
+
+def _place(percent: float) -> str:
+    """A place on the scale, for a style sheet."""
+    return theme.number(percent, 2)
+
+
+def scale(score: float, found: Calibration) -> None:
+    """Draw the score on the scale from 0 to 1, with the other pairs as a hill; those below 0 are not drawn."""
+    counts, edges = np.histogram(found.cosines, bins=BINS, range=(0, 1))
+    most = int(counts.max()) or 1
+    points = ", ".join(
+        f"{_place(100 * (edges[number] + edges[number + 1]) / 2)}% {_place(100 - 94 * int(count) / most)}%"
+        for number, count in enumerate(counts)
+    )
+    high = float(np.clip(found.quantiles((95,))[0], 0, 1))
+    at = min(max(score, 0.0), 1.0)
+    name = "unrelated" if state.get("context_source") == "sample" else "pairs of the corpus"
+    # The text stands beside its line on the side that has room, and not on the score's.
+    is_in_way = 0 <= at - high < 0.2
+    side = "right" if high > 0.7 or (is_in_way and high > 0.25) else "left"
+    shift = f"{_place(100 * high)}%" if side == "left" else f"{_place(100 * (1 - high))}%"
+    of_score = "right" if at > 0.5 else "left"
+    score_shift = f"{_place(100 * at)}%" if of_score == "left" else f"{_place(100 * (1 - at))}%"
+    ticks = "".join(
+        f'<i style="left:{10 * number}%">{"0" if number == 0 else "1" if number == 10 else f"0.{number}"}</i>'
+        for number in range(11)
+    )
+    note = f"{name}: 95 % below {theme.number(high, 2)}"
+    figures.markup(
+        f'<div class="bi-standing" role="img" aria-label="Cosine {theme.number(score, 2)} on a scale from 0 to 1; {note}">'
+        f'<u style="clip-path: polygon(0% 100%, {points}, 100% 100%)"></u>'
+        f'<b class="limit" style="left:{_place(100 * high)}%"></b>'
+        f'<span class="limit" style="{side}:{shift}">{note}</span>'
+        f'<b class="score" style="left:{_place(100 * at)}%"></b>'
+        f'<span class="score" style="{of_score}:{score_shift}"><em>these two </em>{theme.number(score, 2)}</span>'
+        f"<div>{ticks}</div></div>",
+        "score_scale",
+    )
 
 
 def _with_interval(found: Calibration, score: float) -> str:

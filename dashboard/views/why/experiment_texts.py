@@ -10,11 +10,14 @@ import streamlit as st
 
 from components.analysis.why import patching
 from dashboard import state
+from dashboard.jobs import interventions
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, messages, pair_choice, sentence_bar
 from dashboard.ui.wording import shortened
 
 if TYPE_CHECKING:
+    from components.analysis.why.patching import PairEffect
+    from components.model.backend import Backend
     from components.model.trace import TokenizedSentence
     from dashboard.jobs.interventions import Experiment
 
@@ -23,6 +26,7 @@ MOST_THIRD = 1_000  # characters of text C
 MOST_CHARACTERS = 500  # of each text: as many as the tokens that an experiment can read
 # Session keys: the title that the list of pairs shows, and how often something other than the list has changed it.
 _LISTED, _LIST_VERSION = "_listed_pair", "_list_version"
+_EXAMPLE = "_example_pair"  # session key: the number of the pair that stands in for the sentences
 _WHOLE = "_whole_page"  # session key: the sentences changed, so that the bar above has to be drawn again
 
 
@@ -45,7 +49,54 @@ def minimal_pairs() -> tuple[MinimalPair, ...]:
 
 def shows_example() -> bool:
     """Whether a ready-made pair stands in for the sentences that a session starts with, which differ in many words."""
-    return bool(state.get("sentences") == state.default("sentences") and state.get("experiment_texts") == "ready")
+    return bool(state.get("sentences") == state.default("sentences") and state.get("experiment_texts") != "own")
+
+
+def texts_of_pairs() -> tuple[tuple[str, str, str], ...]:
+    """A, B and C of each ready-made pair."""
+    return tuple((pair.a, pair.b, pair.c) for pair in minimal_pairs())
+
+
+def example(backend: Backend) -> MinimalPair:
+    """The ready-made pair that stands in for the sentences. Raises NotReady while the pairs are tried with this model.
+
+    The one that a person works with, else the one that shows most. Patches of an address that names no pair were made in the
+    first pair of the list, with which the view began before.
+    """
+    chosen = state.get("experiment_texts")
+    if chosen.isdecimal() and int(chosen) <= len(minimal_pairs()):
+        number = int(chosen) - 1
+    elif state.get("patches"):
+        number = 0
+    else:
+        number = patching.best_of(interventions.pair_effects(backend, texts_of_pairs()))
+    st.session_state[_EXAMPLE] = number
+    return minimal_pairs()[number]
+
+
+def work_with_example() -> None:
+    """Remember which ready-made pair is shown in place of the sentences: what is chosen next belongs to it."""
+    if shows_example() and state.get("experiment_texts") == "ready" and _EXAMPLE in st.session_state:
+        state.put("experiment_texts", str(st.session_state[_EXAMPLE] + 1))
+
+
+def names_of_pairs(backend: Backend) -> dict[str, str]:
+    """The titles of the ready-made pairs, and how the list shows them: those in which something can move come first."""
+    effects = interventions.known_effects(backend, texts_of_pairs())
+    named: dict[str, str] = {}
+    if effects is None:
+        return {pair.title: pair.title for pair in minimal_pairs()}
+    for is_suitable in (True, False):
+        for pair, effect in zip(minimal_pairs(), effects, strict=True):
+            if effect.is_suitable == is_suitable:
+                why = "" if is_suitable else f" ({unsuitable(effect)})"
+                named[pair.title] = pair.title + why
+    return named
+
+
+def unsuitable(effect: PairEffect) -> str:
+    """Why little can be seen in a pair, in a few words."""
+    return "hardly any difference" if effect.has_same_count else "not the same number of tokens"
 
 
 def is_page_outdated() -> bool:
@@ -85,12 +136,16 @@ def leave_example(example: MinimalPair) -> None:
 
 def on_display() -> MinimalPair | None:
     """The ready-made pair that is shown, if C is its text too."""
-    shown = (minimal_pairs()[0].a, minimal_pairs()[0].b) if shows_example() else state.get("sentences")
+    if shows_example():
+        number = st.session_state.get(_EXAMPLE, 0)
+        shown = (minimal_pairs()[number].a, minimal_pairs()[number].b)
+    else:
+        shown = state.get("sentences")
     pair = next((pair for pair in minimal_pairs() if shown == (pair.a, pair.b)), None)
     return None if pair is None or state.get("third_text") not in ("", pair.c) else pair
 
 
-def choose_ready_made(shown: MinimalPair | None) -> None:
+def choose_ready_made(shown: MinimalPair | None, backend: Backend) -> None:
     """The list of ready-made pairs, and which of them is on display.
 
     The list is a new widget whenever something else changed what it shows, such as a typed sentence: a browser that has not
@@ -101,10 +156,12 @@ def choose_ready_made(shown: MinimalPair | None) -> None:
     st.session_state.update({_LISTED: title, _LIST_VERSION: version})
     key = f"w_minimal_pair_{version}" if version else "w_minimal_pair"
     st.session_state[key] = title
+    names = names_of_pairs(backend)
     controls.checked(
         st.selectbox,
         "Ready-made pair",
-        options=[pair.title for pair in minimal_pairs()],
+        options=list(names),
+        format_func=lambda title: names.get(title, title),
         key=key,
         placeholder="Your own sentences",
         on_choice=partial(_choose_listed, version),
@@ -191,4 +248,6 @@ def _choose_pair(pair: MinimalPair) -> None:
     sentence_bar.replace((pair.a, pair.b))
     for name, value in {"sentence_a": 0, "sentence_b": 2, "third_text": "", "patches": ()}.items():
         state.put(name, value)
+    if state.get("experiment_texts") != "own":
+        state.put("experiment_texts", state.default("experiment_texts"))
     st.session_state[_WHOLE] = True

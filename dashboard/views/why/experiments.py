@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from dashboard.jobs.interventions import Experiment
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.waiting import before_work
 from dashboard.ui.wording import counted
+from dashboard.ui.wording import shortened as shorter
 from dashboard.views.why import experiment_texts
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ OUTCOMES = {"cosine": "Cosine with C", "score": "Cross-encoder", "rank": "Rank f
 NUMBERS = {"share": "Share of the way, in %", "change": "Change"}
 FIGURE = "experiments_map"
 NO_EFFECT = 1e-4
+CARRIES = 0.1  # of the way from B to A: what a token that is the same in both has to bring back to be named
+MOST_OF_TEXT = 60  # characters of a sentence at an end of the way
 STRONGEST = 5  # cells that are offered beside the map
 
 
@@ -112,10 +116,10 @@ def draw(backend: Backend) -> None:
         st.rerun()
     if messages.no_sentences():
         return
+    example = experiment_texts.example(backend) if experiment_texts.shows_example() else None
     ready_made = experiment_texts.on_display()
-    example = experiment_texts.minimal_pairs()[0] if experiment_texts.shows_example() else None
     with controls.row():
-        experiment_texts.choose_ready_made(ready_made)
+        experiment_texts.choose_ready_made(ready_made, backend)
         first, second = experiment_texts.two_sentences() if example is None else (example.a, example.b)
         kind = cast("MapKind", controls.pick("experiment_map", "Map", cast("dict[str, str]", MAPS)))
         panel = controls.options()
@@ -196,14 +200,22 @@ def _draw_results(
     patches: list[Patch],
     joint: Outcomes | None,
 ) -> None:
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        _map(shown, kind, grid, cells, found, patches)
-        st.markdown(f":material/insights: {_headline(shown, cells, found, patches, joint)}")
-    with right:
-        _list(shown, cells, found, patches, joint)
+    pair = experiment_texts.on_display()
+    is_included = state.get("model") == EMBEDDED_KEY  # of which the text speaks
+    look_for = ""
+    if pair is not None and is_included and shown.is_patching and shown.outcome == "cosine":
+        look_for = f" {pair.look_for}"
+    figures.finding(
+        _headline(shown, kind, cells, found, patches, joint),
+        key="experiments",
+        read=_read(shown, kind, found) + look_for,
+        not_shown=_NOT_SHOWN[shown.is_patching],
+    )
+    if controls.scale() == 1:  # on a projector there is no room for it
+        _way(shown, cells, found, patches, joint)
+    _map(shown, kind, grid, cells, found, patches)
+    _list(shown, cells, found, patches, joint)
     _notes(shown)
-    figures.reading(_read(shown, kind, found), _NOT_SHOWN[shown.is_patching])
 
 
 def _corpus_cosines(experiment: Experiment, prepared: Ready) -> Float32 | None:
@@ -241,6 +253,7 @@ def _chosen(shown: _Shown) -> list[Patch]:
 
 
 def _add(code: str) -> None:
+    experiment_texts.work_with_example()
     patches: tuple[str, ...] = state.get("patches")
     if code in patches:
         return
@@ -274,14 +287,100 @@ def _code(kind: MapKind, row: int, column: int) -> str:
     return f"{'t' if kind == 'tokens' else 'h'}{row}.{column}"
 
 
-def _headline(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None) -> str:
-    """What the chosen patches do together; without any, what the strongest of the map does."""
+def _headline(
+    shown: _Shown, kind: MapKind, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None
+) -> str:
+    """What the chosen patches do together; without any, what a token carries that is the same in both, or the strongest."""
     if joint is not None:
         return _effect(shown, patches, joint, 0)
+    if (
+        kind == "tokens"
+        and shown.is_patching
+        and found.shares is not None
+        and (shared := _carried(shown, cells, found))
+    ):
+        return shared
     best = _strongest(found)
     if best is None:
         return "No activation of this map can be replaced."
     return _effect(shown, [cells[best]], found, best)
+
+
+def same_tokens(shown: _Shown, cells: Sequence[Patch], found: Outcomes) -> int | None:
+    """The cell of a token that is the same in both which moves B most: between the first block and the last, and no special
+    token, since before the first block equal tokens have equal vectors and the last one shares everything out."""
+    shares = found.shares
+    if shares is None:
+        return None
+    tokens, differing = shown.prepared.b.tokens, shown.prepared.alignment.differing
+    last = shown.experiment.backend.facts.layers
+    rows = [
+        row
+        for row, patch in enumerate(cells)
+        if patch.index is not None
+        and 0 < patch.number < last
+        and patch.index not in differing
+        and not tokens[patch.index].special
+    ]
+    return max(rows, key=lambda row: float(shares[row]), default=None)
+
+
+def _carried(shown: _Shown, cells: list[Patch], found: Outcomes) -> str:
+    """What one vector of a token that is the same in both brings back of the difference; empty where there is none."""
+    best, prepared = same_tokens(shown, cells, found), shown.prepared
+    differing = prepared.alignment.differing
+    if best is None or found.shares is None or not differing:
+        return ""
+    share, patch = float(found.shares[best]), cells[best]
+    own = messages.escape(prepared.b.tokens[patch.index or 0].piece)
+    apart = ""
+    if len(differing) == 1 and (other := prepared.alignment.counterpart(differing[0])) is not None:
+        first, second = (
+            messages.escape(item.piece) for item in (prepared.a.tokens[other], prepared.b.tokens[differing[0]])
+        )
+        apart = f"A and B differ only in “{first}” and “{second}”"
+    if share >= CARRIES:
+        start = f"{apart}, yet " if apart else "Of the tokens that are the same in both, "
+        return (
+            f"{start}A's “{own}” at layer {patch.number} alone brings back **{100 * share:.0f} % of the difference**: "
+            "it has read the other words."
+        )
+    strongest = _strongest(found)
+    if strongest is None:
+        return ""
+    least = f"{100 * CARRIES:.0f} %"
+    effect = _effect(shown, [cells[strongest]], found, strongest)
+    return f"{effect} No token that is the same in both brings back {least} of it."
+
+
+def _way(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None) -> None:
+    """The way from B to A as a line, with the place to which the chosen activations, or the named one, bring B."""
+    if not shown.is_patching or found.shares is None or shown.outcome == "rank":
+        return
+    if joint is not None and joint.shares is not None:
+        share, value = float(joint.shares[0]), float(joint.patched[0])
+        name = shown.name(patches[0], short=True) if len(patches) == 1 else f"{len(patches)} activations"
+    else:
+        best = same_tokens(shown, cells, found) if cells and cells[0].site == "layer" else None
+        if best is None or float(found.shares[best]) < CARRIES:
+            best = _strongest(found)
+        if best is None:
+            return
+        share, value, name = float(found.shares[best]), float(found.patched[best]), shown.name(cells[best], short=True)
+    at = 100 * min(max(share, 0.0), 1.0)
+    a, b = (
+        html.escape(shorter(shown.experiment.a, MOST_OF_TEXT)),
+        html.escape(shorter(shown.experiment.b, MOST_OF_TEXT)),
+    )
+    side = "right" if at > 50 else "left"
+    shift = theme.number(100 - at if at > 50 else at, 1)
+    figures.markup(
+        '<div class="bi-way" role="img" aria-label="The way from B to A">'
+        f'<span class="name" style="{side}:{shift}%">B with A’s {html.escape(name)}: {theme.number(value, 2)}</span>'
+        f'<div><i style="width:{theme.number(at, 1)}%"></i><b style="left:{theme.number(at, 1)}%"></b></div>'
+        f"<p><span>B: {theme.number(found.of_b, 2)} {b}</span><span>A: {theme.number(found.of_a, 2)} {a}</span></p></div>",
+        "experiments_way",
+    )
 
 
 def _strongest(found: Outcomes) -> int | None:
@@ -354,6 +453,7 @@ def _map(
             limit=1.0 if as_share else max(largest, 0.01),
             as_percent=as_share,
             digits=0 if shown.outcome == "rank" else 2,
+            blue_adds=as_share,
             chosen=[
                 (row, column) for row, line in enumerate(grid) for column, patch in enumerate(line) if patch in patches
             ],
@@ -406,12 +506,6 @@ def _table(shown: _Shown, cells: Sequence[Patch], found: Outcomes) -> pd.DataFra
 
 def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patch], joint: Outcomes | None) -> None:
     """The chosen patches with a button to remove each, their joint effect, and the strongest cells to add."""
-    if experiment_texts.shows_example():
-        experiment_texts.leave_example(experiment_texts.minimal_pairs()[0])
-    pair = experiment_texts.on_display()
-    is_included = state.get("model") == EMBEDDED_KEY  # of which the text speaks
-    if pair is not None and is_included and shown.is_patching and shown.outcome == "cosine":
-        st.markdown(f":material/lightbulb: {pair.look_for}")
     left = f"{shown.noun.capitalize()} with C: **{shown.number(found.of_b)}** for B"
     st.markdown(left + (f", **{shown.number(found.of_a)}** for A." if shown.is_patching else "."))
     if joint is None:
@@ -453,6 +547,8 @@ def _list(shown: _Shown, cells: list[Patch], found: Outcomes, patches: list[Patc
             wrap=True,
             on_choice=_add,
         )
+    if experiment_texts.shows_example():
+        experiment_texts.leave_example(experiment_texts.example(shown.experiment.backend))
 
 
 def _short(shown: _Shown, found: Outcomes, row: int) -> str:

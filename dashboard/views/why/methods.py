@@ -15,11 +15,13 @@ from components.analysis.why.deletion import RANDOM_ORDERS, MethodComparison, co
 from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity, first_words
 from components.charts import curves, heatmap
 from components.charts.theme import number, signed
+from components.charts.why import end_labels
 from components.numbers import apart
 from components.snippets.why import Deletion
 from dashboard import caching, state
 from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages, pair_choice, wording
+from dashboard.views.why import context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,6 +68,7 @@ def draw(backend: Backend) -> None:
     """The deletion curves of all methods, the words' scores by each, and the areas."""
     if messages.no_sentences():
         return
+    context.choose_best_pair(backend)
     with controls.row():
         pair = pair_choice.choose(always=True)
         with controls.options():
@@ -222,20 +225,20 @@ def _curves(comparison: MethodComparison, place: str, code: Snippet) -> None:
 
     which = ORDERS["first" if most_first else "last"].lower()
     better = "A curve that falls early" if most_first else "A curve that stays high for long"
+    chart = curves.removal_curves(
+        100 * chance.shares,
+        np.array([by_way[name].cosines for name in names]),
+        [METHOD_NAMES[name] for name in names],
+        [None if name == RANDOM else list(METHODS).index(name) for name in names],
+        [[details(name, step) for step in steps] for name in names],
+        f"{which.capitalize()} first, {place}",
+    )
     figures.figure(
-        curves.removal_curves(
-            100 * chance.shares,
-            np.array([by_way[name].cosines for name in names]),
-            [METHOD_NAMES[name] for name in names],
-            [None if name == RANDOM else list(METHODS).index(name) for name in names],
-            [[details(name, step) for step in steps] for name in names],
-            f"{which.capitalize()} first, {place}",
-        ),
+        end_labels.label_ends(chart),
         key="deletion_curves",
         code=code,
         alt=f"Cosine of texts A and B while their words are removed in the order of {len(names)} methods",
         message=_message(comparison, by_way, most_first),
-        message_below=True,
         table=table,
         read=f"Each method sorts the words of {'both texts into one list' if from_both else 'each text'}, the {which} first. "
         f"They are removed one after the other{'' if from_both else ' while the other text stays whole'}, and the model reads "

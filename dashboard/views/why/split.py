@@ -15,7 +15,7 @@ from components.model.contributions.path_products import DEFAULT_STEPS, MOST_STE
 from components.snippets import why as snippets
 from dashboard import caching
 from dashboard.jobs import requests
-from dashboard.ui import controls, messages, pair_choice
+from dashboard.ui import controls, figures, messages, pair_choice
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 from dashboard.views.why import context, split_figures
@@ -35,12 +35,22 @@ REFERENCES = {
     "mean": "Mean of all word vectors",
 }
 FEWEST_STEPS = 4
+READ_RIBBONS = (
+    "The number at a word is what it adds to the cosine, with all words of the other sentence: blue adds, orange takes away. A "
+    "ribbon is a pair of words, as wide as what the pair adds; drawn are the strongest pairs, and all pairs of the word that "
+    "you point at. All numbers of one sentence sum to 100 %. The hill shows the pairs that the score is compared with."
+)
+NOT_IN_RIBBONS = (
+    "Whether the sentences mean the same, and why the model gives this score: above layer 0 each vector holds something of its "
+    "whole sentence. Below 0.1 the numbers are parts of the cosine itself, since shares of a small sum say nothing."
+)
 
 
 def draw(backend: Backend) -> None:
     """Draw the choice of a split, the two texts, and the split."""
     if messages.no_sentences():
         return
+    context.choose_best_pair(backend)
     with controls.row():
         pair = pair_choice.choose(always=True)
         split_by = controls.pick(
@@ -76,13 +86,12 @@ def draw(backend: Backend) -> None:
         )
     code = snippets.Split(controls.current_input(backend), rows, layer, pooling, split_figures.MOST_ROWS)
     score = context.score_of(trace, rows, layer, pooling)
-    score_slot = st.empty()
-    with score_slot:
-        context.line(score)
+    finding_slot, scale_slot, answer = st.empty(), st.empty(), ""
+    finding_slot.markdown(f":material/insights: {context.in_words(score)}.")
     if split_by == "blocks":
         length = controls.length_for(backend)
         parts = residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length)
-        split_figures.blocks(parts, layer, backend.structure, code)
+        answer = split_figures.blocks(parts, layer, backend.structure, code)
     elif split_by == "words":
         with frame.figure("score_split"):
             result = _down_to_words(backend, texts, layer, pooling, reference, steps)
@@ -90,15 +99,25 @@ def draw(backend: Backend) -> None:
                 error.caption(
                     f"Error of the sum with {counted(result.steps, 'step')}: {significant(result.ledger.left_over)}"
                 )
-                split_figures.words_as_typed(result, *texts, reference_names=REFERENCES, code=code)
+                answer = split_figures.words_as_typed(result, *texts, reference_names=REFERENCES, code=code)
     else:
-        split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts, code)
+        answer = split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts, code)
+    found = None
     with frame.figure("context"):
         found = context.known(backend, layer, pooling)  # last: unrelated pairs are measured once, which takes a while
         if found is not None and pair.first != pair.second and not math.isnan(score):
-            with score_slot:
-                context.line(score, found)
+            with scale_slot.container():
+                context.scale(score, found)
             context.figure(backend, trace, rows, layer, pooling, found, code)
+    if pair.first == pair.second:
+        found = None
+    with finding_slot.container():
+        figures.finding(
+            f"{context.in_words(score, found)}. {answer}".rstrip(),
+            key="split",
+            read=READ_RIBBONS,
+            not_shown=NOT_IN_RIBBONS,
+        )
     messages.head_note([backend], pooling, layer)
     messages.cross_encoder_note([backend])
 

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.analysis.why import in_words
 from components.charts import bars, matrices
 from components.charts.theme import number, signed
 from components.numbers import apart
-from dashboard.ui import figures, messages
+from dashboard.ui import browser, controls, figures, messages
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -42,15 +43,9 @@ _PRODUCTS = {  # what a cell is, by pooling
 FALSE_ZERO = 5e-6  # a smaller error of the sum is 0.00000 in writing
 
 
-def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence, code: snippets.Split) -> None:
-    """Pairs of tokens at a layer."""
+def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence, code: snippets.Split) -> str:
+    """Pairs of tokens at a layer; returns what they say, for the finding above them."""
     words = split.by_word(first, second)
-    answer = (
-        f"All of the cosine **{number(split.cosine)}** belongs to one pair: with [CLS] pooling, a text's vector is that of "
-        "its first token."
-        if split.pooling == "cls"
-        else _start(words)
-    )
     is_short = max(map(len, (first, second))) <= MOST_PIECES
     _drawn(
         split if is_short else words,
@@ -58,20 +53,21 @@ def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence, c
         f"Contributions of token pairs, layer {split.layer}",
         "split_tokens",
         partial(code.by_tokens, by_word=not is_short),
+        f"Each cell is a token of A with a token of B: {_PRODUCTS[split.pooling]} All cells together are the cosine. Blue "
+        "raises it, orange lowers it. A bar is the sum of a word's row or column, in the same colours.",
+        NOT_A_CAUSE
+        + "What the word itself contributes: above layer 0, each token's vector has something of all other tokens "
+        "in it, and special tokens have content only from them. “Words as typed” goes down to the input.",
+        "" if split.pooling == "cls" else _start(words),
     )
-    st.markdown(f":material/insights: {answer}")
     if split.pooling == "cls":
         st.markdown(
             "“Words as typed” and “Blocks and heads” split it further; mean pooling (under Options) splits it by token."
         )
-    st.markdown(_rest(words))
-    figures.reading(
-        f"Each cell is a token of A with a token of B: {_PRODUCTS[split.pooling]} All cells together are the cosine. Orange "
-        "raises it, blue lowers it. A bar is the sum of a word's row or column, in the same colours.",
-        NOT_A_CAUSE
-        + "What the word itself contributes: above layer 0, each token's vector has something of all other tokens "
-        "in it, and special tokens have content only from them. “Words as typed” goes down to the input.",
-    )
+    st.caption(_rest(words))
+    if split.pooling == "cls":
+        return "All of it belongs to one pair: with [CLS] pooling, a text's vector is that of its first token."
+    return in_words.of_split(split if is_short else words.bounded(MOST_ROWS), messages.escape)
 
 
 def words_as_typed(
@@ -80,14 +76,14 @@ def words_as_typed(
     second: TokenizedSentence,
     reference_names: Mapping[str, str],
     code: snippets.Split,
-) -> None:
-    """Pairs of words as typed, through the whole model, and the terms of the reference."""
+) -> str:
+    """Pairs of words as typed, through the whole model, and the terms of the reference; returns what the pairs say."""
     split = result.ledger.without_special()
     words = result.ledger.by_word(first, second).without_special()
     name = reference_names[result.reference].lower()
     if not split.contributions.size:
         st.info("One of the texts has no token of its own: there is nothing to follow.")
-        return
+        return ""
     is_short = max(len(split.first), len(split.second)) <= MOST_PIECES
     _drawn(
         split if is_short else words,
@@ -95,9 +91,17 @@ def words_as_typed(
         f"Words as typed, up to layer {split.layer}",
         "split_words",
         partial(code.by_words_as_typed, by_word=not is_short, reference=result.reference, steps=result.steps),
+        "Each word of A and of B moves from the reference to what was typed, and each cell is what this word of A and this "
+        "word of B add to the score on the way: through all blocks up to this layer. With what the empty texts add, the cells "
+        "sum to the cosine. Blue raises it, orange lowers it. Special tokens are the same in the reference, and add nothing. "
+        "Integrated Jacobians: [Moeller, Nikolaev and Padó 2023](https://arxiv.org/abs/2310.05703), "
+        "[2024](https://arxiv.org/abs/2402.02883).",
+        NOT_A_CAUSE
+        + "Anything apart from the reference: each number says how a word differs from it, and another reference "
+        "(under Options) gives other numbers. Only the word vectors move; positions stay as they are.",
+        _start(words),
     )
-    st.markdown(f":material/insights: {_start(words)}")
-    st.markdown(_rest(words))
+    st.caption(_rest(words))
     sizes = dict(zip(result.reference_sizes, apart(*result.reference_sizes.values()), strict=True))
     others = ", ".join(
         f"{reference_names[other].lower()} {size}" for other, size in sizes.items() if other != result.reference
@@ -115,27 +119,14 @@ def words_as_typed(
             f"{others}. "
             "The smaller the sum, the more of the score belongs to the words. Another reference can be chosen under Options."
         )
-    figures.reading(
-        "Each word of A and of B moves from the reference to what was typed, and each cell is what this word of A and this "
-        "word of B add to the score on the way: through all blocks up to this layer. With what the empty texts add, the cells "
-        "sum to the cosine. Orange raises it, blue lowers it. Special tokens are the same in the reference, and add nothing. "
-        "Integrated Jacobians: [Moeller, Nikolaev and Padó 2023](https://arxiv.org/abs/2310.05703), "
-        "[2024](https://arxiv.org/abs/2402.02883).",
-        NOT_A_CAUSE
-        + "Anything apart from the reference: each number says how a word differs from it, and another reference "
-        "(under Options) gives other numbers. Only the word vectors move; positions stay as they are.",
-    )
+    return in_words.of_split(split if is_short else words.bounded(MOST_ROWS), messages.escape)
 
 
-def blocks(split: ResidualSplit, layer: int, structure: Structure, code: snippets.Split) -> None:
-    """What each block and head of the model adds, as a heatmap, and the sum of each block."""
+def blocks(split: ResidualSplit, layer: int, structure: Structure, code: snippets.Split) -> str:
+    """What each block and head of the model adds, as a heatmap, and the sum of each block; returns what they say."""
     best, lowest = split.top(2), split.lowest()
     listed = " and ".join(f"{part.name} ({signed(part.contribution, 2)})" for part in best)
-    answer = (
-        f"The largest parts of the cosine **{number(split.cosine)}**: {listed}"
-        if listed
-        else f"No part raises the cosine **{number(split.cosine)}**"
-    )
+    answer = f"Its largest parts: {listed}" if listed else "No part of A raises it"
     if lowest is not None and _is_named(lowest.contribution, [part.contribution for part in best]):
         answer += f"; {lowest.name} {_lowers(lowest.contribution, 2)}"
     answer += "."
@@ -159,6 +150,7 @@ def blocks(split: ResidualSplit, layer: int, structure: Structure, code: snippet
                 value="contribution",
                 limits=(-limit, limit),
                 diverging=True,
+                blue_adds=True,
                 colour_bar="key",
                 key="split_blocks",
                 code=code.by_blocks(),
@@ -177,21 +169,21 @@ def blocks(split: ResidualSplit, layer: int, structure: Structure, code: snippet
                 value="contribution",
                 decimals=2,
                 by_sign=True,
+                blue_adds=True,
             ),
             key="split_block_sums",
             code=code.by_blocks(),
             alt="Contributions of the embeddings and of each block to the cosine",
             table=lambda: pd.DataFrame({"part": labels, "contribution": values.round(6)}),
         )
-    st.markdown(f":material/insights: {answer}")
-    st.markdown(
+    st.caption(
         f"In all: the embeddings {signed(split.embeddings, 2)}, heads {signed(split.heads.sum(), 2)}, feed-forward parts "
         f"{signed(split.feed_forward.sum(), 2)}, constants {signed(split.constants.sum(), 2)}.{_terms(split.terms)} "
         f"{_error_of_sum(split.left_over)}"
     )
     figures.reading(
         "A token's vector is its embedding plus all that heads and feed-forward parts have added. Each part's share of the "
-        "score is its product with the direction of B's vector. Orange raises the score, blue lowers it. Constants are the "
+        "score is its product with the direction of B's vector. Blue raises the score, orange lowers it. Constants are the "
         "bias after the heads and the shifts of the norms, which every token gets.",
         NOT_A_CAUSE
         + (
@@ -207,10 +199,41 @@ def blocks(split: ResidualSplit, layer: int, structure: Structure, code: snippet
         + "What a head adds depends on what earlier "
         "blocks added. B is held fixed: swap A and B for its parts.",
     )
+    return answer
 
 
-def _drawn(split: Ledger, words: Ledger, title: str, key: str, code: Callable[[snippets.Shown], Snippet]) -> None:
-    """The matrix of pairs, and beside it the sums by word; `code` makes that of either."""
+def _ribbons(split: Ledger, key: str) -> None:
+    """Both texts as rows of words, ribbons between them, the strongest pairs and the small matrix, in the browser."""
+    unit = "token" if any(part.kind == "special" for part in split.first) else "word"
+    browser.web_component("ribbons", '<div class="ribbons"></div>')(
+        key=f"{key}_ribbons",
+        data={
+            "first": [{"text": part.text, "kind": part.kind} for part in split.first],
+            "second": [{"text": part.text, "kind": part.kind} for part in split.second],
+            "values": split.contributions.round(7).tolist(),
+            "whole": split.cosine,
+            "parts": not in_words.is_in_percent(split.cosine),
+            "names": ["first sentence", "second sentence"],
+            "unit": unit,
+            "all": f"All pairs of {unit}s",
+            "label": f"Ribbons between {len(split.first)} and {len(split.second)} {unit}s",
+            "scale": controls.scale(),
+        },
+    )
+
+
+def _drawn(
+    split: Ledger,
+    words: Ledger,
+    title: str,
+    key: str,
+    code: Callable[[snippets.Shown], Snippet],
+    read: str,
+    not_shown: str,
+    message: str,
+) -> None:
+    """The ribbons; below, the matrix of pairs and beside it the sums by word; `code` makes that of either."""
+    _ribbons(split.bounded(MOST_ROWS), key)
     is_whole = max(len(words.first), len(words.second)) <= MOST_ROWS
     split, bounded = split.bounded(MOST_ROWS), words.bounded(MOST_ROWS)
     rows, columns = _labels(split.first), _labels(split.second)
@@ -229,11 +252,15 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str, code: Callable[[s
             value="contribution",
             limits=(-limit, limit),
             diverging=True,
+            blue_adds=True,
             show_values=max(len(rows), len(columns)) <= NUMBERED,
             decimals=3,
             colour_bar="key" if is_whole else False,
             key=key,
             code=code("matrix"),
+            message=message,
+            read=read,
+            not_shown=not_shown,
             label_column="A",
             alt=f"Contributions to the cosine of {len(rows)} tokens or words of A with {len(columns)} of B",
         )
@@ -250,6 +277,7 @@ def _drawn(split: Ledger, words: Ledger, title: str, key: str, code: Callable[[s
                 "sum of the contributions",
                 rests=[row for row, part in enumerate(parts) if part.kind == "rest"],
                 by_sign=True,
+                blue_adds=True,
             ),
             key=f"{key}_words",
             code=code("words"),

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from components.analysis.first_look.words import interest
 from components.analysis.layer_zero import part_cosines, part_norms
-from components.analysis.tokens import default_positions
 from components.model.trace import EmbeddingParts, Trace
 from tests.components.analysis.handmade import trace, words
 from tests.support.closeness import assert_close
@@ -88,7 +88,7 @@ def test_parts_of_another_size_than_the_hidden_states(tiny_backends):
 
 
 def test_why_the_same_word_is_close_to_one_at_layer_0_but_not_one(bank_trace):
-    positions = list(default_positions(bank_trace.sentences))
+    positions = list(interest(bank_trace.sentences).positions)
     assert len(set(positions)) == 3
     cosines = part_cosines(bank_trace, positions, [(0, 1), (0, 2), (1, 2)])
     word, position, segment, _, first = cosines.values.T

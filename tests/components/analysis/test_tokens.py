@@ -1,6 +1,4 @@
 import json
-import random
-from dataclasses import replace
 
 import pytest
 from tokenizers import decoders
@@ -8,16 +6,12 @@ from tokenizers import decoders
 from components.analysis.tokens import (
     Losses,
     TokenStatistics,
-    default_positions,
     losses,
     neighbour_words,
-    shared_word,
     statistics,
 )
 from components.model.tokenization import Tokenization
 from components.model.trace import Dropped
-from components.words.forms import are_forms
-from components.words.function import FUNCTION_WORDS
 from tests.components.analysis.handmade import UNKNOWN_ID, sentence, words
 from tests.support.places import ASSETS
 from tests.support.tiny import byte_level_tokenizer
@@ -214,28 +208,7 @@ def test_losses_made_by_hand():
     assert losses(kept, "uber", None) == Losses(True, True, True, (), 1, True)
 
 
-# The word all sentences share, and the token of interest to begin with
-
-
-def with_ids(text: str, ids: dict[str, int]):
-    """A sentence of whole words with these ids, by word in lower case."""
-    made = words(text)
-    tokens = tuple(replace(token, id=ids.get(token.piece.lower(), token.id)) for token in made.tokens)
-    return replace(made, tokens=tokens)
-
-
-def test_the_rarest_word_of_all_sentences_is_chosen_not_the_longest():
-    ids = {"red": 2417, "yellow": 3756, "cat": 4937}
-    assert shared_word([with_ids("yellow red cat", ids), with_ids("my cat is red yellow", ids)]) == (3, 2)
-
-
-def test_a_function_word_is_never_chosen():
-    ids = {"because": 9_000, "the": 8_000, "dog": 20}
-    both = [with_ids("the dog because", ids), with_ids("because The dog", ids)]
-    assert shared_word(both) == (2, 3)
-    others = [with_ids("because the cats", ids), with_ids("because the houses stand", ids)]
-    assert shared_word(others) is None
-    assert default_positions(others) == (3, 3)
+# Words near a token
 
 
 def test_neighbours_tell_the_sentences_apart():
@@ -253,159 +226,3 @@ def test_neighbours_tell_the_sentences_apart():
     assert neighbour_words([words("the cat"), words("the cat")], (2, 2)) == ("", "")
     assert neighbour_words([words("the black cat")], (3,)) == ("black",)
     assert neighbour_words([], ()) == ()
-
-
-def test_the_word_is_taken_at_its_first_place():
-    found = shared_word([words("a bank is a bank"), words("money in the BANK is money"), words("is Bank money")])
-    assert found == (2, 4, 2)
-
-
-def test_the_first_sentence_settles_a_tie():
-    assert shared_word([words("red cat"), words("my cat is red")]) == (1, 4)
-    assert shared_word([words("my cat is red"), words("red cat")]) == (2, 2)
-
-
-def test_a_word_in_another_form_is_shared_too_but_one_that_is_the_same_comes_first():
-    assert shared_word([words("A bat flew away"), words("I saw many bats today"), words("Bats sleep")]) == (2, 4, 1)
-    assert shared_word([words("bats like fruit"), words("a bat and fruit")]) == (3, 4)  # "fruit" is the same in both
-    assert shared_word([words("a bat"), words("a cat")]) is None
-
-
-def test_a_word_in_more_than_half_of_the_sentences_comes_before_the_longest_words():
-    ducks = [words("the duck swims"), words("we duck under tables"), words("bananas are yellow")]
-    assert shared_word(ducks) is None
-    assert default_positions(ducks) == (2, 2, 1)  # not "swims", "tables" and "bananas", three different words
-    halves = [*ducks, words("apples are yellowish")]
-    assert default_positions(halves) == (3, 4, 1, 3)  # in two of four: the longest words
-
-
-def test_words_of_several_pieces_count_whole():
-    jumping = sentence("jumping cats", [("jump", 0, 0, 4), ("##ing", 0, 4, 7), ("cats", 1, 8, 12)])
-    assert shared_word([jumping, words("cats like jumping")]) == (1, 3)
-    assert shared_word([jumping, words("cats jump")]) == (3, 1)
-
-
-def test_the_second_text_of_a_pair_is_searched_too():
-    pair = sentence("who", [("who", 0, 0, 3)], pair="the bank", pair_pieces=[("the", 0, 0, 3), ("bank", 1, 4, 8)])
-    assert shared_word([pair, words("bank")]) == (4, 1)
-
-
-def test_marks_and_special_tokens_are_no_words():
-    assert shared_word([words("cat !"), words("dog !")]) is None
-    assert shared_word([sentence("\x01", []), sentence("\x02", [])]) is None
-    assert shared_word([]) is None
-    assert shared_word([words("in 2019 ,"), words(", 2019")]) == (2, 2)
-
-
-def pairwise(texts):
-    """The shared word by comparing every word with every other; all handmade words are equally rare."""
-    lines = [text.lower().split() for text in texts]
-    best, places = (0, 0), None
-    for word in (word for line in lines for word in line if word not in FUNCTION_WORDS):
-        same = [line.index(word) if word in line else None for line in lines]
-        forms = [next((place for place, other in enumerate(line) if are_forms(word, other)), None) for line in lines]
-        found = [form if own is None else own for own, form in zip(same, forms, strict=True)]
-        score = (sum(place is not None for place in found), sum(place is not None for place in same))
-        if 2 * score[0] > len(texts) and score > best:
-            best, places = score, found
-    return None if places is None or None in places else tuple(place + 1 for place in places)  # after [CLS]
-
-
-def test_the_shared_word_is_that_of_comparing_every_word_with_every_other():
-    stems = (
-        "bat",
-        "make",
-        "swim",
-        "country",
-        "even",
-        "evening",
-        "bus",
-        "glass",
-        "stop",
-        "hope",
-        "hop",
-        "sing",
-        "the",
-        "is",
-    )
-    forms = [
-        *stems,
-        "bats",
-        "making",
-        "makes",
-        "swimming",
-        "countries",
-        "buses",
-        "stopped",
-        "hoping",
-        "hopping",
-        "bat's",
-    ]
-    draw, shared = random.Random(0), 0
-    for _ in range(500):
-        texts = [" ".join(draw.choices(forms, k=draw.randint(1, 7))) for _ in range(draw.randint(1, 4))]
-        found = shared_word([words(text) for text in texts])
-        assert found == pairwise(texts), texts
-        shared += found is not None
-    assert 100 < shared < 500
-
-
-def test_the_shared_word_of_many_long_sentences():
-    rare = [[f"{chr(97 + row % 26)}{row}x{number}ing" for number in range(50)] for row in range(64)]  # 3,200 words
-    texts = [" ".join([*line, "banks" if row % 2 else "bank"]) for row, line in enumerate(rare)]
-    assert len({word for text in texts for word in text.split()}) == 3202
-    assert shared_word([words(text) for text in texts]) == (51,) * 64
-
-
-def test_without_a_shared_word_each_sentence_offers_its_longest():
-    assert default_positions([words("the embankment"), words("dogs bark"), words("! ?")]) == (
-        2,
-        1,
-        1,
-    )  # the last has no word: not [CLS]
-    assert default_positions([sentence("\x01", [])]) == (0,)
-    assert default_positions([]) == ()
-
-
-@pytest.mark.parametrize(
-    ("key", "word", "positions"),
-    [
-        ("bank", "bank", (5, 7, 6)),
-        ("bank-accounts", "bank", (5, 9, 8)),
-        ("weather", "weather", (2, 2, 2)),
-        ("vehicles", "work", (6, 6, 6)),
-        ("idiom", "decided", (2, 2, 2)),
-        ("outcome", "project", (2, 2, 2)),
-        ("cloze", "[mask]", (4, 3, 3)),
-        ("red-cat", "cat", (5, 6)),
-        ("negation", "soup", (2, 2, 2, 5)),
-        ("coreference", "trophy", (2, 2)),
-    ],
-)
-def test_the_word_the_ready_made_sets_share(embedded, key, word, positions):
-    sentences = embedded.tokenize(SENTENCES_OF[key])
-    assert shared_word(sentences) == positions
-    assert default_positions(sentences) == positions
-    for one, place in zip(sentences, positions, strict=True):
-        assert one.word_text(place).lower() == word
-
-
-@pytest.mark.parametrize("key", ["pair", "three-groups", "nine-scenes", "homographs"])
-def test_ready_made_sets_without_a_shared_word_begin_at_their_longest_content_words(embedded, key):
-    sentences = embedded.tokenize(SENTENCES_OF[key])
-    assert shared_word(sentences) is None
-    for one, place in zip(sentences, default_positions(sentences), strict=True):
-        all_words = [one.word_text(token.position) for token in one.tokens if not token.special]
-        assert one.word_text(place).lower() not in FUNCTION_WORDS
-        assert len(one.word_text(place)) == max(len(word) for word in all_words if word.lower() not in FUNCTION_WORDS)
-        assert one.word_positions(place)[0] == place
-
-
-@pytest.mark.parametrize("key", sorted(SENTENCES_OF))
-def test_every_ready_made_set_begins_at_tokens_of_its_text(embedded, key):
-    sentences = embedded.tokenize(SENTENCES_OF[key])
-    positions = default_positions(sentences)
-    assert len(positions) == len(sentences)
-    for one, place in zip(sentences, positions, strict=True):
-        assert not one.tokens[place].special
-        assert any(char.isalnum() for char in one.word_text(place))

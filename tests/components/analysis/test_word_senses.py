@@ -121,3 +121,18 @@ def test_the_senses_of_the_ready_made_words_part_in_the_embedded_model(embedded)
         better.append(curve.accuracy[curve.best] > curve.accuracy[0])
     assert np.mean(gains) >= 0.15
     assert all(better)
+
+
+def test_the_nearest_other_occurrence_and_ties_that_count_against() -> None:
+    vectors = np.array([[1.0, 0.0], [0.99, 0.1], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]])
+    found = word_senses.nearest_other(vectors, ["a", "a", "b", "b", "a"])
+    assert found.rows.tolist()[:2] == [1, 0]
+    assert found.same.tolist() == [1.0, 1.0, 0.5, 0.5, 0.0]
+    assert found.rows[2] == 4  # of two equally near ones that of another sense
+    assert found.cosines[2] == pytest.approx(1.0)
+
+
+def test_by_chance_is_the_share_of_a_random_other() -> None:
+    assert word_senses.by_chance(["a"] * 10 + ["b"] * 10) == pytest.approx(9 / 19)
+    assert word_senses.by_chance(["a", "b"]) == 0.0
+    assert np.isnan(word_senses.by_chance(["a"]))

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from components.charts import theme
-from components.charts.curves import EXTREMES, BandData, depth_curves, layer_curves, removal_curves, shared_range
+from components.charts.curves import (
+    EXTREMES,
+    BandData,
+    EndLabel,
+    depth_curves,
+    layer_curves,
+    removal_curves,
+    shared_range,
+    small_curves,
+    spread,
+)
 
 VALUES = np.array([[0.9, 0.5, 0.7], [0.2, np.nan, 0.4]])
 
@@ -112,3 +122,38 @@ def test_a_model_keeps_its_style_where_another_is_missing() -> None:
     both = depth_curves([line, line], ["A", "B"], "Title", y_title="cosine")
     alone = depth_curves([line], ["B"], "Title", y_title="cosine", styles=[1])
     assert alone.data[0].line == both.data[1].line != both.data[0].line
+
+
+def test_labels_stand_at_the_ends_of_the_curves_and_not_on_each_other() -> None:
+    values = np.array([[0.9, 0.51], [0.9, 0.50], [0.9, np.nan]])
+    band = BandData(np.array([0.1, 0.1]), np.zeros(2), np.array([0.2, 0.2]), "unrelated tokens")
+    ends = [EndLabel("<b>", "0.510"), EndLabel("river – money", "0.500"), EndLabel("none", "")]
+    figure = layer_curves(values, ["a", "b", "c"], "Title", band=band, ends=ends, y_range=(-0.1, 1.0), layer=1)
+    labels = figure.layout.annotations
+    assert [label.text for label in labels] == [
+        "&lt;b&gt; <b>0.510</b>",
+        "river – money <b>0.500</b>",
+        "unrelated tokens 0.10",
+    ]
+    assert [(label.x, label.y) for label in labels] == [(1, 0.51), (1, 0.5), (1, 0.1)]
+    height = (figure.layout.height - figure.layout.margin.t - 64) / 1.1
+    places = [label.y * height - label.ay for label in labels]
+    assert places[0] - places[1] >= 19.9
+    assert figure.layout.showlegend is False
+    assert not [trace for trace in figure.data if trace.name == EXTREMES]
+    assert figure.layout.shapes[0].x0 == 1
+    assert figure.layout.margin.r > 100
+
+
+def test_places_are_spread_in_their_order_and_no_more_than_needed() -> None:
+    assert spread([0, 100, 50], 20) == [0, 100, 50]
+    np.testing.assert_allclose(spread([10, 12, 11], 20), [-9, 31, 11])
+    np.testing.assert_allclose(spread([0, 1, 30], 20), [-9.5, 10.5, 30.5], atol=1)
+    assert spread([], 20) == []
+
+
+def test_small_curves_are_those_of_the_large_figure() -> None:
+    figure = small_curves(VALUES, "Max", (-0.1, 1.0))
+    np.testing.assert_array_equal(figure.data[0].y, VALUES[0].astype(np.float32))
+    assert [trace.line.color for trace in figure.data] == [theme.line_style(number)["color"] for number in range(2)]
+    assert figure.layout.yaxis.range == (-0.1, 1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from components.charts import theme
@@ -17,7 +18,7 @@ from components.charts.bars import (
     word_bars,
 )
 from components.charts.grids import tensor_grids
-from components.charts.heatmap import layer_heatmap, off_diagonal_limits, similarity_heatmap, word_scores
+from components.charts.heatmap import layer_strip, off_diagonal_limits, similarity_heatmap, word_scores
 from components.charts.matrices import token_matrix
 from tests.components.charts.cell_numbers import numbers
 
@@ -40,11 +41,23 @@ def test_limits_leave_the_diagonals_out() -> None:
     assert off_diagonal_limits(layers, np.array([[1, 0.3], [0.3, 1]])) == (-0.4, 0.3)
 
 
-def test_layer_heatmap_has_a_column_for_each_layer() -> None:
+def test_a_strip_has_a_column_for_each_layer_and_its_last_values_at_the_right() -> None:
     values = np.arange(6).reshape(2, 3) / 6
-    heat = layer_heatmap(values, ["a", "b"], "Title").data[0]
+    figure = layer_strip(values, ["<a>", "b"], "Title", ends=["0.33", "0.83"], strong=[False, True], chosen=0, layer=2)
+    heat = figure.data[0]
     np.testing.assert_allclose(heat.z, values, rtol=1e-6)
     assert list(heat.x) == [0, 1, 2]
+    assert [item.text for item in figure.layout.annotations] == ["0.33", "<b>0.83</b>"]
+    assert list(figure.layout.yaxis.ticktext) == ["&lt;a&gt;", "<b>b</b>"]
+    assert (heat.zmin, heat.zmax) == (0, 1)
+    column, row, _ = figure.layout.shapes
+    assert (column.x0, column.x1, column.line.color) == (1.5, 2.5, theme.ORANGE)
+    assert (row.y0, row.y1, row.line.color) == (-0.5, 0.5, theme.BLUE)
+
+
+def strip(values: np.ndarray, value: str = "cosine") -> go.Figure:
+    names = [str(row) for row in range(len(values))]
+    return layer_strip(values, names, "Title", ends=names, strong=[False] * len(names), value=value)
 
 
 def test_word_bars_keep_signs_and_equal_words_apart() -> None:
@@ -228,11 +241,12 @@ def test_no_percentile_is_rounded_to_100_in_a_cell() -> None:
         show_values=True,
     )
     assert numbers(others) == [["> 99", ""]]
-    pointed_at = layer_heatmap(np.array([[100, 99.85]]), ["a"], "Title", value="percentile")
-    for drawn, expected in ((others, ["99.8500", ""]), (pointed_at, ["> 99.99", "99.8500"])):
-        assert [list(row) for row in drawn.data[0].customdata] == [expected]
-        assert "%{customdata}" in drawn.data[0].hovertemplate
+    pointed_at = strip(np.array([[100, 99.85]]), "percentile")
+    assert [list(row) for row in others.data[0].customdata] == [["99.8500", ""]]
+    assert [[text for _, text in row] for row in pointed_at.data[0].customdata] == [["> 99.99", "99.8500"]]
+    for drawn in (others, pointed_at):
+        assert "%{customdata" in drawn.data[0].hovertemplate
         assert "%{z" not in drawn.data[0].hovertemplate
-    assert layer_heatmap(matrix / 100, ["a", "b", "c"], "Title").data[0].zhoverformat == ".4f"
+    assert strip(matrix / 100).data[0].zhoverformat == ".4f"
     cosines = similarity_heatmap(matrix / 100, ["a", "b", "c"], "Title", show_values=True)
     assert numbers(cosines)[0][1] == "1.00"

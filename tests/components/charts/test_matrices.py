@@ -86,13 +86,23 @@ def test_bars_keep_the_order_of_the_tokens_and_mark_one() -> None:
     assert (list(itself.x), list(itself.y)) == ([labels[2]], [2])
     assert itself.marker.color != others.marker.color
     assert list(figure.layout.xaxis.categoryarray) == labels
-    assert figure.layout.showlegend
+    # The chosen token is named at its bar; no legend is needed.
+    assert not figure.layout.showlegend
+    assert [(note.text, note.x) for note in figure.layout.annotations] == [("itself", labels[2])]
+    assert itself.marker.color == theme.BLUE
     assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == ("token", "share (%)")
     assert [list(trace.text) for trace in figure.data] == [["0.0", "1.0", "3.0", "4.0"], ["2.0"]]
     many = key_bars(np.ones(40), [str(number) for number in range(40)], "T", itself=0, decimals=1)
     assert {trace.text for trace in many.data} == {None}
     plain = key_bars(np.ones(3), labels[:3], "T")
     assert (len(plain.data), plain.layout.showlegend) == (1, False)
+    others = np.array([1.0, np.nan, 1.0, 9.0, 0.0])
+    beside = key_bars(np.arange(5.0), labels, "T", itself=2, decimals=1, compared=("others", others))
+    *bars, lines, numbers = beside.data
+    assert [bar.text for bar in bars] == [None, None]
+    np.testing.assert_array_equal(lines.y, others.astype(np.float32))
+    assert (list(numbers.text), list(numbers.y)) == (["0.0", "1.0", "2.0", "3.0", "4.0"], [1, 1, 2, 9, 4])  # above both
+    assert beside.layout.title.text.endswith("others</span>")
 
 
 def test_limits_hold_all_matrices_and_ignore_nan() -> None:

@@ -22,7 +22,7 @@ WITHOUT_CODE = {
     # The edits of a failed query, which depend on searches that are stopped as soon as enough of them help.
     "key",
 }
-DRAWING = {"figure": "figures", "matrix": "figures", "part_bars": "figures", "data": "figures"}
+DRAWING = {"figure": "figures", "above": "figures", "matrix": "figures", "part_bars": "figures", "data": "figures"}
 CODE_OF_DATA = 2  # the place of the code among the arguments of `figures.data`
 
 
@@ -72,7 +72,7 @@ def test_the_list_has_no_figure_that_has_code() -> None:
 
 def test_code_is_asked_for() -> None:
     """A new figure cannot be drawn without a word on its code: the parameter has no default."""
-    for function in (figures.figure, figures.matrix, figures.part_bars, figures.data):
+    for function in (figures.figure, figures.matrix, figures.part_bars, figures.data, figures.above):
         assert inspect.signature(function).parameters["code"].default is inspect.Parameter.empty
 
 

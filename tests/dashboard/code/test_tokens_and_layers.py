@@ -23,7 +23,6 @@ NINE = [f"{text} {number}" for number in range(3) for text in SENTENCES]
     [
         ({}, "words_0"),
         ({"view": "within", "word": "0", "len": "8"}, "words_0"),
-        ({"view": "against", "c": "1"}, "words_0"),
         ({"view": "sentences", "pool": "max", "sp": "0"}, "sentences_0"),
         ({"view": "sentences", "pct": "1"}, "sentences_0"),
     ],
@@ -38,6 +37,14 @@ def test_curves(open_page: Open, run: Run, address: dict[str, str], key: str) ->
     if has_band:
         band = names["band"]
         same([band.high, band.low, band.mean], shown[:3])
+
+
+@pytest.mark.parametrize("address", [{}, {"c": "1"}, {"pct": "1"}])
+def test_a_token_with_all_others(open_page: Open, run: Run, address: dict[str, str]) -> None:
+    app = open_page("layers", s=SENTENCES, v="one-against-all", **address)
+    names = run(codes(app)["words_0"].snippet)
+    shown = z(app, "words_0")
+    same(names["values"], shown[1:], 2e-4 if "pct" in address else PRECISION)  # the first row is the token itself
 
 
 @pytest.mark.parametrize("address", [{}, {"c": "1"}, {"pct": "1"}])
@@ -93,7 +100,14 @@ HEIGHTS: list[tuple[str, dict[str, Any], list[str], dict[str, tuple[str, slice]]
     # The last trace is the mean.
     ("heatmaps", {"sp": "0", "sa": "0", "sb": "2"}, [], {"diagonal": ("values", slice(-1))}),
     ("attention", {"view": "flow", "ff": "all", "fb": "2"}, ["flow_matrix"], {}),
-    ("attention", {"view": "flow", "fb": "1", "ft": "3"}, [], {"flow_bars": ("values", WHOLE)}),
+    *(
+        # The bars, the lines across them, and the numbers above both.
+        ("attention", address, [], {"flow_bars": ("[*values, *others, *map(max, values, others)]", WHOLE)})
+        for address in (
+            {"view": "flow", "fb": "1", "ft": "3"},
+            {"view": "flow", "fl": "through", "ft": "3"},
+        )
+    ),
     (
         "attention",
         {"view": "flow", "fl": "norms", "fh": "one", "h": "5", "fs": "1"},

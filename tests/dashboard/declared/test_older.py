@@ -24,7 +24,13 @@ LINES = dict(
 )
 STATES = {case: address for case, address in LINES.items() if not case.startswith("lesson ")}
 STEPS = {case: address for case, address in LINES.items() if case.startswith("lesson ")}
-NEWER = {"why_by", "least_cosine"}  # settings that there were not when the addresses were written
+NEWER = {
+    "why_by",
+    "least_cosine",
+    "head_order",
+    "head_shape",
+}  # settings that there were not when the addresses were written
+NEWER_IN = {"inside-block": {"second_block"}}  # and those that a view has taken up since
 OTHER_DEFAULT = {"failed_order"}  # and that began with another value
 STANDS_FOR = {SMALL_CORPUS: "0123456789abcdef" * 2, SMALL_MODEL: "prajjwal1/bert-tiny"}
 
@@ -55,7 +61,7 @@ def expected_of(case: str) -> tuple[str, dict[str, list[str]]]:
     return view, {
         name: table.SETTING[name].show(STANDS_FOR.get(value, value) if isinstance(value, str) else value)
         for name, value in example.items()
-        if value != table.SETTING[name].default and name not in NEWER | OTHER_DEFAULT
+        if value != table.SETTING[name].default and name not in NEWER | OTHER_DEFAULT | NEWER_IN.get(view, set())
     }
 
 
@@ -183,3 +189,34 @@ def test_the_frozen_table_names_settings_of_today() -> None:
     names = {name for text in (older._SHARED, *older._NAMES.values()) for name in older._pairs(text).values()}
     assert names <= table.SETTING.keys()
     assert state.PACKED != older.PACKED
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("v=attention-flow&fb=3", {"fl": ["rollout"], "fb": ["3"]}),
+        ("v=attention-flow&ft=2&fs=1", {"fl": ["rollout"], "fb": ["0"], "ft": ["2"], "fs": ["1"]}),
+        ("v=attention-flow&ff=all", {"fl": ["rollout"], "fb": ["0"], "ff": ["all"]}),
+        ("v=attention-flow&fl=norms", {"fl": ["norms"]}),  # of one block, which was the first
+        ("v=attention-flow&fl=through&ft=2", {"fl": ["through"], "ft": ["2"]}),
+        ("v=attention-flow", {}),  # nothing was chosen: as it opens today
+        ("v=all-heads&b=3", {"b": ["3"]}),
+    ],
+)
+def test_an_address_of_flow_without_a_method_means_rollout(query: str, expected: dict[str, list[str]]) -> None:
+    address = {key: [text] for key, text in (part.split("=") for part in query.split("&"))}
+    found = older.translated("inside", address)
+    assert found == {"v": address["v"], **expected}
+    assert older.translated("inside", found) == found
+
+
+def test_an_older_address_of_flow_means_rollout_in_the_first_block() -> None:
+    assert older.translated("attention", {"view": ["flow"], "ft": ["3"]}) == {
+        "v": ["attention-flow"],
+        "ft": ["3"],
+        "fl": ["rollout"],
+        "fb": ["0"],
+    }
+    assert older.session_with_rollout({"flow_block": ["2"]}) == {"flow_block": ["2"], "flow": ["rollout"]}
+    assert older.session_with_rollout({"flow": ["through"], "flow_token": ["2"]})["flow"] == ["through"]
+    assert older.session_with_rollout({"block": ["2"]}) == {"block": ["2"]}

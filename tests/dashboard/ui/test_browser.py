@@ -11,9 +11,10 @@ import pytest
 
 from components.analysis.attention.head_patterns import RankedHead
 from dashboard import state
-from dashboard.ui import browser, controls, word_choice
+from dashboard.ui import browser, controls
 from dashboard.views.attention import summaries
 from dashboard.views.attention.head_tiles import head_tiles
+from dashboard.views.layers import word_choice
 from dashboard.views.search.hit_list import Hit, hit_list
 from tests.dashboard.page_states import small_corpus
 from tests.support.pages import BANK, Open, backend, choose_view
@@ -117,7 +118,7 @@ def test_negative_positions_are_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(state.st, "session_state", {"second_token": -1, "tokens": (-1,), "_anchors": None})
     monkeypatch.setattr(controls.st, "warning", lambda *_, **__: None)
     assert word_choice._second(sentences[0], 1, whole=False) >= 0
-    assert controls.positions(sentences, "model")[0] >= 0
+    assert controls.positions(sentences, backend())[0] >= 0
 
 
 @pytest.mark.parametrize(

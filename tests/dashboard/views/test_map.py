@@ -14,12 +14,14 @@ from components.analysis.maps import token_set
 from components.analysis.maps.map_trust import map_trust, true_neighbours
 from components.analysis.maps.projection import MapOptions, layer_map, start_map
 from components.analysis.word_senses import sense_curve
+from components.charts import theme
 from components.jobs import Cancelled
 from components.retrieval.corpora.corpus import read_corpus
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.declared import older
 from dashboard.ready_made import ready_made_sets
-from dashboard.views.map import choices, senses
+from dashboard.views.map import choices, pictures, senses
 from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, texts
@@ -73,13 +75,34 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
         assert figure["layout"]["title"]["text"] == f"Layer {layer}, PCA"
         trust = map_trust(bank_tokens.at(layer), expected)
         assert f"Trustworthiness {trust.trustworthiness:.3f}" in texts(app)
-    for figure in (left, right):  # one colour for each sentence
-        assert [trace["name"] for trace in figure["data"]] == ["1", "2", "3"]
+    for figure in (left, right):  # one colour for each sentence, and blue for the chosen word
+        assert [trace["name"] for trace in figure["data"]] == ["1", "2", "3", "bank"]
+        assert {trace["marker"]["color"] for trace in figure["data"]} - {theme.BLUE} == set(pictures.SENTENCE_HUES[:3])
+        assert figure["data"][-1]["marker"]["color"] == theme.BLUE
+        assert len(figure["data"][-1]["customdata"]) == 3
+    assert "The 3 “bank” stand **together" in texts(app)
+    kept = [
+        map_trust(bank_tokens.at(layer), np.asarray(layer_map(bank_tokens.at(layer), options, start))).kept
+        for layer in (0, 6)
+    ]
+    assert f"of the 5 nearest on the map, {kept[0]:.1f} at layer 0, {kept[1]:.1f} at layer 6 are truly" in texts(app)
     assert "Distances in UMAP and t-SNE maps can mislead" in texts(app)
 
 
-def test_umap_is_the_default_and_pca_stands_in_until_it_is_there(open_page: Open, bank_tokens: Any) -> None:
-    app = open_page("map")
+def test_few_points_are_drawn_by_pca_and_an_older_address_without_a_method_by_umap(open_page: Open) -> None:
+    assert figures(open_page("meaning", v="two-layers"))[0]["layout"]["title"]["text"] == "Layer 0, PCA"
+    # More than 20 points, by an address of before that named no method: UMAP, as it was then.
+    assert older.translated("map", {"s": ["One."]})["by"] == ["older"]
+    assert older.translated("map", {"view": ["through"], "by": ["tsne"]})["by"] == ["tsne"]
+    assert "by" not in older.translated("map", {"view": ["senses"]})
+    app = open_page("meaning", v="two-layers", by="older")
+    assert app.segmented_control(key="w_map_method").value == "umap"
+    few = open_page("meaning", v="two-layers", by="older", s=["one two three", "four five six"])
+    assert few.segmented_control(key="w_map_method").value == "pca"
+
+
+def test_umap_is_drawn_by_request_and_pca_stands_in_until_it_is_there(open_page: Open, bank_tokens: Any) -> None:
+    app = open_page("map", by="umap")
     deadline = time.monotonic() + 120
     drawing = caching.maps().request(bank_tokens, MapOptions(), [0, 6])
     if not drawing.is_complete:
@@ -161,7 +184,7 @@ def test_three_tokens_or_fewer_are_a_message(open_page: Open, sentences: list[st
     assert "Something went wrong" not in texts(app)
 
 
-def test_up_to_twenty_tokens_get_pca_unless_somebody_chose(open_page: Open) -> None:
+def test_few_tokens_get_pca_unless_somebody_chose(open_page: Open) -> None:
     app = open_page("map", s=["one two three", "four five six"])
     assert figures(app)[0]["layout"]["title"]["text"] == "Layer 0, PCA"
     assert "PCA shows as much as the other methods" in texts(app)
@@ -208,7 +231,9 @@ def test_every_colour(open_page: Open, bank_tokens: Any, by: str) -> None:
     else:
         names = bank_tokens.category(by)
         for trace in figure["data"]:
-            if trace["name"] not in ("all others",):
+            if trace["name"] == "bank" and trace["marker"]["color"] == theme.BLUE and by != "token":
+                assert {names[row] for row in np.asarray(trace["customdata"])} <= set(names)  # the chosen word
+            elif trace["name"] not in ("all others",):
                 assert {names[row] for row in np.asarray(trace["customdata"])} == {trace["name"]}
 
 
@@ -291,7 +316,7 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     np.testing.assert_allclose(drawn["always the most frequent sense"], 0.5)
     assert f"layer {curve.best}" in texts(app)
     right = round(float(curve.accuracy[curve.best]) * len(rows))
-    assert f"{right} of {len(rows)} nearest neighbours agree" in texts(app)
+    assert f"{100 * right / len(rows):.0f} % of {len(rows)} occurrences have one of the same sense" in texts(app)
     assert {trace["name"] for trace in senses_map["data"]} == {row.sense for row in rows}
     # Each point is labelled by the words beside the word; the hover has the sentence.
     labels = [label for trace in senses_map["data"] for label in trace["text"]]
@@ -305,6 +330,57 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     assert f"“seal” at layer {curve.best}" in senses_map["layout"]["title"]["text"]
     assert app.slider(key="w_sense_layer").value == curve.best
     assert "layer" not in app.session_state  # the other pages' layer is theirs
+
+
+def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseCurve:
+    values = np.array(accuracy, np.float32)
+    return word_senses.SenseCurve(np.zeros_like(values), values, majority)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "shown", "said"),
+    [
+        (
+            [0.32, 0.75, 0.95],
+            2,
+            "The senses of “bank” **come apart**: 95 % of 20 occurrences have one of the same sense as their",
+        ),
+        ([0.32, 0.6, 0.65], 2, "**stay mixed**: 65 %"),  # a word that fails, and is not said to come apart
+        ([0.32, 0.6, 0.75], 2, "**come apart in part**"),
+        (
+            [0.95, 0.9, 0.8],
+            0,
+            "**are apart from the start**: 95 % of 20 occurrences have one of the same sense as their nearest",
+        ),
+        ([0.5, 0.4, 0.3], 0, "**are never better apart than before the first block**"),
+        (
+            [0.32, 0.75, 0.95],
+            1,
+            "**at layer 2**, 32 % before the first block, 75 % at layer 1, which is shown; by chance 47 %.",
+        ),
+    ],
+)
+def test_what_is_said_of_a_words_senses(accuracy: list[float], shown: int, said: str) -> None:
+    text = senses.finding(curve_of(accuracy), "bank", 20, 0.4737, shown)
+    assert said in text
+    assert len(text.replace("*", "")) <= 200
+
+
+def test_a_word_that_fails_is_among_the_choices(open_page: Open) -> None:
+    app = at_rest(open_page("map", v="word-senses", w="nail"))
+    assert "The senses of “nail” **stay mixed**" in texts(app)
+    assert "bank" in app.selectbox(key="w_sense_word").options
+    rows = senses.demo_senses().of("nail")
+    vectors = backend().token_vectors([row.sentence for row in rows], word="nail")
+    labels = [rows[token.sentence].sense for token in vectors.tokens]
+    shown = app.slider(key="w_sense_layer").value
+    directions = vectors.vectors[shown].astype(np.float64)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    cosines = directions @ directions.T
+    np.fill_diagonal(cosines, -2)
+    wrong = sum(labels[row] != labels[int(other)] for row, other in enumerate(cosines.argmax(axis=1)))
+    beside = next(item.proto.body for item in app.get("html") if "bi-nearest" in item.proto.body)
+    assert f"Another sense is nearest: {wrong} of {len(labels)}" in beside
 
 
 def test_another_word_and_an_unknown_one(open_page: Open) -> None:
@@ -404,8 +480,8 @@ def test_the_tokens_of_a_pair_are_mapped_and_coloured_by_text(open_page: Open) -
     start = start_map(pair_tokens.vectors, options)
     for figure, layer in zip(figures(app), (0, 6), strict=True):
         np.testing.assert_allclose(places(figure), layer_map(pair_tokens.at(layer), options, start), atol=1e-5)
-        assert [item["name"] for item in figure["data"]] == ["A", "B", "special tokens"]
-        assert [len(item["x"]) for item in figure["data"]] == [7, 8, 3]
+        assert [item["name"] for item in figure["data"]] == ["A", "B", "special tokens", "bank"]
+        assert [len(item["x"]) for item in figure["data"]] == [6, 7, 3, 2]
     assert "**A**: I put money in the bank" in texts(app)
 
 
@@ -426,6 +502,6 @@ def test_reading_a_pair_together_is_one_click_and_layers_cost_no_pass(open_page:
 
 def test_a_colour_chosen_for_a_pair_does_not_stay_for_all_sentences(open_page: Open) -> None:
     app = open_page("map", v="two-layers", by="pca", rd="together", colour=token_set.PAIR_LABEL)
-    assert [item["name"] for item in figures(app)[0]["data"]] == ["A", "B", "special tokens"]
+    assert [item["name"] for item in figures(app)[0]["data"]] == ["A", "B", "special tokens", "bank"]
     app.segmented_control(key="w_map_source").set_value("sentences").run()
-    assert [item["name"] for item in figures(app)[0]["data"]] == ["1", "2", "3"]
+    assert [item["name"] for item in figures(app)[0]["data"]] == ["1", "2", "3", "bank"]

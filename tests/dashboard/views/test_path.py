@@ -17,21 +17,11 @@ from dashboard.ui import browser
 from dashboard.ui.whole_path.packed import Path, arrays_of, facts_of, packed, tokens_of
 from dashboard.views.home import whole as on_start
 from dashboard.views.path import whole
+from tests.support.packed import unpacked
 from tests.support.pages import BANK, Open, at_rest, backend, setting, texts
 from tests.support.static_models import save_model2vec
 
 RIVER, MONEY = on_start.SENTENCES
-
-
-def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Facts and arrays, decoded as assets/web/path_numbers.js does."""
-    length = int.from_bytes(data[:4], "little")
-    facts: dict[str, Any] = json.loads(data[4 : 4 + length])
-    numbers = np.frombuffer(data[4 + length :], "<f4")
-    return facts, {
-        name: numbers[place["at"] : place["at"] + int(np.prod(place["shape"]))].reshape(place["shape"])
-        for name, place in facts["arrays"].items()
-    }
 
 
 def sent(app: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -133,7 +123,7 @@ def said(monkeypatch: pytest.MonkeyPatch, embedded: Any) -> Callable[[str, Any],
             monkeypatch.setattr(module.st, "session_state", session)
         before = dict(session)
         if trigger == "place":
-            whole._take_place(0, (7, 6), whole._Sizes.of(path), (7, 0, 4))
+            whole._take_place(0, embedded.tokenize([RIVER, MONEY]), (7, 6), whole._Sizes.of(path), (7, 0, 4))
         return {name: value for name, value in session.items() if before.get(name, ()) != value and name[0] != "_"}
 
     return send
@@ -144,6 +134,7 @@ def test_a_place_must_be_one_of_the_path(said: Callable[[str, Any], dict[str, An
         "path_stop": "take",
         "only_left": True,
         "tokens": (3, 6),
+        "sentence": 0,
         "block": 2,
         "head": 5,
     }

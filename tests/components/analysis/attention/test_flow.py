@@ -1,10 +1,15 @@
 import numpy as np
 import pytest
+import torch
 
-from components.analysis.attention.flow import rollout, weighted_norms
+from components.analysis.attention.flow import block_shares, median_of_others, norm_flow, rollout, weighted_norms
 from components.analysis.attention.flow import summed_norms as summed_norms_of_block
 from components.analysis.attention.weights import of_sentence
+from components.model.backend import Backend
+from components.model.catalog import ModelSpec
 from components.model.trace import TraceOptions
+from tests.support import plain_encoder as plain
+from tests.support.tiny import DISTINCT, tiny_model
 
 
 def random_attention(*shape: int, seed: int = 11) -> np.ndarray:
@@ -165,3 +170,85 @@ def test_values_that_do_not_fit_are_refused(random_values):
         weighted_norms(attention, np.ones((3, 4, 6)))
     with pytest.raises(ValueError, match=r"\(3, 5, 7\)"):
         summed_norms(attention, random_values[:, :3])
+
+
+# Norms through all blocks
+
+
+def plain_shares(text: str) -> np.ndarray:
+    """Kobayashi et al. 2021 by torch on the included model, with every vector in full: [block, query, key]."""
+    _, model = plain._loaded()
+    reference, found = plain.run(text), []
+    with torch.inference_mode():
+        for block, layer in enumerate(model.encoder.layer):
+            vectors, attention = (
+                torch.tensor(values[block]).double() for values in (reference.vectors, reference.attention)
+            )
+            count, dim = vectors.shape
+            part = layer.attention.self.value
+            value = (vectors @ part.weight.double().T + part.bias.double()).view(count, 12, dim // 12)
+            output = layer.attention.output.dense.weight.double().view(dim, 12, dim // 12)
+            parts = torch.einsum("hij,hjd->ijd", attention, torch.einsum("nhk,dhk->hnd", value, output))
+            parts[torch.arange(count), torch.arange(count)] += vectors
+            norm = layer.attention.output.LayerNorm
+            whole = parts.sum(1) + layer.attention.output.dense.bias.double()
+            spread = torch.sqrt(whole.var(-1, unbiased=False) + norm.eps)[:, None, None]
+            lengths = ((parts - parts.mean(-1, keepdim=True)) / spread * norm.weight.double()).norm(dim=-1)
+            found.append((lengths / lengths.sum(-1, keepdim=True)).numpy())
+    return np.array(found)
+
+
+def test_norms_through_all_blocks_equal_torch(embedded):
+    text = "The trophy does not fit in the suitcase because it is too big."
+    shares = plain_shares(text)
+    expected = [shares[0]]
+    for share in shares[1:]:
+        expected.append(share @ expected[-1])
+    trace, inside = embedded.trace([text], attentions=True), embedded.inside(text)
+    found = norm_flow(of_sentence(trace, 0), inside, embedded.block_norms())
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-12)
+    # As the prototype measured it: "it" is no more "trophy" than other words are.
+    assert np.round(100 * found[-1, 10, [2, 8, 10]]).tolist() == [15, 13, 5]
+
+
+@pytest.mark.parametrize("architecture", DISTINCT)
+def test_shares_of_every_structure_are_those_of_the_parts_behind_the_norm(architecture):
+    backend = Backend(ModelSpec(f"tiny-{architecture}", "folder", architecture), "0", *tiny_model(architecture))
+    inside, norms = backend.inside("the cat sat on"), backend.block_norms()
+    attention = inside.attentions.astype(np.float64)
+    found = norm_flow(inside.attentions, inside, norms)
+    previous = np.eye(attention.shape[-1])
+    for block in range(len(attention)):
+        values, vectors = inside.value_contributions(block), inside.hidden_states[block].astype(np.float64)
+        parts = np.einsum("hqk,hkd->qkd", attention[block], values.astype(np.float64))  # [query, key, dim]
+        parts[range(len(vectors)), range(len(vectors))] += vectors
+        bias = inside.projection.bias[block].astype(np.float64)
+        if norms.blocks:  # the parts, the bias and the shift add up to the vector behind the norm
+            norm = norms.blocks[block][0]
+            deviation = norm.deviation(parts.sum(axis=1) + bias)[:, None, None]
+            behind = [
+                (x - x.mean(axis=-1, keepdims=True) if norm.is_centred else x) * norm.scale for x in (parts, bias)
+            ]
+            parts, bias = behind[0] / deviation, behind[1] / deviation[:, 0] + norm.shift
+        np.testing.assert_allclose(parts.sum(axis=1) + bias, inside.after_attention[block], atol=2e-5)
+        lengths = np.linalg.norm(parts, axis=-1)
+        previous = lengths / lengths.sum(axis=1, keepdims=True) @ previous
+        np.testing.assert_allclose(found[block], previous, atol=1e-6)
+
+
+def test_a_token_that_looks_only_at_itself_stays_itself(random_values):
+    residual = np.random.default_rng(3).normal(size=(5, 7))
+    shares = block_shares(np.tile(np.eye(5), (4, 1, 1)), random_values[0], residual, None)
+    np.testing.assert_allclose(shares, np.eye(5), atol=1e-12)
+    # Vectors that cancel leave nothing to share out.
+    silent = block_shares(np.zeros((4, 5, 5)), random_values[0], np.zeros((5, 7)), None)
+    assert (silent == 0).all()
+
+
+def test_what_the_other_words_take_is_a_median_without_the_two_and_special_tokens():
+    values = np.arange(36.0).reshape(6, 6)
+    special = np.array([True, False, False, False, False, True])
+    found = median_of_others(values, special, 2, [1, 2, 5])
+    np.testing.assert_allclose(found, [np.median([19, 25]), np.median([8, 20, 26]), np.median([11, 23, 29])])
+    assert np.isnan(median_of_others(values[:3, :3], special[:3], 2, [1])).all()  # no third word

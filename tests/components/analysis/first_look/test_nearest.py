@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -24,10 +26,23 @@ SENSES = {TEXTS[0]: [("bank", "money")], TEXTS[1]: [("bank", "river")]}
 
 @pytest.fixture(scope="module")
 def store(embedded: Backend) -> WordStore:
-    collection = WordCollection(SENSES)
-    collection.add(embedded.trace(TEXTS[:3]))
-    collection.add(embedded.trace(TEXTS[3:]))
-    return collection.store()
+    return collected(embedded, None)
+
+
+def collected(embedded: Backend, folder: Path | None) -> WordStore:
+    with WordCollection(SENSES, folder) as collection:
+        collection.add(embedded.trace(TEXTS[:3]))
+        collection.add(embedded.trace(TEXTS[3:]))
+        return collection.store()
+
+
+def test_in_files_without_a_name_they_are_the_same(embedded: Backend, store: WordStore, tmp_path: Path) -> None:
+    kept = collected(embedded, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert kept.nbytes == 0
+    assert kept.places == store.places
+    for in_file, in_memory in zip(kept.layers, store.layers, strict=True):
+        np.testing.assert_array_equal(in_file, in_memory)
 
 
 def test_each_word_stands_where_it_says(store: WordStore) -> None:
@@ -36,12 +51,13 @@ def test_each_word_stands_where_it_says(store: WordStore) -> None:
         assert store.sentences[place.sentence][place.start : place.end] == place.text
     assert {place.sense for place in store.places if place.text == "bank" and place.sentence < 2} == {"money", "river"}
     assert {place.sense for place in store.places if place.sentence > 1} == {""}
-    assert store.nbytes == store.first.nbytes + store.last.nbytes
+    assert store.nbytes == sum(layer.nbytes for layer in store.layers)
+    assert len(store.layers) == 7
 
 
-@pytest.mark.parametrize("at_last", [True, False])
-def test_the_nearest_words_by_all_cosines(store: WordStore, at_last: bool) -> None:
-    layer, query = (6 if at_last else 0), plain.run("They walked along the bank.").word("bank")
+@pytest.mark.parametrize("layer", [0, 3, 6])
+def test_the_nearest_words_by_all_cosines(store: WordStore, layer: int) -> None:
+    query = plain.run("They walked along the bank.").word("bank")
     expected = {}
     for text in TEXTS:
         run = plain.run(text)
@@ -51,7 +67,7 @@ def test_the_nearest_words_by_all_cosines(store: WordStore, at_last: bool) -> No
             if run.pieces[places[0]].isalnum():
                 values.append(float(plain.cosine(query[layer], run.vectors[layer, places].mean(axis=0))))
         expected[text] = max(values)
-    (found,) = store.nearest(query[[layer]], ["They walked along the bank."], at_last)
+    (found,) = store.nearest(query[[layer]], ["They walked along the bank."], layer)
     assert [item.cosine for item in found[:NEAREST]] == pytest.approx(
         sorted(expected.values(), reverse=True)[:NEAREST], abs=2e-3
     )
@@ -72,7 +88,7 @@ def by_hand(cosines: list[float]) -> WordStore:
     """Words of a sentence each, at these cosines to the first axis."""
     vectors = np.array([[value, np.sqrt(1 - value**2)] for value in cosines], np.float16)
     texts = tuple(f"word {number}" for number in range(len(cosines)))
-    return WordStore(texts, tuple(Place(number, "word", 0, 4) for number in range(len(cosines))), vectors, vectors)
+    return WordStore(texts, tuple(Place(number, "word", 0, 4) for number in range(len(cosines))), (vectors, vectors))
 
 
 def test_words_as_near_as_the_last_are_among_them() -> None:

@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.analysis.first_look.words import first_choice, twins_of, words_of
+from components.analysis.first_look.words import (
+    chosen_everywhere,
+    first_choice,
+    interest,
+    places_of,
+    twins_of,
+    words_of,
+)
 from components.analysis.matched_words import word_vectors
 from components.model.backend import Backend
 from tests.components.analysis.handmade import sentence, words
+from tests.support.unseen_sentences import UNSEEN
 
 EMBED = sentence(
     "my embankment, 2", [("my", 0, 0, 2), ("em", 1, 3, 5), ("##bankment", 1, 5, 13), (",", 2, 13, 14), ("2", 3, 15, 16)]
@@ -89,3 +97,68 @@ def test_the_rule_on_the_included_model(embedded: Backend, texts: list[str], exp
 def test_without_a_word_there_is_no_choice() -> None:
     assert first_choice((), np.zeros((0, 4))) is None
     assert words_of([words("! ?")]) == ()
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_the_word_of_sentences_that_nobody_had_in_view(embedded: Backend, name: str) -> None:
+    texts, row, expected = UNSEEN[name]
+    trace = embedded.trace(texts)
+    found = interest(
+        trace.sentences,
+        vectors=lambda all_words: word_vectors(trace, [(word.sentence, word.positions) for word in all_words])[-1],
+    )
+    assert [one.word_text(place) for one, place in zip(trace.sentences, found.positions, strict=True)] == expected, name
+    assert found.row == row
+    assert not any(one.tokens[place].special for one, place in zip(trace.sentences, found.positions, strict=True))
+
+
+def test_special_tokens_alone_have_the_first_of_them() -> None:
+    assert interest([sentence("\x01", [])]).positions == (0,)
+    assert interest([]).positions == ()
+
+
+def test_vectors_are_asked_for_only_where_they_decide() -> None:
+    def refused(_: object) -> np.ndarray:
+        raise AssertionError
+
+    for texts in (["the bank"], ["a bank", "my bank"], ["one cat", "two dogs"]):
+        assert interest([words(text) for text in texts], vectors=refused).row == 0
+    asked: list[int] = []
+
+    def given(of: object) -> np.ndarray:
+        asked.append(1)
+        return np.array([[1, 0], [1, 0], [1, 0.1], [0, 1]])
+
+    found = interest([words("bank money"), words("bank money")], vectors=given)
+    assert asked == [1]
+    assert found.positions == (2, 2)  # "money": its occurrences differ more
+    assert interest([words("bank money"), words("bank money")]).positions in {
+        (1, 1),
+        (2, 2),
+    }  # without vectors: the rarer
+
+
+def test_a_ready_made_set_names_its_words() -> None:
+    pair = [words("The car stopped"), words("The bike fell")]
+    assert interest(pair, ["CAR", "bike"]).positions == (2, 2)
+    assert interest(pair, ["car", "plane"]).positions == interest(pair).positions  # one that is not there
+    masked = [sentence("a [MASK]", [("a", 0, 0, 1), ("[MASK]", 1, 2, 8)])]
+    assert interest(masked, ["[mask]"]).positions == (2,)
+
+
+def test_a_click_chooses_the_word_in_all_sentences() -> None:
+    pair = [words("the bank by the bank !"), words("Banks burst !"), words("a cat")]
+    assert chosen_everywhere(pair, (1, 2, 2), 0, 5) == (5, 1, 2)
+    assert chosen_everywhere(pair, (2, 1, 2), 1, 1) == (2, 1, 2)
+    assert chosen_everywhere(pair, (5, 2, 2), 1, 1) == (5, 1, 2)  # the occurrence that was chosen there stays
+    assert chosen_everywhere(pair, (2, 1, 2), 0, 6) == (6, 3, 2)  # a mark is chosen where it stands
+    assert chosen_everywhere(pair, (2, 1, 2), 0, 0) == (0, 0, 0)  # and so is [CLS]
+    assert places_of(pair, 0, 2) == ((0, 2), (0, 5), (1, 1))
+    assert places_of(pair, 0, 1) == ((0, 1), (0, 4))  # a function word
+
+
+def test_function_words_are_those_of_the_sentences_language() -> None:
+    german = words_of([words("Die Bank und die Uhr")])
+    assert [word.text for word in german if word.is_content] == ["Bank", "Uhr"]
+    english = words_of([words("They die in the war")])
+    assert [word.text for word in english if word.is_content] == ["die", "war"]

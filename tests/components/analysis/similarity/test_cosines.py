@@ -3,6 +3,7 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
+from components.analysis.first_look.words import interest
 from components.analysis.matched_words import word_vectors
 from components.analysis.similarity.cosines import (
     LayerCurves,
@@ -10,7 +11,6 @@ from components.analysis.similarity.cosines import (
     cosine_matrix,
     pair_curves,
 )
-from components.analysis.tokens import default_positions
 from components.arrays import cosine
 from tests.support.closeness import assert_close
 
@@ -133,7 +133,7 @@ def test_a_word_of_several_pieces_is_their_mean_and_one_of_none_is_missing(bank_
 
 
 def test_the_bank_curves_of_the_embedded_model(bank_trace):
-    positions = default_positions(bank_trace.sentences)
+    positions = interest(bank_trace.sentences).positions
     vectors = word_vectors(bank_trace, [(row, [position]) for row, position in enumerate(positions)])
     curves = pair_curves(vectors, ["bank"] * 3)
     assert curves.pairs == tuple(BANK_CURVES)

@@ -53,7 +53,7 @@ def test_where_a_word_looks() -> None:
 
 
 def word(text: str, sentence: int = 0) -> Word:
-    return Word(sentence, text, (1,), 0, len(text), (False, 1))
+    return Word(sentence, text, (1,), 0, len(text), (False, 1), is_content=True)
 
 
 def course(start: list[float], others: list[float] | None, *twins: tuple[int, list[float]]) -> Course:

@@ -189,24 +189,14 @@ def test_a_figure_opens_its_view_with_the_word(open_page: Open, figure: int, vie
     assert app.session_state["tokens"] == (5, 7, 6)  # "bank" in each sentence
     looks = data["words"][number_of_word]["looks"]
     if figure == 0:
-        shown = [setting(app, name) for name in ("sentence_a", "block", "head")]
+        shown = [setting(app, name) for name in ("sentence", "block", "head")]
         assert shown == [2, looks["block"], looks["head"]]
         # And what was said of it there is said here.
         strong = next(row for row in looks["rows"] if row["strong"])
-        begin = f"In block {looks['block']}, head {looks['head']}, “bank” gives “{strong['name']}” {strong['shown']} of"
-        assert begin in texts(app)
+        said = f"goes to “{strong['name']}”: {strong['shown']} in block {looks['block']}, head {looks['head']}"
+        assert said in texts(app)
     if figure == 2:
         assert app.session_state["map_find"] == "bank"
-
-
-def test_the_token_is_chosen_though_another_text_was_shown_there_before(open_page: Open) -> None:
-    app = open_page("home", look="1", s=TROPHY)
-    data = sentence(app)
-    app.session_state["_score_query_of"] = "another text"
-    app.session_state["start_sentence"] = {"open": [0, index_of(data, "it")]}
-    app = at_rest(app.run())
-    assert setting(app, "score_query") == 10
-    assert "In block 2, head 1, “it” gives “big” 78 % of its attention; 5 % is usual for this head" in texts(app)
 
 
 def test_the_numbers_of_a_curve_can_be_read(open_page: Open) -> None:
@@ -249,12 +239,12 @@ def test_a_stored_picture_opens_its_view(open_page: Open, view: str) -> None:
 
 
 def test_a_choice_in_one_sentence_takes_the_word_in_the_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    from components.analysis.first_look.words import words_of
+    from components.analysis.first_look.words import interest, words_of
 
     monkeypatch.setattr(st, "session_state", {})
     trace = backend().trace(BANK, attentions=True)
     words = words_of(trace.sentences)
-    seen = typed.Seen(backend(), trace, words, None)
+    seen = typed.Seen(backend(), trace, words, None, interest(trace.sentences).positions)
     (river,) = [count for count, word in enumerate(words) if word.text == "river"]
     typed._choose(seen, river)
     assert st.session_state["sentence"] == 1

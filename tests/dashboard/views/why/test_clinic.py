@@ -42,16 +42,53 @@ def test_the_strips_and_the_answer_are_the_models_cosines(open_page: Open, cosin
     assert not app.error
     (drawn,) = figures(app)
     strips = [trace for trace in drawn["data"] if not trace["name"].startswith("median")]
-    assert [trace["name"] for trace in strips][:2] == ["Paraphrases (44)", "Negation (42)"]
-    np.testing.assert_allclose(strips[1]["x"], cosines[PAIRS.rows_of("negation")], atol=1e-4)
+    medians = {kind: float(np.median(cosines[PAIRS.rows_of(kind)])) for kind in PAIRS.changed_kinds}
+    order = sorted(medians, key=lambda kind: -medians[kind])
+    assert [trace["name"] for trace in strips][:-1] == [
+        "Same meaning (44)",
+        *(f"{kind.capitalize()} (42)" for kind in order),
+    ]
+    own = next(trace for trace in strips if trace["name"] == "Negation (42)")
+    np.testing.assert_allclose(own["x"], cosines[PAIRS.rows_of("negation")], atol=1e-4)
+    notes = [item["text"] for item in drawn["layout"]["annotations"]]
+    assert f"{100 * (1 - share_of(cosines, 'negation')):.0f} %" in notes
     assert strips[-1]["name"] == "Unrelated"
     assert np.median(strips[-1]["x"]) < 0.15
     median = np.median(cosines[PAIRS.rows_of("paraphrase")])
     above = int((cosines[PAIRS.rows_of("negation")] > median).sum())
     said = texts(app)
+    assert "In **all 7 kinds** the typical changed pair is nearer than the typical paraphrase (0.68)" in said
+    beside = next(item.proto.body for item in app.get("html") if "bi-pairs" in item.proto.body)
+    nearest = PAIRS.rows_of("negation")[np.argmax(cosines[PAIRS.rows_of("negation")])]
+    assert f"<b>{cosines[nearest]:.2f}</b>" in beside
+    assert "<u>not</u>" in beside
+    assert f"<b>{cosines[PAIRS.rows_of('paraphrase')].min():.2f}</b>" in beside
     assert f"{above} of 42 pairs have a higher cosine than the median paraphrase ({median:.2f})" in said
     assert f"is more similar in {100 * share_of(cosines, 'negation'):.0f} % of all draws" in said
     assert "By cosine, a negation changes a sentence less than rewording does." in said
+
+
+@pytest.mark.parametrize(
+    ("medians", "said"),
+    [
+        (
+            {"a": 0.9, "b": 0.8},
+            "In **all 2 kinds** the typical changed pair is nearer than the typical paraphrase (0.70): from 0.80",
+        ),
+        (
+            {"a": 0.6, "b": 0.5},
+            "In **none of 2 kinds** is the typical changed pair nearer than the typical paraphrase (0.70)",
+        ),
+        ({"a": 0.9, "b": 0.5}, "In **1 of 2 kinds** the typical changed pair is nearer"),
+        ({"a": 0.9}, "The typical pair of “a” (0.90) is nearer than the typical paraphrase (0.70)."),
+        ({"a": 0.7}, "is no nearer than the typical paraphrase"),
+        ({"a": 0.9961, "b": 0.8}, "to 0.996 for a."),
+    ],
+)
+def test_the_finding_counts_the_kinds_and_does_not_assume_that_all_are_unseen(
+    medians: dict[str, float], said: str
+) -> None:
+    assert said in clinic.finding(medians, 0.7)
 
 
 def test_a_link_opens_a_pair_and_a_button_takes_it_to_the_other_views(open_page: Open) -> None:
@@ -60,8 +97,8 @@ def test_a_link_opens_a_pair_and_a_button_takes_it_to_the_other_views(open_page:
     assert app.selectbox(key="w_clinic_kind").value == "time"
     assert app.selectbox(key="w_clinic_pair").value == 5
     assert "dentist **today**" in texts(app)
-    app.button(key="pair_in_important-words_clinic").click().run()
-    assert setting(app, "meaning_view") == "important-words"
+    app.button(key="pair_in_score-split_clinic").click().run()
+    assert setting(app, "meaning_view") == "score-split"
     chosen = setting(app, "sentences")
     assert (chosen[setting(app, "sentence_a")], chosen[setting(app, "sentence_b") - 1]) == (
         PAIRS.first[row],
@@ -113,7 +150,7 @@ def test_ones_own_pairs_are_measured_beside_the_ready_made_paraphrases(open_page
     app = at_rest(app.run())
     assert not app.error
     strips = [trace["name"] for trace in figures(app)[0]["data"] if not trace["name"].startswith("median")]
-    assert strips == ["Paraphrases (44)", "Your pairs (3)", "Unrelated"]
+    assert strips == ["Same meaning (44)", "Your pairs (3)", "Unrelated"]
     assert "fewer than 10" in texts(app)
     app.segmented_control(key="w_clinic_figure").set_value("probe").run()
     assert "3 pairs of this kind are too few to learn from" in texts(app)

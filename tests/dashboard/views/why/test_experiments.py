@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.analysis.why import patching
 from components.analysis.why.patch_codes import Patch
-from components.analysis.why.patching import FromSentence
+from components.analysis.why.patching import FromSentence, PairEffect
 from components.arrays import cosine
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
@@ -25,7 +25,7 @@ from dashboard.views.why import experiment_texts, experiments
 from dashboard.views.why.experiment_texts import MinimalPair, minimal_pairs
 from tests.support.pages import Open, at_rest, figures, setting, texts, type_sentences
 
-PARIS = minimal_pairs()[0]
+PARIS, PLANT = minimal_pairs()[0], minimal_pairs()[2]
 BANK = state.default("sentences")
 
 
@@ -69,19 +69,82 @@ def frames(app: AppTest) -> int:
     return len(figure["layout"].get("shapes", ())) // 2
 
 
-def test_it_opens_with_a_ready_made_pair_its_map_and_its_third_text(open_page: Open) -> None:
+def test_it_opens_with_the_pair_in_which_an_equal_token_carries_most_its_map_and_its_third_text(
+    open_page: Open,
+) -> None:
     app = opened(open_page)
-    assert app.selectbox(key="w_minimal_pair").value == PARIS.title
+    assert app.selectbox(key="w_minimal_pair").value == PLANT.title
     assert "The sentences at the top of the page stay as they are." in texts(app)
     codes = [[f"t{layer}.{token}"] for layer in range(7) for token in range(8)]
-    found = expected(codes)
+    found = expected(codes, PLANT)
     np.testing.assert_allclose(cells(app).ravel(), found.shares, atol=1e-4)
+    assert found.shares is not None
+    at_one = found.shares[codes.index(["t1.2"])]  # “plant”, the second token, after the first block
+    assert (
+        f"A and B differ only in “workers” and “water”, yet A's “plant” at layer 1 alone brings back **{100 * at_one:.0f} % of "
+        "the difference**" in texts(app)
+    )
+    assert PLANT.look_for.split(".")[0] in texts(app)
+    assert f"**C** {PLANT.c}" in texts(app)
+    assert "C belongs to the pair." in texts(app)
+    way = next(item.proto.body for item in app.get("html") if "bi-way" in item.proto.body)
+    assert f"B: {found.of_b:.2f} {PLANT.b}" in way
+    assert f"A: {found.of_a:.2f} {PLANT.a}" in way
+
+
+def test_pairs_in_which_nothing_can_move_come_last_and_say_why(open_page: Open) -> None:
+    app = opened(open_page)
+    shown = app.selectbox(key="w_minimal_pair").options
+    assert "A word that B lacks (not the same number of tokens)" in shown[-2:]
+    assert "Who bites whom? (hardly any difference)" in shown[-2:]
+    backend = loaded("embedded")
+    for pair in minimal_pairs():
+        a, b, c = (
+            backend.patched_vectors(item, [[]], "mean")[0] for item in backend.tokenize([pair.a, pair.b, pair.c])
+        )
+        same = len({len(item) for item in backend.tokenize([pair.a, pair.b])}) == 1
+        can_move = same and abs(float(cosine(a, c)) - float(cosine(b, c))) >= 0.05
+        assert (pair.title in shown) == can_move
+
+
+def test_the_pair_to_begin_with_is_the_suitable_one_with_the_largest_share() -> None:
+    effects = [
+        PairEffect(False, 0.9, 0.1, float("nan")),
+        PairEffect(True, 0.5, 0.48, 0.9),  # hardly any difference
+        PairEffect(True, 0.2, 0.6, 0.5),  # A is farther away
+        PairEffect(True, 0.6, 0.2, 0.2),
+        PairEffect(True, 0.6, 0.2, 0.3),
+    ]
+    assert patching.best_of(effects) == 4
+    assert patching.best_of(effects[:3]) == 2
+    assert patching.best_of(effects[:2]) == 0  # nothing suitable: the first of all
+    assert patching.best_of([PairEffect(True, 0.6, 0.2, float("nan"))]) == 0
+
+
+def test_patches_of_an_address_without_sentences_are_made_in_the_first_pair_as_before(open_page: Open) -> None:
+    app = opened(open_page, xp=["t3.5"])
+    found = expected([["t3.5"]])
+    assert found.shares is not None
+    assert f"**{100 * found.shares[0]:.0f} % of the way" in texts(app)
+    assert app.selectbox(key="w_minimal_pair").value == PARIS.title
+
+
+def test_what_is_chosen_in_the_pair_shown_stays_with_it(open_page: Open) -> None:
+    app = opened(open_page)
+    app.button_group(key="w_add_patch").set_value("t1.5")
+    app = at_rest(app.run())
+    assert setting(app, "experiment_texts") == "3"
+    assert app.selectbox(key="w_minimal_pair").value == PLANT.title
+    assert setting(app, "sentences") in (None, BANK)
+
+
+def test_where_no_equal_token_carries_anything_the_changed_word_is_named(open_page: Open) -> None:
+    """The usual story, that the other tokens have read the changed word, is told only where one of them has."""
+    app = opened(open_page, s=[PARIS.a, PARIS.b])
     assert "Putting A's “paris” in the place of “rome” at layer 5 into B moves the cosine **109 % of the way" in texts(
         app
     )
-    assert PARIS.look_for.split(".")[0] in texts(app)
-    assert f"**C** {PARIS.c}" in texts(app)
-    assert "C belongs to the pair." in texts(app)
+    assert "No token that is the same in both brings back 10 % of it." in texts(app)
 
 
 def test_opening_the_view_leaves_the_sentences_as_they_are(open_page: Open) -> None:
@@ -100,7 +163,7 @@ def test_the_ready_made_pair_is_kept_on_request(open_page: Open) -> None:
     app = opened(open_page)
     app.button(key="experiment_keep").click()
     app = at_rest(app.run())
-    assert setting(app, "sentences") == (PARIS.a, PARIS.b)
+    assert setting(app, "sentences") == (PLANT.a, PLANT.b)
     assert not [button for button in app.button if button.key == "experiment_keep"]
 
 
@@ -310,4 +373,4 @@ def test_what_to_look_for_is_said_of_the_included_model_only(
 ) -> None:
     app = opened(open_page, m=str(tiny_folder("bert").resolve()))
     assert not app.exception
-    assert PARIS.look_for.split(".")[0] not in texts(app)
+    assert not any(pair.look_for.split(".")[0] in texts(app) for pair in minimal_pairs())

@@ -1,4 +1,4 @@
-"""Similarity over the layers, drawn as curves or as heatmaps, with one column per model.
+"""Similarity over the layers, drawn as curves, strips or matrices, with one column per model.
 
 Measuring the baseline of unrelated tokens takes a second
 the first time that a model needs it: the curves are first drawn without the baseline, and then again with it in the same
@@ -8,7 +8,7 @@ position.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,9 @@ from components.model.trace import POOLING_NAMES
 from components.snippets import layers as snippets
 from components.snippets.code import Input
 from dashboard import caching
-from dashboard.ui import controls, figures, messages, word_choice
+from dashboard.ui import controls, figures, messages
+from dashboard.views.layers import findings, word_choice
+from dashboard.views.layers.word_choice import MANY_THINGS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -41,12 +43,20 @@ if TYPE_CHECKING:
 
 ALMOST_ALL = 99.9  # per cent of unrelated pairs: the sample cannot tell higher ones apart
 AS_COSINES = controls.CosineScale()
-MANY_THINGS = 8  # up to 8 give 28 pairs, drawn as curves; more are drawn as a matrix at one layer
-MANY_CURVES = 28  # more pairs are drawn as rows of a heatmap
+FEW_CURVES = 6  # so many have labels at their ends, more have a legend
+LOWEST = -0.1  # of the scale of cosines, unless a curve goes below
+HIGH_FROM = 0.3  # where no cosine is lower, the colours begin at the lowest: all would be deep blue
+SPOKEN: Mapping[Pooling, str] = {
+    "mean": "the mean",
+    "cls": "[CLS]",
+    "max": "the maximum",
+    "own": "the model's own vector",
+    "last": "the last token",
+}
 
 READ = (
-    "Each line is a pair. Triangles mark the layers where the pair is least and most similar. A high value means that the "
-    "two vectors point in similar directions."
+    "Each line is a pair, with its value at the last layer at its end. A high value means that the two vectors point in "
+    "similar directions."
 )
 HIGH_COSINES = (
     "In many BERT models the cosine of any two tokens is high ([Ethayarajh 2019](https://aclanthology.org/D19-1006/))"
@@ -74,88 +84,218 @@ class Compared:
 
 @dataclass(frozen=True, eq=False)
 class _Panel:
-    """One model's figure of curves, or of a heatmap with a row per pair if there are many."""
+    """One model's figure of curves."""
 
     key: str
     title: str
     curves: LayerCurves
     labels: Sequence[str]  # of the pairs in the figure, without what all share
+    ends: Sequence[str]  # shorter ones, at the curves' ends
     details: Sequence[str]  # a description of each pair
     scale: controls.CosineScale
     code: Callable[[bool], Snippet]  # with the band of the baseline, or without it
-    note: str  # what is compared, where the question above would lead a reader to expect something else; else empty
-
-    def message(self, band: BandData | None) -> str:
-        return f"{self.note} {summary(self.curves, band, self.scale)}".strip()
+    say: Callable[[LayerCurves, BandData | None], str]
+    layer: int | None = None  # to mark
 
     def chart(self, band: BandData | None, limits: tuple[float, float]) -> go.Figure:
-        values, labels = self.curves.values, self.labels
-        if len(labels) > MANY_CURVES:
-            return heatmap.layer_heatmap(
-                values, labels, self.title, limits=limits, value="percentile" if self.scale.percentiles else "cosine"
-            )
+        values = self.curves.values
+        ends = [
+            curve_charts.EndLabel(name, _written(float(row[-1]), self.scale))
+            for name, row in zip(self.ends, values, strict=True)
+        ]
         return curve_charts.layer_curves(
             values,
-            labels,
+            self.labels,
             self.title,
             details=self.details,
             band=band,
             y_title=_quantity(self.scale),
             y_range=limits,
+            ends=ends if len(ends) <= FEW_CURVES else (),
+            layer=self.layer,
+            # Beside the words it is as high as they are, unless it has to fit a projector.
+            height=440 if self.layer is None or controls.scale() > 1 else 520,
         )
 
     def draw_first(self, limits: tuple[float, float]) -> None:
         """The chart alone, without a baseline: it is replaced in a moment."""
-        alt = f"{self.title}. {self.message(None)}"
+        alt = f"{self.title}. {self.say(self.curves, None)}"
         st.plotly_chart(figures.sized(self.chart(None, limits)), key=f"{self.key}_first", alt=alt)
 
-    def draw(self, band: BandData | None, limits: tuple[float, float]) -> None:
-        message = self.message(band)
+    def draw(self, band: BandData | None, limits: tuple[float, float], read: tuple[str, str], is_wide: bool) -> None:
+        """Draw the figure with its finding, and `read`; or without both where they stand above a wider row of figures."""
+        message = self.say(self.curves, band)
         figures.figure(
             self.chart(band, limits),
             key=self.key,
             alt=f"{self.title}. {message}",
-            message=messages.escape(message),
-            message_below=True,
+            message="" if is_wide else messages.escape(message),
+            read="" if is_wide else read[0],
+            not_shown="" if is_wide else read[1],
             table=lambda: curve_table(self.curves, self.details, band),
-            code=self.code(band is not None and len(self.labels) <= MANY_CURVES),
+            code=self.code(band is not None),
         )
 
 
-def compare_words(
-    models: Sequence[Backend],
-    traces: Sequence[Trace],
-    choice: word_choice.Choice,
-    sentences: Sequence[TokenizedSentence],
-    *,
-    key: str,
-    scale: controls.CosineScale,
-    place: Any,
-) -> None:
-    """Draw the similarities of the chosen words; `sentences` are the first model's tokens. See `_compare`."""
-    _compare(
-        [
+def _written(value: float, scale: controls.CosineScale) -> str:
+    return "" if np.isnan(value) else calibration.rounded(value / 100) if scale.percentiles else theme.number(value)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The chosen words in the models that are compared; `sentences` are the first model's tokens."""
+
+    models: Sequence[Backend]
+    traces: Sequence[Trace]
+    choice: word_choice.Choice
+    sentences: Sequence[TokenizedSentence]
+
+    def compared(self) -> list[Compared]:
+        return [
             Compared(
                 model,
                 word_vectors(trace, words),
                 partial(caching.token_baseline, model),
                 snippets.of_words(
-                    Input(model, [sentence.text for sentence in sentences], controls.length_for(model)), words
+                    Input(model, [sentence.text for sentence in self.sentences], controls.length_for(model)), words
                 ),
             )
-            for model, trace in zip(models, traces, strict=True)
-            for words in [word_choice.positions_in(choice, sentences, trace)]
-        ],
+            for model, trace in zip(self.models, self.traces, strict=True)
+            for words in [word_choice.positions_in(self.choice, self.sentences, trace)]
+        ]
+
+    def say(self, curves: LayerCurves, band: BandData | None, scale: controls.CosineScale) -> str:
+        """The finding: what the curves of the chosen words show."""
+        choice, sentences = self.choice, self.sentences
+        if scale.percentiles or choice.mode == "within" or choice.warning(sentences):
+            return f"{choice.warning(sentences)} {summary(curves, band, scale)}".strip()
+        if choice.mode == "beside":
+            names = choice.names(sentences)
+            return findings.of_one_occurrence(f"“{names[0]}”", [names[b] for _, b in curves.pairs], curves, band)
+        labels = pair_names(choice.short_names(sentences), curves.pairs)
+        return findings.of_occurrences(choice.subject(sentences), labels, curves, band)
+
+
+def pair_names(names: Sequence[str], pairs: Sequence[tuple[int, int]], joint: str = " and ") -> list[str]:
+    return [f"{names[a]}{joint}{names[b]}" for a, b in pairs]
+
+
+def compare_words(
+    words: Words, *, key: str, scale: controls.CosineScale, place: Any, layer: int | None = None, beside: Any = None
+) -> None:
+    """Draw the similarities of the chosen words. See `_compare`."""
+    choice, sentences = words.choice, words.sentences
+    _compare(
+        words.compared(),
         key=key,
         title=choice.title(sentences),
         names=choice.names(sentences),
+        short_names=choice.short_names(sentences),
         descriptions=choice.descriptions(sentences),
         pairs=choice.pairs,
         scale=scale,
-        unrelated="two unrelated tokens",
+        unrelated="unrelated tokens",
         place=place,
-        note=choice.warning(sentences),
+        say=partial(words.say, scale=scale),
+        layer=layer,
+        beside=beside,
     )
+
+
+def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, place: Any) -> None:
+    """Draw a token and all others of its sentence as rows of cells, the most similar after the last block first."""
+    choice, sentences = words.choice, words.sentences
+    names, descriptions = choice.names(sentences), choice.descriptions(sentences)
+    compared = words.compared()
+    with place:
+        needs_baseline = scale.centred or scale.percentiles
+        if needs_baseline or scale.baseline:
+            _wait_for_baselines(compared)
+        columns = st.columns(len(compared))
+    for number, (column, item) in enumerate(zip(columns, compared, strict=True)):
+        curves = cosines.pair_curves(
+            item.vectors, names, choice.pairs, item.baseline().centre if scale.centred else None
+        )
+        if scale.percentiles:
+            curves = replace(curves, values=_percentiles(item, curves.values, scale))
+        last = np.nan_to_num(curves.values[:, -1], nan=-np.inf)
+        order = np.argsort(-last, kind="stable").tolist()
+        curves = cosines.LayerCurves(
+            tuple(curves.labels[row] for row in order), tuple(curves.pairs[row] for row in order), curves.values[order]
+        )
+        is_measured = (needs_baseline or scale.baseline) and item.baseline().is_measured
+        bands = _bands([item], scale.centred)[0] if is_measured and not scale.percentiles else None
+        band = None if bands is None else curve_charts.BandData(bands.mean, bands.low, bands.high, "unrelated tokens")
+        with column:
+            _strip(
+                curves,
+                names,
+                [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs],
+                band,
+                _full_title(choice.title(sentences), item, compared),
+                key=f"{key}_{number}",
+                scale=scale,
+                code=_code_of_curves(item.code, names, curves.pairs, band is not None, scale),
+            )
+
+
+def _strip(
+    curves: LayerCurves,
+    names: Sequence[str],
+    details: Sequence[str],
+    band: BandData | None,
+    title: str,
+    *,
+    key: str,
+    scale: controls.CosineScale,
+    code: Snippet,
+) -> None:
+    others = [names[b] for _, b in curves.pairs]
+    itself = np.full((1, curves.values.shape[1]), 100.0 if scale.percentiles else 1.0)
+    values = np.concatenate([itself, curves.values])
+    reach = np.inf if band is None else band.high[-1]
+    if scale.percentiles:
+        message = f"“{names[0]}” and the others of its sentence. {summary(replace(curves, labels=tuple(others)), band, scale)}"
+        reach = 95.0
+    else:
+        message = findings.of_all_tokens(f"“{names[0]}”", [f"“{name}”" for name in others], curves.values, band)
+    lowest = float(np.nanmin(values))
+    limits = (0.0, 100.0) if scale.percentiles else (lowest if lowest > HIGH_FROM else 0.0, 1.0)
+    ends = ["" if np.isnan(row[-1]) else _cell(float(row[-1]), scale) for row in values]
+    level = (
+        f" In bold: those that lie above 95 % of unrelated tokens there ({theme.number(reach, 2)})."
+        if band is not None
+        else ""
+    )
+    figures.figure(
+        heatmap.layer_strip(
+            values,
+            [names[0], *others],
+            title,
+            ends=ends,
+            strong=[True, *(bool(row[-1] > reach) for row in curves.values)],
+            chosen=0,
+            layer=values.shape[1] - 1,
+            limits=limits,
+            value="percentile" if scale.percentiles else "cosine",
+            is_low=controls.scale() > 1,
+        ),
+        key=key,
+        alt=f"{title}. {message}",
+        message=messages.escape(message),
+        read=f"Each row is a token of the sentence and each column a layer; the deeper the blue, the more similar it is to the "
+        f"framed token. The rows are sorted by the last layer, whose values stand at the right.{level}",
+        not_shown=NOT_SHOWN_BY_PERCENTILES
+        if scale.percentiles
+        else f"{WHY_SIMILAR}{HIGH_COSINES}. Tokens take over the "
+        "meaning of their sentence: function words and special tokens can come near to any word of it.",
+        table=lambda: curve_table(curves, details, band),
+        code=code,
+    )
+
+
+def _cell(value: float, scale: controls.CosineScale) -> str:
+    return calibration.rounded(value / 100) if scale.percentiles else theme.number(value, 2)
 
 
 def compare_sentences(
@@ -167,10 +307,31 @@ def compare_sentences(
     key: str,
     scale: controls.CosineScale,
     place: Any,
+    others: Sequence[Pooling] = (),
 ) -> None:
-    """Draw the similarities of sentence vectors. See `_compare`."""
+    """Draw the similarities of sentence vectors, and small the same of `others`, further poolings. See `_compare`."""
     texts = [sentence.text for sentence in traces[0].sentences]
     few = len(texts) <= MANY_THINGS
+    numbered = [str(number) for number in range(1, len(texts) + 1)]
+
+    def say(curves: LayerCurves, band: BandData | None) -> str:
+        if scale.percentiles:
+            return summary(curves, band, scale)
+        labels = [f"sentences {numbered[a]} and {numbered[b]}" for a, b in curves.pairs]
+        return findings.of_sentences(labels, curves, band, SPOKEN[pooling])
+
+    def small(limits: tuple[float, float], columns: Sequence[Any]) -> None:
+        for other, column in zip(others, columns, strict=True):
+            centre = caching.sentence_baseline(models[0], other, include_special).centre if scale.centred else None
+            curves = cosines.pair_curves(pool(traces[0], other, include_special), numbered, None, centre)
+            title = POOLING_NAMES[other]
+            with column:
+                st.plotly_chart(
+                    figures.sized(curve_charts.small_curves(curves.values, title, limits)),
+                    key=f"{key}_{other}",
+                    alt=f"{title}. {findings.of_sentences(curves.labels, curves, None, SPOKEN[other])}",
+                )
+
     _compare(
         [
             Compared(
@@ -184,11 +345,14 @@ def compare_sentences(
         key=key,
         title=f"Sentence vectors ({POOLING_NAMES[pooling]})",
         names=short_names(texts) if few else texts,
+        short_names=numbered,
         descriptions=[f"{number}: {text[:40]}" for number, text in enumerate(texts, start=1)],
         pairs=None,
         scale=scale,
-        unrelated="two unrelated sentences",
+        unrelated="unrelated sentences",
         place=place,
+        say=say,
+        small=(len(others), small) if others and few and not scale.percentiles and len(models) == 1 else None,
     )
 
 
@@ -217,24 +381,40 @@ def _compare(
     key: str,
     title: str,
     names: Sequence[str],
+    short_names: Sequence[str],
     descriptions: Sequence[str],
     pairs: Sequence[tuple[int, int]] | None,
     scale: controls.CosineScale,
     unrelated: str,
     place: Any,
-    note: str = "",
+    say: Callable[[LayerCurves, BandData | None], str],
+    layer: int | None = None,
+    beside: Callable[[], None] | None = None,
+    small: tuple[int, Callable[[tuple[float, float], Sequence[Any]], None]] | None = None,
 ) -> None:
-    """Draw the similarities over the layers into the container `place`, and how to read them at the current position.
+    """Draw the similarities over the layers into the container `place`, and how to read them.
 
-    `unrelated` is the name of the baseline's pairs; `note` stands before what the curves show.
+    `unrelated` is the name of the baseline's pairs, `say` the finding. Of one model, `beside` draws what stands at the right
+    of the figure, and `small` so many small figures there, given their scale and places; the finding is then above all.
     """
     if pairs is None and len(names) > MANY_THINGS:
         _matrices(models, key, title, names, scale, place)
+        if beside is not None:
+            with place:
+                beside()
         return
     centred, needs_baseline = scale.centred, scale.centred or scale.percentiles
+    is_wide = len(models) == 1 and (beside is not None or small is not None)
+    right: Sequence[Any] = ()
     with place:
-        columns = st.columns(len(models))
-    first_slots = [column.empty() for column in columns]  # for the figures without a baseline
+        above = st.empty()
+        if is_wide:
+            first, *right = st.columns([2, *[1] * small[0]] if small else 2, gap="medium")
+            columns = [first]
+        else:
+            columns = st.columns(len(models))
+    is_late = scale.baseline and not needs_baseline and not all(caching.baseline_ready(item.backend) for item in models)
+    first_slots = [column.empty() for column in columns] if is_late else []  # for the figures without a baseline
     slots = [column.container() for column in columns]
     if needs_baseline:
         with place:
@@ -246,32 +426,41 @@ def _compare(
             curves = replace(curves, values=_percentiles(item, curves.values, scale))
         details = [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs]
         labels = curves.labels if pairs is None else [names[b] for _, b in curves.pairs]  # the title names the first
+        ends = (
+            pair_names(short_names, curves.pairs, " – ") if pairs is None else [short_names[b] for _, b in curves.pairs]
+        )
         code = partial(_code_of_curves, item.code, names, None if pairs is None else curves.pairs, scale=scale)
         full_title = _full_title(title, item, models)
-        panels.append(_Panel(f"{key}_{number}", full_title, curves, labels, details, scale, code, note))
+        panels.append(_Panel(f"{key}_{number}", full_title, curves, labels, ends, details, scale, code, say, layer))
     values = [panel.curves.values for panel in panels]
-    many = len(panels[0].curves.pairs) > MANY_CURVES
+    drawing = _Drawing(panels, slots, above, key, is_wide)
     if scale.percentiles:
-        _draw_panels(panels, slots, [None] * len(models), (-3.0, 103.0))
         missing = messages.no_baseline(*(item.baseline() for item in models))
-        rows = "Each row is a pair and each column a layer. " if many else "Each line is a pair. "
-        figures.reading(
-            f"{rows}The value is the share of {unrelated.removeprefix('two ')} that are less similar at the same layer: "
+        drawing.draw(
+            [None] * len(models),
+            (-3.0, 103.0),
+            f"Each line is a pair. The value is the share of pairs of {unrelated} that are less similar at the same layer: "
             f"at 50 % a pair is as similar as any two, at 99 % only one unrelated pair in a hundred is more similar. {missing}",
             NOT_SHOWN_BY_PERCENTILES,
         )
+        _draw_right(beside, small, (-3.0, 103.0), right, place)
         return
-    if many or not scale.baseline:
-        _draw_panels(panels, slots, [None] * len(models), curve_charts.shared_range(*values))
-        if many:
-            read = "Each row is a pair and each column a layer. Bright cells mean similar vectors."
-            figures.reading(read, f"{WHY_SIMILAR}{HIGH_COSINES}.")
-        else:
-            figures.reading(READ, f"{WHY_SIMILAR}{HIGH_COSINES}: switch the baseline on to compare with it.")
+    values.append(
+        np.array([LOWEST, 1.0])
+    )  # the same scale for all sentences, and nothing moves when the baseline is added
+    limits = curve_charts.shared_range(*values)
+    if not scale.baseline:
+        drawing.draw(
+            [None] * len(models),
+            limits,
+            READ,
+            f"{WHY_SIMILAR}{HIGH_COSINES}: switch the baseline on to compare with it.",
+        )
+        _draw_right(beside, small, limits, right, place)
         return
-    values.append(np.array([0.0, 1.0]))  # so that nothing moves when the baseline is added
-    if not all(caching.baseline_ready(item.backend) for item in models):
-        limits = curve_charts.shared_range(*values)
+    if is_late:
+        if is_wide:
+            above.markdown(f":material/insights: {messages.escape(panels[0].say(panels[0].curves, None))}")
         for slot, panel in zip(first_slots, panels, strict=True):
             with slot.container():
                 panel.draw_first(limits)
@@ -284,10 +473,46 @@ def _compare(
         for item, band in zip(models, _bands(models, centred), strict=True)
     ]
     edges = [edge for band in bands if band is not None for edge in (band.low, band.high)]
-    _draw_panels(panels, slots, bands, curve_charts.shared_range(*values, *edges))
-    band = f"The grey band holds 90 % of the pairs of {unrelated.removeprefix('two ')}; the dotted line is their mean."
+    limits = curve_charts.shared_range(*values, *edges)
+    band = f"The grey band holds 90 % of the pairs of {unrelated}; the dotted line is their mean."
     missing = messages.no_baseline(*(item.baseline() for item in models))
-    figures.reading(f"{READ} {band if edges else missing}", NOT_SHOWN)
+    drawing.draw(bands, limits, f"{READ} {band if edges else missing}", NOT_SHOWN)
+    _draw_right(beside, small, limits, right, place)
+
+
+def _draw_right(
+    beside: Callable[[], None] | None,
+    small: tuple[int, Callable[[tuple[float, float], Sequence[Any]], None]] | None,
+    limits: tuple[float, float],
+    right: Sequence[Any],
+    place: Any,
+) -> None:
+    """Draw what stands at the right of a figure, or below the figures of two models."""
+    if small is not None and right:
+        small[1](limits, right)
+    if beside is not None:
+        with right[0] if right else place:
+            beside()
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """The panels with their places; the finding is above all where something else stands beside the one panel."""
+
+    panels: Sequence[_Panel]
+    slots: Sequence[Any]
+    above: Any
+    key: str
+    is_wide: bool
+
+    def draw(self, bands: Sequence[BandData | None], limits: tuple[float, float], read: str, not_shown: str) -> None:
+        if self.is_wide:
+            message = messages.escape(self.panels[0].say(self.panels[0].curves, bands[0]))
+            with self.above.container():
+                figures.finding(message, key=self.key, read=read, not_shown=not_shown)
+        for panel, slot, band in zip(self.panels, self.slots, bands, strict=True):
+            with slot:
+                panel.draw(band, limits, (read, not_shown), self.is_wide)
 
 
 def _code_of_curves(
@@ -310,14 +535,6 @@ def _percentiles(item: Compared, values: Float64, scale: controls.CosineScale) -
     baseline = item.baseline()
     by_layer = [baseline.calibration(layer, scale.centred).shares(column) for layer, column in enumerate(values.T)]
     return 100 * np.array(by_layer).T.reshape(values.shape)
-
-
-def _draw_panels(
-    panels: Sequence[_Panel], slots: Sequence[Any], bands: Sequence[BandData | None], limits: tuple[float, float]
-) -> None:
-    for panel, slot, band in zip(panels, slots, bands, strict=True):
-        with slot:
-            panel.draw(band, limits)
 
 
 def _full_title(title: str, item: Compared, models: Sequence[Compared]) -> str:

@@ -1,4 +1,4 @@
-// What the parts of Start draw with. Text is set with textContent only.
+// What pictures of our own are drawn with: Start, and where one word looks. Text is set with textContent only.
 const SVG = "http://www.w3.org/2000/svg";
 const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16; // larger type on a projector
 
@@ -51,4 +51,28 @@ function drawAtEachWidth(root, draw) {
     draw();
   });
   root.bertInternalsObserver.observe(root);
+}
+
+// A curve from a word to one of the tokens that it looks at, as thick as its weight.
+function lookCurve(fromX, fromY, toX, toY, weight, isStrong) {
+  const bend = (fromX + toX) / 2;
+  return svgElement("path", {
+    d: `M${fromX} ${fromY}C${bend} ${fromY} ${bend} ${toY} ${toX} ${toY}`,
+    fill: "none",
+    stroke: isStrong ? "var(--st-primary-color)" : "var(--grey)",
+    "stroke-width": Math.max(0.6, 13 * rem() * weight).toFixed(1),
+    opacity: isStrong ? 1 : weight < 0.03 ? 0.35 : 0.6,
+  });
+}
+
+// The word from which curves start: a chip with its left edge at x = 0 and its middle at y; returns [chip, its width].
+function wordChip(text, y, most, root) {
+  const u = rem();
+  let shown = text;
+  while (shown.length > 4 && widthOf(shown, 14, 600, root) > most) shown = `${shown.slice(0, -2)}…`;
+  const width = widthOf(shown, 14, 600, root) + 20 * u, group = svgElement("g");
+  group.append(svgElement("rect", { x: 0, y: y - 15 * u, width, height: 30 * u, rx: 7 * u, fill: "var(--st-primary-color)" }));
+  const style = "fill: var(--st-background-color)";
+  group.append(label(width / 2, y + 5 * u, shown, { "text-anchor": "middle", "font-size": 14 * u, "font-weight": 600, style }));
+  return [group, width];
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.analysis.similarity.cosines import LayerCurves
-from dashboard.ui.layer_figures import course_in_words, summary
+from dashboard.views.layers.layer_figures import course_in_words, summary
 
 
 def curves(*values: list[float]) -> LayerCurves:

@@ -1,0 +1,162 @@
+// What one word looks at: a fan for one head, and a column of cells for every head. Everything is drawn from the weights of
+// this word. Reports "head" with [block, head] and "word" with the position of a token that was pressed.
+const REST = 600; // milliseconds until a head on which a person rests is reported
+const TOP = 46; // pixels above the rows: the blocks' names and the marks of the most decisive heads
+
+const shareOf = (weight) => (weight >= 0.005 ? `${Math.round(100 * weight)} %` : weight >= 0.0005 ? "< 1 %" : "0");
+
+class Looks {
+  constructor(root, data, send) {
+    const { facts, arrays } = unpack(data);
+    Object.assign(this, { root, facts, send, weights: arrays[0][1].values, stage: root.querySelector(".stage") });
+    this.hint = root.querySelector(".hint");
+  }
+
+  weight(block, head, row) {
+    const { heads, rows } = this.facts;
+    return this.weights[(block * heads + head) * rows.length + row];
+  }
+
+  // What a head does with its attention, in words: the two tokens that get most.
+  says(block, head) {
+    const order = this.facts.rows.map((row, number) => [this.weight(block, head, number), row.name]).sort((a, b) => b[0] - a[0]);
+    return `block ${block}, head ${head}: ${order.slice(0, 3).map(([weight, name]) => `${name} ${shareOf(weight)}`).join(", ")}`;
+  }
+
+  choose(block, head) {
+    const { blocks, heads } = this.facts;
+    this.head = [Math.min(blocks - 1, Math.max(0, block)), Math.min(heads - 1, Math.max(0, head))];
+    this.draw();
+    clearTimeout(this.root.timer);
+    this.root.timer = setTimeout(() => this.send("head", this.head), REST);
+  }
+
+  sizes() {
+    const u = rem(), { rows, blocks, heads } = this.facts, width = this.stage.clientWidth, isNarrow = width < 620;
+    const step = Math.max(20, Math.min(27.5, 440 / rows.length)) * u;
+    const names = Math.max(...rows.map((row) => widthOf(row.name, 14, 600, this.root)));
+    const share = 46 * u, namesWidth = Math.min(names, (isNarrow ? 0.2 : 0.14) * width) + 8 * u;
+    const end = (isNarrow ? 0.16 : 0.17) * width + 30 * u; // where the curves end and the names begin
+    const left = end + namesWidth + share + (isNarrow ? 10 : 26) * u, gap = isNarrow ? 3 : 10 * u;
+    const each = (width - left - gap * (blocks - 1)) / (blocks * heads);
+    const x = (block, head) => left + block * (each * heads + gap) + head * each;
+    return { u, width, isNarrow, step, end, namesWidth, share, left, each, x, top: TOP * u, height: TOP * u + rows.length * step + 4 * u };
+  }
+
+  draw() {
+    if (!this.stage.clientWidth) return;
+    const s = (this.size = this.sizes()), { facts, head } = this, [block, number] = head;
+    const svg = picture(s.width, s.height, `${facts.word} in ${this.says(block, number)}`);
+    svg.append(this.cells(s), this.marks(s), this.fan(s, block, number));
+    const values = facts.rows.map((row, at) => [row.name, shareOf(this.weight(block, number, at))]);
+    this.stage.replaceChildren(svg, valuesTable(`Block ${block}, head ${number}`, ["token", "share of its attention"], values));
+    this.hint.textContent = this.says(block, number);
+    this.pills();
+  }
+
+  fan(s, block, number) {
+    const { facts } = this, { u } = s, group = svgElement("g");
+    const y = (at) => s.top + (at + 0.5) * s.step;
+    const own = facts.rows.findIndex((row) => row.position === facts.position), middle = y(own);
+    const strongest = facts.rows.reduce((best, row, at) => (at !== own && !row.quiet && this.weight(block, number, at) > this.weight(block, number, best) ? at : best), facts.rows.findIndex((row, at) => at !== own && !row.quiet));
+    const [from, chipWidth] = wordChip(facts.word, middle, 0.15 * s.width, this.root);
+    group.append(label(0, 14 * u, s.isNarrow ? `block ${block}, head ${number}` : `one head: block ${block}, head ${number}`, { class: "soft" }));
+    facts.rows.forEach((row, at) => {
+      const weight = this.weight(block, number, at), isStrong = at === strongest && weight >= 0.05;
+      group.append(lookCurve(chipWidth, middle, s.end - 6 * u, y(at), weight, isStrong));
+    });
+    group.append(from);
+    facts.rows.forEach((row, at) => {
+      const weight = this.weight(block, number, at), isStrong = at === strongest && weight >= 0.05;
+      const line = svgElement("g", { class: row.position >= 0 && at !== own ? "name" : "", "data-position": row.position });
+      let name = row.name;
+      while (name.length > 3 && widthOf(name, 14, 600, this.root) > s.namesWidth) name = `${name.slice(0, -2)}…`;
+      line.append(svgElement("rect", { x: s.end - 6 * u, y: y(at) - s.step / 2, width: s.namesWidth + s.share + 6 * u, height: s.step, opacity: 0 }));
+      line.append(svgElement("title", {}, row.position >= 0 && at !== own ? `${row.name}: press to see what it looks at` : row.name));
+      line.append(label(s.end, y(at) + 5 * u, name, { "font-size": 14 * u, "font-weight": isStrong ? 600 : 400, class: row.quiet ? "soft" : "" }));
+      line.append(label(s.end + s.namesWidth + s.share, y(at) + 5 * u, shareOf(weight), { "text-anchor": "end", "font-weight": isStrong ? 600 : 400, class: isStrong ? "num" : "num soft" }));
+      line.onclick = () => row.position >= 0 && at !== own && this.send("word", row.position);
+      group.append(line);
+    });
+    return group;
+  }
+
+  cells(s) {
+    const { facts } = this, group = svgElement("g", { class: "column" });
+    for (let block = 0; block < facts.blocks; block++) {
+      const x = s.x(block, 0), width = s.each * facts.heads, isNarrow = s.isNarrow || width < 60 * s.u;
+      group.append(label(x + width / 2, 14 * s.u, isNarrow ? String(block) : `block ${block}`, { "text-anchor": "middle", class: "soft" }));
+      facts.rows.forEach((_, row) => group.append(svgElement("rect", { x, y: s.top + row * s.step + 1, width, height: s.step - 2, fill: "var(--st-primary-color)", opacity: 0.05 })));
+      for (let head = 0; head < facts.heads; head++)
+        facts.rows.forEach((_, row) => {
+          const weight = this.weight(block, head, row);
+          if (weight < 0.01) return;
+          const line = s.each > 5 ? 1 : 0;
+          group.append(svgElement("rect", { x: s.x(block, head), y: s.top + row * s.step + 1, width: Math.max(1, s.each - line), height: s.step - 2, fill: "var(--st-primary-color)", opacity: Math.min(1, weight ** 0.8).toFixed(3) }));
+        });
+    }
+    if (s.isNarrow) group.append(label(s.left, 28 * s.u, "heads, by block", { class: "soft", "font-size": 11 * s.u }));
+    group.onclick = (event) => {
+      const place = this.at(event);
+      if (place) this.choose(...place);
+    };
+    group.onmousemove = (event) => {
+      const place = this.at(event);
+      if (place) this.hint.textContent = this.says(...place);
+    };
+    group.onmouseleave = () => (this.hint.textContent = this.says(...this.head));
+    return group;
+  }
+
+  at(event) {
+    const x = event.clientX - this.stage.getBoundingClientRect().left, { size: s, facts } = this;
+    for (let block = 0; block < facts.blocks; block++) {
+      const head = Math.floor((x - s.x(block, 0)) / s.each);
+      if (head >= 0 && head < facts.heads) return [block, head];
+    }
+    return null;
+  }
+
+  // A frame around the head of the fan, and numbers above the most decisive ones.
+  marks(s) {
+    const group = svgElement("g"), [block, number] = this.head, u = s.u;
+    this.facts.decisive.forEach((each, place) => {
+      const x = s.x(each.block, each.head) + s.each / 2, isChosen = each.block === block && each.head === number;
+      const colour = isChosen ? "var(--orange)" : "var(--soft)";
+      if (!s.isNarrow) group.append(label(x, s.top - 11 * u, String(place + 1), { "text-anchor": "middle", "font-weight": 600, "font-size": 12 * u }));
+      group.append(svgElement("path", { d: `M${x - 4 * u} ${s.top - 8 * u}h${8 * u}l${-4 * u} ${5 * u}z`, fill: colour }));
+    });
+    const frame = { x: s.x(block, number) - 2, y: s.top - 2, width: Math.max(3, s.each) + 3, height: s.height - s.top, rx: 3 };
+    group.append(svgElement("rect", { ...frame, fill: "none", stroke: "var(--orange)", "stroke-width": 2 }));
+    return group;
+  }
+
+  pills() {
+    const [block, number] = this.head, box = this.root.querySelector(".pills");
+    box.hidden = !this.facts.decisive.length;
+    box.replaceChildren(element("span", "", "Most decisive"));
+    this.facts.decisive.forEach((each, place) => {
+      const pill = element("button");
+      pill.type = "button";
+      pill.append(element("b", "", String(place + 1)), ` ${each.says}`);
+      pill.setAttribute("aria-pressed", String(each.block === block && each.head === number));
+      pill.onclick = () => this.choose(each.block, each.head);
+      box.append(pill);
+    });
+  }
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".looks");
+  const looks = new Looks(root, data, setTriggerValue);
+  looks.head = looks.facts.chosen;
+  looks.stage.onkeydown = (event) => {
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    looks.choose(looks.head[0] + step[0], looks.head[1] + step[1]);
+  };
+  root.bertInternalsLooks = looks; // for the test that compares what is drawn
+  looks.draw();
+  drawAtEachWidth(root, () => looks.draw());
+}

@@ -1,0 +1,46 @@
+"""Which two of several sentences are worth comparing first: two that have a word in common, or else the most similar ones.
+
+A cosine of two sentences that share nothing is a small number with little to split. Of the pairs that share a content word (in
+any of its forms) the one with the highest cosine is taken, of all pairs where none shares one. Equal texts are no pair, unless
+there are no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from components.arrays import unit
+from components.words.forms import are_forms
+from components.words.function import FUNCTION_WORDS
+from components.words.typed import typed_words
+
+MOST_COMPARED = 64  # sentences
+
+
+def best_pair(texts: Sequence[str], vectors: Any) -> tuple[int, int]:
+    """The rows of two of the texts, the smaller first; `vectors` are theirs, [text, dim]. (0, 0) for a single text."""
+    count = min(len(texts), MOST_COMPARED)
+    if count < 2:
+        return 0, 0
+    directions = unit(np.asarray(vectors[:count], np.float64))
+    cosines = directions @ directions.T
+    words = [_content_of(text) for text in texts[:count]]
+    pairs = [(a, b) for a, b in combinations(range(count), 2) if texts[a] != texts[b]]
+    sharing = [(a, b) for a, b in pairs if _share_a_word(words[a], words[b])]
+    # The first of equal ones, so that the choice does not hang on rounding.
+    return max(sharing or pairs or [(0, 1)], key=lambda pair: (round(float(cosines[pair]), 6), -pair[0], -pair[1]))
+
+
+def _content_of(text: str) -> tuple[str, ...]:
+    words = dict.fromkeys(text[start:end].casefold() for start, end in typed_words(text))
+    return tuple(word for word in words if word not in FUNCTION_WORDS and any(map(str.isalnum, word)))
+
+
+def _share_a_word(first: Sequence[str], second: Sequence[str]) -> bool:
+    if set(first) & set(second):
+        return True
+    return any(are_forms(word, other) for word in first for other in second)

@@ -1,0 +1,92 @@
+"""What the views of heads say in words, from the numbers that they show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components.analysis.attention.head_kinds import HeadKinds, Kind
+from components.analysis.attention.telling import HeadLook
+from components.analysis.first_look.decisive import DECIDED
+from components.numbers import percent
+from dashboard.ui import messages
+
+NAMED = 20  # characters of a token
+
+
+def name(pieces: Sequence[str], position: int) -> str:
+    """A token in quotation marks, with markup shown as typed."""
+    return f"“{messages.escape(pieces[position][:NAMED])}”"
+
+
+def special_names(pieces: Sequence[str], special: Sequence[bool]) -> str:
+    """What the special tokens of a text are called: "[CLS] or [SEP]"."""
+    names = list(dict.fromkeys(piece for piece, is_special in zip(pieces, special, strict=True) if is_special))
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "a special token"
+
+
+def does(kind: Kind, specials: str) -> str:
+    """What a head of a kind does; a sentence about the head goes on with it."""
+    return {
+        "words": "looks at other words",
+        "spread": "spreads its attention evenly",
+        "before": "looks at the token before",
+        "after": "looks at the token after",
+        "itself": "looks at the token itself",
+        "special": f"rests on {specials}",
+    }[kind]
+
+
+def of_kinds(kinds: HeadKinds, specials: str) -> str:
+    """How the heads divide by kind, the most frequent kind first; kinds without a head are left out, but for the neighbours."""
+    counts = {kind: len(kinds.of(kind)) for kind in ("special", "words", "spread")}
+    near = {kind: len(kinds.of(kind)) for kind in ("before", "after", "itself")}
+    total = sum(counts.values()) + sum(near.values())
+    plural = {"special": f"rest on {specials}", "words": "look at other words", "spread": "spread evenly"}
+    singular = {"special": f"rests on {specials}", "words": "looks at other words", "spread": "spreads evenly"}
+    to = f"a neighbour{' or to itself' * bool(near['itself'])}" if near["before"] + near["after"] else "itself"
+    plural["near"], singular["near"] = f"keep to {to}", f"keeps to {to}"
+    counts["near"] = sum(near.values())
+    said = [(count, f"{count} {(singular if count == 1 else plural)[kind]}") for kind, count in counts.items() if count]
+    parts = [text for _, text in sorted(said, key=lambda item: -item[0])]
+    begin, _, rest = parts[0].partition(" ")
+    first = f"{begin} of {total} heads {rest}" if begin != str(total) else f"All {total} heads {rest}"
+    if total == 1:
+        return f"The only head {rest}."
+    parts = [first, *parts[1:]]
+    return f"{' and '.join(filter(None, (', '.join(parts[:-1]), parts[-1])))}."
+
+
+def stands_out(look: HeadLook | None) -> bool:
+    """Whether a head looks at one word much more than it does anyway."""
+    return look is not None and look.excess >= DECIDED
+
+
+def of_look(look: HeadLook, pieces: Sequence[str], has_habits: bool) -> str:
+    """Where a head looks, beside what is usual for it."""
+    usual = f"on average this head gives {percent(look.usual)} " + (
+        "to that distance" if has_habits else "from one such word of this text to another"
+    )
+    return (
+        f"In block {look.block}, head {look.head}, {name(pieces, look.query)} looks at {name(pieces, look.key)} with "
+        f"{percent(look.weight)}; {usual}."
+    )
+
+
+def of_head(
+    at: tuple[int, int],
+    look: HeadLook | None,
+    kinds: HeadKinds | None,
+    pieces: Sequence[str],
+    specials: str,
+    has_habits: bool,
+) -> str:
+    """What one head does in this text: its look if it stands out, else its kind; empty for a text without tokens."""
+    if look is not None and stands_out(look):
+        return of_look(look, pieces, has_habits)
+    if kinds is None:
+        return ""
+    block, head = at
+    kind = kinds.names[block][head]
+    share = "" if kind == "spread" else f" with {percent(kinds.purity(block, head))} of its attention"
+    text = f"Block {block}, head {head} {does(kind, specials)}{share}"
+    return f"{text}; no word looks at another much more than usual." if look is not None else f"{text}."

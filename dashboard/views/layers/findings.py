@@ -1,0 +1,143 @@
+"""What the figures of a word, a token and sentences over the layers say, in a sentence computed from what they show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from components.analysis.similarity import courses
+from components.charts import theme
+from components.numbers import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.analysis.similarity.cosines import LayerCurves
+    from components.arrays import Float64
+    from components.charts.curves import BandData
+
+
+def of_occurrences(subject: str, labels: Sequence[str], curves: LayerCurves, band: BandData | None) -> str:
+    """How the occurrences of a word move: all pairs of them, `labels` being the pairs' names ("river and money").
+
+    `subject` is what moves, with its number: "The 3 “bank”".
+    """
+    values = _known(curves.values)
+    if not len(values):
+        return "There is no value to show."
+    last, named = values[:, -1], [label for label, row in zip(labels, curves.values, strict=True) if _is_known(row)]
+    way = _way(values.mean(axis=0), alike=bool(values.min() >= courses.ALIKE))
+    if len(values) == 1:
+        ends = f"{theme.number(values[0, 0])} at layer 0, {theme.number(last[0])} after the last block"
+    else:
+        order = np.argsort(last, kind="stable")
+        least, most = int(order[0]), int(order[-1])
+        ends = f"{named[least]} {theme.number(last[least])}, {named[most]} {theme.number(last[most])}"
+    return f"{subject} {way}: {ends}{_unrelated(float(last.max()), band)}"
+
+
+def of_one_occurrence(word: str, others: Sequence[str], curves: LayerCurves, band: BandData | None) -> str:
+    """A word that occurs once, with other words of its sentence, the nearest first."""
+    values = curves.values[:, -1] if len(curves.pairs) else np.empty(0)
+    known = [(other, value) for other, value in zip(others, values.tolist(), strict=True) if not np.isnan(value)]
+    if not known:
+        return f"{word} has nothing in its sentence to be compared with."
+    ends = _listed([f"{other} {theme.number(value)}" for other, value in known])
+    what = "the nearest words of its sentence are" if len(known) > 1 else "the nearest word of its sentence is"
+    return f"{word} occurs once; {what} {ends}{_unrelated(known[0][1], band)}"
+
+
+def of_all_tokens(word: str, names: Sequence[str], values: Float64, band: BandData | None) -> str:
+    """A token with all others of its sentence; `values` [token, layer] are sorted by the last layer, the nearest first."""
+    if not len(values) or np.isnan(values[0, -1]):
+        return f"There is no other token in the sentence of {word}."
+    first, last = theme.number(values[0, 0], 2), theme.number(values[0, -1], 2)
+    text = f"After the last block {word} is most like {names[0]} ({last}, from {first} at layer 0)"
+    if len(values) > 1:
+        text += f", then {names[1]} ({theme.number(values[1, -1], 2)})"
+    if band is None:
+        return f"{text}."
+    above = [int((values[:, layer] > band.high[layer]).sum()) for layer in (-1, 0)]
+    return (
+        f"{text}; {above[0]} of {counted(len(values), 'token')} lie{'s' * (above[0] == 1)} above what unrelated tokens reach, "
+        f"{above[1]} at layer 0."
+    )
+
+
+def of_sentences(labels: Sequence[str], curves: LayerCurves, band: BandData | None, pooling: str) -> str:
+    """Sentence vectors: which pair ends nearest, and where they come apart or together. `pooling` is its name in the figure."""
+    values = _known(curves.values)
+    if not len(values):
+        return "There is no value to show."
+    last, named = values[:, -1], [label for label, row in zip(labels, curves.values, strict=True) if _is_known(row)]
+    most, least = int(np.argmax(last)), int(np.argmin(last))
+    number = theme.number
+    if len(values) == 1:
+        way = _way(values[0], alike=bool(values.min() >= courses.ALIKE))
+        ends = f"{number(values[0, 0])} at layer 0, {number(last[0])} after the last block"
+        text = f"By {pooling}, the two sentences {way}: {ends}"
+    elif last[most] - last[least] < courses.FAINT:
+        ends = (
+            number(last[least])
+            if number(last[least]) == number(last[most])
+            else f"{number(last[least])} to {number(last[most])}"
+        )
+        text = f"By {pooling}, no pair stands out after the last block: {ends}"
+    else:
+        farthest = named[least].removeprefix("sentences ")
+        text = f"By {pooling}, {named[most]} end nearest ({number(last[most])}), {farthest} farthest ({number(last[least])})"
+    text += _unrelated(float(last[most]), band, "sentences")
+    until = _equal_until(values)
+    if until is None:
+        return text
+    every = "The two are" if len(values) == 1 else "All are"
+    return f"{text} {every} the same up to layer {until}."
+
+
+def _equal_until(values: Float64) -> int | None:
+    """The last layer up to which all pairs [pair, layer] are equal vectors, up to what is seen; None without one."""
+    equal = np.asarray((values >= EQUAL).all(axis=0))
+    if not equal[0] or equal.all():
+        return None
+    return int(np.argmin(equal)) - 1
+
+
+EQUAL = 0.9995  # what is written as 1.000
+
+
+def _way(values: Float64, alike: bool) -> str:
+    """What a curve does, as what two things do."""
+    course = courses.course_of(values)
+    end = len(values) - 1
+    if alike:
+        return "hardly differ at any layer"
+    if course.kind == "unchanged":
+        return f"hardly move from layer 0 to layer {end}"
+    if course.turn is None:
+        return f"{'move apart' if course.kind == 'apart' else 'come closer'} until layer {end}"
+    is_apart = course.turn < course.first
+    there, back = ("move apart", "come closer again") if is_apart else ("come closer", "move apart again")
+    return f"{there} until layer {course.turn_layer} and {back}"
+
+
+def _unrelated(highest: float, band: BandData | None, things: str = "tokens") -> str:
+    """How high unrelated pairs reach at the last layer, beside the highest of the values; the sentence's end."""
+    if band is None:
+        return "."
+    reach = theme.number(float(band.high[-1]), 2)
+    if highest <= band.high[-1]:
+        return f"; that is no more than unrelated {things} reach ({reach})."
+    return f"; unrelated {things} reach {reach}."
+
+
+def _known(values: Float64) -> Float64:
+    return values[[row for row in range(len(values)) if _is_known(values[row])]]
+
+
+def _is_known(values: Float64) -> bool:
+    return bool(len(values)) and not np.isnan(values).any()
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,152 @@
+"""The sentence above the maps, counted in all dimensions, and the line below on how far the maps can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from components.analysis.maps.company import Company, company, shares_alike
+from components.analysis.maps.map_trust import true_neighbours
+from components.numbers import counted, number, percent
+from components.words.forms import are_forms
+from components.words.function import FUNCTION_WORDS
+from dashboard.ui import messages
+
+if TYPE_CHECKING:
+    from components.analysis.maps.drawing import LayerMap
+    from components.analysis.maps.token_set import TokenSet
+
+TOGETHER, APART = 2 / 3, 1 / 3  # shares of the nearest tokens: from the first on, and up to the second
+FEW_KEPT = 2.5  # of five: fewer is said with "only"
+MOST_WORD = 24  # characters of a word in a sentence
+
+
+@dataclass(frozen=True)
+class Marked:
+    """The word that is marked in the maps: its name, and the rows of its tokens."""
+
+    word: str
+    rows: tuple[int, ...]
+
+
+def word_of(token_set: TokenSet, places: Sequence[tuple[int, int]] = ()) -> Marked | None:
+    """The word to mark before a person marks one. `places` are those of the word that all pages look at, in each sentence.
+
+    Without them, as for two sentences that are read together, the content word that occurs most often, if it occurs twice.
+    None where there is no word.
+    """
+    at = {(token.sentence, token.position): row for row, token in enumerate(token_set.tokens)}
+    if rows := tuple(at[place] for place in places if place in at):
+        token = token_set.tokens[rows[0]]
+        return Marked(token.text if token.special else token.word, rows)
+    times: dict[str, int] = {}
+    for token in token_set.tokens:
+        word = token.word.casefold()
+        if not token.special and any(map(str.isalnum, word)) and word not in FUNCTION_WORDS:
+            times[word] = times.get(word, 0) + word.startswith(token.text.casefold())
+    repeated = max(times, key=lambda word: times[word], default="")
+    if times.get(repeated, 0) < 2:
+        return None
+    rows = _rows_of(token_set, repeated)
+    return Marked(token_set.tokens[rows[0]].word, rows)
+
+
+def _rows_of(token_set: TokenSet, word: str) -> tuple[int, ...]:
+    """The first piece of every occurrence of a word, in any of its forms."""
+    rows: dict[tuple[int, int, str], int] = {}
+    begun = (-1, -1)
+    for row, token in enumerate(token_set.tokens):
+        if token.special or not are_forms(word, token.word):
+            begun = (-1, -1)
+            continue
+        # Pieces that follow each other are one occurrence; a piece that begins like the word begins another.
+        if begun == (token.sentence, token.position - 1) and not token.word.casefold().startswith(
+            token.text.casefold()
+        ):
+            begun = (token.sentence, token.position)
+            continue
+        begun = (token.sentence, token.position)
+        rows[(token.sentence, token.position, token.word)] = row
+    return tuple(rows.values())
+
+
+def of_layers(token_set: TokenSet, marked: Marked | None, layers: Sequence[int]) -> str:
+    """What the maps of one or two layers show of the marked word, and of all tokens' nearest."""
+    layers = list(dict.fromkeys(layers))
+    if marked is None or not marked.rows:
+        return of_sets(token_set, layers)
+    if len(marked.rows) == 1:
+        return _of_one(token_set, marked, layers) + _joined(of_sets(token_set, layers))
+    found = [company(token_set.at(layer), marked.rows) for layer in layers]
+    return of_company(marked.word, len(marked.rows), layers, found) + _joined(of_sets(token_set, layers))
+
+
+def _joined(sentence: str) -> str:
+    return f" {sentence}" if sentence else ""
+
+
+def of_company(word: str, occurrences: int, layers: Sequence[int], found: Sequence[Company]) -> str:
+    """Whether a word's occurrences stand together or apart, at one layer or from one to another."""
+    name = f"The {occurrences} “{messages.escape(word[:MOST_WORD])}”"
+    asked = found[0].asked
+    counts = [round(each.own) for each in found]
+    how = [_how(each) for each in found]
+    if len(layers) == 1:
+        return f"{name} stand **{how[0]}** at layer {layers[0]}: {counts[0]} of their {asked} nearest tokens are the same word."
+    first, last = (f"layer {layer}" for layer in layers)
+    if how[0] == how[1]:
+        still = "at both layers" if how[0] != "apart" else "at both layers already"
+        return (
+            f"{name} stand **{how[0]} {still}**: of their {asked} nearest tokens {counts[0]} are the same word at {first}, "
+            f"{counts[1]} at {last}."
+        )
+    return (
+        f"{name} stand **{how[0]} at {first}** ({counts[0]} of their {asked} nearest tokens are the same word) and "
+        f"**{how[1]} at {last}** ({counts[1]})."
+    )
+
+
+def _how(each: Company) -> str:
+    if each.share >= TOGETHER - 1e-9:
+        return "together"
+    return "apart" if each.share <= APART + 1e-9 else "partly together"
+
+
+def _of_one(token_set: TokenSet, marked: Marked, layers: Sequence[int]) -> str:
+    """The nearest token of a word that occurs once."""
+    parts = []
+    for layer in layers:
+        nearest, cosines = true_neighbours(token_set.at(layer), marked.rows[0], 1)
+        word = messages.escape(token_set.tokens[int(nearest[0])].text[:MOST_WORD])
+        parts.append(f"“{word}” at layer {layer} ({number(float(cosines[0]), 2)})")
+    return f"“{messages.escape(marked.word[:MOST_WORD])}” occurs once; its nearest token is {' and '.join(parts)}."
+
+
+def of_sets(token_set: TokenSet, layers: Sequence[int]) -> str:
+    """What tokens stand among: those of their own sentence, or of a corpus the same word. Empty for a single sentence."""
+    sentences = [token.sentence for token in token_set.tokens]
+    if len(set(sentences)) < 2:
+        return ""
+    is_corpus = len(set(sentences)) > len(sentences) / 2  # a sample has few tokens of each sentence
+    labels: Sequence[object] = [token.word.casefold() for token in token_set.tokens] if is_corpus else sentences
+    shares = [shares_alike(token_set.at(layer), labels) for layer in layers]
+    what = "are the same word" if is_corpus else "are from its own sentence"
+    if any(np.isnan(share) for share in shares):
+        return ""
+    listed = " and ".join(f"{percent(share)} at layer {layer}" for layer, share in zip(layers, shares, strict=True))
+    return f"Of a token’s three nearest, {listed} {what}."
+
+
+def trust(maps: dict[int, LayerMap], method: str, dims: int, shown: int) -> str:
+    """How many of the nearest on the maps are among the nearest in all dimensions, in a line."""
+    first = next(iter(maps.values())).trust
+    kept = [each.trust.kept for each in maps.values()]
+    only = "only " if min(kept) < FEW_KEPT * first.seen / 5 else ""
+    listed = ", ".join(f"{number(value, 1)} at layer {layer}" for layer, value in zip(maps, kept, strict=True))
+    return (
+        f"Read groups, not distances: of the {first.seen} nearest on the map, {only}{listed} are truly among the {first.seen} "
+        f"nearest ({method}; {counted(shown, 'token')} in {dims:,} dimensions)."
+    )

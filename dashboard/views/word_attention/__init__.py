@@ -1,0 +1,1 @@
+"""Where one word looks, over all heads."""

@@ -1,0 +1,65 @@
+"""What is said of where one word looks, computed from what the picture shows. Markdown: texts of people are escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from components.analysis.first_look.decisive import DECIDED
+from components.numbers import counted, percent
+from dashboard.ui import messages
+
+if TYPE_CHECKING:
+    from components.analysis.first_look.decisive import Look
+    from components.analysis.first_look.first_looks import FirstLooks
+    from components.analysis.first_look.words import Word
+    from components.model.trace import TokenizedSentence
+
+NAMED = 3  # words of which the counts are given
+
+
+def quoted(text: str) -> str:
+    """A word of a person in quotation marks."""
+    return f"“{messages.escape(text)}”"
+
+
+def of_word(word: Word, looks: FirstLooks, decisive: Look | None, sentence: TokenizedSentence) -> str:
+    """At what most heads look first from a word, and the most decisive look."""
+    special = next((token.piece for token in sentence.tokens if token.special), "")
+    at = [(count, quoted(other.text)) for other, count in looks.at_words[:NAMED]]
+    at += [(looks.itself, "itself")] if looks.itself else []
+    at += [(looks.special, f"special tokens such as {messages.escape(special)}")] if looks.special else []
+    at += [(looks.rest, "punctuation marks")] if looks.rest and len(at) < NAMED else []
+    (count, first), *further = at
+    verb = "looks" if count == 1 else "look"
+    begin = f"From {quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first at {first}"
+    return f"{_listed([begin, *(f'{count} at {what}' for count, what in further)])}. {_decisive(decisive, sentence)}"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _decisive(look: Look | None, sentence: TokenizedSentence) -> str:
+    if look is None:
+        return "There is no other word to look at."
+    if look.weight - look.usual < DECIDED:
+        return "No head gives another content word much more than is usual for it at that distance."
+    return (
+        f"The most decisive look goes to {quoted(sentence.word_text(look.target))}: {percent(look.weight)} in block "
+        f"{look.block}, head {look.head}, where {percent(look.usual)} is usual."
+    )
+
+
+def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int]], heads: int) -> str:
+    """What changes for the candidates of a pronoun when a word is replaced by its opposite.
+
+    `candidates`: each with the heads that look first at it, before and after.
+    """
+    named = _listed([f"{before} → {after} for {quoted(text)}" for text, before, after in candidates])
+    moved = sum(abs(after - before) for _, before, after in candidates)
+    verdict = "hardly anything changes" if moved <= heads / 36 else "the heads look elsewhere"
+    return (
+        f"With {quoted(new)} for {quoted(old)} the answer is the other one, and {verdict}. Heads that look there first: "
+        f"{named}."
+    )

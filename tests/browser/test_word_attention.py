@@ -1,0 +1,85 @@
+"""One word's attention in a browser: what is drawn is what was sent, and heads change without the server."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.support import plain_encoder as plain
+from tests.support.browser import Visit, wait_until
+
+TROPHY = "The trophy does not fit in the suitcase because it is too big."
+DRAWN = """(root) => {
+  const looks = root.bertInternalsLooks, { facts } = looks;
+  const names = [...root.querySelectorAll("table tr")].slice(1).map((row) => [...row.cells].map((cell) => cell.textContent));
+  const boxes = [...root.querySelectorAll("svg text")].map((text) => [text.textContent, text.getBoundingClientRect().toJSON()]);
+  return { head: looks.head, weights: Array.from(looks.weights), rows: facts.rows.length, heads: facts.heads, names, boxes,
+    stage: root.querySelector(".stage").getBoundingClientRect().toJSON() };
+}"""
+
+
+def address(text: str = TROPHY, more: str = "&t=10") -> str:
+    return f"/inside?v=one-word-attention&s={quote(text)}{more}"
+
+
+def drawn(page: Page) -> Locator:
+    looks = page.locator(".looks")
+    expect(looks.locator("svg .column rect").first).to_be_attached(timeout=60_000)
+    return looks
+
+
+def state(looks: Locator) -> dict[str, Any]:
+    found: dict[str, Any] = looks.evaluate(DRAWN)
+    return found
+
+
+def test_shares_that_are_read_are_those_of_plain_transformers(visit: Visit) -> None:
+    looks = drawn(visit(address()))
+    found, attention = state(looks), plain.run(TROPHY).attention[:, :, 10]
+    assert found["head"] == [2, 1]
+    shares = attention[2, 1]
+    for (name, shown), share, piece in zip(found["names"], shares, plain.run(TROPHY).pieces, strict=True):
+        assert name == (piece if piece != "it" else "itself")
+        expected = f"{round(100 * float(share))} %" if share >= 0.005 else "< 1 %" if share >= 0.0005 else "0"
+        assert shown == expected, name
+    np.testing.assert_allclose(np.reshape(found["weights"], attention.shape), attention, atol=2e-6)
+
+
+def test_a_head_is_chosen_in_the_browser_and_the_address_follows(visit: Visit) -> None:
+    page = visit(address())
+    looks = drawn(page)
+    looks.get_by_role("button", name="3 block 3, head 1").click()
+    assert state(looks)["head"] == [3, 1]  # at once
+    expect(looks.get_by_role("button", name="3 block 3, head 1")).to_have_attribute("aria-pressed", "true")
+    wait_until(page, "() => new URLSearchParams(location.search).get('h') === '1' && location.search.includes('b=3')")
+    looks.locator(".stage").press("ArrowRight")
+    assert state(looks)["head"] == [3, 2]
+    wait_until(page, "() => new URLSearchParams(location.search).get('h') === '2'")
+    looks.locator(".name", has_text="suitcase").click()  # a word of the fan: it opens with a head of its own
+    expect(page.locator(".row .picked")).to_have_text("suitcase")
+    wait_until(page, "() => !new URLSearchParams(location.search).has('h')")
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+@pytest.mark.parametrize(
+    "text", [TROPHY, "Hello", "An unbelievably antidisestablishmentarian committee reconvened. " * 6]
+)
+def test_no_text_lies_over_another_or_leaves_the_drawing(visit: Visit, size: tuple[int, int], text: str) -> None:
+    page = visit(address(text, ""))
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.reload()
+    found = state(drawn(page))
+    stage, boxes = found["stage"], found["boxes"]
+    for shown, box in boxes:
+        assert box["left"] >= stage["left"] - 2, shown
+        assert box["right"] <= stage["right"] + 2, shown
+    for number, (first, one) in enumerate(boxes):
+        for second, other in boxes[number + 1 :]:
+            across = min(one["right"], other["right"]) - max(one["left"], other["left"])
+            down = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
+            both_marks = first.isdigit() and second.isdigit()  # of heads beside each other
+            assert across < 1 or down < 3 or both_marks, (first, second)

@@ -1,0 +1,108 @@
+"""What a split says: each case, with its numbers by hand, and on the included model with sentence-transformers' cosine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from components.analysis.why.in_words import is_in_percent, of_split
+from components.analysis.why.ledger import Ledger, Part
+from components.analysis.why.token_ledger import token_ledger
+from components.model.backend import Backend
+
+
+def ledger(first: Sequence[str], second: Sequence[str], values: Sequence[Sequence[float]]) -> Ledger:
+    rows, columns = (
+        tuple(Part(text, "special" if text.startswith("[") else "word", (number,)) for number, text in enumerate(texts))
+        for texts in (first, second)
+    )
+    numbers = np.array(values, float)
+    return Ledger(rows, columns, numbers, (), float(numbers.sum()), (1.0, 1.0), 6, "mean")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "values", "said"),
+    [
+        (
+            ["a", "b"],
+            ["x", "y"],
+            [[0.4, 0.1], [0.2, 0.3]],
+            "“a” with “x” gives the most, 40.0 %; no word counts against it.",
+        ),
+        (["a", "b"], ["x", "y"], [[0.6, 0.1], [-0.1, 0.05]], "92.3 %; only “b” counts against it."),
+        (["a", "b", "c"], ["x", "y"], [[0.9, 0.1], [-0.1, 0.0], [-0.1, 0.0]], "; “b” and “c” count against it."),
+        (
+            ["a", "b", "c", "d"],
+            ["x", "y"],
+            [[0.9, 0.1], [-0.1, 0.0], [-0.1, 0.0], [-0.2, 0.0]],
+            "; 3 words count against it, most of all “d”.",
+        ),
+        # The only word that differs, and the usual story that it counts against the score is not told where it adds.
+        (
+            ["is", "ok"],
+            ["is", "not", "ok"],
+            [[0.3, 0.05, 0.1], [0.1, 0.05, 0.4]],
+            "“not”, does not count against it: it adds 10 %",
+        ),
+        (
+            ["is", "ok"],
+            ["is", "not", "ok"],
+            [[0.3, -0.05, 0.1], [0.1, -0.05, 0.4]],
+            "“not”, takes away 12 % (“ok” gives",
+        ),
+        (
+            ["is", "not", "ok"],
+            ["is", "ok"],
+            [[0.3, 0.1], [0.02, 0.02], [0.1, 0.4]],
+            "The only word that differs, “not”",
+        ),
+        # A small cosine is not divided by: parts are written as they are.
+        (["a"], ["x"], [[0.05]], "“a” with “x” gives the most, +0.050"),
+        (["a", "b"], ["x", "y"], [[-0.2, -0.1], [-0.1, -0.3]], "No pair of words adds to it; 4 words count against it"),
+        (["[CLS]"], ["x"], [[0.5]], "One of the texts has no word of its own."),
+    ],
+)
+def test_each_case(first: list[str], second: list[str], values: list[list[float]], said: str) -> None:
+    assert said in of_split(ledger(first, second, values))
+
+
+def test_small_and_negative_cosines_have_no_percent() -> None:
+    assert [is_in_percent(value) for value in (-0.5, 0.0, 0.0999, 0.1, 1.0)] == [False, False, False, True, True]
+
+
+def test_words_are_made_safe() -> None:
+    assert "“<A>” with “<X>”" in of_split(ledger(["a"], ["x"], [[0.5]]), lambda text: f"<{text.upper()}>")
+
+
+UNSEEN = (
+    ("Hello", "Goodbye"),
+    ("Same here.", "Same here."),
+    ("Der Hund schläft.", "Ein Hund bellt laut."),
+    (" ".join(f"word{number}" for number in range(28)), "One word."),
+    ("The patient is allowed to leave.", "The patient is not allowed to leave."),
+    ("!!!", "???"),
+    ("A red hat.", "A blue hat."),
+    ("I put money in the bank.", "We sat on the bank of the river."),
+    ("x", "y"),
+    ("The dog bit the man.", "The man bit the dog."),
+)
+
+
+@pytest.mark.parametrize("texts", UNSEEN)
+def test_the_parts_sum_to_the_cosine_of_sentence_transformers(
+    embedded: Backend, embedded_folder: Path, texts: tuple[str, str]
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    trace = embedded.trace(list(texts))
+    split = token_ledger(trace, trace.n_layers, "mean", 0, 1)
+    first, second = SentenceTransformer(str(embedded_folder), device="cpu").encode(list(texts)).astype(np.float64)
+    plain = float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+    assert split.contributions.sum() == pytest.approx(plain, abs=1e-5)
+    said = of_split(split)
+    assert said.endswith(".")
+    assert "nan" not in said
+    assert len(said) <= 200

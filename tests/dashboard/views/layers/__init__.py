@@ -1,0 +1,1 @@
+"""Tests of the views of a word and of sentences over the layers."""

@@ -1,0 +1,99 @@
+"""The findings say what the curves show, also where the usual story is false."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.analysis.similarity.cosines import LayerCurves
+from components.charts.curves import BandData
+from dashboard.views.layers import findings
+
+
+def curves(*values: list[float]) -> LayerCurves:
+    labels = tuple(f"pair {number}" for number in range(1, len(values) + 1))
+    return LayerCurves(labels, tuple((0, number) for number in range(1, len(values) + 1)), np.array(values))
+
+
+def band(reach: float, layers: int = 3) -> BandData:
+    return BandData(np.zeros(layers), np.zeros(layers), np.full(layers, reach), "unrelated tokens")
+
+
+@pytest.mark.parametrize(
+    ("values", "reach", "said"),
+    [
+        (
+            ([0.97, 0.8, 0.745], [0.98, 0.9, 0.856]),
+            0.176,
+            "The two move apart until layer 2: a and b 0.745, c and d 0.856; unrelated tokens reach 0.18.",
+        ),
+        (
+            ([0.99, 0.99, 0.98], [0.98, 0.98, 0.97]),
+            0.2,
+            "The two hardly differ at any layer: c and d 0.970, a and b 0.980",
+        ),
+        (([0.5, 0.51, 0.52], [0.6, 0.6, 0.6]), 0.2, "The two hardly move from layer 0 to layer 2: a and b 0.520"),
+        (([0.2, 0.4, 0.6], [0.3, 0.5, 0.7]), 0.2, "The two come closer until layer 2"),
+        (([0.9, 0.5, 0.7], [0.9, 0.5, 0.7]), 0.2, "The two move apart until layer 1 and come closer again"),
+        (([0.4, 0.9, 0.5], [0.4, 0.9, 0.5]), 0.2, "The two come closer until layer 1 and move apart again"),
+        (
+            ([0.9, 0.5, 0.1], [0.9, 0.5, 0.15]),
+            0.2,
+            "c and d 0.150; that is no more than unrelated tokens reach (0.20).",
+        ),
+        (([0.9, 0.8, 0.7],), 0.2, "The two move apart until layer 2: 0.900 at layer 0, 0.700 after the last block"),
+        (([np.nan, np.nan, np.nan],), 0.2, "There is no value to show."),
+    ],
+)
+def test_occurrences_move_as_their_curves_do(values: tuple[list[float], ...], reach: float, said: str) -> None:
+    labels = ["a and b", "c and d"][: len(values)]
+    assert said in findings.of_occurrences("The two", labels, curves(*values), band(reach))
+    assert "unrelated" not in findings.of_occurrences("The two", labels, curves(*values), None)
+
+
+def test_a_word_that_occurs_once_says_what_is_shown_instead() -> None:
+    shown = curves([0.1, 0.3, 0.62], [0.1, 0.2, 0.4])
+    said = findings.of_one_occurrence("“trophy”", ["suitcase", "fit"], shown, band(0.18))
+    assert said == (
+        "“trophy” occurs once; the nearest words of its sentence are suitcase 0.620 and fit 0.400; unrelated tokens reach 0.18."
+    )
+    alone = findings.of_one_occurrence("“a”", ["b"], curves([0.1, 0.1, 0.1]), band(0.2))
+    assert alone.endswith(
+        "the nearest word of its sentence is b 0.100; that is no more than unrelated tokens reach (0.20)."
+    )
+    nothing = LayerCurves((), (), np.empty((0, 3)))
+    assert (
+        findings.of_one_occurrence("“a”", [], nothing, None) == "“a” has nothing in its sentence to be compared with."
+    )
+
+
+def test_a_token_with_all_others_counts_those_above_the_unrelated_level() -> None:
+    values = np.array([[0.1, 0.3, 0.6], [0.3, 0.1, 0.3], [0.0, 0.0, 0.1]])
+    said = findings.of_all_tokens("“bank”", ["“river”", "“of”", "“.”"], values, band(0.2))
+    assert said == (
+        "After the last block “bank” is most like “river” (0.60, from 0.10 at layer 0), then “of” (0.30); 2 of 3 tokens lie "
+        "above what unrelated tokens reach, 1 at layer 0."
+    )
+    assert findings.of_all_tokens("“bank”", ["“river”"], values[:1], None).endswith("(0.60, from 0.10 at layer 0).")
+    assert "no other token" in findings.of_all_tokens("“bank”", [], np.empty((0, 3)), None)
+
+
+def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
+    labels = ["sentences 1 and 2", "sentences 1 and 3", "sentences 2 and 3"]
+    apart = curves([0.5, 0.5, 0.21], [0.5, 0.5, 0.44], [0.5, 0.5, 0.19])
+    said = findings.of_sentences(labels, apart, band(0.22), "the mean")
+    assert said == (
+        "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences reach 0.22."
+    )
+    level = curves([0.9, 0.9, 0.79], [0.9, 0.9, 0.82], [0.9, 0.9, 0.78])
+    said = findings.of_sentences(labels, level, band(0.85), "the maximum")
+    assert (
+        "no pair stands out after the last block: 0.780 to 0.820; that is no more than unrelated sentences reach"
+        in said
+    )
+    first = curves([1.0, 1.0, 0.87], [1.0, 1.0, 0.63], [1.0, 1.0, 0.68])
+    assert findings.of_sentences(labels, first, None, "[CLS]").endswith("All are the same up to layer 1.")
+    one = findings.of_sentences(labels[:1], curves([1.0, 1.0, 1.0]), None, "[CLS]")
+    assert (
+        one == "By [CLS], the two sentences hardly differ at any layer: 1.000 at layer 0, 1.000 after the last block."
+    )

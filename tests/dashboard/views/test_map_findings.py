@@ -1,0 +1,106 @@
+"""The sentence above the maps: each of its cases, and the word that is marked, on sentences that nobody had in view."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.analysis.first_look.words import interest, places_of
+from components.analysis.maps import token_set
+from components.analysis.maps.company import Company, company
+from components.analysis.maps.token_set import TokenSet
+from dashboard.views.map import findings
+from tests.support.pages import backend
+
+SETS = (  # nobody had these in view
+    (["Hello"], "Hello", 1),
+    (["A cat sat here.", "A cat sat here."], "cat", 2),  # two equal sentences
+    (["Der Hund sah den Hund des Nachbarn."], "Hund", 2),
+    ([" ".join(f"word{number}" for number in range(29))], None, None),  # about 60 tokens
+    (["The bat flew.", "Two bats slept in the cave."], "bat", 2),  # inflected forms
+    (["She can open the can."], "open", 1),  # "can" carries grammar in the list of function words
+    (["Rain fell.", "Snow melted.", "Wind blew."], None, 1),  # nothing is repeated
+    (["The match was lit.", "They lost the match.", "A match is a pair."], "match", 3),
+    (["to be or not to be"], None, 1),
+    (["!!!", "???"], None, None),
+)
+
+
+def tokens_of(sentences: list[str]) -> tuple[TokenSet, tuple[tuple[int, int], ...]]:
+    """The tokens, and the places of the word that all pages look at first."""
+    trace = backend().trace(sentences)
+    chosen = interest(trace.sentences)
+    return token_set.of_trace(trace), places_of(trace.sentences, chosen.row, chosen.positions[chosen.row])
+
+
+@pytest.mark.parametrize(("sentences", "word", "count"), SETS)
+def test_the_marked_word_and_its_sentence_on_unseen_sentences(
+    sentences: list[str], word: str | None, count: int | None
+) -> None:
+    tokens, chosen = tokens_of(sentences)
+    marked = findings.word_of(tokens, chosen)
+    if word is not None:
+        assert marked is not None
+        assert marked.word.casefold() == word.casefold()
+    if marked is not None and count is not None:
+        assert len(marked.rows) == count
+    for layers in ([0, 6], [3], [2, 2]):
+        text = findings.of_layers(tokens, marked, layers)
+        assert "nan" not in text
+        assert len(text.replace("*", "")) <= 260
+        if marked is not None:
+            assert "occurs once" in text if len(marked.rows) == 1 else "nearest tokens" in text
+
+
+def test_the_counts_are_those_of_the_vectors() -> None:
+    tokens, chosen = tokens_of(["The match was lit.", "They lost the match.", "A match is a pair."])
+    marked = findings.word_of(tokens, chosen)
+    assert marked is not None
+    for layer in (0, 6):
+        directions = tokens.at(layer) / np.linalg.norm(tokens.at(layer), axis=1, keepdims=True)
+        cosines = directions @ directions.T
+        np.fill_diagonal(cosines, -2)
+        nearest = np.argsort(-cosines[list(marked.rows)], axis=1)[:, :2]
+        expected = int(np.isin(nearest, marked.rows).sum())
+        assert company(tokens.at(layer), marked.rows).own == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "said"),
+    [
+        (
+            6.0,
+            1.0,
+            "stand **together at layer 0** (6 of their 6 nearest tokens are the same word) and **apart at layer 6** (1)",
+        ),
+        (
+            1.0,
+            6.0,
+            "stand **apart at layer 0** (1 of their 6 nearest tokens are the same word) and **together at layer 6** (6)",
+        ),
+        (
+            6.0,
+            5.0,
+            "stand **together at both layers**: of their 6 nearest tokens 6 are the same word at layer 0, 5 at layer 6.",
+        ),
+        (0.0, 1.0, "stand **apart at both layers already**"),
+        (6.0, 3.0, "**partly together at layer 6** (3)"),
+    ],
+)
+def test_a_word_that_moves_apart_and_one_that_does_not(first: float, last: float, said: str) -> None:
+    """The usual story, that a word's senses come apart, is told only where they do."""
+    text = findings.of_company("bank", 3, [0, 6], [Company(first, 6), Company(last, 6)])
+    assert said in text
+
+
+def test_a_piece_of_a_split_word_is_no_occurrence_of_its_own() -> None:
+    tokens, _ = tokens_of(["Unbelievableness is odd.", "Such unbelievableness!"])
+    marked = findings.word_of(tokens)
+    assert marked is not None
+    assert marked.word.casefold() == "unbelievableness"
+    assert len(marked.rows) == 2
+
+
+def test_texts_of_people_are_escaped() -> None:
+    text = findings.of_company("*b*", 2, [0], [Company(2.0, 2)])
+    assert r"\*b\*" in text

@@ -1,0 +1,160 @@
+"""One word's attention: what is drawn is the model's attention, and what is said of it is counted from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.analysis.first_look.decisive import Look
+from components.analysis.first_look.first_looks import FirstLooks
+from components.analysis.first_look.words import words_of
+from dashboard.views.word_attention import findings, picture
+from tests.support import plain_encoder as plain
+from tests.support.packed import unpacked
+from tests.support.pages import Open, at_rest, backend, setting, texts
+
+TROPHY = "The trophy does not fit in the suitcase because it is too big."
+VIEW = "one-word-attention"
+# Sentences that nobody had in view while the rules were written.
+UNSEEN = (
+    "Hello",
+    "The band played. The band played.",
+    "Der Hund schläft unter dem Tisch, weil er müde ist.",
+    "the of and",
+    "Maria told Anna that she had won.",
+    "An unbelievably antidisestablishmentarian committee reconvened.",
+    "北京 is a city",
+    "12 + 30 = 42",
+    "!?",
+    "one two three four five six seven eight nine ten " * 6,
+)
+
+
+def sent(app: Any) -> tuple[dict[str, Any], np.ndarray]:
+    """What the page sent to its drawing: facts, and weights [block, head, row]."""
+    element = next(item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_looks")
+    facts, arrays = unpacked(element.proto.bytes)
+    return facts, arrays["weights"]
+
+
+def test_the_weights_are_those_of_plain_transformers(open_page: Open) -> None:
+    facts, weights = sent(at_rest(open_page(VIEW, s=TROPHY, t="10")))
+    assert (facts["word"], facts["position"]) == ("it", 10)
+    np.testing.assert_allclose(weights, plain.run(TROPHY).attention[:, :, 10], atol=2e-6)
+    assert [row["name"] for row in facts["rows"]][8:12] == ["suitcase", "because", "itself", "is"]
+
+
+def test_it_opens_with_the_most_decisive_head_and_a_chosen_one_stays(open_page: Open) -> None:
+    app = at_rest(open_page(VIEW, s=TROPHY, t="10"))
+    facts, _ = sent(app)
+    assert facts["chosen"] == [2, 1]
+    assert [each["says"] for each in facts["decisive"]] == [
+        "block 2, head 1: big 78 %",
+        "block 2, head 8: big 70 %",
+        "block 3, head 1: trophy 61 %",
+    ]
+    app.session_state["word_looks"] = {"head": [4, 7]}
+    assert sent(at_rest(open_page(VIEW, s=TROPHY, t="10", b="4", h="7")))[0]["chosen"] == [4, 7]
+
+
+def test_the_counts_are_those_of_plain_transformers(open_page: Open) -> None:
+    app = at_rest(open_page(VIEW, s=TROPHY, t="10"))
+    run = plain.run(TROPHY)
+    first = run.attention[:, :, 10].argmax(-1).ravel()
+    counts = {
+        piece: int((first == at).sum()) for at, piece in enumerate(run.pieces) if piece in ("trophy", "suitcase", "big")
+    }
+    special = int(np.isin(first, (0, len(run.pieces) - 1)).sum())
+    shown = texts(app)
+    assert f"From “it”, {counts['trophy']} of 72 heads look first at “trophy”" in shown
+    assert f"{special} at special tokens such as" in shown
+    assert (counts["trophy"], special) == (11, 40)
+
+
+def test_a_pronoun_has_the_sentence_with_the_other_answer_beside_it(open_page: Open) -> None:
+    shown = texts(at_rest(open_page(VIEW, s=TROPHY, t="10")))
+    other = plain.run(TROPHY.replace("big", "small"))
+    first = other.attention[:, :, 10].argmax(-1).ravel()
+    trophy, suitcase = (int((first == other.pieces.index(word)).sum()) for word in ("trophy", "suitcase"))
+    assert "With “small” for “big” the answer is the other one" in shown
+    assert f"11 → {trophy} for “trophy” and 5 → {suitcase} for “suitcase”" in shown
+    assert "is the other one" not in texts(at_rest(open_page(VIEW, s=TROPHY, t="2")))  # of no pronoun
+
+
+@pytest.mark.parametrize("text", UNSEEN)
+def test_it_stands_for_any_sentence(open_page: Open, text: str) -> None:
+    app = at_rest(open_page(VIEW, s=text))
+    assert not app.exception
+    facts, weights = sent(app)
+    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)  # a row for the others where there are many
+    assert len(facts["rows"]) <= picture.MOST_ROWS
+    assert sum(row["name"] == "itself" for row in facts["rows"]) >= 1
+    if not words_of(backend().tokenize([text])):
+        assert "is no word" in texts(app)
+    else:
+        assert "heads look" in texts(app) or "heads looks" in texts(app)
+
+
+def test_many_tokens_have_a_row_for_all_others(open_page: Open) -> None:
+    facts, weights = sent(at_rest(open_page(VIEW, s=UNSEEN[-1], t="5")))
+    assert len(facts["rows"]) == picture.ROWS_OF_MANY + 1
+    assert facts["rows"][-1]["name"] == "42 others"
+    row = plain.run(UNSEEN[-1].strip()).attention[:, :, 5]
+    shown = [each["position"] for each in facts["rows"][:-1]]
+    np.testing.assert_allclose(weights[:, :, -1], row.sum(-1) - row[:, :, shown].sum(-1), atol=1e-5)
+    assert row.max((0, 1))[shown].min() >= np.delete(row.max((0, 1)), shown).max()
+
+
+def test_a_long_sentence_is_refused_with_what_to_do(open_page: Open) -> None:
+    app = open_page(VIEW, s="word " * 400, len="512")
+    assert any("at most 256" in error.value for error in app.error)
+
+
+@pytest.mark.parametrize("sent_word", [-1, 99, "x", None, True, [1]])
+def test_nothing_else_that_a_browser_sends_has_an_effect(open_page: Open, sent_word: Any) -> None:
+    app = at_rest(open_page(VIEW, s=TROPHY, t="10"))
+    app.session_state["word_looks"] = {"word": sent_word, "head": [sent_word, 0]}
+    app.run()
+    assert not app.exception
+    assert setting(app, "head") is None
+
+
+def look(weight: float, usual: float, target: int = 2) -> Look:
+    return Look(1, 3, target, weight, usual, ((target, weight),))
+
+
+def said(text: str, word_text: str, looks: dict[str, int], decisive: Look | None, special: int = 0) -> str:
+    (sentence,) = backend().tokenize([text])
+    words = words_of([sentence])
+    by_text = {word.text: word for word in words}
+    at_words = tuple((by_text[name], count) for name, count in looks.items())
+    counts = FirstLooks(sum(looks.values()) + special, at_words, 0, special, 0)
+    return findings.of_word(by_text[word_text], counts, decisive, sentence)
+
+
+def test_the_finding_is_of_what_is_shown() -> None:
+    text = "The cat saw a dog."
+    usual = said(text, "dog", {"cat": 5, "saw": 2}, look(0.8, 0.1), special=1)
+    assert usual.startswith("From “dog”, 5 of 8 heads look first at “cat”, 2 at “saw” and 1 at special tokens such as")
+    assert usual.endswith("goes to “cat”: 80 % in block 1, head 3, where 10 % is usual.")
+    habit = said(text, "dog", {"cat": 1}, look(0.8, 0.75))
+    assert habit.startswith(
+        "From “dog”, 1 of 1 head looks first at “cat”. No head gives another content word much more"
+    )
+    assert said(text, "dog", {}, None, special=4).endswith("There is no other word to look at.")
+
+
+def test_whether_the_other_answer_moves_the_heads_is_counted() -> None:
+    same = findings.of_other_answer("big", "small", [("trophy", 11, 11), ("suitcase", 5, 6)], 72)
+    moved = findings.of_other_answer("big", "small", [("trophy", 11, 3), ("suitcase", 5, 14)], 72)
+    assert "hardly anything changes" in same
+    assert "look elsewhere" in moved
+    assert "11 → 3 for “trophy” and 5 → 14 for “suitcase”" in moved
+
+
+def test_the_chosen_sentence_is_shown(open_page: Open) -> None:
+    app = at_rest(open_page(VIEW, s=["One.", TROPHY], n="1", t=["1", "10"]))
+    assert setting(app, "sentence") == 1
+    assert sent(app)[0]["word"] == "it"

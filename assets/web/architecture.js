@@ -65,6 +65,15 @@ export default function ({ data: packed, parentElement, setTriggerValue }) {
     }
   };
 
+  // The card stands where the drawing leaves room, beside it where the screen is wide and low, and below it on a phone.
+  const place = (of, width) => {
+    card.removeAttribute("style");
+    if (!of.card) return;
+    const drawing = picture.getBoundingClientRect().width, scale = drawing / of.width, beside = width - drawing - 24;
+    const [left, top, wide] = beside > 320 ? [drawing + 24, 28 * scale, beside] : of.card.map((value) => value * scale);
+    Object.assign(card.style, { left: `${left}px`, top: `${top}px`, width: `${wide}px` });
+  };
+
   const draw = () => {
     const width = root.clientWidth;
     if (!width) return;
@@ -72,17 +81,12 @@ export default function ({ data: packed, parentElement, setTriggerValue }) {
     root.classList.toggle("narrow", name === "narrow");
     // On a wide screen no higher than what is left of it below the page's first lines.
     root.style.setProperty("--ratio", of.width / of.height);
-    if (of.card) {
-      const scale = width / of.width;
-      card.style.left = `${of.card[0] * scale}px`;
-      card.style.top = `${of.card[1] * scale}px`;
-      card.style.width = `${of.card[2] * scale}px`;
-    } else card.removeAttribute("style");
+    picture.setAttribute("viewBox", `0 0 ${of.width} ${of.height}`);
+    place(of, width);
     if (drawn === name) return;
     drawn = name;
     const focused = root.getRootNode().activeElement?.dataset?.part;
     picture.replaceChildren();
-    picture.setAttribute("viewBox", `0 0 ${of.width} ${of.height}`);
     const first = {}; // the first rectangle of each part can be reached by Tab; all can be clicked
     for (const item of of.items) {
       if (item.t === "rect") {

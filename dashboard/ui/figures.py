@@ -6,6 +6,7 @@ Share holds what a person takes along: the picture, a slide, a page, the table a
 from __future__ import annotations
 
 import csv
+import re
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from components.snippets.code import Snippet
 
 _FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # how a spreadsheet recognises a formula; the last four are wide forms
+MOST_ABOVE = 210  # characters of a finding above its figure: two lines on a laptop
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.) +(?=[A-Z“*\[(])")
 LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml
 
 
@@ -58,7 +61,8 @@ def figure(
     part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
     title = stand_alone.title_of(chart)
     report.add(key, part, table)
-    with _line(message, read, not_shown, key):
+    begin_of, rest = parted(message)
+    with _line(begin_of, read, not_shown, key):
         _share(key, table, code, title, draw_files=partial(figure_files.draw, part, key=key))
     # Not transparent: a picture saved in dark mode would have light type without a background.
     sized(chart).layout.paper_bgcolor = DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER
@@ -74,6 +78,21 @@ def figure(
             "toImageButtonOptions": figure_files.picture_options(key),
         },
     )
+    if rest:
+        st.markdown(rest)
+
+
+def parted(message: str) -> tuple[str, str]:
+    """The sentences of a finding that stand above its figure, MOST_ABOVE characters if the first is not longer, and the rest.
+
+    No emphasis is cut in two.
+    """
+    ends = [found.start() for found in _SENTENCE_END.finditer(message) if message[: found.start()].count("**") % 2 == 0]
+    fitting = [end for end in ends if end <= MOST_ABOVE]
+    if len(message) <= MOST_ABOVE or not ends:
+        return message, ""
+    cut = fitting[-1] if fitting else ends[0]
+    return message[:cut], message[cut:].strip()
 
 
 def finding(message: str, *, key: str, read: str = "", not_shown: str = "") -> None:

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.sharing import figure_files
+from dashboard.ui import figures
 from tests.support.pages import plain_table
 
 HOSTILE = "<img src=x onerror=alert(1)> **bold** [a](http://evil.example) :red[x] `c` $x$"
@@ -73,6 +74,26 @@ def test_the_finding_stands_above_its_figure_with_share_beside_it() -> None:
     finding = next(index for index, text in enumerate(texts) if "It **rises**." in text)
     plot = next(index for index, element in enumerate(app.main) if getattr(element, "type", "") == "plotly_chart")
     assert finding < plot, kinds
+
+
+@pytest.mark.parametrize(
+    ("message", "above", "below"),
+    [
+        ("", "", ""),
+        ("It is short. And so is this.", "It is short. And so is this.", ""),
+        ("One. " * 60, ("One. " * 42).strip(), ("One. " * 18).strip()),
+        ("A" * 300 + ". Then more.", "A" * 300 + ".", "Then more."),
+        ("no end " * 50, "no end " * 50, ""),
+        (
+            "**First. " + "Second " * 25 + "third.** After. " + "And " * 20,
+            "**First. " + "Second " * 25 + "third.** After.",
+            ("And " * 20).strip(),
+        ),
+        ("x" * 205 + " e.g. This. More.", "x" * 205 + " e.g. This.", "More."),
+    ],
+)
+def test_a_long_finding_begins_above_its_figure_and_goes_on_below(message: str, above: str, below: str) -> None:
+    assert figures.parted(message) == (above, below)
 
 
 def two_figures_with_one_reading() -> None:

@@ -105,7 +105,7 @@ def ends(backend: Backend) -> None:
             figures.finding(
                 findings.of_layers(token_set, marked, layers),
                 read=f"{read} {_marks(marked)}",
-                not_shown=f"{not_shown} {_rule_of_method()} {_in_numbers(maps)}",
+                not_shown=f"{not_shown} {_rule_of_method()} {in_numbers(maps)}",
                 key="map_finding",
             )
             for number, (column, layer) in enumerate(zip(st.columns(len(layers)), layers, strict=True)):
@@ -297,7 +297,8 @@ def _rule_of_method() -> str:
     )
 
 
-def _in_numbers(maps: dict[int, LayerMap]) -> str:
+def in_numbers(maps: dict[int, LayerMap]) -> str:
+    """How far the maps of some layers can be trusted, with all numbers."""
     return " ".join(f"Layer {layer}: {_trust_in_words(each)}" for layer, each in maps.items())
 
 

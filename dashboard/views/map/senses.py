@@ -384,7 +384,7 @@ def _map(
             alt=f"Map of {len(rows)} occurrences of {word} at layer {layer}, coloured by {by}",
             message=message,
             read=read,
-            not_shown=not_shown,
+            not_shown=f"{not_shown} {pictures.in_numbers({layer: layer_map})}",
             table=lambda: pd.DataFrame(
                 {
                     by: occurrences.category(by),

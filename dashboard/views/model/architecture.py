@@ -141,7 +141,7 @@ def _sentence(backend: Backend) -> tuple[TokenizedSentence | None, int, int]:
         tokens = ()
     if not tokens:
         return None, 0, 0
-    chosen = controls.positions(tokens, backend.spec.key)
+    chosen = controls.positions(tokens, backend)
     with controls.row():
         chips = st.container(key="architecture_tokens")
         row = 0

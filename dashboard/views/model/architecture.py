@@ -141,6 +141,10 @@ def _sentence(backend: Backend) -> tuple[TokenizedSentence | None, int, int]:
         tokens = ()
     if not tokens:
         return None, 0, 0
+    if (
+        "tokens" not in backend.structure.offered
+    ):  # of a decoder no token's vectors are shown: its rows are, and no choice
+        return tokens[0], 0, 0
     chosen = controls.positions(tokens, backend)
     with controls.row():
         chips = st.container(key="architecture_tokens")
@@ -161,6 +165,8 @@ def _read(backend: Backend, sentence: TokenizedSentence | None, position: int, r
     rows = [item.id for item in sentence.tokens if item.id < backend.shapes.tables["pieces"][0]]
     piece = token.piece if len(token.piece) <= _PIECE else token.piece[: _PIECE - 1] + "…"
     offered = backend.structure.offered
+    if "tokens" not in offered:
+        return drawing.Read(rows, tokens=len(rows)), b""
     if "blocks" not in offered:
         return drawing.Read(rows, token.id, piece, tokens=len(rows)), b""
     trace = controls.current_trace(backend)

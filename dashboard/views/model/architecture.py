@@ -7,6 +7,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from components.analysis.pooling import pool
@@ -14,6 +15,7 @@ from components.charts.inside_blocks import architecture as drawing
 from components.charts.stand_alone.page import Part
 from components.errors import InputError
 from components.numbers import counted, percent
+from components.snippets import tokens as snippets
 from dashboard import navigation, state
 from dashboard.declared import table
 from dashboard.sharing import report
@@ -83,9 +85,14 @@ def draw(backend: Backend) -> None:
     wide, narrow = drawing.wide(model, read), drawing.narrow(model, read)
     parts = _parts(backend, model, read)
     said = finding(dict(shapes.counts), shapes.tables["pieces"][0], len(set(read.rows)))
-    figures.finding(
+    figures.above(
         said,
         key=_KEY,
+        table=lambda: pd.DataFrame(
+            [{"group": part.group, "part": part.part, "parameters": part.count} for part in backend.parameter_parts]
+        ),
+        code=snippets.parameters(backend),
+        title="The model to one scale",
         read="Every rectangle is a matrix, all to one scale: its area is how many numbers it has. The table of pieces is "
         "folded. A line in it is a row that the sentence reads; a thick one is that of the chosen token."
         + (" The strips are that token's numbers before and after each block, four in a row." * bool(read.strips))
@@ -93,7 +100,7 @@ def draw(backend: Backend) -> None:
         not_shown="Norms, biases and segments: together they would be a few hairs. Nor how much a part matters: one with few "
         "parameters can have a large effect.",
     )
-    report.add(_KEY, Part(title="The model to one scale", markup=drawing.svg(wide)))
+    report.add(f"{_KEY}_drawn", Part(title="The model to one scale", markup=drawing.svg(wide)))
     browser.web_component("architecture", _HTML)(
         key=_KEY,
         data=_packed(
@@ -141,6 +148,10 @@ def _sentence(backend: Backend) -> tuple[TokenizedSentence | None, int, int]:
         tokens = ()
     if not tokens:
         return None, 0, 0
+    if (
+        "tokens" not in backend.structure.offered
+    ):  # of a decoder the rows that it reads are shown, and no token's vectors
+        return tokens[0], 0, 0
     chosen = controls.positions(tokens, backend)
     with controls.row():
         chips = st.container(key="architecture_tokens")
@@ -161,6 +172,8 @@ def _read(backend: Backend, sentence: TokenizedSentence | None, position: int, r
     rows = [item.id for item in sentence.tokens if item.id < backend.shapes.tables["pieces"][0]]
     piece = token.piece if len(token.piece) <= _PIECE else token.piece[: _PIECE - 1] + "…"
     offered = backend.structure.offered
+    if "tokens" not in offered:
+        return drawing.Read(rows, tokens=len(rows)), b""
     if "blocks" not in offered:
         return drawing.Read(rows, token.id, piece, tokens=len(rows)), b""
     trace = controls.current_trace(backend)

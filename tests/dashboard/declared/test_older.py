@@ -30,7 +30,10 @@ NEWER = {
     "head_order",
     "head_shape",
 }  # settings that there were not when the addresses were written
-NEWER_IN = {"inside-block": {"second_block"}, "model-facts": {"sentence", "tokens"}}  # and those that a view has taken up since
+NEWER_IN = {
+    "inside-block": {"second_block"},
+    "model-facts": {"sentence", "tokens"},
+}  # and those that a view has taken up since
 OTHER_DEFAULT = {"failed_order"}  # and that began with another value
 STANDS_FOR = {SMALL_CORPUS: "0123456789abcdef" * 2, SMALL_MODEL: "prajjwal1/bert-tiny"}
 

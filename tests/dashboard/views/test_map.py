@@ -441,18 +441,18 @@ def test_a_word_without_labels_is_grouped(open_page: Open) -> None:
         backend(), corpus.content_hash, corpus.texts, corpus.name, "court", senses.MOST_OCCURRENCES
     )
     assert job.finished.wait(60)
-    app = open_page("map", v="word-senses", ws="corpus", w="court", by="pca")
+    app = at_rest(open_page("map", v="word-senses", ws="corpus", w="court", by="pca"))
     assert not app.error
     assert "occurrences in" in texts(app)
     assert "Group 1" in texts(app)
     assert "its colour is a group that the computer found" in texts(app)
     assert "A group holds sentences" in texts(app)
     assert figures(app)[0]["layout"]["legend"]["title"]["text"].strip() == "group"
-    app = open_page("map", v="word-senses", ws="corpus", by="pca")  # opens with a word that the corpus has
+    app = at_rest(open_page("map", v="word-senses", ws="corpus", by="pca"))  # opens with a word that the corpus has
     assert app.text_input(key="w_sense_text").value == "spring"
     assert "Group 1" in texts(app)
     assert senses._example_word(read_corpus(b"no such word\n" * 9, "a.txt")) == ""
-    app = open_page("map", v="word-senses", ws="corpus", w="qqqq")
+    app = at_rest(open_page("map", v="word-senses", ws="corpus", w="qqqq"))
     assert any("“qqqq” does not occur in the" in error.value for error in app.error)
     assert any("Type another word" in error.value for error in app.error)
 

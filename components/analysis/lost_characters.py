@@ -37,12 +37,10 @@ def lost_characters(sentence: TokenizedSentence, decoded: str, unknown_id: int |
     `decoded` are its tokens decoded again, without special ones.
     """
     found: dict[str, set[int]] = {"capitals": set(), "accents": set(), "unknown": set(), "others": set()}
-    if decoded.strip() == sentence.text.strip():
+    text = sentence.text
+    end = min((item.start for item in sentence.dropped if not item.of_pair), default=len(text))
+    if decoded.strip() == text[:end].strip():
         return LostCharacters(*map(frozenset, found.values()))
-    text, end = (
-        sentence.text,
-        min((item.start for item in sentence.dropped if not item.of_pair), default=len(sentence.text)),
-    )
     covered: set[int] = set()
     for token in sentence.tokens:
         if token.special or token.in_pair or token.word is None:

@@ -18,9 +18,9 @@ from components.model.trace import TokenizedSentence
 from components.words.forms import stems_of
 from components.words.function import PERSONAL, function_words_of
 
-CHUNK = 4096  # pairs of vectors that are compared at once
 TIE = 1e-5  # cosines this close are equal: of two equal sentences rounding would decide
 ONE_PAIR = 2  # occurrences, each with the other
+MOST_TWINS = 100  # occurrences of a word that are told from each other
 CANDIDATES = 2  # content words before a pronoun that it could mean
 
 
@@ -69,20 +69,19 @@ def words_of(sentences: Sequence[TokenizedSentence]) -> tuple[Word, ...]:
 
 
 def twins_of(words: Sequence[Word]) -> tuple[tuple[int, ...], ...]:
-    """For each word the numbers of its other occurrences, in the same form or another; none for a function word."""
+    """For each word the numbers of its other occurrences, in the same form or another; none for a function word.
+
+    Of a word that stands very often, its first MOST_TWINS occurrences: the result would grow with their square.
+    """
     stems = [stems_of(word.text) if word.is_content else frozenset() for word in words]
-    having: dict[str, set[int]] = {}
+    having: dict[str, list[int]] = {}
     for number, own in enumerate(stems):
         for stem in own:
-            having.setdefault(stem, set()).add(number)
+            if len(of_stem := having.setdefault(stem, [])) < MOST_TWINS:
+                of_stem.append(number)
     return tuple(
         tuple(sorted(set[int]().union(*(having[stem] for stem in own)) - {number})) for number, own in enumerate(stems)
     )
-
-
-def first_choice(words: Sequence[Word], vectors: np.ndarray) -> int | None:
-    """The number of the word to look at first; None if there is no word. `vectors`: after the last block, [word, dim]."""
-    return _first(range(len(words)), words, twins_of(words), lambda: vectors)
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,9 @@ def interest(
 ) -> Interest:
     """The word to look at before a person chooses one, in all sentences.
 
-    It is that of `first_choice`. A sentence with another occurrence of it has its first one; any other sentence has the word
-    that is the first choice by itself, and without a word its first token that is no special one.
+    A content word that stands twice, a pronoun, or the rarest word: see the module. A sentence with another occurrence of it
+    has its first one; any other sentence has the word that is the first choice by itself, and without a word its first token
+    that is no special one.
 
     `focus` names a word for each sentence (ignoring case), which is then the one to look at if every sentence has its word.
     `vectors` gives those of words after the last block, [word, dim]. It is called at most once, and only where they decide:
@@ -160,7 +160,10 @@ def places_of(sentences: Sequence[TokenizedSentence], row: int, position: int) -
         return tuple(same)
     own = words[number]
     if own.is_content:
-        found = sorted({number, *twins_of(words)[number]})
+        stems = stems_of(own.text)
+        found = [
+            other for other, word in enumerate(words) if word.is_content and not stems.isdisjoint(stems_of(word.text))
+        ]
     else:
         found = [other for other, word in enumerate(words) if word.text.casefold() == own.text.casefold()]
     return tuple((words[other].sentence, words[other].positions[0]) for other in found)
@@ -196,14 +199,17 @@ def _first(
 ) -> int | None:
     """The number of the word to look at first among some words; `vectors` [word, dim] are those of all words."""
     inside = set(among)
-    pairs = np.array([(number, twin) for number in among for twin in twins[number] if twin in inside], np.int64)
-    if len(pairs) == ONE_PAIR:  # both are as similar to the other
-        return int(pairs[0, 0])
-    if len(pairs):
-        if vectors is not None:
-            cosines = _cosines(vectors(), pairs)
-            pairs = pairs[cosines <= cosines.min() + TIE]
-        return int(max(pairs[:, 0].tolist(), key=lambda number: (words[number].rarity, -number)))
+    again = [number for number in among if any(twin in inside for twin in twins[number])]
+    if again and vectors is not None:
+        pairs = np.array([(number, twin) for number in again for twin in twins[number] if twin in inside], np.int64)
+        if len(pairs) == ONE_PAIR:  # both are as similar to the other
+            return int(pairs[0, 0])
+        cosines = _cosines(vectors(), pairs)
+        again = pairs[cosines <= cosines.min() + TIE][:, 0].tolist()
+    elif len(again) == ONE_PAIR:
+        return again[0]
+    if again:
+        return max(again, key=lambda number: (words[number].rarity, -number))
     content = [number for number in among if words[number].is_content]
     for number in among:
         before = [other for other in content if other < number and words[other].sentence == words[number].sentence]
@@ -213,7 +219,8 @@ def _first(
 
 
 def _cosines(vectors: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """The cosine of each pair [pair, 2] of vectors, some at a time: a text of 60 sentences has a hundred thousand pairs."""
-    directions = unit(np.asarray(vectors, np.float64))
-    parts = [pairs[begin : begin + CHUNK] for begin in range(0, len(pairs), CHUNK)]
-    return np.concatenate([np.einsum("pd,pd->p", directions[part[:, 0]], directions[part[:, 1]]) for part in parts])
+    """The cosine of each pair of words, [pair]: by one product of all words in them, of which there are fewer than pairs."""
+    numbers, places = np.unique(pairs, return_inverse=True)
+    directions = unit(np.asarray(vectors[numbers], np.float64))
+    first, second = places.reshape(pairs.shape).T
+    return np.asarray((directions @ directions.T)[first, second])

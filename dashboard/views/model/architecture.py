@@ -152,13 +152,13 @@ def _sentence(backend: Backend) -> tuple[TokenizedSentence | None, int, int]:
         "tokens" not in backend.structure.offered
     ):  # of a decoder the rows that it reads are shown, and no token's vectors
         return tokens[0], 0, 0
-    chosen = controls.positions(tokens, backend)
+    interest = controls.interest(tokens, backend)
+    row, chosen = interest.row, interest.positions
     with controls.row():
         chips = st.container(key="architecture_tokens")
-        row = 0
         if len(texts) > 1:
             with controls.options():
-                row = controls.sentence_of(texts, "sentence", "Sentence", 0)
+                row = controls.sentence_of(texts, "sentence", "Sentence", interest.row)
         with chips:
             controls.token_chips(tokens, chosen, "chips_architecture", rows=[row])
     return tokens[row], chosen[row], row

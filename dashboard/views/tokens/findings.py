@@ -28,7 +28,8 @@ def _cut(sentences: Sequence[TokenizedSentence]) -> str:
         return ""
     row, tokens = cut[0]
     more = f", and of {counted(len(cut) - 1, 'other')} too" if len(cut) > 1 else ""
-    return f"**Only the beginning is read:** {counted(tokens, 'piece')} of sentence {row} are cut off{more}."
+    verb = "is" if tokens == 1 else "are"
+    return f"**Only the beginning is read:** {counted(tokens, 'piece')} of sentence {row} {verb} cut off{more}."
 
 
 def _unknown(sentences: Sequence[TokenizedSentence], unknown_id: int | None) -> str:

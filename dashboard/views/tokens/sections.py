@@ -59,8 +59,8 @@ ROLES = {
 
 def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     """The text above its pieces for every sentence, and the facts of the piece that was clicked."""
-    chosen = controls.positions(sentences, backend)
-    row = min(state.get("sentence") or 0, len(sentences) - 1)
+    interest = controls.interest(sentences, backend)
+    row, chosen = interest.row, interest.positions
     decoded = [_decoded(backend, sentence) for sentence in sentences]
     unknown = backend.tokenization.unknown_id
     lost = [lost_characters(item, text, unknown) for item, text in zip(sentences, decoded, strict=True)]

@@ -23,32 +23,40 @@ def quoted(text: str) -> str:
     return f"“{messages.escape(text)}”"
 
 
-def of_word(word: Word, looks: FirstLooks, decisive: Look | None, sentence: TokenizedSentence) -> str:
-    """At what most heads look first from a word, and the most decisive look."""
+def of_word(
+    word: Word, looks: FirstLooks, decisive: Look | None, sentence: TokenizedSentence, is_usual_known: bool = True
+) -> str:
+    """At what most heads look first from a word, and the most decisive look.
+
+    `is_usual_known`: what the heads do in other sentences has been measured.
+    """
     special = next((token.piece for token in sentence.tokens if token.special), "")
     at = [(count, quoted(other.text)) for other, count in looks.at_words[:NAMED]]
     at += [(looks.itself, "itself")] if looks.itself else []
     at += [(looks.special, f"special tokens such as {messages.escape(special)}")] if looks.special else []
-    at += [(looks.rest, "punctuation marks")] if looks.rest and len(at) < NAMED else []
+    others = looks.heads - sum(count for count, _ in at)
+    at += [(others, "others" if at else "marks and signs")] if others else []
     (count, first), *further = at
     verb = "looks" if count == 1 else "look"
     begin = f"From {quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first at {first}"
-    return f"{_listed([begin, *(f'{count} at {what}' for count, what in further)])}. {_decisive(decisive, sentence)}"
+    said = _listed([begin, *(f"{count} at {what}" for count, what in further)])
+    return f"{said}. {_decisive(decisive, sentence, is_usual_known)}"
 
 
 def _listed(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _decisive(look: Look | None, sentence: TokenizedSentence) -> str:
+def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bool) -> str:
     if look is None:
         return "There is no other word to look at."
+    where = f"{percent(look.weight)} in block {look.block}, head {look.head}"
+    if not is_usual_known:
+        return f"The largest share of a word goes to {quoted(sentence.word_text(look.target))}: {where}."
     if look.weight - look.usual < DECIDED:
-        return "No head gives another content word much more than is usual for it at that distance."
-    return (
-        f"The most decisive look goes to {quoted(sentence.word_text(look.target))}: {percent(look.weight)} in block "
-        f"{look.block}, head {look.head}, where {percent(look.usual)} is usual."
-    )
+        return "No head gives another word much more than is usual for it at that distance."
+    target = quoted(sentence.word_text(look.target))
+    return f"The most decisive look goes to {target}: {where}, where {percent(look.usual)} is usual."
 
 
 def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int]], heads: int) -> str:
@@ -60,6 +68,6 @@ def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int
     moved = sum(abs(after - before) for _, before, after in candidates)
     verdict = "hardly anything changes" if moved <= heads / 36 else "the heads look elsewhere"
     return (
-        f"With {quoted(new)} for {quoted(old)} the answer is the other one, and {verdict}. Heads that look there first: "
-        f"{named}."
+        f"With {quoted(new)} for {quoted(old)} the sentence says the opposite, and {verdict}. Heads that look first at a word "
+        f"before it: {named}."
     )

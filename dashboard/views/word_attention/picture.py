@@ -79,13 +79,13 @@ class Looked:
 def draw(backend: Backend) -> None:
     """Draw where the chosen word of a sentence looks."""
     sentences = controls.current_tokens(backend)
-    with controls.row():
-        row = (
-            controls.sentence_of(state.get("sentences"), "sentence", "Sentence", 0, is_low=True)
-            if len(sentences) > 1
-            else 0
-        )
-    sentence, chosen = sentences[row], controls.positions(sentences, backend)
+    interest = controls.interest(sentences, backend)
+    row = interest.row
+    if len(sentences) > 1:
+        with controls.row():
+            texts = state.get("sentences")
+            row = controls.sentence_of(texts, "sentence", "Sentence", interest.row, is_low=True)
+    sentence, chosen = sentences[row], interest.positions
     if len(sentence) > MOST_TOKENS:
         raise InputError(
             f"Sentence {row + 1} has {len(sentence):,} tokens.",
@@ -113,14 +113,14 @@ def draw(backend: Backend) -> None:
         with below:
             st.caption("What its heads do in other sentences is not known yet: until then the largest share counts.")
     with above:
-        _picture(backend, looked, row, pick)
+        _picture(backend, looked, row, pick, habits is not None)
     _other_answer(backend, looked)
 
 
-def _picture(backend: Backend, looked: Looked, row: int, pick: Callable[[int], None]) -> None:
+def _picture(backend: Backend, looked: Looked, row: int, pick: Callable[[int], None], is_usual_known: bool) -> None:
     """The finding and the drawing."""
     figures.above(
-        _said(looked),
+        _said(looked, is_usual_known),
         key=_KEY,
         table=partial(_table, looked),
         code=snippets.one_word(controls.current_input(backend), row, looked.position),
@@ -154,12 +154,12 @@ def _looked(sentence: TokenizedSentence, position: int, weights: Float32, habits
     return Looked(sentence, position if word is None else word.last, weights, words, word, decisive, (block, head))
 
 
-def _said(looked: Looked) -> str:
+def _said(looked: Looked, is_usual_known: bool) -> str:
     if looked.word is None:
         token = findings.quoted(looked.sentence.tokens[looked.position].piece)
         return f"{token} is no word. Click a word above to see where it looks."
     looks = first_looks(looked.weights, looked.word, looked.words, looked.sentence)
-    return findings.of_word(looked.word, looks, next(iter(looked.decisive), None), looked.sentence)
+    return findings.of_word(looked.word, looks, next(iter(looked.decisive), None), looked.sentence, is_usual_known)
 
 
 def _data(looked: Looked) -> bytes:
@@ -269,6 +269,8 @@ def _other_answer(backend: Backend, looked: Looked) -> None:
         :CANDIDATES
     ]
     candidates = [(word.text, first.get(word.start, 0), second.get(word.start, 0)) for word in most]
+    if not all(before for _, before, _ in candidates):
+        return  # no head looks at a second one first: there is no choice between two
     said = findings.of_other_answer(old, new, candidates, looked.weights.shape[0] * looked.weights.shape[1])
     report.add("looks_other_answer", Part(message=said))
     st.markdown(f":material/compare_arrows: {said}")

@@ -9,12 +9,14 @@ import pytest
 
 from components.analysis.lost_characters import LostCharacters, lost_characters
 from components.model.backend import Backend
+from components.model.trace import Dropped
+from tests.components.analysis.handmade import sentence
 
 
 def lost(backend: Backend, text: str, **options: int) -> LostCharacters:
-    (sentence,) = backend.tokenize([text], **options)
-    decoded = backend.tokenization.decode([token.id for token in sentence.tokens], skip_special=True)
-    return lost_characters(sentence, decoded, backend.tokenization.unknown_id)
+    (read,) = backend.tokenize([text], **options)
+    decoded = backend.tokenization.decode([token.id for token in read.tokens], skip_special=True)
+    return lost_characters(read, decoded, backend.tokenization.unknown_id)
 
 
 def letters(text: str, places: frozenset[int]) -> str:
@@ -49,14 +51,14 @@ def test_what_was_cut_off_is_not_counted(embedded: Backend) -> None:
     assert letters(text, lost(embedded, text, max_length=4).all) == "OT"
 
 
-@pytest.mark.parametrize("family", ["roberta", "modernbert", "deberta-v2", "albert"])
-def test_families_that_keep_the_text_lose_nothing(family: str, tiny_folder: Callable[[str], Path]) -> None:
-    backend = Backend.load(str(tiny_folder(family)))
-    text = "the cat sat"
-    (sentence,) = backend.tokenize([text])
-    decoded = backend.tokenization.decode([token.id for token in sentence.tokens], skip_special=True)
-    found = lost_characters(sentence, decoded, backend.tokenization.unknown_id)
-    if decoded.strip() == text:
-        assert not found.all
-    else:  # whatever is lost, it is a character of the text that is no space
-        assert all(not text[place].isspace() for place in found.all)
+def test_a_tokenizer_of_bytes_loses_nothing_of_what_it_reads() -> None:
+    """Its pieces are no letters, but what it decodes is the text, or the beginning that was read."""
+    pieces = [("the", 0, 0, 3), ("caf\u00c3\u00a9", 1, 4, 8)]
+    assert not lost_characters(sentence("the caf\u00e9", pieces), "the caf\u00e9", None).all
+    cut = (Dropped(" is open", 8, 2, False),)
+    assert not lost_characters(sentence("the caf\u00e9 is open", pieces, dropped=cut), "the caf\u00e9", None).all
+
+
+def test_a_tokenizer_without_a_word_for_it_loses_the_whole_word(tiny_folder: Callable[[str], Path]) -> None:
+    backend = Backend.load(str(tiny_folder("bert")))
+    assert letters("the zebra sat", lost(backend, "the zebra sat").unknown) == "zebra"

@@ -78,9 +78,9 @@ def test_a_pronoun_has_the_sentence_with_the_other_answer_beside_it(open_page: O
     other = plain.run(TROPHY.replace("big", "small"))
     first = other.attention[:, :, 10].argmax(-1).ravel()
     trophy, suitcase = (int((first == other.pieces.index(word)).sum()) for word in ("trophy", "suitcase"))
-    assert "With “small” for “big” the answer is the other one" in shown
+    assert "With “small” for “big” the sentence says the opposite" in shown
     assert f"11 → {trophy} for “trophy” and 5 → {suitcase} for “suitcase”" in shown
-    assert "is the other one" not in texts(at_rest(open_page(VIEW, s=TROPHY, t="2")))  # of no pronoun
+    assert "says the opposite" not in texts(at_rest(open_page(VIEW, s=TROPHY, t="2")))  # of no pronoun
 
 
 @pytest.mark.parametrize("text", UNSEEN)
@@ -140,10 +140,22 @@ def test_the_finding_is_of_what_is_shown() -> None:
     assert usual.startswith("From “dog”, 5 of 8 heads look first at “cat”, 2 at “saw” and 1 at special tokens such as")
     assert usual.endswith("goes to “cat”: 80 % in block 1, head 3, where 10 % is usual.")
     habit = said(text, "dog", {"cat": 1}, look(0.8, 0.75))
-    assert habit.startswith(
-        "From “dog”, 1 of 1 head looks first at “cat”. No head gives another content word much more"
-    )
+    assert habit.startswith("From “dog”, 1 of 1 head looks first at “cat”. No head gives another word much more")
     assert said(text, "dog", {}, None, special=4).endswith("There is no other word to look at.")
+
+
+def test_without_what_is_usual_nothing_is_said_of_it() -> None:
+    (sentence,) = backend().tokenize(["The cat saw a dog."])
+    words = words_of([sentence])
+    counts = FirstLooks(3, ((words[1], 1),), 1, 0, 1)
+    said = findings.of_word(words[-1], counts, look(0.45, 0.0), sentence, is_usual_known=False)
+    assert said.endswith("The largest share of a word goes to “cat”: 45 % in block 1, head 3.")
+    assert said.startswith("From “dog”, 1 of 3 heads looks first at “cat”, 1 at itself and 1 at others.")
+
+
+def test_it_opens_with_the_sentence_whose_word_is_the_one_to_look_at(open_page: Open) -> None:
+    app = at_rest(open_page(VIEW, s=["Hello there.", TROPHY]))
+    assert sent(app)[0]["word"] == "it"
 
 
 def test_whether_the_other_answer_moves_the_heads_is_counted() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from components.analysis.first_look.words import (
+    MOST_TWINS,
     chosen_everywhere,
-    first_choice,
     interest,
     places_of,
     twins_of,
@@ -49,11 +49,11 @@ def test_other_occurrences_are_those_of_content_words_in_any_form() -> None:
 
 
 def test_of_a_repeated_word_the_occurrence_that_is_least_similar_to_another() -> None:
-    found = words_of([words("bank one"), words("bank two"), words("bank three")])
+    sentences = [words("bank one"), words("bank two"), words("bank three")]
+    found = words_of(sentences)
     vectors = np.eye(6)
     vectors[0], vectors[2], vectors[4] = np.eye(6)[0], [0.8, 0.6, 0, 0, 0, 0], [0.9, 0.1, 0, 0, 0, 0]
-    number = first_choice(found, vectors)
-    assert number is not None
+    number = 2 * interest(sentences, vectors=lambda _: vectors).row  # "bank" is the first of two words in each
     cosines = {
         (a, b): vectors[a] @ vectors[b] / np.linalg.norm(vectors[a]) / np.linalg.norm(vectors[b])
         for a in (0, 2, 4)
@@ -85,8 +85,9 @@ def test_the_rule_on_the_included_model(embedded: Backend, texts: list[str], exp
     trace = embedded.trace(texts)
     found = words_of(trace.sentences)
     vectors = word_vectors(trace, [(word.sentence, word.positions) for word in found])[-1]
-    number = first_choice(found, vectors)
-    assert number is not None
+    chosen = interest(trace.sentences, vectors=lambda _: vectors)
+    place = (chosen.row, chosen.positions[chosen.row])
+    number = next(number for number, word in enumerate(found) if (word.sentence, word.positions[0]) == place)
     assert found[number].text == expected
     if expected == "bank":  # the river's, and not the first one
         assert found[number].sentence == 1
@@ -95,8 +96,16 @@ def test_the_rule_on_the_included_model(embedded: Backend, texts: list[str], exp
 
 
 def test_without_a_word_there_is_no_choice() -> None:
-    assert first_choice((), np.zeros((0, 4))) is None
     assert words_of([words("! ?")]) == ()
+    assert interest([words("! ?")]).positions == (1,)
+
+
+def test_a_word_that_stands_thousands_of_times_takes_no_time_that_grows_with_its_square() -> None:
+    text = words(" ".join(["bank"] * 3_000))
+    twins = twins_of(words_of([text]))
+    assert max(map(len, twins)) <= MOST_TWINS
+    assert len(places_of([text], 0, 2_500)) == 3_000  # all of them are found where they are asked for
+    assert interest([text]).row == 0
 
 
 @pytest.mark.parametrize("name", UNSEEN)

@@ -33,7 +33,9 @@ class Looks {
 
   sizes() {
     const u = rem(), { rows, blocks, heads } = this.facts, width = this.stage.clientWidth, isNarrow = width < 620;
-    const step = Math.max(20, Math.min(27.5, 440 / rows.length)) * u;
+    // On a low screen the rows are lower, so that all of them stand on it.
+    const room = Math.max(250 * u, Math.min(440 * u, innerHeight - (isNarrow ? 400 : 475) * u));
+    const step = Math.max((isNarrow ? 20 : 16) * u, Math.min(27.5 * u, room / rows.length));
     const names = Math.max(...rows.map((row) => widthOf(row.name, 14, 600, this.root)));
     const share = 46 * u, namesWidth = Math.min(names, (isNarrow ? 0.2 : 0.14) * width) + 8 * u;
     const end = (isNarrow ? 0.16 : 0.17) * width + 30 * u; // where the curves end and the names begin

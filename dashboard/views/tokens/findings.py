@@ -10,6 +10,8 @@ from components.numbers import counted
 from dashboard.ui import messages, wording
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from components.analysis.lost_characters import LostCharacters
     from components.model.trace import TokenizedSentence
 
@@ -81,6 +83,16 @@ def _most(sentences: Sequence[TokenizedSentence]) -> tuple[str, int]:
         if token.word is not None and any(map(str.isalnum, sentence.word_text(token.position)))
     }
     return max(words.values(), key=lambda word: word[1])
+
+
+def of_tensors(mask: np.ndarray, tensors: int) -> str:
+    """The shape of the input, and how much of it is padding; `mask` is the attention mask [sentence, position]."""
+    rows, columns = mask.shape
+    said = f"{counted(rows, 'sentence')} become {tensors} tensors of {rows} × {columns} numbers"
+    empty = int((mask == 0).sum())
+    if not empty:
+        return f"{said.replace('become', 'becomes') if rows == 1 else said}; nothing is padding."
+    return f"{said}; {empty:,} of {rows * columns:,} places are padding (grey), which the model leaves out."
 
 
 def of_lost(lost: Sequence[LostCharacters]) -> str:

@@ -238,6 +238,17 @@ def tensors(
     grids = [("input_ids", ids), ("attention_mask", mask)]
     if segments is not None:
         grids.insert(1, ("token_type_ids", segments))
+    figures.above(
+        findings.of_tensors(mask, len(grids)),
+        key="tensors",
+        table=lambda: _tensor_table(sentences, ids, mask, segments, names),
+        code=snippets.tensors(read),
+        title="The input tensors",
+        read="Each tensor has one row per sentence and one column per position. Padding (grey) fills every sentence of a batch "
+        "up to the length of the longest. The attention mask is 0 there, so that "
+        + ("no token attends to it." if backend.structure.has_blocks else "the mean of a text leaves it out."),
+        not_shown="What the numbers mean: an id is a row number of a table, and neighbouring ids are unrelated.",
+    )
     start = 0
     if len(sentences) > GRID_ROWS:
         pages = -(-len(sentences) // GRID_ROWS)
@@ -257,18 +268,6 @@ def tensors(
     )
     if segments is None:
         st.caption(f"This model gets no token_type_ids. {wording.missing_parts(backend.structure)}")
-    figures.reading(
-        "Each tensor has one row per sentence and one column per position. Padding (grey) fills every sentence of a batch "
-        "up to the length of the longest. The attention mask is 0 there, so that "
-        + ("no token attends to it." if backend.structure.has_blocks else "the mean of a text leaves it out."),
-        "What the numbers mean: an id is a row number of a table, and neighbouring ids are unrelated.",
-    )
-    figures.data(
-        "tensors",
-        lambda: _tensor_table(sentences, ids, mask, segments, names),
-        snippets.tensors(read),
-        "The input tensors",
-    )
 
 
 def _tensor_table(
@@ -307,17 +306,20 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence], names: Se
             }
         )
     changed = sum(row["lost or changed"] != "nothing" for row in rows)
-    if changed:
-        kinds = ", ".join(dict.fromkeys(name for losses in lost_words for name in losses))
-        st.markdown(
-            f":material/insights: Not exactly: {changed} of {wording.counted(len(rows), 'sentence')} lost something "
-            f"({messages.escape(kinds[:120])})."
-        )
-    else:
-        st.markdown(":material/insights: Yes: decoding returns every sentence as it was typed.")
+    kinds = ", ".join(dict.fromkeys(name for losses in lost_words for name in losses))
+    said = (
+        f"Not exactly: {changed} of {wording.counted(len(rows), 'sentence')} lost something ({messages.escape(kinds[:120])})."
+        if changed
+        else "Yes: decoding returns every sentence as it was typed."
+    )
+    figures.finding(
+        said,
+        key="decoding",
+        read="Each row is a sentence as it was typed, what of it is lost or changed, and the text that its ids give.",
+        not_shown="The parts that differ: the model never saw them as they were typed.",
+    )
     # A table, not a dataframe, whose cells would not show a long sentence whole.
     figures.plain_table(pd.DataFrame(rows))
-    st.caption("The model never saw the parts that differ from what you typed.")
 
 
 def _lost_words(lost: token_analysis.Losses) -> list[str]:

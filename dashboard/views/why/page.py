@@ -84,7 +84,7 @@ VIEWS = (
         key="important-words",
         label="Which words matter",
         stop="compare",
-        question="Which words does the similarity depend on?",
+        question="Which words decide the similarity?",
         asks=(
             "Which words matter most for the similarity?",
             "Which words made this text a hit?",

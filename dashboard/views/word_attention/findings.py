@@ -30,16 +30,16 @@ def of_word(
 
     `is_usual_known`: what the heads do in other sentences has been measured.
     """
-    special = next((token.piece for token in sentence.tokens if token.special), "")
-    at = [(count, quoted(other.text)) for other, count in looks.at_words[:NAMED]]
-    at += [(looks.itself, "itself")] if looks.itself else []
-    at += [(looks.special, f"special tokens such as {messages.escape(special)}")] if looks.special else []
+    special = " or ".join(dict.fromkeys(messages.escape(token.piece) for token in sentence.tokens if token.special))
+    at = [(count, f"at {quoted(other.text)}") for other, count in looks.at_words[:NAMED]]
+    at += [(looks.itself, "at itself")] if looks.itself else []
+    at += [(looks.special, f"at {special}")] if looks.special else []
     others = looks.heads - sum(count for count, _ in at)
-    at += [(others, "others" if at else "marks and signs")] if others else []
+    at += [(others, "elsewhere" if at else "at marks and signs")] if others else []
     (count, first), *further = at
     verb = "looks" if count == 1 else "look"
-    begin = f"From {quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first at {first}"
-    said = _listed([begin, *(f"{count} at {what}" for count, what in further)])
+    begin = f"From {quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first {first}"
+    said = _listed([begin, *(f"{count} {what}" for count, what in further)])
     return f"{said}. {_decisive(decisive, sentence, is_usual_known)}"
 
 
@@ -56,7 +56,7 @@ def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bo
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
     target = quoted(sentence.word_text(look.target))
-    return f"The most decisive look goes to {target}: {where}, where {percent(look.usual)} is usual."
+    return f"The most decisive look goes to {target}: {where} ({percent(look.usual)} is usual)."
 
 
 def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int]], heads: int) -> str:

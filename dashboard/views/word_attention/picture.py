@@ -80,12 +80,14 @@ def draw(backend: Backend) -> None:
     """Draw where the chosen word of a sentence looks."""
     sentences = controls.current_tokens(backend)
     interest = controls.interest(sentences, backend)
-    row = interest.row
-    if len(sentences) > 1:
-        with controls.row():
-            texts = state.get("sentences")
-            row = controls.sentence_of(texts, "sentence", "Sentence", interest.row, is_low=True)
-    sentence, chosen = sentences[row], interest.positions
+    row, chosen = interest.row, interest.positions
+    with controls.row():
+        if len(sentences) > 1:
+            with st.container(key="looks_sentence"):
+                texts = state.get("sentences")
+                row = controls.sentence_of(texts, "sentence", "Sentence", row, is_low=True)
+        tokens = st.container(key="looks_tokens")
+    sentence = sentences[row]
     if len(sentence) > MOST_TOKENS:
         raise InputError(
             f"Sentence {row + 1} has {len(sentence):,} tokens.",
@@ -93,14 +95,15 @@ def draw(backend: Backend) -> None:
             "Shorten the sentence, or lower the maximum length.",
         )
     pick = partial(_pick, sentences, chosen, row)
-    controls.token_chips(
-        sentences,
-        chosen,
-        "chips_looks",
-        rows=[row],
-        unknown_id=backend.tokenization.unknown_id,
-        on_pick=lambda _, at: pick(at),
-    )
+    with tokens:
+        controls.token_chips(
+            sentences,
+            chosen,
+            "chips_looks",
+            rows=[row],
+            unknown_id=backend.tokenization.unknown_id,
+            on_pick=lambda _, at: pick(at),
+        )
     messages.truncation([sentence], names=[(f"sentence {row + 1}", "")])
     weights, habits = _weights(backend, sentence.text), kept_habits(backend)
     above, below = st.container(), st.container()

@@ -55,37 +55,18 @@ FURTHER = {
     "training-run": ("run=first-screen",),
     "before-after": tuple(f"part={part}&run=first-screen" for part in ("sentences", "words", "layers")),
 }
-BEGINS = {LAPTOP: 330, PHONE: 520}  # pixels: where the first figure begins at the latest
-# Views with more settings above it, where it begins lower.
+# Pixels: where the first figure begins at the latest, below a row of choices and a finding of two lines, on a phone of five.
+BEGINS = {LAPTOP: 400, PHONE: 640}
+# Views with more above it, where it begins lower.
 BEGINS_LOWER = {
-    # Below a row of choices and a finding of two lines, on a phone of four or five; the pairs have the scale above them too.
-    "two-layers": {LAPTOP: 395, PHONE: 700},
-    "layer-by-layer": {LAPTOP: 380, PHONE: 685},
-    "word-senses": {LAPTOP: 380, PHONE: 615},
-    "score-split": {LAPTOP: 470, PHONE: 645},
-    "important-words": {LAPTOP: 395, PHONE: 620},
-    "token-pairs": {LAPTOP: 420, PHONE: 620},
-    "known-failures": {LAPTOP: 380, PHONE: 605},
-    "experiments": {LAPTOP: 500, PHONE: 675},  # below the three sentences and the way from B to A
-    "home": {LAPTOP: 330, PHONE: 560},  # the drawing, below the words of its stop
-    "whole-path": {LAPTOP: 400, PHONE: 640},
-    "one-word-attention": {LAPTOP: 400, PHONE: 575},  # below the sentence, whose words are clicked, and the finding
-    "all-heads": {LAPTOP: 375, PHONE: 545},  # below the finding
-    "head-view": {LAPTOP: 345, PHONE: 520},
-    "attention-matrix": {LAPTOP: 365, PHONE: 520},
-    "attention-scores": {LAPTOP: 365, PHONE: 540},
-    "head-patterns": {LAPTOP: 365, PHONE: 540},
-    "attention-flow": {LAPTOP: 365, PHONE: 540},
-    "mask-token": {LAPTOP: 365, PHONE: 520},
-    "one-word": {LAPTOP: 330, PHONE: 545},  # below the words to choose from and the finding
-    "one-against-all": {LAPTOP: 345, PHONE: 520},
-    "sentence-curves": {LAPTOP: 355, PHONE: 540},
-    "sentence-pairs": {LAPTOP: 345, PHONE: 540},
-    "feed-forward": {LAPTOP: 345, PHONE: 560},
-    "model-facts": {LAPTOP: 345, PHONE: 560},
-    "block": {LAPTOP: 375, PHONE: 640},  # below the finding
-    "inside-block": {LAPTOP: 375, PHONE: 640},
-    "pooling-lab": {LAPTOP: 360, PHONE: 590},
+    "one-word-attention": {LAPTOP: 430, PHONE: 660},  # the words of the sentence, which are clicked
+    "two-layers": {LAPTOP: 400, PHONE: 700},  # what is mapped, and how
+    "layer-by-layer": {LAPTOP: 400, PHONE: 685},
+    "score-split": {LAPTOP: 470, PHONE: 645},  # the scale of unrelated pairs
+    "token-pairs": {LAPTOP: 420, PHONE: 640},
+    "training-objective": {LAPTOP: 440, PHONE: 640},  # what the training will do
+    "disagreement": {LAPTOP: 475, PHONE: 700},
+    "experiments": {LAPTOP: 500, PHONE: 675},  # the three sentences, and the way from B to A
 }
 # They go on below the first screen.
 LISTS = ("hits", "failed-search", "similar-pairs", "many-queries", "pieces", "available-models")

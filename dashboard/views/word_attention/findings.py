@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.analysis.first_look.decisive import DECIDED
 from components.numbers import counted, percent
-from dashboard.ui import messages
+from dashboard.ui import browser, messages, wording
 
 if TYPE_CHECKING:
     from components.analysis.first_look.decisive import Look
@@ -19,8 +19,9 @@ NAMED = 3  # words of which the counts are given
 
 
 def quoted(text: str) -> str:
-    """A word of a person in quotation marks."""
-    return f"“{messages.escape(text)}”"
+    """A word of a person in quotation marks; isolated if it is written from right to left, so that it turns nothing round."""
+    shown = messages.escape(wording.shortened(text, 24))
+    return f"“{shown}”" if browser.direction(text) == "ltr" else f"\u2068“{shown}”\u2069"
 
 
 def of_word(

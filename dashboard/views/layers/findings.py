@@ -42,7 +42,8 @@ def of_one_occurrence(
 ) -> str:
     """A word that occurs once, with `others` of its sentence, told from the highest value to the lowest.
 
-    `kind` is what the others are, in the plural ("content words"). `are_nearest`: none of that kind is nearer by the values shown.
+    `kind` is what the others are, in the plural ("content words"). `are_nearest`: none of that kind is nearer by the
+    values shown.
     """
     values = curves.values[:, -1] if len(curves.pairs) else np.empty(0)
     known = [(other, value) for other, value in zip(others, values.tolist(), strict=True) if not np.isnan(value)]

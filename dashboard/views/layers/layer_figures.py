@@ -287,7 +287,7 @@ def _strip(
             layer=values.shape[1] - 1,
             limits=limits,
             value="percentile" if scale.percentiles else "cosine",
-            is_low=controls.scale() > 1,
+            low_rows=controls.scale() > 1,
         ),
         key=key,
         alt=f"{title}. {message}",

@@ -81,7 +81,7 @@ def draw(backend: Backend) -> None:
     sentences = controls.current_tokens(backend)
     with controls.row():
         row = (
-            controls.sentence_of(state.get("sentences"), "sentence", "Sentence", 0, is_low=True)
+            controls.sentence_of(state.get("sentences"), "sentence", "Sentence", 0, label_inside=True)
             if len(sentences) > 1
             else 0
         )

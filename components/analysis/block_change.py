@@ -20,6 +20,8 @@ import numpy as np
 from components.arrays import Float64, cosine, read_only, unit
 from components.model.trace import Trace
 
+FAR = 4  # times as long as all others
+
 
 @dataclass(frozen=True, eq=False)
 class TokenSimilarity:
@@ -101,6 +103,28 @@ def least_like_itself(change: TokenSimilarity, among: Sequence[bool]) -> LeastLi
         return LeastLikeItself(token, float(own.min()), None, float("nan"))
     like = change.matrix[others, token]
     return LeastLikeItself(token, float(own.min()), int(others[like.argmax()]), float(like.max()))
+
+
+@dataclass(frozen=True)
+class FarAbove:
+    """A few tokens whose lengths are far above those of all others."""
+
+    tokens: tuple[int, ...]  # the longest first
+    limit: float  # where an axis ends that leaves room for all other tokens: longer bars do not fit
+
+
+def far_above(lengths: np.ndarray) -> FarAbove | None:
+    """The tokens that have a length more than FAR times as long as any of the others: `lengths` [row, token]; None without.
+
+    Rows are what is drawn on one axis, such as the parts of two blocks. A few tokens are one, or an eighth of them.
+    """
+    longest = lengths.max(axis=0)  # [token]
+    order = np.argsort(-longest, kind="stable")
+    ordered = longest[order]
+    for count in range(1, min(len(ordered), max(1, len(ordered) // 8) + 1)):
+        if ordered[count] > 0 and ordered[count - 1] > FAR * ordered[count]:
+            return FarAbove(tuple(order[:count].tolist()), 1.06 * float(ordered[count]))
+    return None
 
 
 def strongest_others(change: TokenSimilarity, count: int) -> tuple[tuple[int, int], ...]:

@@ -159,12 +159,12 @@ def layer_strip(
     layer: int | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
     value: str = "cosine",
-    is_low: bool = False,
+    low_rows: bool = False,
 ) -> go.Figure:
     """Curves as rows of coloured cells, values [row, layer 0..L], one column per layer; NaN stays empty.
 
     `ends` are the texts at the rows' right, `strong` are the rows in bold type. The row `chosen` and the column `layer` have
-    a frame. Rows are lower if `is_low`. `value` names the quantity, `limits` are those of its colours.
+    a frame. Rows are lower with `low_rows`. `value` names the quantity, `limits` are those of its colours.
     """
     labels = [
         f"<b>{theme.plain(name, 22)}</b>" if is_strong else theme.plain(name, 22)
@@ -223,7 +223,7 @@ def layer_strip(
         if edges is not None:
             (x0, x1, y0, y1), (colour, width) = edges, line
             figure.add_shape(type="rect", x0=x0, x1=x1, y0=y0, y1=y1, line={"color": colour, "width": width})
-    height = 20 if is_low else 28 if len(rows) <= FEW_ROWS else 26 if len(rows) <= MANY_ROWS else 20
+    height = 20 if low_rows else 28 if len(rows) <= FEW_ROWS else 26 if len(rows) <= MANY_ROWS else 20
     theme.finish(figure, title, 180 + height * len(rows))
     # The layers stand above the cells, below the title.
     figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})

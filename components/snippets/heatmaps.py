@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 def blocks_change(read: Input, blocks: Sequence[int], include_special: bool) -> Snippet:
     """The input tokens (rows) of some blocks against their output tokens (columns), and of each token by block."""
     special = None if include_special else False
-    call = code.call("block_change", "trace", sentence=0, block=0, include_special=special).replace(
-        "block=0", "block=block"
-    )
+    call = code.call("block_change", "trace", "sentence=0", "block=block", include_special=special)
     return read.snippet(
         read.trace(),
         f"values = np.array([{call}.matrix for block in {code.literal(tuple(blocks))}])",

@@ -445,14 +445,15 @@ def sentence_of(
     default: int,
     none: str = "",
     from_one: bool = False,
-    is_low: bool = False,
+    label_inside: bool = False,
 ) -> int:
     """The index of one of the session's texts, from 0; with `none`, 0 stands for no text and texts count from 1.
 
-    `from_one`: texts count from 1 though there is no choice of none. `is_low`: the label stands within the choice, not above.
+    `from_one`: texts count from 1 though there is no choice of none. `label_inside`: the label stands within
+    the choice, not above.
     """
     shift = 1 if none or from_one else 0
-    front = f"{label} " if is_low else ""
+    front = f"{label} " if label_inside else ""
     names = {row + shift: f"{front}{row + 1}  {text[:70]}" for row, text in enumerate(texts)}
     options = {0: none, **names} if none else names
     default = min(default, max(options))
@@ -464,7 +465,7 @@ def sentence_of(
             options=options,
             default=default,
             describe=lambda row: str(row + 1 - shift),
-            label_visibility="collapsed" if is_low else "visible",
+            label_visibility="collapsed" if label_inside else "visible",
             offers=f"There {'is 1 sentence' if len(texts) == 1 else f'are {len(texts)} sentences'}.",
         )
     )

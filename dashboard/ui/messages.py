@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from components.model.catalog import EMBEDDED_KEY
 from components.operator_settings import CACHE
 from dashboard import ready_made, state
 from dashboard.ui import wording
+from dashboard.ui.wording import escape as escape
 
 if TYPE_CHECKING:
     from components.analysis.similarity.baseline import Baseline
@@ -76,16 +76,6 @@ def explain(problem: BaseException, doing: str) -> None:
         f"**Something went wrong while {doing}.** This is an error in the dashboard, not yours. The server's log has "
         "the details.\n\nChange the sentences or the model, or use “Restore all defaults” under “More settings” in the sidebar."
     )
-
-
-def escape(text: str) -> str:
-    """Text in which Markdown and HTML characters are escaped and web addresses do not become links.
-
-    Streamlit's Markdown turns bare addresses into links after it has read the escapes; an invisible word joiner
-    prevents this.
-    """
-    plain = "".join(f"\\{char}" if char in "\\`*_{}[]()<>#+!|$~:&" else char for char in text)
-    return re.sub(r"(?i)(:(?=//)|www(?=\.)|@)", "\\1\u2060", plain)
 
 
 def guarded(draw: Callable[[], None], doing: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from components.model.catalog import GROUPS
@@ -24,11 +25,13 @@ __all__ = [
     "cell_labels",
     "counted",
     "duration",
+    "escape",
     "first_to_last",
     "how_positions_enter",
     "millions",
     "missing_parts",
     "model_in_words",
+    "quoted",
     "shortened",
     "structure_in_words",
     "window_of",
@@ -81,6 +84,21 @@ def shortened(text: str, most: int) -> str:
     """The beginning of a text in one line, at most `most` characters and an ellipsis."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[:most].rstrip()}…"
+
+
+def escape(text: str) -> str:
+    """Text in which Markdown and HTML characters are escaped and web addresses do not become links.
+
+    Streamlit's Markdown turns bare addresses into links after it has read the escapes; an invisible word joiner
+    prevents this.
+    """
+    plain = "".join(f"\\{char}" if char in "\\`*_{}[]()<>#+!|$~:&" else char for char in text)
+    return re.sub(r"(?i)(:(?=//)|www(?=\.)|@)", "\\1\u2060", plain)
+
+
+def quoted(text: str, most: int = 20) -> str:
+    """A token or word in quotation marks for Markdown, as typed; a longer one than `most` characters ends in an ellipsis."""
+    return f"“{escape(text if len(text) <= most else f'{text[: most - 1]}…')}”"
 
 
 NBSP = "\u00a0"

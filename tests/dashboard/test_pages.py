@@ -361,7 +361,7 @@ def test_many_tokens_against_one_become_rows(open_page: Open) -> None:
 
 def test_one_sentence_is_compared_within_itself(open_page: Open) -> None:
     app = open_page("layers", s=["The cat sat on the mat."])
-    assert "“mat” occurs once; the nearest words of its sentence are" in texts(app)
+    assert "“mat” occurs once; the nearest content words of its sentence are" in texts(app)
     (figure,) = figures(app)
     trace = backend().trace(["The cat sat on the mat."])
     mat = trace.token_vectors(0, [6])[:, 0]

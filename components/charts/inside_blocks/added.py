@@ -16,7 +16,6 @@ from components.charts import theme
 
 PARTS = ("attention", "feed-forward")
 COLOURS = {"attention": theme.BLUE, "feed-forward": theme.ORANGE}
-FAR = 4  # times as long as all others: a bar that is broken
 BESIDE = 24  # tokens: more are columns, since rows would run below the screen
 MANY = 64  # tokens: more are lines, since columns would be thinner than a pixel
 _LABEL = 10  # characters
@@ -34,18 +33,6 @@ class BlockBars:
     marks: np.ndarray | None = None
 
 
-def broken_at(values: np.ndarray) -> float | None:
-    """Where the axis ends for values [bar, token] of which a few tokens are far above all others; None if none is.
-
-    A few are one, or an eighth of the tokens.
-    """
-    longest = np.sort(values.max(axis=0))[::-1]  # [token]
-    for count in range(1, min(len(longest), max(1, len(longest) // 8) + 1)):
-        if longest[count] > 0 and longest[count - 1] > FAR * longest[count]:
-            return float(longest[count])
-    return None
-
-
 def added_bars(
     blocks: Sequence[BlockBars],
     pieces: Sequence[str],
@@ -53,21 +40,21 @@ def added_bars(
     quantity: str,
     *,
     mark: str = "",
+    break_above: float | None = None,
     digits: int = 0,
     dark: bool = False,
     scale: float = 1.0,
 ) -> go.Figure:
     """Bars of `quantity` for each token and part, one picture for each block, on one axis; `mark` names the marks.
 
-    The bars that are broken are named by their numbers, with so many `digits`. `scale` is how much larger the type will be
-    (`theme.enlarge`): the rest is lower then.
+    Bars longer than `break_above` are broken and named by their numbers, with so many `digits`; without it none is. `scale` is
+    how much larger the type will be (`theme.enlarge`): the rest is lower then.
     """
     rows = [f"{position} {theme.plain(piece, 26)}" for position, piece in enumerate(pieces)]
     shown = [theme.plain(piece, _LABEL) for piece in pieces]
     is_beside = len(rows) <= BESIDE
     every = np.concatenate([item.values for item in blocks] + [i.marks for i in blocks if i.marks is not None])
-    end = broken_at(every)
-    most = 1.06 * float(every.max()) if end is None else 1.06 * end / _BREAK
+    most = 1.06 * float(every.max()) if break_above is None else break_above / _BREAK
     ink = "#E8EDF3" if dark else "#1C2430"
     figure = go.Figure()
     gap = 0.06
@@ -98,7 +85,9 @@ def added_bars(
         layout[f"xaxis{suffix}"] = x_axis | {"domain": domain, "anchor": along}
         layout[f"yaxis{suffix}"] = y_axis | {"anchor": across}
         for part in range(len(PARTS)):
-            _add_part(figure, block, part, rows, most, mark, (across, along), is_beside, end is not None, digits, ink)
+            _add_part(
+                figure, block, part, rows, most, mark, (across, along), is_beside, break_above is not None, digits, ink
+            )
         heads.append((domain[0], f"<b>{theme.plain(block.name)}</b>"))
     above = [f'<span style="color:{COLOURS[part]}">■</span> {part}' for part in PARTS]
     lines = ["\u2003".join(above)] + (

@@ -309,6 +309,7 @@ def inside(backend: Backend) -> None:
     shown = list(dict.fromkeys((first, second)))
     lengths = {block: _lengths(record, block) for block in shown}  # of each, [part, token]
     names = f"block{'s' * (len(shown) > 1)} " + " and ".join(map(str, shown))
+    far = block_change.far_above(np.concatenate(list(lengths.values())))
     figures.figure(
         added.added_bars(
             [added.BlockBars(_name(block, last), lengths[block][1:3], lengths[block][[0, 3]]) for block in shown],
@@ -316,13 +317,14 @@ def inside(backend: Backend) -> None:
             f"What {names} add{'s' * (len(shown) == 1)} to each token",
             "length",
             mark="length of what it is added to",
+            break_above=None if far is None else far.limit,
             dark=st.context.theme.type == "dark",
             scale=controls.scale(),
         ),
         key="inside_norms",
         code=snippets.lengths(pair.input(backend), shown),
         alt=f"Bars: lengths of the vectors that attention and feed-forward add to each token in {names}",
-        message=findings.parts_add({block: values[1:3] for block, values in lengths.items()}, pieces, special),
+        message=findings.parts_add({block: values[1:3] for block, values in lengths.items()}, pieces, special, far),
         read="Each bar is the length of the vector that one part of the block adds to a token's vector; the grey mark is the "
         "length of what it is added to. "
         + (
@@ -442,7 +444,9 @@ def tokens(backend: Backend) -> None:
     limits = (0.0, 100.0) if as_percentiles else matrices.side_by_side_limits(*shown)
     drawn = _pictures_that_fit(shown)
     figures.finding(
-        pair_findings.of_pictures([(similarities[index], others[index]) for index in drawn], query, trace.sentences),
+        pair_findings.of_pictures(
+            [(similarities[index], others[index]) for index in drawn], query, trace.sentences, as_percentiles
+        ),
         key="token_pairs",
         read="Bright cells are tokens whose vectors point in similar directions. Compare one sentence with two "
         "others: which of them has a bright cell for each word of the first?"

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from components.numbers import apart, number
-from dashboard.ui import messages
+from components.numbers import apart, counted, number
+from dashboard.ui import messages, wording
 
 if TYPE_CHECKING:
-    from components.analysis.block_change import BlockMeans, LeastLikeItself
+    from components.analysis.block_change import BlockMeans, FarAbove, LeastLikeItself
 
 KEPT = 0.8  # the mean cosine with itself from which a block keeps its tokens
 CHANGED = 0.1  # how much lower that of another block is if it changes them
 MIXED = 0.05  # how much nearer other tokens come than those of other sentences if a block mixes
 TOLD_APART = 0.2  # how much nearer a token is to itself than to others, or all of them are alike
-FAR_ABOVE = 4  # times what every other token gets
+SAME_TURN = 1  # degree: two steps that differ by less turn the tokens about as far
+NAMED = 2  # tokens with bars far above all others
 PARTS = ("attention", "feed-forward")
-_PIECE = 14  # characters
 
 
 def before_and_after(
@@ -71,15 +71,17 @@ def _compared(first: BlockMeans, last: BlockMeans, means: Sequence[float], unrel
         verb = "they stay so" if _is_alike(first) else "all are alike"
         return f"In block {last.block} {verb}: {numbers}{sentences}"
     change = first.itself - last.itself
-    verb = (
-        ("changes most" if int(np.nanargmin(means)) == last.block else "changes more")
-        if change >= CHANGED
-        else "keeps more"
-        if -change >= CHANGED
-        else f"keeps {'them' if last.tokens > 1 else 'it'} too"
-        if last.itself > KEPT
-        else "changes as much"
-    )
+    them = "them" if last.tokens > 1 else "it"
+    # Whether the same was said of the first.
+    is_same = not _is_alike(first) and (first.itself > KEPT) == (last.itself > KEPT)
+    if change >= CHANGED:
+        verb = "changes most" if int(np.nanargmin(means)) == last.block else "changes more"
+    elif -change >= CHANGED:
+        verb = "keeps more"
+    elif last.itself > KEPT:
+        verb = f"keeps {them} too" if is_same else f"keeps {them}"
+    else:
+        verb = "changes as much" if is_same else f"changes {them}"
     if not is_known:
         return f"{name} {verb}: {numbers}"
     if last.another - other >= MIXED:
@@ -93,48 +95,59 @@ def _compared(first: BlockMeans, last: BlockMeans, means: Sequence[float], unrel
 def _least(least: LeastLikeItself | None, pieces: Sequence[str]) -> str:
     if least is None:
         return ""
-    token = _quoted(pieces[least.token])
+    token = wording.quoted(pieces[least.token])
     if least.other is None:
         return f"; {token} comes out {number(least.itself, 2)} like itself"
     itself, like = apart(least.itself, least.like_other)
-    other = _quoted(pieces[least.other])
+    other = wording.quoted(pieces[least.other])
     if least.like_other > least.itself:
         return f"; {token} comes out more like {other} ({like}) than like itself ({itself})"
     return f"; {token} comes out {itself} like itself, {like} like {other}"
 
 
-def _quoted(piece: str) -> str:
-    short = piece if len(piece) <= _PIECE else piece[: _PIECE - 1] + "…"
-    return f"“{messages.escape(short)}”"
-
-
-def parts_add(added: Mapping[int, np.ndarray], pieces: Sequence[str], special: Sequence[bool]) -> str:
+def parts_add(
+    added: Mapping[int, np.ndarray], pieces: Sequence[str], special: Sequence[bool], far: FarAbove | None
+) -> str:
     """What attention and feed-forward add: lengths [part, token] of one block or two, by the block's number.
 
-    A token that gets far more than all others is named; else in how many tokens feed-forward adds more than attention.
+    The tokens `far` above all others, whose bars are broken, are named; else in how many tokens which part adds more.
     """
     said = [
-        _added(block, lengths, pieces, special, number == 0) for number, (block, lengths) in enumerate(added.items())
+        _added(block, lengths, pieces, special, number == 0, far)
+        for number, (block, lengths) in enumerate(added.items())
     ]
     return "; ".join(said) + "."
 
 
-def _added(block: int, lengths: np.ndarray, pieces: Sequence[str], special: Sequence[bool], is_first: bool) -> str:
+def _added(
+    block: int,
+    lengths: np.ndarray,
+    pieces: Sequence[str],
+    special: Sequence[bool],
+    is_first: bool,
+    far: FarAbove | None,
+) -> str:
     start = f"{'In' if is_first else 'in'} block {block}"
-    far = _far_above(lengths)
-    if far is not None:
-        part, token = far
-        others = np.delete(lengths[part], token)
+
+    def name(token: int) -> str:
+        return messages.escape(pieces[token]) if special[token] else wording.quoted(pieces[token])
+
+    part = int(lengths.max(axis=1).argmax())
+    long = [] if far is None else [token for token in far.tokens if lengths[part, token] > far.limit]
+    if long:
+        others = np.delete(lengths[part], long)
         low, high = number(float(others.min()), 0), number(float(others.max()), 0)
         between = f"{low} to {high}" if low != high else low
-        length = number(float(lengths[part, token]), 0)
-        name = pieces[token] if special[token] else f"“{pieces[token]}”"
+        named = [f"{number(float(lengths[part, token]), 0)} to {name(token)}" for token in long[:NAMED]]
+        more = len(long) - len(named)
+        vectors = "a vector" if len(long) == 1 else "vectors"
+        rest = f", such long ones to {counted(more, 'more token')}," if more else ","
         return (
-            f"{start} {PARTS[part]} adds a vector of length {length} to {messages.escape(name)}, and of {between} to every "
-            "other token"
+            f"{start} {PARTS[part]} adds {vectors} of length {' and '.join(named)}{rest} and of {between} to every other "
+            "token"
         )
     count, more = lengths.shape[1], int((lengths[1] > lengths[0]).sum())
-    own = [token for token in range(count) if not special[token]] or list(range(count))
+    words = [token for token in range(count) if not special[token] and any(map(str.isalnum, pieces[token]))]
     more_part = 1 if 2 * more >= count else 0
     larger = more if more_part else count - more
     which = (
@@ -143,25 +156,24 @@ def _added(block: int, lengths: np.ndarray, pieces: Sequence[str], special: Sequ
     said = f"{start} {PARTS[more_part]} adds more than {PARTS[1 - more_part]} to {which}"
     if count == 1:
         return said
-    most = own[int(np.argmax(lengths[more_part][own]))]
-    return f"{said}, most to {_quoted(pieces[most])} ({number(float(lengths[more_part, most]), 0)})"
-
-
-def _far_above(lengths: np.ndarray) -> tuple[int, int] | None:
-    """The part and token with a length more than FAR_ABOVE times those of all other tokens; the farthest, None without."""
-    if lengths.shape[1] < 2:
-        return None
-    ordered = np.sort(lengths, axis=1)
-    ratios = ordered[:, -1] / np.maximum(ordered[:, -2], 1e-12)
-    part = int(ratios.argmax())
-    return (part, int(lengths[part].argmax())) if ratios[part] > FAR_ABOVE else None
+    drawn = lengths[more_part]
+    most = max(words or range(count), key=lambda token: float(drawn[token]))
+    # A special token or a mark may have a longer bar: that is said of no word.
+    among = "of the words most" if drawn[most] < drawn.max() else "most"
+    return f"{said}, {among} to {name(most)} ({number(float(drawn[most]), 0)})"
 
 
 def parts_turn(block: int, turns: np.ndarray) -> str:
     """Which part turns the tokens more: degrees [part, token]."""
     attention, feed_forward = (float(turn.mean()) for turn in turns)
+    by_attention, by_feed_forward = apart(attention, feed_forward, digits=0, most=1)
+    if abs(attention - feed_forward) < SAME_TURN:
+        return (
+            f"In block {block} both steps turn the tokens about as far: on average attention turns their vectors by "
+            f"{by_attention}°, feed-forward by {by_feed_forward}°."
+        )
     larger = "the attention step" if attention > feed_forward else "the feed-forward step"
     return (
-        f"In block {block} {larger} turns the tokens more: on average attention turns their vectors by {attention:.0f}°, "
-        f"feed-forward by {feed_forward:.0f}°."
+        f"In block {block} {larger} turns the tokens more: on average attention turns their vectors by {by_attention}°, "
+        f"feed-forward by {by_feed_forward}°."
     )

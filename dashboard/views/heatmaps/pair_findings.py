@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.numbers import number
-from dashboard.ui import messages
+from dashboard.ui import wording
 
 if TYPE_CHECKING:
     from components.analysis.block_change import TokenSimilarity
-    from components.model.trace import TokenizedSentence
+    from components.model.trace import Token, TokenizedSentence
 
 
 def of_pictures(
-    pictures: Sequence[tuple[TokenSimilarity, int]], query: int, sentences: Sequence[TokenizedSentence]
+    pictures: Sequence[tuple[TokenSimilarity, int]],
+    query: int,
+    sentences: Sequence[TokenizedSentence],
+    as_percentiles: bool = False,
 ) -> str:
-    """The pair of tokens with the highest cosine of each picture; the brightest of a sentence with itself is another token.
+    """The pair of words with the highest cosine of each picture; of a sentence with itself those of two different tokens.
 
     `pictures` are the similarities with the row of the other sentence; special tokens and punctuation are passed over where
-    there are others.
+    there are others. `as_percentiles`: the cells are percentiles, so that the number is said to be a cosine.
     """
-    parts = []
+    parts, are_words = [], True
+    unit = "cosine " if as_percentiles else ""
     for similarity, other in pictures:
         first, second = sentences[query], sentences[other]
         rows, columns = _words(first, similarity.positions), _words(second, similarity.column_positions)
@@ -36,22 +40,22 @@ def of_pictures(
         if not np.isfinite(values).any():
             continue
         row, column = np.unravel_index(int(np.argmax(values)), values.shape)
-        a = first.tokens[similarity.positions[rows[row]]].piece
-        b = second.tokens[similarity.column_positions[columns[column]]].piece
+        a = first.tokens[similarity.positions[rows[row]]]
+        b = second.tokens[similarity.column_positions[columns[column]]]
+        are_words = are_words and _is_word(a) and _is_word(b)
         where = "in itself" if other == query else f"with sentence {other + 1}"
-        parts.append(
-            f"{where} it is “{messages.escape(a)}” and “{messages.escape(b)}” ({number(float(values[row, column]), 2)})"
-        )
+        value = number(float(values[row, column]), 2)
+        parts.append(f"{where} {wording.quoted(a.piece)} and {wording.quoted(b.piece)} ({unit}{value})")
     if not parts:
         return ""
-    return f"The two most similar tokens of sentence {query + 1}: {'; '.join(parts)}."
+    return f"Most similar {'words' if are_words else 'tokens'} of sentence {query + 1}: {'; '.join(parts)}."
 
 
 def _words(sentence: TokenizedSentence, positions: Sequence[int]) -> list[int]:
     """The rows of tokens that are words; all rows where none is."""
-    found = [
-        row
-        for row, position in enumerate(positions)
-        if not sentence.tokens[position].special and any(map(str.isalnum, sentence.tokens[position].piece))
-    ]
+    found = [row for row, position in enumerate(positions) if _is_word(sentence.tokens[position])]
     return found or list(range(len(positions)))
+
+
+def _is_word(token: Token) -> bool:
+    return not token.special and any(map(str.isalnum, token.piece))

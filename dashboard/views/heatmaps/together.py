@@ -159,12 +159,10 @@ def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> str:
     of_words = between.matrix[np.ix_(*words_of)]
     best = np.unravel_index(int(of_words.argmax()), of_words.shape)
     words = [
-        messages.escape(sentence.word_text(positions[numbers[number]]))
+        wording.quoted(sentence.word_text(positions[numbers[number]]))
         for positions, numbers, number in zip(
             (between.positions, between.column_positions), words_of, best, strict=True
         )
     ]
     mean, highest = numbers.apart(between.matrix.mean(), of_words[best])
-    return (
-        f"Across the two sentences: **{mean}** on average; most similar are “{words[0]}” and “{words[1]}” ({highest})."
-    )
+    return f"Across the two sentences: **{mean}** on average; most similar are {words[0]} and {words[1]} ({highest})."

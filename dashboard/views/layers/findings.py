@@ -37,14 +37,25 @@ def of_occurrences(subject: str, labels: Sequence[str], curves: LayerCurves, ban
     return f"{subject} {way}: {ends}{_unrelated(float(last.max()), band)}"
 
 
-def of_one_occurrence(word: str, others: Sequence[str], curves: LayerCurves, band: BandData | None) -> str:
-    """A word that occurs once, with other words of its sentence, the nearest first."""
+def of_one_occurrence(
+    word: str, kind: str, others: Sequence[str], curves: LayerCurves, band: BandData | None, *, are_nearest: bool
+) -> str:
+    """A word that occurs once, with `others` of its sentence, told from the highest value to the lowest.
+
+    `kind` is what the others are, in the plural ("content words"). `are_nearest`: none of that kind is nearer by the
+    values shown.
+    """
     values = curves.values[:, -1] if len(curves.pairs) else np.empty(0)
     known = [(other, value) for other, value in zip(others, values.tolist(), strict=True) if not np.isnan(value)]
     if not known:
         return f"{word} has nothing in its sentence to be compared with."
+    known.sort(key=lambda item: -item[1])  # they were chosen by the first model's cosines
     ends = _listed([f"{other} {theme.number(value)}" for other, value in known])
-    what = "the nearest words of its sentence are" if len(known) > 1 else "the nearest word of its sentence is"
+    one, is_one = kind.removesuffix("s"), len(known) == 1
+    if are_nearest:
+        what = f"the nearest {one} of its sentence is" if is_one else f"the nearest {kind} of its sentence are"
+    else:
+        what = f"shown with {f'a {one}' if is_one else kind} of its sentence:"
     return f"{word} occurs once; {what} {ends}{_unrelated(known[0][1], band)}"
 
 

@@ -171,7 +171,15 @@ class Words:
             return f"{choice.warning(sentences)} {summary(curves, band, scale)}".strip()
         if choice.mode == "beside":
             names = choice.names(sentences)
-            return findings.of_one_occurrence(f"“{names[0]}”", [names[b] for _, b in curves.pairs], curves, band)
+            return findings.of_one_occurrence(
+                f"“{names[0]}”",
+                choice.kind,
+                [names[b] for _, b in curves.pairs],
+                curves,
+                band,
+                # They are the nearest by the plain cosines of the first model.
+                are_nearest=len(self.models) == 1 and not scale.centred,
+            )
         labels = pair_names(choice.short_names(sentences), curves.pairs)
         return findings.of_occurrences(choice.subject(sentences), labels, curves, band)
 
@@ -262,9 +270,10 @@ def _strip(
     lowest = float(np.nanmin(values))
     limits = (0.0, 100.0) if scale.percentiles else (lowest if lowest > HIGH_FROM else 0.0, 1.0)
     ends = ["" if np.isnan(row[-1]) else _cell(float(row[-1]), scale) for row in values]
+    reached = "" if band is None else f" ({theme.number(reach, 2)})"
     level = (
-        f" In bold: those that lie above 95 % of unrelated tokens there ({theme.number(reach, 2)})."
-        if band is not None
+        f" In bold: those that are more similar there than 95 % of unrelated tokens{reached}."
+        if np.isfinite(reach)
         else ""
     )
     figures.figure(
@@ -278,7 +287,7 @@ def _strip(
             layer=values.shape[1] - 1,
             limits=limits,
             value="percentile" if scale.percentiles else "cosine",
-            is_low=controls.scale() > 1,
+            low_rows=controls.scale() > 1,
         ),
         key=key,
         alt=f"{title}. {message}",
@@ -588,55 +597,6 @@ def summary(curves: LayerCurves, band: BandData | None = None, scale: controls.C
         f"Most similar after the last block: {curves.labels[most]} ({shown(last[most])}); least similar: "
         f"{curves.labels[least]} ({shown(last[least])})."
     )
-
-
-def course_in_words(curves: LayerCurves) -> str:
-    """What curves of cosines do from the first layer to the last; empty without a curve."""
-    found = courses.courses_of(curves)
-    if found is None:
-        return ""
-    number, one = theme.number, len(found.courses) == 1
-    course = found.courses[found.largest]
-    if found.are_alike:
-        if one:
-            return f"The two hardly differ at any layer: {number(course.last)} after the last block."
-        return f"No pair differs much at any layer: the lowest cosine is {number(found.lowest)}."
-    if course.kind == "unchanged":
-        whose = "the two are" if one else "the pairs are"
-        ends = f": {number(course.first)} at layer 0, {number(course.last)} after the last block" if one else ""
-        return f"How similar {whose} hardly changes from layer to layer{ends}."
-    way = _way_in_words(course)
-    if one:
-        return f"The two {way}."
-    return f"{_counts_in_words(found)}. The largest change is that of {found.labels[found.largest]}: they {way}."
-
-
-def _way_in_words(course: courses.Course) -> str:
-    first, last = theme.number(course.first), theme.number(course.last)
-    if course.turn is None:
-        verb = "move apart" if course.kind == "apart" else "come together"
-        place = f", most between layers {course.step[0]} and {course.step[1]}" if course.turn_layer > 1 else ""
-        return f"{verb}, from {first} at layer 0 to {last} after the last block{place}"
-    there, back = ("move apart", "come closer") if course.turn < course.first else ("come together", "move apart")
-    return (
-        f"{there}, from {first} at layer 0 to {theme.number(course.turn)} at layer {course.turn_layer}, and then {back} again: "
-        f"{last} after the last block"
-    )
-
-
-def _counts_in_words(found: courses.Courses) -> str:
-    """How many pairs end lower, higher, or about where they began."""
-    total = len(found.courses)
-    parts: list[str] = []
-    steady = found.count("unchanged") + found.count("back")
-    counts = ((found.count("apart"), "apart"), (found.count("together"), "together"), (steady, ""))
-    for count, where in counts:
-        if not count:
-            continue
-        verbs = ("ends", "end") if not where else ("moves", "move") if where == "apart" else ("comes", "come")
-        who = f"All {total} pairs" if count == total else f"{count} of {total} pairs" if not parts else f"{count}"
-        parts.append(f"{who} {verbs[count > 1]} {where or 'about as similar as at layer 0'}")
-    return ", ".join(parts)
 
 
 def curve_table(curves: LayerCurves, details: Sequence[str], band: BandData | None) -> pd.DataFrame:

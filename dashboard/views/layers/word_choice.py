@@ -41,6 +41,7 @@ class Choice:
     pairs: tuple[tuple[int, int], ...] | None  # indices into picks; None: all with all
     whole_word: bool
     total: int = 0  # occurrences of the word, where these are fewer
+    kind: str = "tokens"  # what a word is shown beside: "content words", "words" or "tokens" of its sentence
 
     def title(self, sentences: Sequence[TokenizedSentence]) -> str:
         words = self._words(sentences)
@@ -286,9 +287,11 @@ def _across(trace: Trace, sentences: Sequence[TokenizedSentence], interest: Inte
     row = interest.row
     places = places_of(sentences, row, positions[row])
     total = len(places)
-    if total > MANY_THINGS:  # one of each sentence, or the first ones of one sentence
+    if total > MANY_THINGS:  # one of each sentence, or the chosen one and the first others of one sentence
         one_each = tuple((other, place) for other, place in enumerate(positions) if (other, place) in places)
-        places = one_each if len(one_each) > 1 else places[:MANY_THINGS]
+        own = (row, positions[row])
+        some = sorted([own, *[place for place in places if place != own][: MANY_THINGS - 1]])
+        places = one_each if len(one_each) > 1 else tuple(some)
     if total > 1:
         return Choice("across", places, None, whole, total)
     return _beside(trace, sentences[row], row, positions[row], whole)
@@ -299,18 +302,18 @@ def _beside(trace: Trace, sentence: TokenizedSentence, row: int, position: int, 
     own = set(_same_word(sentence, position, whole))
     others = [place for place in _others(sentence, position, whole) if place not in own]
     words = {word.positions[0]: word for word in words_of([sentence])}
-    for kind in (
-        [place for place in others if place in words and words[place].is_content],
-        [place for place in others if place in words],
-        others,
+    for kind, candidates in (
+        ("content words", [place for place in others if place in words and words[place].is_content]),
+        ("words", [place for place in others if place in words]),
+        ("tokens", others),
     ):
-        if kind:
-            places = [position, *kind]
+        if candidates:
+            places = [position, *candidates]
             vectors = word_vectors(trace, [(row, _same_word(sentence, place, whole)) for place in places])[-1]
             near = cosine(vectors[:1], vectors[1:])
-            best = [kind[number] for number in np.argsort(-near, kind="stable")[:NEAREST]]
+            best = [candidates[number] for number in np.argsort(-near, kind="stable")[:NEAREST]]
             picks = tuple((row, place) for place in [position, *best])
-            return Choice("beside", picks, tuple((0, number) for number in range(1, len(picks))), whole)
+            return Choice("beside", picks, tuple((0, number) for number in range(1, len(picks))), whole, kind=kind)
     return Choice("beside", ((row, position),), (), whole)
 
 

@@ -50,10 +50,10 @@ def draw(backend: Backend) -> None:
     """Draw the path of a sentence of the session, and that of a second one at its last two stops."""
     texts = state.get("sentences")
     with controls.row():
-        first = controls.sentence_of(texts, "sentence_a", "Sentence", 0, is_low=True)
+        first = controls.sentence_of(texts, "sentence_a", "Sentence", 0, label_inside=True)
         default = next((row + 1 for row in range(len(texts)) if row > first), 1 if first else 0)
         second = controls.sentence_of(
-            texts, "sentence_b", "Compare with", default, none="Compare with none", is_low=True
+            texts, "sentence_b", "Compare with", default, none="Compare with none", label_inside=True
         )
     other = second - 1 if second and second - 1 != first else None
     chosen = [texts[first], *([] if other is None else [texts[other]])]

@@ -85,7 +85,7 @@ def draw(backend: Backend) -> None:
         if len(sentences) > 1:
             with st.container(key="looks_sentence"):
                 texts = state.get("sentences")
-                row = controls.sentence_of(texts, "sentence", "Sentence", row, is_low=True)
+                row = controls.sentence_of(texts, "sentence", "Sentence", row, label_inside=True)
         tokens = st.container(key="looks_tokens")
     sentence = sentences[row]
     if len(sentence) > MOST_TOKENS:

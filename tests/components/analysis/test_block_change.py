@@ -8,6 +8,7 @@ from components.analysis.block_change import (
     between_texts,
     block_change,
     diagonal,
+    far_above,
     least_like_itself,
     means_of,
     positions_of,
@@ -220,3 +221,20 @@ def test_one_token_has_no_other(embedded):
     assert (found.tokens, found.nearest) == (1, 1)
     assert np.isnan(found.another)
     assert strongest_others(change, 3) == ()
+
+
+@pytest.mark.parametrize(
+    ("longest", "tokens", "end"),
+    [
+        ([30, 8, 7], None, None),
+        ([8, 33, 7], (1,), 8),
+        ([5], None, None),
+        ([0, 0], None, None),
+        ([80, 90] + [5] * 16, (1, 0), 5),  # two of eighteen
+        ([90, 80, 5], None, None),  # two of three are not few
+    ],
+)
+def test_only_a_few_tokens_four_times_as_long_as_all_others_are_far_above(longest, tokens, end):
+    found = far_above(np.array([longest, np.zeros(len(longest))], float))
+    assert (found and found.tokens) == tokens
+    assert found is None or found.limit == pytest.approx(1.06 * end)

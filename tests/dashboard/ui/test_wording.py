@@ -9,3 +9,10 @@ def test_cells_are_named_by_the_first_and_the_last_of_their_tokens() -> None:
     assert wording.cell_labels(7, 3) == ["0–2", "3–5", "6"]
     assert wording.cell_labels(3, 1) == ["0", "1", "2"]
     assert wording.first_to_last([4, 6, 9]) == "4–9"
+
+
+def test_what_is_quoted_is_shown_as_typed_and_cut_with_an_ellipsis() -> None:
+    assert wording.quoted("*b*") == r"“\*b\*”"
+    assert wording.quoted("a" * 20) == f"“{'a' * 20}”"
+    assert wording.quoted("a" * 21) == f"“{'a' * 19}…”"
+    assert wording.quoted("_" * 5, most=3) == r"“\_\_…”"  # cut before it is escaped

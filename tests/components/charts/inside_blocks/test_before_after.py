@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.charts.cells import colours_of, ink
-from components.charts.inside_blocks.added import BlockBars, added_bars, broken_at
+from components.charts.inside_blocks.added import BlockBars, added_bars
 from components.charts.inside_blocks.before_after import (
     ANOTHER,
     ITSELF,
@@ -122,7 +122,7 @@ def test_one_block_has_no_strip():
 
 def test_a_bar_far_above_all_others_breaks_and_ends_in_its_number():
     values = np.array([[4.0, 3.0, 5.0], [192.0, 6.0, 8.0]])
-    figure = added_bars([BlockBars("Block 0", values)], ["[CLS]", "a", "b"], "Title", "length")
+    figure = added_bars([BlockBars("Block 0", values)], ["[CLS]", "a", "b"], "Title", "length", break_above=8.5)
     attention, feed_forward = figure.data
     np.testing.assert_allclose(attention.x, values[0])
     assert feed_forward.x[0] < 10
@@ -130,14 +130,6 @@ def test_a_bar_far_above_all_others_breaks_and_ends_in_its_number():
     assert feed_forward.customdata[0][1] == "192.000"  # the hover has the whole number
     assert "<b>192</b>" in [item.text for item in figure.layout.annotations]
     assert "<b>//</b>" in [item.text for item in figure.layout.annotations]
-
-
-@pytest.mark.parametrize(
-    ("longest", "end"),
-    [([30, 8, 7], None), ([33, 8, 7], 8), ([5], None), ([0, 0], None), ([90, 80] + [5] * 16, 5), ([90, 80, 5], None)],
-)
-def test_only_what_is_four_times_all_others_breaks(longest, end):
-    assert broken_at(np.array([longest, np.zeros(len(longest))], float)) == end
 
 
 def test_marks_are_drawn_on_the_axis_of_both_blocks():

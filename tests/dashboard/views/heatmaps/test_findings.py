@@ -81,7 +81,9 @@ def test_every_word_of_it_is_true(embedded: Backend, across: np.ndarray, name: s
     assert f"{last:.2f} and {last_other:.2f}".replace("-", "−") in said
     assert ("changes most" in said) == (itself - last >= 0.1 and last == min(own for own, _ in every))
     assert (" and mixes" in said) == (last_other - across[shown[1]] >= 0.05)
-    assert ("too: " in said) <= (last > 0.8)
+    same = itself - another >= 0.2 and (itself > 0.8) == (last > 0.8)
+    for likened in (" too", " as much"):
+        assert (likened in said) <= (same and abs(itself - last) < 0.1), said
     clause = rf"“([^”]+)” comes out (?:more like “[^”]+” \({NUMBER}\) than like itself \()?({NUMBER})"
     (token, number) = re.findall(clause, said)[0]
     own = np.diagonal(cosine(hidden[shown[1]][:, None], hidden[shown[1] + 1][None]))
@@ -155,6 +157,23 @@ def means(block: int, itself: float, another: float, tokens: int = 5, nearest: i
             0.1,
             "Block 2 changes as much and mixes: 0.60 and 0.30",
         ),
+        # On the two sides of what is called keeping.
+        (
+            means(0, 0.78, 0.1),
+            means(5, 0.82, 0.1),
+            [0.78] * 6,
+            0.1,
+            "changes its tokens: 0.78.*Block 5 keeps them: 0.82",
+        ),
+        (
+            means(0, 0.82, 0.1),
+            means(5, 0.79, 0.1),
+            [0.82] * 6,
+            0.1,
+            "keeps every token: 0.82.*Block 5 changes them: 0.79",
+        ),
+        # Only in the first are all alike.
+        (means(0, 0.9, 0.8), means(5, 0.85, 0.1), [0.9] * 6, 0.1, "all tokens are alike.*Block 5 keeps them: 0.85"),
         # It is not the token itself that comes out nearest.
         (means(0, 0.9, 0.1, nearest=4), means(2, 0.9, 0.1), [0.9] * 3, 0.1, "Block 0 keeps its tokens: 0.90"),
         # No baseline: no word on mixing.
@@ -172,7 +191,8 @@ def means(block: int, itself: float, another: float, tokens: int = 5, nearest: i
 def test_cases_in_which_the_usual_story_is_false(
     first: BlockMeans, last: BlockMeans, every: list[float], other: float, expected: str
 ) -> None:
-    said = findings.before_and_after([first, last], every, [0.0, 0.0, other], None, [])
+    unrelated = [0.0] * last.block + [other]
+    said = findings.before_and_after([first, last], every, unrelated, None, [])
     assert re.search(expected, said), said
     assert ("mixes" in said) == ("mixes" in expected)
 
@@ -197,7 +217,8 @@ def test_a_token_far_above_all_others_is_named_and_else_the_larger_part(embedded
         for block in (0, 5)
     }
     tokens = record.sentence.tokens
-    said = findings.parts_add(lengths, [token.piece for token in tokens], [token.special for token in tokens])
+    far = block_change.far_above(np.concatenate(list(lengths.values())))
+    said = findings.parts_add(lengths, [token.piece for token in tokens], [token.special for token in tokens], far)
     assert said == (
         r"In block 0 feed-forward adds a vector of length 192 to \[CLS\], and of 4 to 8 to every other token; "
         r"in block 5 feed-forward adds more than attention to all 10 tokens, most to “next” (27)."
@@ -207,7 +228,10 @@ def test_a_token_far_above_all_others_is_named_and_else_the_larger_part(embedded
 @pytest.mark.parametrize(
     ("lengths", "expected"),
     [
-        ([[9, 8, 7], [1, 2, 3]], "In block 1 attention adds more than feed-forward to all 3 tokens, most to “b” (8)."),
+        (
+            [[9, 8, 7], [1, 2, 3]],
+            "In block 1 attention adds more than feed-forward to all 3 tokens, of the words most to “b” (8).",
+        ),
         ([[1, 3, 1], [2, 2, 3]], "In block 1 feed-forward adds more than attention to 2 of 3 tokens, most to “c” (3)."),
         ([[3.9, 1, 1], [1, 1, 1]], None),  # less than four times all others: not far above
         (
@@ -217,10 +241,54 @@ def test_a_token_far_above_all_others_is_named_and_else_the_larger_part(embedded
     ],
 )
 def test_what_is_far_above_and_what_is_not(lengths: list[list[float]], expected: str | None) -> None:
-    said = findings.parts_add({1: np.array(lengths, float)}, ["[CLS]", "b", "c"], [True, False, False])
+    values = np.array(lengths, float)
+    said = findings.parts_add({1: values}, ["[CLS]", "b", "c"], [True, False, False], block_change.far_above(values))
     assert said == expected if expected else "every other" not in said
 
 
+def test_all_broken_bars_are_named_and_the_other_block_is_told_as_ever() -> None:
+    """Two of sixteen tokens are far above all others, in one block of two: neither is four times as long as the other."""
+    lengths = {0: np.full((2, 16), 5.0), 5: np.full((2, 16), 4.0)}
+    lengths[0][1, [0, 9]] = 90, 80
+    lengths[0][0, 3] = 6
+    far = block_change.far_above(np.concatenate(list(lengths.values())))
+    pieces = ["[CLS]", *"abcdefghijklmno"]
+    said = findings.parts_add(lengths, pieces, [True, *[False] * 15], far)
+    assert said == (
+        r"In block 0 feed-forward adds vectors of length 90 to \[CLS\] and 80 to “i”, and of 5 to every other token; "
+        "in block 5 attention adds more than feed-forward to all 16 tokens, most to “a” (4)."
+    ), said
+
+
+def test_a_mark_or_special_token_with_the_longest_bar_is_not_passed_over_in_silence() -> None:
+    lengths = np.array([[4.0, 4, 9, 12], [1, 1, 1, 1]])
+    said = findings.parts_add({0: lengths}, ["a", "bank", ".", "[SEP]"], [False, False, False, True], None)
+    assert said.endswith("to all 4 tokens, of the words most to “a” (4)."), said
+    said = findings.parts_add({0: lengths[:, 2:]}, [".", "[SEP]"], [False, True], None)
+    assert said.endswith(r"to all 2 tokens, most to \[SEP\] (12)."), said
+
+
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        (
+            [12.4, 11.9],
+            "both steps turn the tokens about as far: on average attention turns their vectors by 12.4°, feed-forward by 11.9°",
+        ),
+        (
+            [12.4, 13.6],
+            "the feed-forward step turns the tokens more: on average attention turns their vectors by 12°, feed-forward by 14°",
+        ),
+        (
+            [30.0, 12.0],
+            "the attention step turns the tokens more: on average attention turns their vectors by 30°, feed-forward by 12°",
+        ),
+    ],
+)
+def test_steps_that_turn_about_as_far_are_said_to(turns: list[float], expected: str) -> None:
+    assert findings.parts_turn(2, np.array(turns)[:, None]) == f"In block 2 {expected}."
+
+
 def test_one_token_alone() -> None:
-    said = findings.parts_add({0: np.array([[1.0], [2.0]])}, ["a"], [False])
+    said = findings.parts_add({0: np.array([[1.0], [2.0]])}, ["a"], [False], None)
     assert said == "In block 0 feed-forward adds more than attention to the only token."

@@ -53,18 +53,32 @@ def test_occurrences_move_as_their_curves_do(values: tuple[list[float], ...], re
 
 def test_a_word_that_occurs_once_says_what_is_shown_instead() -> None:
     shown = curves([0.1, 0.3, 0.62], [0.1, 0.2, 0.4])
-    said = findings.of_one_occurrence("“trophy”", ["suitcase", "fit"], shown, band(0.18))
+    others = ["suitcase", "fit"]
+    said = findings.of_one_occurrence("“trophy”", "content words", others, shown, band(0.18), are_nearest=True)
     assert said == (
-        "“trophy” occurs once; the nearest words of its sentence are suitcase 0.620 and fit 0.400; unrelated tokens reach 0.18."
+        "“trophy” occurs once; the nearest content words of its sentence are suitcase 0.620 and fit 0.400; unrelated tokens "
+        "reach 0.18."
     )
-    alone = findings.of_one_occurrence("“a”", ["b"], curves([0.1, 0.1, 0.1]), band(0.2))
+    single = curves([0.1, 0.1, 0.1])
+    alone = findings.of_one_occurrence("“a”", "words", ["b"], single, band(0.2), are_nearest=True)
     assert alone.endswith(
         "the nearest word of its sentence is b 0.100; that is no more than unrelated tokens reach (0.20)."
     )
     nothing = LayerCurves((), (), np.empty((0, 3)))
     assert (
-        findings.of_one_occurrence("“a”", [], nothing, None) == "“a” has nothing in its sentence to be compared with."
+        findings.of_one_occurrence("“a”", "tokens", [], nothing, None, are_nearest=True)
+        == "“a” has nothing in its sentence to be compared with."
     )
+
+
+def test_beside_another_model_words_are_sorted_by_its_values_and_not_called_nearest() -> None:
+    shown = curves([0.1, 0.3, 0.15], [0.1, 0.2, 0.4])  # the first model had them the other way round
+    said = findings.of_one_occurrence("“it”", "content words", ["suitcase", "fit"], shown, band(0.2), are_nearest=False)
+    assert said == (
+        "“it” occurs once; shown with content words of its sentence: fit 0.400 and suitcase 0.150; unrelated tokens reach 0.20."
+    )
+    one = findings.of_one_occurrence("“it”", "words", ["of"], curves([0.1, 0.3, 0.5]), None, are_nearest=False)
+    assert one == "“it” occurs once; shown with a word of its sentence: of 0.500."
 
 
 def test_a_token_with_all_others_counts_those_above_the_unrelated_level() -> None:

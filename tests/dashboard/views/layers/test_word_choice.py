@@ -35,7 +35,7 @@ def test_a_word_that_stands_once_has_its_nearest_content_words_beside_it(embedde
     (sentence,) = trace.sentences
     place = next(token.position for token in sentence.tokens if token.piece == "it")
     choice = word_choice._across(trace, trace.sentences, Interest(0, (place,)), whole=True)
-    assert choice.mode == "beside"
+    assert (choice.mode, choice.kind) == ("beside", "content words")
     content = {"trophy", "fit", "suitcase", "big"}
     places = [token.position for token in sentence.tokens if token.piece in content]
     vectors = word_vectors(trace, [(0, [place])] + [(0, [other]) for other in places])[-1]
@@ -49,6 +49,8 @@ def test_of_very_many_occurrences_some_are_compared(embedded: Backend) -> None:
     choice = word_choice._across(one, one.sentences, Interest(0, (2,)), whole=True)
     assert len(choice.picks) == word_choice.MANY_THINGS
     assert choice.subject(one.sentences) == "8 of the 12 “bank”"
+    last = word_choice._across(one, one.sentences, Interest(0, (24,)), whole=True)
+    assert last.picks == tuple((0, place) for place in [2, 4, 6, 8, 10, 12, 14, 24])  # the chosen one is among them
     two = embedded.trace(["a bank " * 6, "my bank " * 6])
     choice = word_choice._across(two, two.sentences, Interest(0, (4, 2)), whole=True)
     assert choice.picks == ((0, 4), (1, 2))  # the chosen one of each sentence
@@ -81,3 +83,19 @@ def test_a_hand_choice_in_each_sentence_is_said(open_page: Open) -> None:
     assert "These are three different words (easy, simple, difficult)" in said
     one = read_texts(open_page("layers", v="one-word", n="1", **lesson))  # a word of the second sentence was clicked
     assert "“simple” occurs once" in one
+
+
+def test_what_is_bold_in_the_strip_is_said_with_percentiles_too(open_page: Open) -> None:
+    page = {"v": "one-against-all", "s": ["She sat on the bank of the river."]}
+    assert "In bold: those that are more similar there than 95 % of unrelated tokens (0." in read_texts(
+        open_page("layers", **page)
+    )
+    assert "In bold: those that are more similar there than 95 % of unrelated tokens." in read_texts(
+        open_page("layers", pct="1", **page)
+    )
+
+
+def test_words_of_a_sentence_are_called_nearest_only_by_the_values_by_which_they_were_chosen(open_page: Open) -> None:
+    page = {"v": "one-word", "s": ["The trophy does not fit in the suitcase."]}
+    assert "nearest content words" in read_texts(open_page("layers", **page))
+    assert "shown with content words of its sentence" in read_texts(open_page("layers", c="1", **page))

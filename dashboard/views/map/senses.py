@@ -179,7 +179,7 @@ def _nearest_in_words(occurrences: TokenSet, labels: list[str], layer: int) -> N
             parts.append(f"<p><small>and {len(rows) - most} more</small></p>")
     ties = len(labels) - len(wrong) - len(right)
     if ties:
-        parts.append(f"<p><small>{ties} have several equally near, of both senses.</small></p>")
+        parts.append(f"<p><small>{ties} have several equally near, of several senses.</small></p>")
     figures.markup(f'<div class="bi-nearest">{"".join(parts)}</div>', "senses_nearest")
 
 

@@ -210,6 +210,28 @@ def test_a_word_is_marked_listed_and_its_neighbours_are_the_true_ones(open_page:
     assert "No token or word here is" in texts(app)
 
 
+def test_lines_join_the_drawn_points_by_their_places_among_them(
+    open_page: Open, bank_tokens: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A browser without WebGL gets a sample: a row of the set is not the place of its point."""
+    sent: list[list[int]] = []
+    monkeypatch.setattr(pictures.labels, "thin", lambda joined=(): sent.append([int(place) for place in joined]))
+    drawn = np.array([row for row in range(len(bank_tokens)) if row % 3])
+    monkeypatch.setattr(pictures, "_drawn_rows", lambda token_set, renderer: drawn)
+    app = open_page("map", v="two-layers", by="pca", find="bank")
+    assert not app.exception
+    marked = next(trace for trace in figures(app)[0]["data"] if trace["name"] == "bank")
+    assert sent[-1] == sorted(np.asarray(marked["customdata"]).tolist())
+    assert {bank_tokens.tokens[drawn[place]].text for place in sent[-1]} == {"bank"}
+
+
+@pytest.mark.parametrize(("more", "are_joined"), [({}, True), ({"d": "3"}, False)])
+def test_lines_are_explained_in_two_dimensions_only(open_page: Open, more: dict[str, str], are_joined: bool) -> None:
+    app = open_page("map", v="two-layers", by="pca", **more)
+    app.session_state["_webgl"] = True
+    assert ("blue lines join each of them" in texts(app.run())) == are_joined
+
+
 def test_a_selection_holds_while_layer_method_and_colour_change(open_page: Open, bank_tokens: Any) -> None:
     app = open_page("map", by="pca")
     app.session_state["_map_selected"] = (bank_tokens.key, (2, 5, 9))

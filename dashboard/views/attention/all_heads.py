@@ -117,7 +117,8 @@ def _message(model_input: AttentionInput, linked: np.ndarray, query: int) -> str
         best = next(iter(model_input.looks), None)
         if best is not None and not findings.stands_out(best) and not model_input.is_chosen:
             first = (
-                f"No head looks from one word at another much more than usual; most so block {best.block}, head {best.head}: "
+                f"No head looks from one word at another{findings.away(best)} much more than usual; most so "
+                f"block {best.block}, head {best.head}: "
                 f"{findings.name(model_input.pieces, best.query)} at {findings.name(model_input.pieces, best.key)} with "
                 f"{percent(best.weight)}."
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components.analysis.attention.head_kinds import HeadKinds, Kind
-from components.analysis.attention.telling import HeadLook
+from components.analysis.attention.telling import APART, HeadLook
 from components.analysis.first_look.decisive import DECIDED
 from components.numbers import percent
 from dashboard.ui import messages
@@ -89,4 +89,9 @@ def of_head(
     kind = kinds.names[block][head]
     share = "" if kind == "spread" else f" with {percent(kinds.purity(block, head))} of its attention"
     text = f"Block {block}, head {head} {does(kind, specials)}{share}"
-    return f"{text}; no word looks at another much more than usual." if look is not None else f"{text}."
+    return f"{text}; no word looks at another{away(look)} much more than usual." if look is not None else f"{text}."
+
+
+def away(look: HeadLook) -> str:
+    """How far apart the words are that were examined, as an insertion: neighbours are not, unless there is nothing else."""
+    return ", two or more places away," if abs(look.query - look.key) >= APART else ""

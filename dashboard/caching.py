@@ -36,8 +36,11 @@ from dashboard.ready_made import ASSETS
 if TYPE_CHECKING:
     import numpy as np
 
+    from components.analysis.attention.head_kinds import HeadKinds
     from components.analysis.attention.head_patterns import HeadPatterns
+    from components.analysis.attention.telling import HeadLook
     from components.analysis.attention.weights import TextsFilter
+    from components.analysis.first_look.decisive import Habits
     from components.analysis.maps.drawing import MapMaker
     from components.analysis.pooling import Pooling
     from components.analysis.similarity.baseline import Baseline, Baselines
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.files.sentence_config import Role
     from components.model.tokenization import Truncation
-    from components.model.trace import Trace
+    from components.model.trace import TokenizedSentence, Trace
     from components.retrieval.corpora.columns import ColumnPreview
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
@@ -285,6 +288,36 @@ def head_patterns(
 
     attentions = [of_sentence(_trace, row) for row in range(len(_trace.sentences))]
     return analysis.score_heads(attentions, _trace.sentences, texts=which, windows=windows)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)  # read-only
+def head_kinds(
+    key: tuple[str, str, tuple[object, ...]],
+    windows: tuple[int | None, ...],
+    _attentions: Float32,
+    _sentence: TokenizedSentence,
+) -> HeadKinds | None:
+    """The kinds of the heads on one input; keyed on model, revision, text and input ids. None without tokens of its own."""
+    from components.analysis.attention import head_kinds as analysis
+
+    return analysis.head_kinds(_attentions, _sentence, windows)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)  # tuples of numbers
+def head_looks(
+    key: tuple[str, str, tuple[object, ...]],
+    which: TextsFilter,
+    has_habits: bool,
+    _attentions: Float32,
+    _sentence: TokenizedSentence,
+    _habits: Habits | None,
+) -> tuple[HeadLook, ...]:
+    """The look of each head between the texts that are shown; keyed as `head_kinds`. A model has one set of habits, or none."""
+    from components.analysis.attention.telling import telling_looks
+    from components.analysis.attention.weights import pair_mask
+    from components.analysis.first_look.words import words_of
+
+    return telling_looks(_attentions, words_of([_sentence]), _habits, pair_mask(_sentence, which))
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -176,14 +176,26 @@ function thin(figure) {
   });
 }
 
+const placesIn = new WeakMap(); // the rows of a trace to the place of each in it; made once, and forgotten with the trace
+
+function indexIn(rows, row) {
+  let places = placesIn.get(rows);
+  if (!places) {
+    places = new Map();
+    for (let at = 0; at < rows.length; at++) if (!places.has(rows[at])) places.set(rows[at], at);
+    placesIn.set(rows, places);
+  }
+  return places.get(row);
+}
+
 // The place of a row's point in a map, in the page's pixels; null if it is not drawn or lies outside of the frame.
 function placeOf(figure, row) {
   const layout = figure._fullLayout, axes = [layout?.xaxis, layout?.yaxis];
   if (!axes[0]?.l2p) return null;
   for (const trace of figure._fullData) {
     if (trace.mode === "text" || !trace.customdata) continue;
-    const at = [...trace.customdata].indexOf(row);
-    if (at < 0) continue;
+    const at = indexIn(trace.customdata, row);
+    if (at === undefined) continue;
     const [x, y] = [axes[0].l2p(trace.x[at]), axes[1].l2p(trace.y[at])];
     if (x < 0 || y < 0 || x > axes[0]._length || y > axes[1]._length) return null;
     const { left, top } = figure.querySelector(".svg-container").getBoundingClientRect();

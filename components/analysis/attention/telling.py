@@ -41,12 +41,15 @@ class HeadLook:
         return self.weight - self.usual
 
 
-def telling_looks(weights: np.ndarray, words: Sequence[Word], habits: Habits | None = None) -> tuple[HeadLook, ...]:
+def telling_looks(
+    weights: np.ndarray, words: Sequence[Word], habits: Habits | None = None, allowed: np.ndarray | None = None
+) -> tuple[HeadLook, ...]:
     """The look of every head, the most telling first; on a tie the lower block, then the lower head. None without two words.
 
     `weights` are the attentions of one text, [block, head, query, key], and `words` its words (`words_of`).
+    `allowed` [query, key] says which positions may look where; without it, all may.
     """
-    queries, keys = _pairs(words)
+    queries, keys = _pairs(words, allowed)
     if not len(queries):
         return ()
     found = []
@@ -63,7 +66,7 @@ def telling_looks(weights: np.ndarray, words: Sequence[Word], habits: Habits | N
     return tuple(sorted(found, key=lambda look: (-look.excess, look.block, look.head)))
 
 
-def _pairs(words: Sequence[Word]) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(words: Sequence[Word], allowed: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """The positions that look and those that they look at, one for each pair."""
     content = [word for word in words if word.is_content]
     looking = [word for word in words if word.is_content or word.is_pronoun]
@@ -74,7 +77,7 @@ def _pairs(words: Sequence[Word]) -> tuple[np.ndarray, np.ndarray]:
             for other in second
             if other.positions != one.positions
             for position in other.positions
-            if abs(position - one.last) >= apart
+            if abs(position - one.last) >= apart and (allowed is None or allowed[one.last, position])
         ]
         if pairs:
             queries, keys = np.array(pairs).T

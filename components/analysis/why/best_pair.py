@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from components.arrays import unit
-from components.words.forms import are_forms
+from components.words.forms import stems_of
 from components.words.function import FUNCTION_WORDS
 from components.words.typed import typed_words
 
@@ -28,19 +28,15 @@ def best_pair(texts: Sequence[str], vectors: Any) -> tuple[int, int]:
         return 0, 0
     directions = unit(np.asarray(vectors[:count], np.float64))
     cosines = directions @ directions.T
-    words = [_content_of(text) for text in texts[:count]]
+    stems = [_stems_of(text) for text in texts[:count]]
     pairs = [(a, b) for a, b in combinations(range(count), 2) if texts[a] != texts[b]]
-    sharing = [(a, b) for a, b in pairs if _share_a_word(words[a], words[b])]
+    sharing = [(a, b) for a, b in pairs if not stems[a].isdisjoint(stems[b])]
     # The first of equal ones, so that the choice does not hang on rounding.
     return max(sharing or pairs or [(0, 1)], key=lambda pair: (round(float(cosines[pair]), 6), -pair[0], -pair[1]))
 
 
-def _content_of(text: str) -> tuple[str, ...]:
-    words = dict.fromkeys(text[start:end].casefold() for start, end in typed_words(text))
-    return tuple(word for word in words if word not in FUNCTION_WORDS and any(map(str.isalnum, word)))
-
-
-def _share_a_word(first: Sequence[str], second: Sequence[str]) -> bool:
-    if set(first) & set(second):
-        return True
-    return any(are_forms(word, other) for word in first for other in second)
+def _stems_of(text: str) -> frozenset[str]:
+    """What the content words of a text can be forms of: two texts share a word exactly if these overlap (see `stems_of`)."""
+    words = {text[start:end].casefold() for start, end in typed_words(text)}
+    content = [word for word in words if word not in FUNCTION_WORDS and any(map(str.isalnum, word))]
+    return frozenset().union(*map(stems_of, content))

@@ -26,6 +26,7 @@ def is_in_percent(cosine: float) -> bool:
 def of_split(shown: Ledger, safe: Callable[[str], str] = str) -> str:
     """What adds most, and what counts against the score; of texts that differ in one word, what that word does.
 
+    Words are compared with words; where a pair with a special token or a mark gives more than each of them, it is named too.
     `safe` makes a word of people's texts safe for where the sentence is shown.
     """
 
@@ -46,14 +47,31 @@ def of_split(shown: Ledger, safe: Callable[[str], str] = str) -> str:
             does = f"takes away {_share(-value, shown.cosine)}"
         else:
             does = f"does not count against it: it adds {_share(value, shown.cosine)}"
-        by_most = f"{quoted(strongest)} gives the most, {_share(most, shown.cosine)}"
+        by_most = f"{quoted(strongest)} gives the most of the words, {_share(most, shown.cosine)}"
         return f"The only word that differs, {quoted(text)}, {does} ({by_most})."
     cells = shown.contributions[np.ix_(*own)]
     row, column = divmod(int(cells.argmax()), cells.shape[1])
     best = float(cells[row, column])
     pair = f"{quoted(shown.first[own[0][row]].text)} with {quoted(shown.second[own[1][column]].text)}"
-    start = f"{pair} gives the most, {_share(best, shown.cosine, 1)}" if best > 0 else "No pair of words adds to it"
-    return f"{start}; {_against(sums, shown.cosine, quoted)}."
+    start = f"Of the words, {pair} gives the most, {_share(best, shown.cosine, 1)}"
+    if best <= 0:
+        start = "No pair of words adds to it"
+    more = _larger_pair(shown, max(best, 0.0), safe)
+    return f"{start}{more}; {_against(sums, shown.cosine, quoted)}."
+
+
+def _larger_pair(shown: Ledger, than: float, safe: Callable[[str], str]) -> str:
+    """The pair that gives most, in brackets, if it gives more than a pair of words does; sums of many parts are no pair."""
+    single = [[row for row, part in enumerate(parts) if part.kind != "rest"] for parts in (shown.first, shown.second)]
+    cells = shown.contributions[np.ix_(*single)]
+    row, column = divmod(int(cells.argmax()), cells.shape[1])
+    if (most := float(cells[row, column])) <= than:
+        return ""
+    names = [
+        safe(part.text) if part.kind == "special" else f"“{safe(part.text)}”"
+        for part in (shown.first[single[0][row]], shown.second[single[1][column]])
+    ]
+    return f" ({' with '.join(names)} gives {'more, ' * (than > 0)}{_share(most, shown.cosine, 1)})"
 
 
 def _against(sums: Sequence[tuple[float, str]], cosine: float, quoted: Callable[[str], str]) -> str:

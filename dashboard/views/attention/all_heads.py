@@ -97,7 +97,7 @@ def _table(kinds: HeadKinds) -> pd.DataFrame:
 
 def _read(order: str) -> str:
     sorted_by = (
-        "Tiles stand in groups by where the largest share of their attention goes; what spreads evenly stands apart. "
+        "Tiles stand in groups by where the largest share of their attention goes; what spreads widely stands apart. "
         if order == "kind"
         else "Each row of tiles is a block. "
     )
@@ -117,7 +117,8 @@ def _message(model_input: AttentionInput, linked: np.ndarray, query: int) -> str
         best = next(iter(model_input.looks), None)
         if best is not None and not findings.stands_out(best) and not model_input.is_chosen:
             first = (
-                f"No head looks from one word at another much more than usual; most so block {best.block}, head {best.head}: "
+                f"No head looks from one word at another{findings.away(best)} much more than usual; most so "
+                f"block {best.block}, head {best.head}: "
                 f"{findings.name(model_input.pieces, best.query)} at {findings.name(model_input.pieces, best.key)} with "
                 f"{percent(best.weight)}."
             )
@@ -197,7 +198,7 @@ def _shaped() -> None:
 def _titles(model_input: AttentionInput) -> dict[Kind, str]:
     return {
         "words": "other words",
-        "spread": "spread evenly",
+        "spread": "spread widely",
         "before": "token before",
         "after": "token after",
         "itself": "itself",

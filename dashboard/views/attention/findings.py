@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components.analysis.attention.head_kinds import HeadKinds, Kind
-from components.analysis.attention.telling import HeadLook
+from components.analysis.attention.telling import APART, HeadLook
 from components.analysis.first_look.decisive import DECIDED
 from components.numbers import percent
 from dashboard.ui import messages
@@ -28,7 +28,7 @@ def does(kind: Kind, specials: str) -> str:
     """What a head of a kind does; a sentence about the head goes on with it."""
     return {
         "words": "looks at other words",
-        "spread": "spreads its attention evenly",
+        "spread": "spreads its attention over many tokens",
         "before": "looks at the token before",
         "after": "looks at the token after",
         "itself": "looks at the token itself",
@@ -41,8 +41,8 @@ def of_kinds(kinds: HeadKinds, specials: str) -> str:
     counts = {kind: len(kinds.of(kind)) for kind in ("special", "words", "spread")}
     near = {kind: len(kinds.of(kind)) for kind in ("before", "after", "itself")}
     total = sum(counts.values()) + sum(near.values())
-    plural = {"special": f"rest on {specials}", "words": "look at other words", "spread": "spread evenly"}
-    singular = {"special": f"rests on {specials}", "words": "looks at other words", "spread": "spreads evenly"}
+    plural = {"special": f"rest on {specials}", "words": "look at other words", "spread": "spread widely"}
+    singular = {"special": f"rests on {specials}", "words": "looks at other words", "spread": "spreads widely"}
     to = f"a neighbour{' or to itself' * bool(near['itself'])}" if near["before"] + near["after"] else "itself"
     plural["near"], singular["near"] = f"keep to {to}", f"keeps to {to}"
     counts["near"] = sum(near.values())
@@ -89,4 +89,9 @@ def of_head(
     kind = kinds.names[block][head]
     share = "" if kind == "spread" else f" with {percent(kinds.purity(block, head))} of its attention"
     text = f"Block {block}, head {head} {does(kind, specials)}{share}"
-    return f"{text}; no word looks at another much more than usual." if look is not None else f"{text}."
+    return f"{text}; no word looks at another{away(look)} much more than usual." if look is not None else f"{text}."
+
+
+def away(look: HeadLook) -> str:
+    """How far apart the words are that were examined, as an insertion: neighbours are not, unless there is nothing else."""
+    return ", two or more places away," if abs(look.query - look.key) >= APART else ""

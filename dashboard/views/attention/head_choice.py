@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import streamlit as st
 
-from components.analysis.attention.head_kinds import head_kinds
 from components.analysis.attention.head_patterns import MEANING, Pattern, RankedHead
-from components.analysis.attention.telling import telling_looks
-from components.analysis.attention.weights import pair_mask
 from components.analysis.first_look.words import interest, words_of
 from components.analysis.tokens import position_at
 from components.charts import matrices
@@ -88,7 +85,8 @@ class AttentionInput:
     @cached_property
     def kinds(self) -> HeadKinds | None:
         """The kinds of the heads on this input; None if it has no tokens of its own."""
-        return head_kinds(self.attentions, self.sentence, self.backend.structure.windows)
+        windows = self.backend.structure.windows
+        return caching.head_kinds(_key_of(self.trace), windows, self.attentions, self.sentence)
 
     @cached_property
     def words(self) -> tuple[Word, ...]:
@@ -97,9 +95,10 @@ class AttentionInput:
     @cached_property
     def looks(self) -> tuple[HeadLook, ...]:
         """The look of each head between the texts that are shown, the most telling first; none without two words."""
-        links = pair_mask(self.sentence, self.direction)
-        linked = self.attentions if links.all() else np.where(links, self.attentions, np.float32(0))
-        return telling_looks(linked, self.words, kept_habits(self.backend))
+        habits = kept_habits(self.backend)
+        return caching.head_looks(
+            _key_of(self.trace), self.direction, habits is not None, self.attentions, self.sentence, habits
+        )
 
     @cached_property
     def opening(self) -> tuple[int, int]:
@@ -160,9 +159,13 @@ class AttentionInput:
 
 def scores_of(trace: Trace, direction: TextsFilter, windows: tuple[int | None, ...]) -> HeadPatterns:
     """The heads' scores over a trace, computed once per model and texts. Raises InputError."""
+    return caching.head_patterns(_key_of(trace), direction, windows, trace)
+
+
+def _key_of(trace: Trace) -> tuple[str, str, tuple[object, ...]]:
+    """What identifies a trace: model, revision, texts and input ids."""
     inputs = tuple((item.text, item.pair) for item in trace.sentences)
-    key = (trace.model, trace.revision, (inputs, trace.input_ids.tobytes()))
-    return caching.head_patterns(key, direction, windows, trace)
+    return trace.model, trace.revision, (inputs, trace.input_ids.tobytes())
 
 
 def choose_block(model_input: AttentionInput) -> int:

@@ -54,6 +54,7 @@ NAMES: dict[str, str] = {
 }
 TOP = 8
 MOST_MASKED = 32  # words that are masked to find the one to begin with
+MASKED_TOKENS = 4_000  # of all masked texts together: a trace holds every layer of them
 
 
 def patterns(model_input: AttentionInput, row: Any) -> None:
@@ -214,23 +215,28 @@ def _chips(model_input: AttentionInput, target: int, whole: bool) -> None:
 def _most_depended_on(model_input: AttentionInput, whole: bool) -> int:
     """The token to hide before somebody chooses: of the content words, the one without which the others' vectors turn most.
 
-    All of them are read with a mask in one pass. Without a content word that can be masked, the first token that can.
+    They are read with a mask in one pass, of a long text only as many as stay within MASKED_TOKENS. Without a content word
+    that can be masked, or where the model cannot read them at once, the first token that can.
     """
     tokenization, sentence = model_input.backend.tokenization, model_input.sentence
     content = [word.last for word in model_input.words if word.is_content]
     plain = [token.position for token in sentence.tokens if not token.special]
-    for candidates in (content[:MOST_MASKED], plain[:MOST_MASKED]):
+    most = min(MOST_MASKED, max(1, MASKED_TOKENS // len(sentence)))
+    for candidates in (content[:most], plain[:most]):
         masked = {}
         for position in candidates:
             with suppress(InputError):
                 masked[position] = mask_predictions.mask_token(tokenization, sentence, position, whole_word=whole)
         if masked:
             texts = list(masked.values())
-            trace = model_input.backend.trace(
-                [text.text for text in texts],
-                [text.pair for text in texts],
-                max_length=controls.length_for(model_input.backend),
-            )
+            try:
+                trace = model_input.backend.trace(
+                    [text.text for text in texts],
+                    [text.pair for text in texts],
+                    max_length=controls.length_for(model_input.backend),
+                )
+            except InputError:  # too much at once for this model: which token comes first is no reason to show nothing
+                return next(iter(masked))
             turns = mask_predictions.mean_turns(model_input.trace, trace, [text.positions for text in texts])
             return list(masked)[int(np.argmax(turns))]
     return plain[0] if plain else 0
@@ -250,10 +256,12 @@ def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[
         f"Without “{name}” the sentence vector (the mean of all token vectors) turns by {mean:.0f}°, and {first} by "
         f"{angles[0]:.0f}°."
     )
+    words = np.array([at for at in others if any(map(str.isalnum, pieces[at]))], int)
     if len(others):
-        most = others[np.argmax(angles[others])]
+        among, kind = (words, "words") if len(words) else (others, "tokens")
+        most = among[np.argmax(angles[among])]
         message = (
-            f"Of the words, “{messages.escape(pieces[most])}” depends most on “{name}”: its vector turns by "
+            f"Of the {kind}, “{messages.escape(pieces[most])}” depends most on “{name}”: its vector turns by "
             f"{angles[most]:.0f}°. "
             f"{message}"
         )

@@ -50,27 +50,25 @@ def word_of(token_set: TokenSet, places: Sequence[tuple[int, int]] = ()) -> Mark
     repeated = max(times, key=lambda word: times[word], default="")
     if times.get(repeated, 0) < 2:
         return None
-    rows = _rows_of(token_set, repeated)
+    rows = first_pieces(
+        token_set,
+        [row for row, token in enumerate(token_set.tokens) if not token.special and are_forms(repeated, token.word)],
+    )
     return Marked(token_set.tokens[rows[0]].word, rows)
 
 
-def _rows_of(token_set: TokenSet, word: str) -> tuple[int, ...]:
-    """The first piece of every occurrence of a word, in any of its forms."""
-    rows: dict[tuple[int, int, str], int] = {}
-    begun = (-1, -1)
-    for row, token in enumerate(token_set.tokens):
-        if token.special or not are_forms(word, token.word):
-            begun = (-1, -1)
-            continue
+def first_pieces(token_set: TokenSet, rows: Sequence[int]) -> tuple[int, ...]:
+    """Of the rows of a word's pieces the first of every occurrence; special tokens stand for themselves."""
+    found: list[int] = []
+    before = (-1, -1)  # the piece that another of the same occurrence would follow
+    for row in rows:
+        token = token_set.tokens[row]
         # Pieces that follow each other are one occurrence; a piece that begins like the word begins another.
-        if begun == (token.sentence, token.position - 1) and not token.word.casefold().startswith(
-            token.text.casefold()
-        ):
-            begun = (token.sentence, token.position)
-            continue
-        begun = (token.sentence, token.position)
-        rows[(token.sentence, token.position, token.word)] = row
-    return tuple(rows.values())
+        begins = token.special or token.word.casefold().startswith(token.text.casefold())
+        if begins or before != (token.sentence, token.position - 1):
+            found.append(row)
+        before = (token.sentence, token.position)
+    return tuple(found)
 
 
 def of_layers(token_set: TokenSet, marked: Marked | None, layers: Sequence[int]) -> str:
@@ -93,26 +91,31 @@ def of_company(word: str, occurrences: int, layers: Sequence[int], found: Sequen
     name = f"The {occurrences} “{messages.escape(word[:MOST_WORD])}”"
     asked = found[0].asked
     counts = [round(each.own) for each in found]
+    whose = "their" if found[0].sampled is None else "the"
+    sample = "" if found[0].sampled is None else f" of {found[0].sampled:,} of them, drawn at random,"
     how = [_how(each) for each in found]
     if len(layers) == 1:
-        return f"{name} stand **{how[0]}** at layer {layers[0]}: {counts[0]} of their {asked} nearest tokens are the same word."
+        return (
+            f"{name} are **{how[0]}** at layer {layers[0]}: {counts[0]} of {whose} {asked} nearest "
+            f"tokens{sample} are the same word."
+        )
     first, last = (f"layer {layer}" for layer in layers)
     if how[0] == how[1]:
         still = "at both layers" if how[0] != "apart" else "at both layers already"
         return (
-            f"{name} stand **{how[0]} {still}**: of their {asked} nearest tokens {counts[0]} are the same word at {first}, "
-            f"{counts[1]} at {last}."
+            f"{name} are **{how[0]} {still}**: of {whose} {asked} nearest tokens{sample} {counts[0]} are the same word at "
+            f"{first}, {counts[1]} at {last}."
         )
     return (
-        f"{name} stand **{how[0]} at {first}** ({counts[0]} of their {asked} nearest tokens are the same word) and "
+        f"{name} are **{how[0]} at {first}** ({counts[0]} of {whose} {asked} nearest tokens{sample} are the same word) and "
         f"**{how[1]} at {last}** ({counts[1]})."
     )
 
 
 def _how(each: Company) -> str:
     if each.share >= TOGETHER - 1e-9:
-        return "together"
-    return "apart" if each.share <= APART + 1e-9 else "partly together"
+        return "each other's nearest"
+    return "apart" if each.share <= APART + 1e-9 else "partly each other's nearest"
 
 
 def _of_one(token_set: TokenSet, marked: Marked, layers: Sequence[int]) -> str:

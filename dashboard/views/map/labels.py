@@ -8,13 +8,16 @@ import streamlit as st
 
 from dashboard.ui import browser
 
+MOST_JOINED = 60  # points: more lines would hide the maps
+
 
 def thin(joined: Sequence[int] = ()) -> None:
     """Place the labels of every map of the page that is drawn as SVG, and hide those that have no room.
 
-    `joined` are the rows of the points that lines join between the first two maps.
+    `joined` are the points that lines join between the first two maps, by their places among the drawn ones (`customdata`);
+    of many, the first MOST_JOINED.
     """
     with st.container(key="probe_labels"):
         browser.web_component("map_labels", "<span hidden></span>")(
-            key="map_labels", data={"joined": [int(row) for row in joined]}
+            key="map_labels", data={"joined": [int(place) for place in joined[:MOST_JOINED]]}
         )

@@ -104,7 +104,7 @@ def ends(backend: Backend) -> None:
             read, not_shown = how_to_read(options)
             figures.finding(
                 findings.of_layers(token_set, marked, layers),
-                read=f"{read} {_marks(marked)}",
+                read=f"{read} {_marks(marked, are_joined=len(layers) == 2 and options.dims == 2)}",
                 not_shown=f"{not_shown} {_rule_of_method()} {in_numbers(maps)}",
                 key="map_finding",
             )
@@ -114,7 +114,7 @@ def ends(backend: Backend) -> None:
                     _one(token_set, maps[layer], layer, number, by, rows, options, renderer, code, marked)
             _key(token_set, by)
             st.caption(findings.trust(maps, METHOD_NAMES[options.method], token_set.vectors.shape[2], len(token_set)))
-        labels.thin(marked.rows if marked is not None else ())
+        labels.thin(_positions(_drawn_rows(token_set, renderer), marked.rows) if marked is not None else ())
     if joint:
         labels.thin()
         figures.reading(*how_to_read(options))
@@ -222,10 +222,17 @@ def _drawable(options: MapOptions, count: int) -> tuple[MapOptions, scatter.Rend
 
 
 def _sampled(token_set: TokenSet, renderer: scatter.Renderer) -> np.ndarray:
+    """As `_drawn_rows`; says so where not all are drawn."""
+    rows = _drawn_rows(token_set, renderer)
+    if len(rows) < len(token_set):
+        st.info(f"This browser has no WebGL: only {len(rows):,} of the {len(token_set):,} tokens are drawn.")
+    return rows
+
+
+def _drawn_rows(token_set: TokenSet, renderer: scatter.Renderer) -> np.ndarray:
     """The rows of the tokens that are drawn: all, or a sample for a browser without WebGL."""
     if renderer == "webgl" or len(token_set) <= SVG_MOST:
         return np.arange(len(token_set))
-    st.info(f"This browser has no WebGL: only {SVG_MOST:,} of the {len(token_set):,} tokens are drawn.")
     return np.sort(np.random.default_rng(0).choice(len(token_set), SVG_MOST, replace=False))
 
 
@@ -271,7 +278,7 @@ def _one(
 def _marked(backend: Backend, token_set: TokenSet, rows: tuple[int, ...]) -> findings.Marked | None:
     """The word that stands out in the maps: the one that a person marks, else the one that the pages follow."""
     if state.get("map_find") and rows:
-        return findings.Marked(state.get("map_find").strip(), rows)
+        return findings.Marked(state.get("map_find").strip(), findings.first_pieces(token_set, rows))
     if state.get("map_source") == "corpus":
         return None
     if choices.reads_pair():
@@ -281,12 +288,18 @@ def _marked(backend: Backend, token_set: TokenSet, rows: tuple[int, ...]) -> fin
     return findings.word_of(token_set, places_of(sentences, chosen.row, chosen.positions[chosen.row]))
 
 
-def _marks(marked: findings.Marked | None) -> str:
+def _marks(marked: findings.Marked | None, are_joined: bool) -> str:
+    """What the marks in the maps are; `are_joined` where lines between two maps are drawn."""
     if marked is None:
         return ""
+    lines = ""
+    if are_joined and len(marked.rows) > labels.MOST_JOINED:
+        lines = f", and blue lines join the first {labels.MOST_JOINED} of them with themselves at the other layer"
+    elif are_joined:
+        lines = ", and blue lines join each of them with itself at the other layer"
     return (
-        f"The blue points are “{messages.escape(marked.word[:40])}”, and blue lines join each of them with itself at the other "
-        "layer. A label with × stands for several points. Whatever has no room gets its label when the map is enlarged."
+        f"The blue points are “{messages.escape(marked.word[:40])}”{lines}. A label with × stands for several points. "
+        "Whatever has no room gets its label when the map is enlarged."
     )
 
 

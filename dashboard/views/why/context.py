@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FEW_ABOVE = 20  # pairs with a higher cosine, up to which they are counted
 BINS = 60  # of the hill
 _SHOWN = "_why_shown"  # session key: the view that was drawn last
+_BEST = "_why_best_pair"  # session key: sentences, and which two of them were chosen by `choose_best_pair`
 SOURCES = {"sample": "unrelated English sentences", "corpus": "sentences of the corpus"}
 
 
@@ -48,13 +49,27 @@ def one_at_a_time(draw: Callable[[Backend], None], backend: Backend) -> None:
 
 
 def choose_best_pair(backend: Backend) -> None:
-    """Let A and B be the two sentences that are worth comparing, where nobody has chosen any: see `best_pair`."""
-    texts = state.get("sentences")
-    if len(texts) < 3 or state.get("sentence_a") or state.get("sentence_b"):
+    """Let A and B be the two sentences that are worth comparing, where nobody has chosen any: see `best_pair`.
+
+    What was chosen so is no person's choice: it is made anew once the sentences are others.
+    """
+    texts: tuple[str, ...] = state.get("sentences")
+    shown = (state.get("sentence_a"), state.get("sentence_b"))
+    of_texts, own = st.session_state.get(_BEST, ((), None))
+    if shown == own:
+        if texts == of_texts:
+            return
+        for setting in ("sentence_a", "sentence_b"):
+            state.put(setting, state.default(setting))
+    elif any(shown):
+        return
+    st.session_state.pop(_BEST, None)
+    if len(texts) < 3:
         return
     first, second = best_pair(texts, pool(controls.current_trace(backend), backend.own_pooling)[-1])
     state.put("sentence_a", first)
     state.put("sentence_b", second + 1)
+    st.session_state[_BEST] = (texts, (first, second + 1))
 
 
 def choose_source() -> None:

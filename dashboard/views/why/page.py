@@ -114,7 +114,7 @@ VIEWS = (
             "What happens if activations are patched from one sentence into another?",
             "Which part of the model causes the difference?",
         ),
-        intro="An activation of A is put into B: how far does the similarity move?",
+        intro="A vector inside the model is copied from A into B: how far does B move towards A?",
         draw="dashboard.views.why.experiments:draw",
         settings=(
             *OF_PAIRS,

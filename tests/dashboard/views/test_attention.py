@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from components.analysis.attention import flow as attention_flow
+from components.analysis.attention import head_kinds, telling
 from components.analysis.attention.weights import merge_words
 from components.arrays import cosine
+from components.errors import InputError
 from components.words.function import FUNCTION_WORDS, PERSONAL
 from dashboard import caching, ready_made
 from dashboard.jobs.included_words import HABITS, WHOLE
-from dashboard.views.attention import findings, flow, single_heads
+from dashboard.views.attention import findings, flow, single_heads, summaries
 from tests.support.closeness import assert_close
 from tests.support.pages import BANK, Open, backend, choose_view, figures, texts
 from tests.support.saved_models import twelve_by_twelve
@@ -124,7 +126,7 @@ def test_a_head_that_was_chosen_stays_and_is_said_as_it_is(open_page: Open) -> N
     app = open_page("attention", v="all-heads", b="0", h="2")
     assert tiles(app)[0]["selected"] == [0, 2]
     assert "Block 0, head 2 looks at the token before with" in texts(app)
-    assert "no word looks at another much more than usual" in texts(app)
+    assert "no word looks at another, two or more places away, much more than usual" in texts(app)
     app.segmented_control(key="w_head_order").set_value("block").run()
     assert tiles(app)[0]["order"] == "block"
     assert app.query_params["tiles"] == "block"
@@ -136,8 +138,11 @@ def test_where_no_head_stands_out_it_is_said(open_page: Open, monkeypatch: pytes
     block, head, query, key = most_telling()
     pieces = [token.piece for token in backend().tokenize([BANK[0]])[0].tokens]
     app = open_page("attention", v="all-heads")
-    said = f"much more than usual; most so block {block}, head {head}: “{pieces[query]}” at “{pieces[key]}” with"
-    assert f"No head looks from one word at another {said}" in texts(app)
+    said = (
+        f"two or more places away, much more than usual; most so block {block}, head {head}: “{pieces[query]}” at "
+        f"“{pieces[key]}” with"
+    )
+    assert f"No head looks from one word at another, {said}" in texts(app)
     assert tiles(app)[0]["opened"]["link"] is None
 
 
@@ -422,6 +427,36 @@ def test_every_head_of_a_large_model_fits_at_512_tokens(open_page: Open, tmp_pat
     assert cells.size < 4 * 2**20
 
 
+def test_kinds_and_looks_of_the_heads_are_computed_once_for_all_clicks(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[str] = []
+
+    def count(module: Any, name: str) -> None:
+        compute = getattr(module, name)
+
+        def counted(*given: Any) -> Any:
+            computed.append(name)
+            return compute(*given)
+
+        monkeypatch.setattr(module, name, counted)
+
+    count(head_kinds, "head_kinds")
+    count(telling, "telling_looks")
+    app = open_page("attention", v="all-heads", s=["A sentence that is only read where clicks are counted."])
+    for block in (1, 2):
+        app.session_state["block"] = block
+        app.run()
+    assert not app.exception
+    assert sorted(computed) == ["head_kinds", "telling_looks"]
+
+
+def test_neighbours_are_said_not_to_count_where_they_do_not() -> None:
+    far, near = (telling.HeadLook(0, 0, 1, key, 0.1, 0.1) for key in (3, 2))
+    assert findings.away(far) == ", two or more places away,"
+    assert findings.away(near) == ""
+
+
 def test_switching_head_or_block_costs_no_forward_pass(open_page: Open) -> None:
     app = open_page("attention", v="attention-matrix")
     model = backend()
@@ -463,6 +498,36 @@ def test_a_model_without_the_head_shows_what_depends_on_a_token_and_names_other_
     (table,) = (table.value for table in app.table if "licence" in table.value.columns)
     assert "BERT base" in table.to_string()
     assert not figures(app)
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_the_word_to_mask_is_found_with_few_masked_texts_of_a_long_one(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, refuses: bool
+) -> None:
+    read, trace = [], backend().trace
+
+    def counted(texts: Any, *more: Any, **named: Any) -> Any:
+        if any("[MASK]" in text for text in texts):
+            read.append(len(texts))
+            if refuses and len(texts) > 1:
+                raise InputError("Too much.", "The store is full.", "Shorten it.")
+        return trace(texts, *more, **named)
+
+    monkeypatch.setattr(backend(), "trace", counted)
+    app = open_page("attention", v="mask-token", s=["bank river money tree stone water " * 80])
+    assert not app.error
+    assert not app.exception
+    assert figures(app)
+    length = len(figures(app)[0]["data"][0]["y"])
+    assert length > 200
+    assert max(read) == summaries.MASKED_TOKENS // length > 1
+
+
+def test_a_mark_is_not_said_to_be_a_word(open_page: Open) -> None:
+    alone = texts(open_page("attention", v="mask-token", s=["Hello!"], mp="1")).replace("\\", "")
+    assert "Of the tokens, “!” depends most" in alone
+    one = texts(open_page("attention", v="mask-token", s=["Hello you!"], mp="1"))
+    assert "Of the words, “you” depends most" in one
 
 
 def test_a_masked_token_is_predicted(open_page: Open, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
         assert {trace["marker"]["color"] for trace in figure["data"]} - {theme.BLUE} == set(pictures.SENTENCE_HUES[:3])
         assert figure["data"][-1]["marker"]["color"] == theme.BLUE
         assert len(figure["data"][-1]["customdata"]) == 3
-    assert "The 3 “bank” stand **together" in texts(app)
+    assert "The 3 “bank” are **each other's nearest" in texts(app)
     kept = [
         map_trust(bank_tokens.at(layer), np.asarray(layer_map(bank_tokens.at(layer), options, start))).kept
         for layer in (0, 6)
@@ -208,6 +208,28 @@ def test_a_word_is_marked_listed_and_its_neighbours_are_the_true_ones(open_page:
         assert table["token"].tolist() == [bank_tokens.tokens[at].text for at in near]
     app.text_input(key="w_map_find").set_value("zzz").run()
     assert "No token or word here is" in texts(app)
+
+
+def test_lines_join_the_drawn_points_by_their_places_among_them(
+    open_page: Open, bank_tokens: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A browser without WebGL gets a sample: a row of the set is not the place of its point."""
+    sent: list[list[int]] = []
+    monkeypatch.setattr(pictures.labels, "thin", lambda joined=(): sent.append([int(place) for place in joined]))
+    drawn = np.array([row for row in range(len(bank_tokens)) if row % 3])
+    monkeypatch.setattr(pictures, "_drawn_rows", lambda token_set, renderer: drawn)
+    app = open_page("map", v="two-layers", by="pca", find="bank")
+    assert not app.exception
+    marked = next(trace for trace in figures(app)[0]["data"] if trace["name"] == "bank")
+    assert sent[-1] == sorted(np.asarray(marked["customdata"]).tolist())
+    assert {bank_tokens.tokens[drawn[place]].text for place in sent[-1]} == {"bank"}
+
+
+@pytest.mark.parametrize(("more", "are_joined"), [({}, True), ({"d": "3"}, False)])
+def test_lines_are_explained_in_two_dimensions_only(open_page: Open, more: dict[str, str], are_joined: bool) -> None:
+    app = open_page("map", v="two-layers", by="pca", **more)
+    app.session_state["_webgl"] = True
+    assert ("blue lines join each of them" in texts(app.run())) == are_joined
 
 
 def test_a_selection_holds_while_layer_method_and_colour_change(open_page: Open, bank_tokens: Any) -> None:
@@ -356,7 +378,7 @@ def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseC
         (
             [0.32, 0.75, 0.95],
             1,
-            "**at layer 2**, 32 % before the first block, 75 % at layer 1, which is shown; by chance 47 %.",
+            "**at layer 2**, 32 % before the first block, 75 % at layer 1, which is shown; of a random other one, 47 %.",
         ),
     ],
 )

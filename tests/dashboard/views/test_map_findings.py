@@ -9,7 +9,7 @@ from components.analysis.first_look.words import interest, places_of
 from components.analysis.maps import token_set
 from components.analysis.maps.company import Company, company
 from components.analysis.maps.token_set import TokenSet
-from dashboard.views.map import findings
+from dashboard.views.map import findings, labels, pictures
 from tests.support.pages import backend
 
 SETS = (  # nobody had these in view
@@ -71,20 +71,20 @@ def test_the_counts_are_those_of_the_vectors() -> None:
         (
             6.0,
             1.0,
-            "stand **together at layer 0** (6 of their 6 nearest tokens are the same word) and **apart at layer 6** (1)",
+            "are **each other's nearest at layer 0** (6 of their 6 nearest tokens are the same word) and **apart at layer 6** (1)",
         ),
         (
             1.0,
             6.0,
-            "stand **apart at layer 0** (1 of their 6 nearest tokens are the same word) and **together at layer 6** (6)",
+            "are **apart at layer 0** (1 of their 6 nearest tokens are the same word) and **each other's nearest at layer 6** (6)",
         ),
         (
             6.0,
             5.0,
-            "stand **together at both layers**: of their 6 nearest tokens 6 are the same word at layer 0, 5 at layer 6.",
+            "are **each other's nearest at both layers**: of their 6 nearest tokens 6 are the same word at layer 0, 5 at layer 6.",
         ),
-        (0.0, 1.0, "stand **apart at both layers already**"),
-        (6.0, 3.0, "**partly together at layer 6** (3)"),
+        (0.0, 1.0, "are **apart at both layers already**"),
+        (6.0, 3.0, "**partly each other's nearest at layer 6** (3)"),
     ],
 )
 def test_a_word_that_moves_apart_and_one_that_does_not(first: float, last: float, said: str) -> None:
@@ -99,6 +99,33 @@ def test_a_piece_of_a_split_word_is_no_occurrence_of_its_own() -> None:
     assert marked is not None
     assert marked.word.casefold() == "unbelievableness"
     assert len(marked.rows) == 2
+
+
+def test_a_split_word_that_a_person_marks_is_one_occurrence() -> None:
+    tokens, _ = tokens_of(["An unputdownable book.", "Such unputdownable prose!"])
+    pieces = tokens.matching("unputdownable")
+    assert len(pieces) > 2
+    rows = findings.first_pieces(tokens, pieces)
+    assert [(tokens.tokens[row].sentence, tokens.tokens[row].text) for row in rows] == [(0, "un"), (1, "un")]
+    assert findings.first_pieces(tokens, tokens.matching("[SEP]")) == tokens.matching("[SEP]")
+    one = tokens.matching("down")  # a piece by itself, which the model may have
+    assert findings.first_pieces(tokens, one) == one
+
+
+def test_a_sample_of_the_occurrences_is_said_to_be_one() -> None:
+    for layers in ([0], [0, 6]):
+        text = findings.of_company("bank", 2_500, layers, [Company(600.0, 900, 300)] * len(layers))
+        assert "900 nearest tokens of 300 of them, drawn at random," in text
+        assert "their" not in text
+        assert len(text.replace("*", "")) <= 200
+
+
+def test_only_lines_that_are_drawn_are_explained() -> None:
+    marked = findings.Marked("bank", (1, 2))
+    assert "blue lines join each of them" in pictures._marks(marked, are_joined=True)
+    assert "lines" not in pictures._marks(marked, are_joined=False)
+    many = pictures._marks(findings.Marked("bank", tuple(range(100))), are_joined=True)
+    assert f"blue lines join the first {labels.MOST_JOINED} of them" in many
 
 
 def test_texts_of_people_are_escaped() -> None:

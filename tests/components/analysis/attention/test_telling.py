@@ -9,6 +9,7 @@ import pytest
 
 from components.analysis.attention.head_kinds import EVEN, KINDS, RELATIONS, head_kinds, relations
 from components.analysis.attention.telling import telling_looks
+from components.analysis.attention.weights import TextsFilter, pair_mask
 from components.analysis.first_look.decisive import Habits, habits_of
 from components.analysis.first_look.words import words_of
 from components.model.backend import Backend
@@ -192,3 +193,27 @@ def test_relations_and_texts_without_tokens_of_their_own() -> None:
     assert head_kinds(np.ones((1, 1, 1, 1)), empty) is None
     with pytest.raises(ValueError, match="was expected"):
         head_kinds(np.ones((1, 1, 2, 2)), nothing)
+
+
+@pytest.mark.parametrize("which", ["ab", "ba", "aa", "bb"])
+def test_of_a_pair_only_the_texts_that_are_shown_count_in_the_mean(embedded: Backend, which: TextsFilter) -> None:
+    """Without habits the usual weight is the mean over the pairs that are shown, not over all with zeros for the others."""
+    trace = embedded.trace(["My sister repaired two bicycles."], ["Four engines broke near Vienna."], attentions=True)
+    assert trace.attentions is not None
+    weights, (sentence,) = trace.attentions[:, 0], trace.sentences
+    found_words, links = words_of([sentence]), pair_mask(sentence, which)
+    pairs = [
+        (one.last, position)
+        for one in found_words
+        for other in found_words
+        if (one.is_content or one.is_pronoun) and other.is_content and one is not other
+        for position in other.positions
+        if abs(position - one.last) > 1 and links[one.last, position]
+    ]
+    assert pairs
+    for look in telling_looks(weights, found_words, allowed=links):
+        given = [float(weights[look.block, look.head, query, key]) for query, key in pairs]
+        assert look.usual == pytest.approx(np.mean(given), abs=1e-6)
+        assert look.weight == pytest.approx(max(given), abs=1e-6)
+    nothing = np.zeros_like(links)
+    assert telling_looks(weights, found_words, allowed=nothing) == ()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from components.analysis.maps.company import company, shares_alike
+from components.analysis.maps import company as module
+from components.analysis.maps.company import EXAMINED, company, shares_alike
 
 RIGHT, UP = (1.0, 0.0), (0.0, 1.0)
 
@@ -48,3 +51,24 @@ def test_many_tokens_are_asked_by_a_sample_that_is_the_same_each_time() -> None:
     labels = [number % 2 for number in range(1_500)]
     assert shares_alike(vectors, labels) == shares_alike(vectors, labels)
     assert 0.4 < shares_alike(vectors, labels) < 0.6
+
+
+def test_of_very_many_occurrences_a_sample_is_asked_about_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, counted = [], module._counted
+
+    def noted(vectors: Any, rows: Any, alike: Any, nearest: int) -> Any:
+        asked.append((len(rows), np.asarray(vectors).shape[0]))
+        return counted(vectors, rows, alike, nearest)
+
+    monkeypatch.setattr(module, "_counted", noted)
+    rng = np.random.default_rng(2)
+    vectors = rng.normal(size=(3_000, 8)).astype(np.float16)
+    vectors[:1_000, 0] += 2
+    found = company(vectors, range(1_000))
+    assert asked == [(EXAMINED, 3_000)]
+    assert (found.sampled, found.asked) == (EXAMINED, 3 * EXAMINED)
+    assert company(vectors, range(1_000)) == found
+    monkeypatch.setattr(module, "EXAMINED", 1_000)
+    whole = company(vectors, range(1_000))
+    assert (whole.sampled, whole.asked) == (None, 3_000)
+    assert found.share == pytest.approx(whole.share, abs=0.05)

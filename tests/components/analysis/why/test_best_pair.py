@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from components.analysis.why import best_pair as module
 from components.analysis.why.best_pair import best_pair
+from components.words.forms import are_forms, stems_of
 
 
 def vectors_of(*angles: float) -> np.ndarray:
@@ -33,3 +35,37 @@ def test_two_that_share_a_word_or_else_the_most_similar(
     texts: list[str], angles: list[float], pair: tuple[int, int]
 ) -> None:
     assert best_pair(texts, vectors_of(*angles)) == pair
+
+
+def test_each_word_is_asked_for_its_stems_once_and_not_for_every_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counted(word: str) -> frozenset[str]:
+        asked.append(word)
+        return stems_of(word)
+
+    monkeypatch.setattr(module, "stems_of", counted)
+    rng = np.random.default_rng(0)
+    texts = [" ".join("".join(rng.choice(list("aeiounrt"), 7)) for _ in range(45)) for _ in range(64)]
+    best_pair(texts, rng.normal(size=(64, 8)))
+    assert len(asked) <= 64 * 45
+
+
+def test_two_texts_share_a_word_exactly_if_two_of_their_words_are_forms_of_one() -> None:
+    texts = (
+        "Banks made countries.",
+        "He was making it.",
+        "A country's glass",
+        "swimming",
+        "The swim",
+        "Busy buses.",
+        "hot",
+    )
+    words = [[word.strip(".").lower() for word in text.split()] for text in texts]
+    stems = [module._stems_of(text) for text in texts]
+    for a in range(len(texts)):
+        for b in range(len(texts)):
+            content = [[w for w in words[at] if w not in module.FUNCTION_WORDS] for at in (a, b)]
+            assert (not stems[a].isdisjoint(stems[b])) == any(
+                are_forms(one, other) for one in content[0] for other in content[1]
+            )

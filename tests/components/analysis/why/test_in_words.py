@@ -62,6 +62,20 @@ def ledger(first: Sequence[str], second: Sequence[str], values: Sequence[Sequenc
         # A small cosine is not divided by: parts are written as they are.
         (["a"], ["x"], [[0.05]], "“a” with “x” gives the most, +0.050"),
         (["a", "b"], ["x", "y"], [[-0.2, -0.1], [-0.1, -0.3]], "No pair of words adds to it; 4 words count against it"),
+        # A pair with a special token can give more than each pair of words, and is not passed over.
+        (
+            ["[CLS]", "a"],
+            ["[CLS]", "x"],
+            [[0.011, 0.0], [0.001, 0.007]],
+            "Of the words, “a” with “x” gives the most, +0.007 ([CLS] with [CLS] gives more, +0.011); no word",
+        ),
+        (["[CLS]", "a"], ["[CLS]", "x"], [[0.3, 0.1], [0.1, 0.5]], "gives the most, 50.0 %; no word"),
+        (
+            ["[CLS]", "a"],
+            ["x"],
+            [[0.4], [-0.1]],
+            "No pair of words adds to it ([CLS] with “x” gives 133.3 %); only “a”",
+        ),
         (["[CLS]"], ["x"], [[0.5]], "One of the texts has no word of its own."),
     ],
 )
@@ -75,6 +89,20 @@ def test_small_and_negative_cosines_have_no_percent() -> None:
 
 def test_words_are_made_safe() -> None:
     assert "“<A>” with “<X>”" in of_split(ledger(["a"], ["x"], [[0.5]]), lambda text: f"<{text.upper()}>")
+
+
+def test_the_sentence_names_the_largest_cell_of_the_matrix(embedded: Backend) -> None:
+    trace = embedded.trace(["The cat sat on the mat.", "Stocks fell sharply in Tokyo."])
+    split = token_ledger(trace, trace.n_layers, "mean", 0, 1)
+    said = of_split(split)
+    row, column = np.unravel_index(int(split.contributions.argmax()), split.contributions.shape)
+    parts = split.first[row], split.second[column]
+    assert "special" in {part.kind for part in parts}  # else this pair of texts is no example
+    names = [part.text if part.kind == "special" else f"“{part.text}”" for part in parts]
+    assert f"({' with '.join(names)} gives more, {split.contributions.max():+.3f})" in said
+    of_words = np.ix_(*([part.kind == "word" for part in parts] for parts in (split.first, split.second)))
+    assert f"gives the most, {split.contributions[of_words].max():+.3f} (" in said
+    assert said.startswith("Of the words, ")
 
 
 UNSEEN = (

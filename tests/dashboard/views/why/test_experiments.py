@@ -20,6 +20,7 @@ from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.retrieval.corpora.corpus import Corpus
 from dashboard import caching, state
 from dashboard.corpora import current
+from dashboard.declared.table import SETTING
 from dashboard.settings import MOST_PATCHES
 from dashboard.views.why import experiment_texts, experiments
 from dashboard.views.why.experiment_texts import MinimalPair, minimal_pairs
@@ -374,3 +375,9 @@ def test_what_to_look_for_is_said_of_the_included_model_only(
     app = opened(open_page, m=str(tiny_folder("bert").resolve()))
     assert not app.exception
     assert not any(pair.look_for.split(".")[0] in texts(app) for pair in minimal_pairs())
+
+
+def test_each_ready_made_pair_has_a_code_for_addresses() -> None:
+    """The codes are written out in page.py, so that declaring the pages reads no file."""
+    for number in range(1, len(minimal_pairs()) + 1):
+        assert SETTING["experiment_texts"].parse([str(number)]) == str(number)

@@ -183,3 +183,26 @@ def test_values_that_do_not_exist_give_a_notice(
     assert not app.exception
     for name in address:
         assert said[name] in texts(app).replace("\\", ""), name
+
+
+def test_the_two_sentences_to_begin_with_are_chosen_anew_for_others(open_page: Open) -> None:
+    first = ("The bank fell.", "A cloud.", "My bank won.", "It rained.")
+    app = open_page("why", v="score-split", s=list(first))
+    assert (app.session_state["sentence_a"], app.session_state["sentence_b"]) == (0, 3)
+    app.session_state["sentences"] = ("Snow melted.", "A green boat sank.", "Nobody came.", "Two boats left.")
+    app.run()
+    assert not app.exception
+    assert (app.session_state["sentence_a"], app.session_state["sentence_b"]) == (1, 4)
+    app.selectbox(key="w_sentence_a").set_value(2).run()  # a person's choice stays
+    app.session_state["sentences"] = first
+    app.run()
+    assert (app.session_state["sentence_a"], app.session_state["sentence_b"]) == (2, 4)
+
+
+def test_two_sentences_after_many_are_compared_with_each_other(open_page: Open) -> None:
+    app = open_page("why", v="score-split", s=["Rain.", "The bank fell.", "A cloud.", "My bank won."])
+    assert (app.session_state["sentence_a"], app.session_state["sentence_b"]) == (1, 4)
+    app.session_state["sentences"] = (A, B)
+    app.run()
+    assert not app.exception
+    assert (app.session_state["sentence_a"], app.session_state["sentence_b"]) == (0, 2)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
 
 MOST_PAIRS = 4
-PROJECTED = 290  # pixels: the height of one or two pictures' cells, so that they end within a projector's first screen
+HEIGHT, PROJECTED = 340, 265  # pixels of one or two pictures' cells, so that they end within the first screen
 NOT_SHOWN = (
     "Whether the second sentence answers or repeats the first: a cross-encoder reads this from [CLS]. Tokens of one input "
     "are often more similar to each other than tokens of two inputs, because each has attended to the others."
@@ -89,7 +89,7 @@ def pairs(backend: Backend) -> None:
                 colour_bar=False,
                 second_text=second_text(sentence, positions) if factor == 1 else None,
                 narrow=len(kept) > 2,
-                plot_height=PROJECTED if controls.scale() > 1 and len(kept) <= 2 else None,
+                plot_height=(PROJECTED if controls.scale() > 1 else HEIGHT) if len(kept) <= 2 else None,
                 key=f"together_{row}",
                 code=snippets.tokens(
                     Input(backend, [texts[first]], controls.length_for(backend), [texts[kept[row]]]),

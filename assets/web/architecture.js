@@ -63,6 +63,8 @@ export default function ({ data: packed, parentElement, setTriggerValue }) {
       box.classList.toggle("on", box.dataset.part === part);
       if (box.hasAttribute("role")) box.setAttribute("aria-pressed", String(box.dataset.part === part));
     }
+    // Beside or over the drawing the card may end below it: what follows stands below both.
+    root.style.minHeight = card.style.top ? `${card.offsetTop + card.offsetHeight + 8}px` : "";
   };
 
   // The card stands where the drawing leaves room, beside it where the screen is wide and low, and below it on a phone.

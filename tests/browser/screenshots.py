@@ -29,7 +29,7 @@ SHOTS = (
     ("start", "/?look=1&s=The+trophy+does+not+fit+in+the+suitcase+because+it+is+too+big.", 860),
     ("layers", "/meaning?v=one-word", 1010),
     ("attention", "/inside?v=all-heads", 900),
-    ("map", "/meaning?v=two-layers&col=sentence&sp=0", 1010),
+    ("map", "/meaning?v=two-layers&sp=0", 1010),
     ("search", "/search?v=hits&vs=bm25", 1010),
 )
 NOT_DRAWN = "[data-testid=stMain] [data-testid=stSkeleton], [data-testid=stMain] [data-testid=stProgress]"

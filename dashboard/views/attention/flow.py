@@ -166,6 +166,7 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
     )
     others = median_of_others(estimate.values, model_input.special, token, keys)
     is_compared = estimate.is_share and not np.isnan(others).all()
+    left_out = _left_out(model_input, estimate, [token], "its", with_special)
     columns = {"token": labels, estimate.unit: values.round(4)}
     if is_compared:
         columns[COMPARED] = others.round(4)
@@ -183,8 +184,8 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
         key="flow_bars",
         code=_code(model_input, estimate, [token], keys),
         alt=f"{title}: bars of {len(keys)} tokens",
-        message=_takeaway(model_input, estimate, token, keys),
-        read=_read(model_input, estimate, "bar", _left_out(model_input, estimate, [token], "its", with_special)),
+        message=" ".join(filter(None, (_takeaway(model_input, estimate, token, keys), left_out))),
+        read=_read(model_input, estimate, "bar", left_out),
         not_shown=_not_shown(estimate, with_special),
         table=lambda: pd.DataFrame(columns),
     )

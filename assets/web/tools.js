@@ -42,11 +42,16 @@ export default function ({ data, parentElement, setTriggerValue }) {
 let shown = [];
 function showChosen() {
   const chosen = [...document.querySelectorAll(':is(.st-key-view_names, .st-key-view_choices) [aria-checked="true"]')];
+  const inSight = (name) => {
+    const row = name.closest('[role="radiogroup"]').getBoundingClientRect(), box = name.getBoundingClientRect();
+    return box.left >= row.left - 1 && box.right <= row.right + 1;
+  };
   for (const name of chosen.filter((each) => !shown.includes(each))) {
     const row = name.closest('[role="radiogroup"]').getBoundingClientRect(), box = name.getBoundingClientRect();
     name.closest('[role="radiogroup"]').scrollLeft += box.left - row.left - (row.width - box.width) / 2;
   }
-  shown = chosen;
+  // What is not laid out yet cannot be scrolled: the next change of the page tries again.
+  shown = chosen.filter((name) => shown.includes(name) || inSight(name));
 }
 
 // Streamlit gives a link to the first page no address, which then is that of the page on which it stands.

@@ -49,6 +49,11 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+def millions(count: int) -> str:
+    """A large number in words: "22.7 million"; a smaller one as it is: "41,248"."""
+    return f"{count / 1e6:,.1f} million" if count >= 1e6 else f"{count:,}"
+
+
 def significant(value: float, figures: int = 2) -> str:
     """A number of any size with its sign and so many significant figures, without an exponent: "−0.0000085" for -8.5e-06."""
     if not value or not math.isfinite(value):

@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 BATCH = 16  # sentences of a pass
 HABITS = ASSETS / "start_habits.json"  # [block, head, distance] in parts of a whole
 WHOLE = 10_000
+MOST_WORDS = 6_000  # of the included sentences, about
+IN_MEMORY = 40 << 20  # bytes of vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,11 @@ def request(backend: Backend, person: str | None = None, lane: str | None = None
     return caching.included_words().request(key, "Reading the included sentences", work, person=person, lane=lane)
 
 
+def _is_small(backend: Backend) -> bool:
+    """Whether the vectors of a model are kept in memory: the included one's need no disk, which may be full."""
+    return (backend.facts.layers + 1) * backend.facts.hidden_size * 2 * MOST_WORDS <= IN_MEMORY
+
+
 def _read(backend: Backend, report_progress: ReportProgress, is_cancelled: IsCancelled) -> Included:
     """Raises Cancelled."""
     from components.analysis.first_look.decisive import HabitCount
@@ -112,7 +119,7 @@ def _read(backend: Backend, report_progress: ReportProgress, is_cancelled: IsCan
     needs_habits = not backend.structure.why_not("blocks") and kept_habits(backend) is None
     total = len(plain) + len(labelled)
     done = 0
-    with WordCollection(senses, _folder()) as collection:
+    with WordCollection(senses, None if _is_small(backend) else _folder()) as collection:
         for texts, for_habits in ((plain, needs_habits), (labelled, False)):
             by_length = sorted(texts, key=len)  # a batch is as long as its longest sentence
             for begin in range(0, len(by_length), BATCH):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from components.model.catalog import GROUPS
 from components.model.trace import POOLING_NAMES
-from components.numbers import counted
+from components.numbers import counted, millions
 from components.sizes import in_words
 
 if TYPE_CHECKING:
@@ -60,11 +61,6 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def millions(count: int) -> str:
-    """A large number in words: "22.7 million"; a smaller one as it is: "41,248"."""
-    return f"{count / 1e6:,.1f} million" if count >= 1e6 else f"{count:,}"
-
-
 def whole_millions(count: int) -> str:
     """A large number rounded to millions, where there is little room: "23 M"."""
     return f"{round(count / 1e6):,} M"
@@ -98,7 +94,9 @@ def escape(text: str) -> str:
 
 def quoted(text: str, most: int = 20) -> str:
     """A token or word in quotation marks for Markdown, as typed; a longer one than `most` characters ends in an ellipsis."""
-    return f"“{escape(text if len(text) <= most else f'{text[: most - 1]}…')}”"
+    shown = f"“{escape(text if len(text) <= most else f'{text[: most - 1]}…')}”"
+    is_leftward = any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text)
+    return f"\u2068{shown}\u2069" if is_leftward else shown  # isolated: it would turn the numbers beside it round
 
 
 NBSP = "\u00a0"

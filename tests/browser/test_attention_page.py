@@ -133,9 +133,10 @@ def test_markup_in_a_sentence_is_inert(look: Stage, view: str) -> None:
 
 def test_heatmaps_are_drawn_with_the_diagonal(look: Stage) -> None:
     page = look.at("/heatmaps")
-    assert figure(page, 0)["types"] == ["heatmap"]
-    assert figure(page, 1)["types"] == ["heatmap"]
-    assert set(figure(page, 2)["types"]) == {"scatter"}
+    assert set(figure(page, 0)["types"]) == {
+        "heatmap"
+    }  # of each block the diagonal, the rest and the numbers; the strip
+    assert set(figure(page, 1)["types"]) == {"scatter"}
 
 
 def test_the_model_view_is_swiped_on_a_phone(look: Stage) -> None:
@@ -200,9 +201,9 @@ def test_fast_clicks_write_no_defaults_into_the_address(visit: Visit) -> None:
     page = visit("/inside?v=block")
     names = ["Architecture", "Attention", "Flow", "Before and after a block"]
     for name in 2 * names:
-        page.get_by_role("radio", name=name).click(delay=0, no_wait_after=True)
+        page.get_by_role("radio", name=name, exact=True).click(delay=0, no_wait_after=True)
         page.wait_for_timeout(60)  # a fast person
-    expect(page.get_by_role("radio", name=names[-1])).to_be_checked()
+    expect(page.get_by_role("radio", name=names[-1], exact=True)).to_be_checked()
     wait_until(page, "() => location.search === '?v=block'")
     settle(page)
     assert page.url.endswith("?v=block"), page.url

@@ -44,7 +44,7 @@ def test_leaving_a_page_adds_no_entry_with_the_next_pages_settings(visit: Visit)
     settle(page)
     assert page.evaluate("history.length") == before + 1
     go_back(page, re.compile(r"/meaning\?v=important-words&.*pool=cls"))
-    expect(page.get_by_role("heading", level=1)).to_have_text("Which words does the similarity depend on?")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Which words decide the similarity?")
 
 
 def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
@@ -53,7 +53,7 @@ def test_opening_a_view_adds_one_entry(visit: Visit) -> None:
     )  # a view without the pair that the next one needs
     before = page.evaluate("history.length")
     page.get_by_role("radio", name=MEANING).click()
-    page.wait_for_url("**/meaning?v=important-words&*sb=2*")
+    page.wait_for_url("**/meaning?v=score-split&*sb=2*")
     settle(page)
     assert page.evaluate("history.length") == before + 1
     go_back(page, "**v=known-failures*")

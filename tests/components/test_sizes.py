@@ -134,7 +134,8 @@ DIVISION = re.compile(r"/ ?1e[69]\b|/ ?2 ?\*\* ?[23]0|/ ?\(1 ?<< ?[23]0\)")
 ALLOWED = {
     "components/retrieval/index/cost.py",  # money
     "components/retrieval/search/static_vectors.py",  # the same limit always
-    "dashboard/ui/wording.py",  # a number of parameters
+    "components/numbers.py",  # a large number in words
+    "dashboard/ui/wording.py",  # a number of parameters, where there is little room
     "dashboard/views/evaluate/compare.py",  # the area of a mark
     "dashboard/views/evaluate/run_table.py",  # a column, whose title has the unit
 }

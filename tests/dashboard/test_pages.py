@@ -320,7 +320,7 @@ def test_different_words_are_never_compared_by_themselves(open_page: Open) -> No
     app = open_page("layers", s=["She sat by the table.", "He swims fast.", "A banana is yellow."])
     said = read_texts(app)
     assert "different words" not in said
-    assert "“swims” occurs once; the nearest word of its sentence is fast" in said
+    assert "“swims” occurs once; the nearest content word of its sentence is fast" in said
     app = open_page("layers", s=["The seal broke the seal on the letter."])
     assert [name for name in traces(app) if " – " in name] == ["seal (broke) – seal (on)"]
     assert "The two “seal”" in read_texts(app)

@@ -13,6 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
+from components.charts.inside_blocks.heads import write_heads
 
 PARTS = ("attention", "feed-forward")
 COLOURS = {"attention": theme.BLUE, "feed-forward": theme.ORANGE}
@@ -94,19 +95,7 @@ def added_bars(
         [f'<span style="color:{theme.GREY}">┃</span> {theme.plain(mark)}'] if mark else []
     )
     heads.append((0.0, "<br>".join([*lines, "\u00a0"])))
-    for start, text in heads:
-        figure.add_annotation(
-            text=text,
-            x=start,
-            y=1,
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor="bottom",
-            align="left",
-            showarrow=False,
-            font={"size": 13 * scale, "color": ink},
-        )
+    write_heads(figure, heads, ink, scale)
     figure.update_layout(layout)
     figure.update_layout(showlegend=False, barmode="overlay", hovermode="closest", dragmode=False)
     room = 34 + 18 * (len(lines) + 1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from components.charts import theme
-from components.numbers import percent
+from components.numbers import millions, percent
 
 WIDE, NARROW = 1136, 358  # pixels
 _TABLE_TOP, _TABLE_HEIGHT = 28, 420
@@ -85,11 +85,6 @@ class Drawing:
 
 def _rounded(item: Item) -> Item:
     return {name: round(value, 2) if isinstance(value, float) else value for name, value in item.items()}
-
-
-def millions(count: int) -> str:
-    """A number of parameters in words."""
-    return f"{count / 1e6:,.1f} million" if count >= 1e6 else f"{count:,}"
 
 
 def wide(model: Model, read: Read) -> Drawing:

@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 from components.charts.cells import colours_of, ink
+from components.charts.inside_blocks.heads import write_heads
 from components.charts.matrices import MAX_TICKS
 
 ITSELF, ANOTHER = (0.3, 0.9), (0.0, 0.5)  # the scales, unless the data go beyond
@@ -162,19 +163,7 @@ def before_and_after(
         for block in {picture.block for picture in pictures}:
             _outline(figure, axis, (block - 0.5, block + 0.5), (-0.5, len(rows) - 0.5), ink_of_page)
         heads.append((1 - strip, "<b>Itself,</b><br><b>by block</b>"))
-    for start, text in heads:
-        figure.add_annotation(
-            text=text,
-            x=start,
-            y=1,
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor="bottom",
-            showarrow=False,
-            align="left",
-            font={"color": ink_of_page, "size": 13 * scale},
-        )
+    write_heads(figure, heads, ink_of_page, scale)
     above = 34 + _LINE * _HEADS
     theme.finish(figure, title, above + min(_PLOT if scale == 1 else _PLOT_FAR, _CELL * len(rows)) + _BELOW)
     figure.layout.margin.t, figure.layout.margin.b = above, round(44 * scale)  # room for the colour bars

@@ -100,7 +100,7 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     )
     scale = controls.scale()
     width = (640 if view == "head" else 1020) * scale
-    height = FRAME_HEIGHT + (35 if view == "model" and scale > 1 else 0)  # on a projector, without the row of patterns
+    height = FRAME_HEIGHT + (60 if view == "model" and scale > 1 else 0)  # on a projector, without the row of patterns
     zoom = views.fitting_zoom(view, n_tokens, len(blocks), n_heads, width, height)
     names = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
     how_to = HOW_TO[view].format(exceptions=_exceptions(model_input)) if view == "neuron" else HOW_TO[view]

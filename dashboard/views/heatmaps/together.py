@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 4
 HEIGHT, PROJECTED = 340, 265  # pixels of one or two pictures' cells, so that they end within the first screen
+READ = (
+    "Each picture has the tokens of both sentences as rows and as columns, in the order in which the model reads them. "
+    "White lines part the two sentences. A bright cell in the orange frame is a token of A whose vector points in a "
+    "similar direction as that of a token of the other sentence."
+)
 NOT_SHOWN = (
     "Whether the second sentence answers or repeats the first: a cross-encoder reads this from [CLS]. Tokens of one input "
     "are often more similar to each other than tokens of two inputs, because each has attended to the others."
@@ -73,6 +78,12 @@ def pairs(backend: Backend) -> None:
     limits = min(low for low, _ in ends), max(high for _, high in ends)
     figures.colour_bar("cosine", limits)
     between = [block_change.between_texts(trace, layer, row) for row in range(len(kept))]
+    figures.finding(
+        _across(trace, between, [f"{first + 1} + {row + 1}" for row in kept]),
+        key="together",
+        read=READ,
+        not_shown=NOT_SHOWN,
+    )
     for row, column in enumerate(st.columns(len(kept))):
         sentence = trace.sentences[row]
         positions = block_change.positions_of(trace, row, special)
@@ -98,7 +109,6 @@ def pairs(backend: Backend) -> None:
                     0,
                     include_special=special,
                 ),
-                message=_most_similar(trace, row, between[row]),
             )
     tell_cells(factor, max(len(sentence) for sentence in trace.sentences[: len(kept)]))
     if len(kept) < len(partners):
@@ -106,12 +116,6 @@ def pairs(backend: Backend) -> None:
             f":material/info: Only {wording.counted(len(kept), 'pair')} of {len(partners)} fit here: the texts are long."
         )
     messages.truncation(trace.sentences[: len(kept)], names=names)
-    figures.reading(
-        "Each picture has the tokens of both sentences as rows and as columns, in the order in which the model reads them. "
-        "White lines part the two sentences. A bright cell in the orange frame is a token of A whose vector points in a "
-        "similar direction as that of a token of the other sentence.",
-        NOT_SHOWN,
-    )
 
 
 def _partners(texts: Sequence[str], first: int) -> tuple[int, ...]:
@@ -146,8 +150,21 @@ def _that_can_be_drawn(trace: Trace) -> int:
     return max(1, int(np.searchsorted(cells, MOST_CELLS, side="right")))
 
 
-def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> str:
-    """The mean cosine of the two texts' tokens and their most similar words; empty if a text has no words."""
+def _across(trace: Trace, between: Sequence[TokenSimilarity], names: Sequence[str]) -> str:
+    """The mean cosine across the two texts of each pair, and the most similar words of all pairs; without words the means."""
+    means = numbers.apart(*(float(pair.matrix.mean()) for pair in between))
+    listed = ", ".join(f"**{mean}** in {name}" for mean, name in zip(means, names, strict=True))
+    said = f"Tokens of one sentence with those of the other: {listed} on average"
+    pairs = [_most_similar(trace, row, pair) for row, pair in enumerate(between)]
+    best = max((pair for pair in pairs if pair is not None), default=None)
+    if best is None:
+        return f"{said}."
+    cosine, first, second = best
+    return f"{said}; most similar are {first} and {second} ({numbers.number(cosine, 2)})."
+
+
+def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> tuple[float, str, str] | None:
+    """The cosine of the most similar words across the two texts, and the words; None if a text has no words."""
     sentence = trace.sentences[row]
     # Not punctuation marks, which are similar to each other in most pairs.
     words_of = [
@@ -155,14 +172,13 @@ def _most_similar(trace: Trace, row: int, between: TokenSimilarity) -> str:
         for positions in (between.positions, between.column_positions)
     ]
     if not all(words_of):
-        return ""
+        return None
     of_words = between.matrix[np.ix_(*words_of)]
     best = np.unravel_index(int(of_words.argmax()), of_words.shape)
-    words = [
-        wording.quoted(sentence.word_text(positions[numbers[number]]))
-        for positions, numbers, number in zip(
+    first, second = (
+        wording.quoted(sentence.word_text(positions[numbers_of[number]]))
+        for positions, numbers_of, number in zip(
             (between.positions, between.column_positions), words_of, best, strict=True
         )
-    ]
-    mean, highest = numbers.apart(between.matrix.mean(), of_words[best])
-    return f"Across the two sentences: **{mean}** on average; most similar are {words[0]} and {words[1]} ({highest})."
+    )
+    return float(of_words[best]), first, second

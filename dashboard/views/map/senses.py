@@ -146,7 +146,7 @@ def finding(curve: SenseCurve, word: str, count: int, chance: float, shown: int)
     told = f"{_percent(share)} of {count} occurrences have one of the same sense as their nearest **at layer {best}**"
     before = "" if best == 0 else f", {_percent(start)} before the first block"
     here = "" if shown == best else f", {_percent(float(curve.accuracy[shown]))} at layer {shown}, which is shown"
-    return f"The senses of {name} **{how}**: {told}{before}{here}; of a random other one, {_percent(chance)}."
+    return f"The senses of {name} **{how}**: {told}{before}{here}; by chance {_percent(chance)}."
 
 
 def _layer_of(backend: Backend, place: Row, best: int) -> int:

@@ -14,7 +14,7 @@ from components.analysis.pooling import pool
 from components.charts.inside_blocks import architecture as drawing
 from components.charts.stand_alone.page import Part
 from components.errors import InputError
-from components.numbers import counted, percent
+from components.numbers import counted, millions, percent
 from components.snippets import tokens as snippets
 from dashboard import navigation, state
 from dashboard.declared import table
@@ -279,7 +279,7 @@ def _parts(backend: Backend, model: drawing.Model, read: drawing.Read) -> dict[s
         part: {
             "kind": part,
             "share": model.share(kind) if kind else "0 %",
-            "count": drawing.millions(model.counts[kind]) if kind else "nothing learnt",
+            "count": millions(model.counts[kind]) if kind else "nothing learnt",
             "title": title,
             "shape": shape,
             "texts": texts,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.analysis.first_look.decisive import DECIDED
 from components.numbers import counted, percent
-from dashboard.ui import browser, messages, wording
+from dashboard.ui import messages, wording
 
 if TYPE_CHECKING:
     from components.analysis.first_look.decisive import Look
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 NAMED = 3  # words of which the counts are given
 
 
-def quoted(text: str) -> str:
-    """A word of a person in quotation marks; isolated if it is written from right to left, so that it turns nothing round."""
-    shown = messages.escape(wording.shortened(text, 24))
-    return f"“{shown}”" if browser.direction(text) == "ltr" else f"\u2068“{shown}”\u2069"
-
-
 def of_word(
     word: Word, looks: FirstLooks, decisive: Look | None, sentence: TokenizedSentence, is_usual_known: bool = True
 ) -> str:
@@ -32,14 +26,14 @@ def of_word(
     `is_usual_known`: what the heads do in other sentences has been measured.
     """
     special = " or ".join(dict.fromkeys(messages.escape(token.piece) for token in sentence.tokens if token.special))
-    at = [(count, f"at {quoted(other.text)}") for other, count in looks.at_words[:NAMED]]
+    at = [(count, f"at {wording.quoted(other.text)}") for other, count in looks.at_words[:NAMED]]
     at += [(looks.itself, "at itself")] if looks.itself else []
     at += [(looks.special, f"at {special}")] if looks.special else []
     others = looks.heads - sum(count for count, _ in at)
     at += [(others, "elsewhere" if at else "at marks and signs")] if others else []
     (count, first), *further = at
     verb = "looks" if count == 1 else "look"
-    begin = f"From {quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first {first}"
+    begin = f"From {wording.quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first {first}"
     said = _listed([begin, *(f"{count} {what}" for count, what in further)])
     return f"{said}. {_decisive(decisive, sentence, is_usual_known)}"
 
@@ -53,10 +47,10 @@ def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bo
         return "There is no other word to look at."
     where = f"{percent(look.weight)} in block {look.block}, head {look.head}"
     if not is_usual_known:
-        return f"The largest share of a word goes to {quoted(sentence.word_text(look.target))}: {where}."
+        return f"The largest share of a word goes to {wording.quoted(sentence.word_text(look.target))}: {where}."
     if look.weight - look.usual < DECIDED:
         return "No head gives another word much more than is usual for it at that distance."
-    target = quoted(sentence.word_text(look.target))
+    target = wording.quoted(sentence.word_text(look.target))
     return f"The most decisive look goes to {target}: {where} ({percent(look.usual)} is usual)."
 
 
@@ -65,10 +59,10 @@ def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int
 
     `candidates`: each with the heads that look first at it, before and after.
     """
-    named = _listed([f"{before} → {after} for {quoted(text)}" for text, before, after in candidates])
+    named = _listed([f"{before} → {after} for {wording.quoted(text)}" for text, before, after in candidates])
     moved = sum(abs(after - before) for _, before, after in candidates)
     verdict = "hardly anything changes" if moved <= heads / 36 else "the heads look elsewhere"
     return (
-        f"With {quoted(new)} for {quoted(old)} the sentence says the opposite, and {verdict}. Heads that look first at a word "
-        f"before it: {named}."
+        f"With {wording.quoted(new)} for {wording.quoted(old)} the sentence says the opposite, and {verdict}. Heads that look "
+        f"first at a word before it: {named}."
     )

@@ -21,7 +21,7 @@ from components.words.opposites import opposite_of
 from dashboard import state
 from dashboard.jobs.included_words import included_words, kept_habits
 from dashboard.sharing import report
-from dashboard.ui import browser, controls, figures, messages
+from dashboard.ui import browser, controls, figures, messages, wording
 from dashboard.ui.waiting import frame
 from dashboard.ui.whole_path.packed import packed
 from dashboard.views.word_attention import findings
@@ -159,7 +159,7 @@ def _looked(sentence: TokenizedSentence, position: int, weights: Float32, habits
 
 def _said(looked: Looked, is_usual_known: bool) -> str:
     if looked.word is None:
-        token = findings.quoted(looked.sentence.tokens[looked.position].piece)
+        token = wording.quoted(looked.sentence.tokens[looked.position].piece)
         return f"{token} is no word. Click a word above to see where it looks."
     looks = first_looks(looked.weights, looked.word, looked.words, looked.sentence)
     return findings.of_word(looked.word, looks, next(iter(looked.decisive), None), looked.sentence, is_usual_known)

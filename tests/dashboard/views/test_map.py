@@ -378,7 +378,7 @@ def curve_of(accuracy: list[float], majority: float = 0.5) -> word_senses.SenseC
         (
             [0.32, 0.75, 0.95],
             1,
-            "**at layer 2**, 32 % before the first block, 75 % at layer 1, which is shown; of a random other one, 47 %.",
+            "**at layer 2**, 32 % before the first block, 75 % at layer 1, which is shown; by chance 47 %.",
         ),
     ],
 )

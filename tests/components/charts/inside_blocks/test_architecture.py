@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.charts.inside_blocks.architecture import Model, Read, millions, narrow, svg, wide
+from components.charts.inside_blocks.architecture import Model, Read, narrow, svg, wide
+from components.numbers import millions
 
 
 def model(hidden: int, blocks: int, inner: int, pieces: int, gated: bool = False, keys: int | None = None) -> Model:

@@ -41,7 +41,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 // Where the names of views are wider than the screen, they scroll sideways: the chosen one comes into sight, once.
 let shown = [];
 function showChosen() {
-  const chosen = [...document.querySelectorAll(':is(.st-key-view_names, .st-key-view_choices) [aria-checked="true"]')];
+  const chosen = [...document.querySelectorAll(':is(.st-key-view_names, .st-key-view_choices) [role="radiogroup"] [aria-checked="true"]')];
   const inSight = (name) => {
     const row = name.closest('[role="radiogroup"]').getBoundingClientRect(), box = name.getBoundingClientRect();
     return box.left >= row.left - 1 && box.right <= row.right + 1;

@@ -55,18 +55,15 @@ FURTHER = {
     "training-run": ("run=first-screen",),
     "before-after": tuple(f"part={part}&run=first-screen" for part in ("sentences", "words", "layers")),
 }
-# Pixels: where the first figure begins at the latest, below a row of choices and a finding of two lines, on a phone of five.
-BEGINS = {LAPTOP: 400, PHONE: 640}
-# Views with more above it, where it begins lower.
+BEGINS = {LAPTOP: 330, PHONE: 520}  # pixels: where the first figure begins at the latest
+# Views with more settings above it, where it begins lower.
 BEGINS_LOWER = {
-    "one-word-attention": {LAPTOP: 430, PHONE: 660},  # the words of the sentence, which are clicked
-    "two-layers": {LAPTOP: 400, PHONE: 700},  # what is mapped, and how
-    "layer-by-layer": {LAPTOP: 400, PHONE: 685},
-    "score-split": {LAPTOP: 470, PHONE: 645},  # the scale of unrelated pairs
-    "token-pairs": {LAPTOP: 420, PHONE: 640},
-    "training-objective": {LAPTOP: 440, PHONE: 640},  # what the training will do
-    "disagreement": {LAPTOP: 475, PHONE: 700},
-    "experiments": {LAPTOP: 500, PHONE: 675},  # the three sentences, and the way from B to A
+    "home": {LAPTOP: 330, PHONE: 560},  # the drawing, below the words of its stop
+    "whole-path": {LAPTOP: 400, PHONE: 640},
+    "all-heads": {LAPTOP: 375, PHONE: 545},  # below the finding
+    "attention-matrix": {LAPTOP: 345, PHONE: 520},
+    "feed-forward": {LAPTOP: 345, PHONE: 560},
+    "pooling-lab": {LAPTOP: 360, PHONE: 590},
 }
 # They go on below the first screen.
 LISTS = ("hits", "failed-search", "similar-pairs", "many-queries", "pieces", "available-models")

@@ -168,7 +168,7 @@ def test_the_bar_is_folded_on_the_next_page_and_its_text_kept(visit: Visit) -> N
     page.locator(".js-plotly-plot").first.wait_for()
     box = page.locator(".js-plotly-plot").first.bounding_box()
     assert box is not None
-    assert box["y"] <= 400  # below the words to choose from, and the finding
+    assert box["y"] <= 330
     page.go_back()
     page.wait_for_url("**/text*")
     settle(page)
@@ -286,8 +286,9 @@ def test_on_a_phone_the_names_of_the_open_view_are_in_sight(use: Stage) -> None:
         wait_until(
             page,
             """(kind) => {
-                const {left, right} = document.querySelector(`.st-key-${kind} [aria-checked=true]`).getBoundingClientRect();
-                return left >= 0 && right <= innerWidth;
+                const chosen = document.querySelector(`.st-key-${kind} [aria-checked=true]`); // none while it is drawn anew
+                const box = chosen?.getBoundingClientRect();
+                return Boolean(box) && box.left >= 0 && box.right <= innerWidth;
             }""",
             kind,
         )

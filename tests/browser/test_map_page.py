@@ -193,7 +193,7 @@ def test_labels_of_forty_sentences_do_not_overlap(look: Stage) -> None:
 def test_the_senses_of_a_word_are_named_in_its_map(look: Stage) -> None:
     page = look.at("/map?v=word-senses&w=match&by=pca")
     wait_for_maps(page, 2)
-    names = page.locator(".st-key-senses_map .annotation-text").all_inner_texts()
+    names = page.locator(".st-key-senses_map .annotation-text").all_text_contents()
     assert sorted(names) == ["fire", "game"]
 
 

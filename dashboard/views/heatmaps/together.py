@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from components.model.trace import Trace
 
 MOST_PAIRS = 4
-HEIGHT, PROJECTED = 340, 265  # pixels of one or two pictures' cells, so that they end within the first screen
+HEIGHT, PROJECTED = 340, 290  # pixels of one or two pictures' cells, so that they end within the first screen
 READ = (
     "Each picture has the tokens of both sentences as rows and as columns, in the order in which the model reads them. "
     "White lines part the two sentences. A bright cell in the orange frame is a token of A whose vector points in a "
@@ -76,7 +76,6 @@ def pairs(backend: Backend) -> None:
         matrices.side_by_side_limits(picture(number, row)) for number in range(last + 1) for row in range(len(kept))
     ]
     limits = min(low for low, _ in ends), max(high for _, high in ends)
-    figures.colour_bar("cosine", limits)
     between = [block_change.between_texts(trace, layer, row) for row in range(len(kept))]
     figures.finding(
         _across(trace, between, [f"{first + 1} + {row + 1}" for row in kept]),
@@ -110,6 +109,7 @@ def pairs(backend: Backend) -> None:
                     include_special=special,
                 ),
             )
+    figures.colour_bar("cosine", limits)
     tell_cells(factor, max(len(sentence) for sentence in trace.sentences[: len(kept)]))
     if len(kept) < len(partners):
         st.caption(
@@ -154,7 +154,7 @@ def _across(trace: Trace, between: Sequence[TokenSimilarity], names: Sequence[st
     """The mean cosine across the two texts of each pair, and the most similar words of all pairs; without words the means."""
     means = numbers.apart(*(float(pair.matrix.mean()) for pair in between))
     listed = ", ".join(f"**{mean}** in {name}" for mean, name in zip(means, names, strict=True))
-    said = f"Tokens of one sentence with those of the other: {listed} on average"
+    said = f"Across both sentences on average {listed}"
     pairs = [_most_similar(trace, row, pair) for row, pair in enumerate(between)]
     best = max((pair for pair in pairs if pair is not None), default=None)
     if best is None:

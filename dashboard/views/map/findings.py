@@ -72,18 +72,14 @@ def first_pieces(token_set: TokenSet, rows: Sequence[int]) -> tuple[int, ...]:
 
 
 def of_layers(token_set: TokenSet, marked: Marked | None, layers: Sequence[int]) -> str:
-    """What the maps of one or two layers show of the marked word, and of all tokens' nearest."""
+    """What the maps of one or two layers show of the marked word; without one, of all tokens' nearest."""
     layers = list(dict.fromkeys(layers))
     if marked is None or not marked.rows:
         return of_sets(token_set, layers)
     if len(marked.rows) == 1:
-        return _of_one(token_set, marked, layers) + _joined(of_sets(token_set, layers))
+        return _of_one(token_set, marked, layers)
     found = [company(token_set.at(layer), marked.rows) for layer in layers]
-    return of_company(marked.word, len(marked.rows), layers, found) + _joined(of_sets(token_set, layers))
-
-
-def _joined(sentence: str) -> str:
-    return f" {sentence}" if sentence else ""
+    return of_company(marked.word, len(marked.rows), layers, found)
 
 
 def of_company(word: str, occurrences: int, layers: Sequence[int], found: Sequence[Company]) -> str:
@@ -103,8 +99,8 @@ def of_company(word: str, occurrences: int, layers: Sequence[int], found: Sequen
     if how[0] == how[1]:
         still = "at both layers" if how[0] != "apart" else "at both layers already"
         return (
-            f"{name} are **{how[0]} {still}**: of {whose} {asked} nearest tokens{sample} {counts[0]} are the same word at "
-            f"{first}, {counts[1]} at {last}."
+            f"{name} are **{how[0]} {still}**: {counts[0]} and {counts[1]} of {whose} {asked} nearest tokens{sample} are "
+            "the same word."
         )
     return (
         f"{name} are **{how[0]} at {first}** ({counts[0]} of {whose} {asked} nearest tokens{sample} are the same word) and "

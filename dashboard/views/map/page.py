@@ -44,7 +44,7 @@ VIEWS = (
             "How do tokens lie as points on a map?",
             "What does UMAP show of the first and the last layer?",
         ),
-        intro="Each point is a token; neighbours are usually similar in the model. Left and right are two layers.",
+        intro="Each point is a token, each map a layer.",
         draw="dashboard.views.map.pictures:ends",
         settings=(
             *OF_PAIRS,

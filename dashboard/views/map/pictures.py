@@ -113,7 +113,9 @@ def ends(backend: Backend) -> None:
                     code = snippets.layers(choices.code_of_tokens(backend), options, [layer])
                     _one(token_set, maps[layer], layer, number, by, rows, options, renderer, code, marked)
             _key(token_set, by)
-            st.caption(findings.trust(maps, METHOD_NAMES[options.method], token_set.vectors.shape[2], len(token_set)))
+            trusted = findings.trust(maps, METHOD_NAMES[options.method], token_set.vectors.shape[2], len(token_set))
+            has_word = marked is not None and bool(marked.rows)
+            st.caption(f"{trusted} {findings.of_sets(token_set, layers) if has_word else ''}".strip())
         labels.thin(_positions(_drawn_rows(token_set, renderer), marked.rows) if marked is not None else ())
     if joint:
         labels.thin()

@@ -83,8 +83,7 @@ def test_the_counts_are_those_of_the_vectors() -> None:
         (
             6.0,
             5.0,
-            "are **each other's nearest at both layers**: of their 6 nearest tokens 6 are the same word at layer 0, 5 "
-            "at layer 6.",
+            "are **each other's nearest at both layers**: 6 and 5 of their 6 nearest tokens are the same word.",
         ),
         (0.0, 1.0, "are **apart at both layers already**"),
         (6.0, 3.0, "**partly each other's nearest at layer 6** (3)"),

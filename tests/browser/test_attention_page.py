@@ -133,9 +133,8 @@ def test_markup_in_a_sentence_is_inert(look: Stage, view: str) -> None:
 
 def test_heatmaps_are_drawn_with_the_diagonal(look: Stage) -> None:
     page = look.at("/heatmaps")
-    assert set(figure(page, 0)["types"]) == {
-        "heatmap"
-    }  # of each block the diagonal, the rest and the numbers; the strip
+    # Of both blocks the other tokens, the diagonal, black and white numbers; the strip of all blocks, and its cells to click.
+    assert figure(page, 0)["types"] == 9 * ["heatmap"] + ["scatter"]
     assert set(figure(page, 1)["types"]) == {"scatter"}
 
 

@@ -217,7 +217,7 @@ def test_pairs_read_together_equal_plain_transformers_on_one_scale(open_page: Op
     assert [item["layout"]["title"]["text"] for item in drawn] == [f"1 + {number}, layer 4" for number in (2, 3, 4, 5)]
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder)
     model = AutoModel.from_pretrained(embedded_folder).eval()
-    for item, text in zip(drawn, FIVE[1:], strict=False):
+    for number, (item, text) in enumerate(zip(drawn, FIVE[1:], strict=True), start=2):
         inputs = tokenizer(FIVE[0], text, return_tensors="pt")
         with torch.inference_mode():
             states = model(**inputs, output_hidden_states=True).hidden_states[4][0].numpy()
@@ -230,7 +230,10 @@ def test_pairs_read_together_equal_plain_transformers_on_one_scale(open_page: Op
         kinds = inputs.sequence_ids(0)
         rows, columns = ([place for place, kind in enumerate(kinds) if kind == half] for half in (0, 1))
         mean = float(cosine(states[rows][:, None], states[columns][None]).mean())
-        assert f"**{mean:.2f}** on average" in texts(app)
+        # With as many decimals as tell the pairs apart.
+        said = re.search(rf"\*\*(\d\.(\d{{2,3}}))\*\* in 1 \+ {number}\b", texts(app))
+        assert said is not None
+        assert said[1] == f"{mean:.{len(said[2])}f}"
     assert len({(item["data"][0]["zmin"], item["data"][0]["zmax"]) for item in drawn}) == 1
 
 

@@ -217,7 +217,7 @@ def test_pairs_read_together_equal_plain_transformers_on_one_scale(open_page: Op
     assert [item["layout"]["title"]["text"] for item in drawn] == [f"1 + {number}, layer 4" for number in (2, 3, 4, 5)]
     tokenizer = AutoTokenizer.from_pretrained(embedded_folder)
     model = AutoModel.from_pretrained(embedded_folder).eval()
-    for number, (item, text) in enumerate(zip(drawn, FIVE[1:], strict=True), start=2):
+    for number, (item, text) in enumerate(zip(drawn, FIVE[1:5], strict=True), start=2):
         inputs = tokenizer(FIVE[0], text, return_tensors="pt")
         with torch.inference_mode():
             states = model(**inputs, output_hidden_states=True).hidden_states[4][0].numpy()

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 from components.charts.cells import number_readably
-from components.charts.heatmap import hover_of, written
+from components.charts.heatmap import PALE_TO_BLUE, hover_of, written
 
 BORDER = "border of the window"
 Border = Sequence[tuple[float, float]]  # a line of points (column, row); cell n reaches from n - 0.5 to n + 0.5
@@ -47,6 +47,7 @@ def token_matrix(
     limits: tuple[float, float] | None = None,
     diverging: bool = False,
     blue_adds: bool = False,
+    pale: bool = False,
     show_values: bool = False,
     decimals: int = 2,
     colour_bar: bool | Literal["key"] = True,
@@ -61,7 +62,7 @@ def token_matrix(
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
     axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it: by a bar
     beside the matrix or, of diverging colours, by a "key" under the title, which leaves a phone more room for the columns.
-    Diverging colours are orange above zero, or with `blue_adds` blue.
+    Diverging colours are orange above zero, or with `blue_adds` blue; others are `pale` to blue, or dark to bright.
     `show_values`
     writes each number into its cell, with so many `decimals`, a percentile as a whole number.
     Column labels stand `upright`, or beside each other if they are short. `second_text` is the number of the row and of
@@ -90,7 +91,8 @@ def token_matrix(
             row_names,
             value,
             limits,
-            colorscale=_colours_of(blue_adds) if diverging else theme.SEQUENTIAL,
+            colorscale=_colours_of(blue_adds) if diverging else PALE_TO_BLUE if pale else theme.SEQUENTIAL,
+            **({"xgap": 1, "ygap": 1} if pale and most < SQUARE_FROM else {}),
             text=written(np.asarray(matrix), value, decimals) if show_values else None,
             texttemplate="%{text}" if show_values else None,
             showscale=colour_bar is True,
@@ -228,11 +230,13 @@ def as_cells(values: np.ndarray, low: float, high: float) -> bytes:
     return np.rint(255 * np.clip(scaled, 0, 1)).astype(np.uint8).tobytes()
 
 
-def palette(count: int) -> np.ndarray:
-    """`count` evenly spaced colours of the sequential scale, from dark to bright: uint8 [count, RGB]."""
+def palette(count: int, pale: bool = False) -> np.ndarray:
+    """`count` evenly spaced colours of a sequential scale, from dark to bright or from `pale` to blue: uint8 [count, RGB]."""
     from plotly.colors import sample_colorscale
 
-    sampled = sample_colorscale(theme.SEQUENTIAL, list(np.linspace(0, 1, count)), colortype="tuple")
+    sampled = sample_colorscale(
+        PALE_TO_BLUE if pale else theme.SEQUENTIAL, list(np.linspace(0, 1, count)), colortype="tuple"
+    )
     return np.rint(255 * np.array(sampled)).astype(np.uint8)
 
 

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 from components.charts.retrieval.evaluation import Curve, curves_over
+from components.charts.why import end_labels
 from components.numbers import apart
 
 _GOLDEN = 0.618034  # points that follow each other lie far apart, and the picture is the same every time
@@ -57,7 +58,6 @@ def value_strips(
                 "yanchor": "bottom",
                 "text": level[1],
                 "showarrow": False,
-                **({"xanchor": "right", "xshift": 8} if notes else {}),
             }
         )
     aside = {"xref": "paper", "x": 1, "xanchor": "left", "xshift": 8, "showarrow": False, "align": "left"}
@@ -154,20 +154,53 @@ def _look_at_marked(figure: go.Figure, strips: Sequence[Strip]) -> None:
 
 
 def shares_by_layer(
-    curves: Sequence[Curve], layers: Sequence[int], title: str, *, y_title: str, chosen: int | None = None
+    curves: Sequence[Curve],
+    layers: Sequence[int],
+    title: str,
+    *,
+    y_title: str,
+    colours: Sequence[str],
+    names: Sequence[str],
+    chosen: int | None = None,
 ) -> go.Figure:
-    """Shares in per cent over the layers, with a dotted line at 50 %, which chance gives; `chosen` marks a layer."""
-    figure = curves_over(curves, layers, title, x_title="layer", y_title=y_title, height=430)
+    """Shares in per cent over the layers, each curve with its colour, its band and its name at the end.
+
+    A dotted line stands at 50 %, which guessing gives; `chosen` marks a layer.
+    """
+    lines = [Curve(curve.name, curve.values) for curve in curves]
+    figure = curves_over(lines, layers, title, x_title="layer", y_title=y_title, height=430)
+    for trace, colour in zip(figure.data, colours, strict=True):
+        trace.line = {"color": colour, "width": 2 if colour == theme.GREY else 3}
+        trace.marker = {"color": colour, "size": 5 if colour == theme.GREY else 8}
     figure.add_scatter(
         x=[layers[0], layers[-1]],
         y=[CHANCE, CHANCE],
         mode="lines",
         line={"color": theme.GREY, "dash": "dot", "width": 2},
-        name="chance (50 %)",
-        hovertemplate="chance: 50 %<extra></extra>",
+        name="guessing (50 %)",
+        hovertemplate="guessing: 50 %<extra></extra>",
     )
+    end_labels.label_ends(figure, (*names, "guessing 50 %"))
+    bands = [(curve, colour) for curve, colour in zip(curves, colours, strict=True) if curve.low is not None]
+    x = np.asarray(layers, np.float32)
+    for curve, colour in bands:
+        assert curve.low is not None
+        assert curve.high is not None
+        figure.add_scatter(
+            x=np.concatenate([x, x[::-1]]),
+            y=np.concatenate([curve.high, curve.low[::-1]]).astype(np.float32),
+            mode="lines",  # plotly adds markers where there are few points
+            fill="toself",
+            fillcolor=colour,
+            opacity=0.15,
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+            name=f"interval of {theme.plain(curve.name)}",
+        )
+    if bands:  # below the curves
+        figure.data = figure.data[-len(bands) :] + figure.data[: -len(bands)]
     if chosen is not None:
         figure.add_vline(x=chosen, line={"color": theme.GREY, "width": 1})
     theme.layer_axis(figure, len(layers))
-    theme.legend_below(figure, shown=True)
     return figure

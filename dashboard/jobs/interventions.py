@@ -18,6 +18,7 @@ from components.jobs import Cancelled
 from components.retrieval.corpora.demo import demo_sentences
 from dashboard import caching
 from dashboard.jobs import requests
+from dashboard.jobs.stored import pairs as stored
 
 if TYPE_CHECKING:
     from components.analysis.why.patch_codes import Patch
@@ -135,7 +136,13 @@ def results(
 
 
 def pair_effects(backend: Backend, texts: Sequence[tuple[str, str, str]]) -> tuple[PairEffect, ...]:
-    """What experiments on some pairs with their texts C can show, with the model's own pooling. Raises NotReady."""
+    """What experiments on some pairs with their texts C can show, with the model's own pooling. Raises NotReady.
+
+    Those of the ready-made ones in the included model are kept in a file.
+    """
+    kept = stored.effects(backend, texts)
+    if kept is not None:
+        return kept
 
     def measure(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[PairEffect, ...]:
         found = []
@@ -157,6 +164,9 @@ def pair_effects(backend: Backend, texts: Sequence[tuple[str, str, str]]) -> tup
 
 def known_effects(backend: Backend, texts: Sequence[tuple[str, str, str]]) -> tuple[PairEffect, ...] | None:
     """The same if they have been measured, without waiting."""
+    kept = stored.effects(backend, texts)
+    if kept is not None:
+        return kept
     job = caching.interventions().find(_key_of_pairs(backend, texts))
     return None if job is None or job.error is not None else job.result
 

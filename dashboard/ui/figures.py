@@ -255,14 +255,15 @@ def markup(drawn: str, key: str) -> None:
     st.html(drawn)
 
 
-def colour_bar(value: str, limits: tuple[float, float]) -> None:
-    """One colour bar for several figures on one scale, each drawn without its own."""
+def colour_bar(value: str, limits: tuple[float, float], *, pale: bool = False) -> None:
+    """One colour bar for several figures on one scale, dark to bright or `pale` to blue, each drawn without its own."""
     low, high = (theme.number(limit, 2) for limit in limits)
-    key = f"Colours of the figures that follow: {messages.escape(value)}, dark is {low}, bright is {high}."
+    ends = f"{'pale' if pale else 'dark'} is {low}, {'blue' if pale else 'bright'} is {high}"
+    key = f"Colours of the figures that follow: {messages.escape(value)}, {ends}."
     report.add(key, stand_alone.Part(message=key))
-    stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in matrices.palette(9))
+    stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in matrices.palette(9, pale))
     st.html(
-        f'<div class="bi-scale" role="img" aria-label="{value}: dark is {low}, bright is {high}"><span>{value}</span>'
+        f'<div class="bi-scale" role="img" aria-label="{value}: {ends}"><span>{value}</span>'
         f'<span>{low}</span><i style="background: linear-gradient(to right, {stops})"></i><span>{high}</span></div>'
     )
 

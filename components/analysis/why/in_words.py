@@ -53,11 +53,12 @@ def of_split(shown: Ledger, safe: Callable[[str], str] = str) -> str:
     row, column = divmod(int(cells.argmax()), cells.shape[1])
     best = float(cells[row, column])
     pair = f"{quoted(shown.first[own[0][row]].text)} with {quoted(shown.second[own[1][column]].text)}"
-    start = f"Of the words, {pair} gives the most, {_share(best, shown.cosine, 1)}"
+    more = _larger_pair(shown, max(best, 0.0), safe)
+    start = f"{'Of the words, ' * bool(more)}{pair} gives the most, {_share(best, shown.cosine, 1)}"
     if best <= 0:
         start = "No pair of words adds to it"
-    more = _larger_pair(shown, max(best, 0.0), safe)
-    return f"{start}{more}; {_against(sums, shown.cosine, quoted)}."
+    against = _against(sums, shown.cosine, quoted)
+    return f"{start}{more}{'; ' * bool(against)}{against}."
 
 
 def _larger_pair(shown: Ledger, than: float, safe: Callable[[str], str]) -> str:
@@ -75,9 +76,10 @@ def _larger_pair(shown: Ledger, than: float, safe: Callable[[str], str]) -> str:
 
 
 def _against(sums: Sequence[tuple[float, str]], cosine: float, quoted: Callable[[str], str]) -> str:
+    """The words that count against a score; empty where there are none."""
     words = list(dict.fromkeys(text for value, text in sorted(sums) if _is_against(value, cosine)))
     if not words:
-        return "no word counts against it"
+        return ""
     if len(words) > MOST_NAMED:
         return f"{len(words)} words count against it, most of all {quoted(words[0])}"
     return (

@@ -33,6 +33,7 @@ NOT_SHOWN = (
     "0: compare with the average of two unrelated tokens."
 )
 
+NUMBERED = 16  # tokens of a picture whose cells have numbers
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
 STRONGEST = 3  # cells of other tokens that are framed and named
 COARSE = 424  # rows and columns of a picture of more tokens than that, so that two fit
@@ -448,12 +449,15 @@ def tokens(backend: Backend) -> None:
             [(similarities[index], others[index]) for index in drawn], query, trace.sentences, as_percentiles
         ),
         key="token_pairs",
-        read="Bright cells are tokens whose vectors point in similar directions. Compare one sentence with two "
-        "others: which of them has a bright cell for each word of the first?"
+        read="A row is a token of the first sentence, a column one of the other. The bluer a cell, the more alike the "
+        "directions of the two vectors are (cosine): 1 is the same direction, 0 none in common. Compare one sentence with two "
+        "others: which of them has a blue cell for each word of the first?"
         + (" A percentile is the share of unrelated tokens that are less similar at this layer." * as_percentiles),
         not_shown=NOT_SHOWN,
     )
-    figures.colour_bar("percentile" if as_percentiles else "cosine", limits)
+    numbered = max(max(shown[index].shape) for index in drawn) <= NUMBERED
+    if not numbered:
+        figures.colour_bar("percentile" if as_percentiles else "cosine", limits, pale=True)
     tell_cells(factor, max(max(item.matrix.shape) for item in similarities))
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
         item, other = similarities[index], others[index]
@@ -466,6 +470,8 @@ def tokens(backend: Backend) -> None:
                 rows=f"sentence {query + 1}",
                 columns=f"sentence {other + 1}",
                 limits=limits,
+                pale=True,
+                show_values=numbered,
                 colour_bar=False,
                 key=f"tokens_{index}",
                 code=snippets.tokens(

@@ -69,9 +69,9 @@ VIEWS = (
         key="token-pairs",
         label="Pairs of tokens",
         stop="compare",
-        question="Which tokens are similar at this layer?",
+        question="Which tokens are similar?",
         asks=("Which words of two sentences are similar?",),
-        intro="Bright cells: two vectors point in similar directions (cosine similarity).",
+        intro="The bluer a cell, the more similar the two vectors (cosine).",
         draw="dashboard.views.heatmaps.blocks:tokens",
         settings=(
             *OF_SENTENCES,

@@ -43,12 +43,12 @@ def of_pictures(
         a = first.tokens[similarity.positions[rows[row]]]
         b = second.tokens[similarity.column_positions[columns[column]]]
         are_words = are_words and _is_word(a) and _is_word(b)
-        where = "in itself" if other == query else f"with sentence {other + 1}"
+        where = "in the sentence itself" if other == query else f"of sentence {other + 1}"
         value = number(float(values[row, column]), 2)
-        parts.append(f"{where} {wording.quoted(a.piece)} and {wording.quoted(b.piece)} ({unit}{value})")
+        parts.append(f"{wording.quoted(a.piece)} with {wording.quoted(b.piece)} {where} ({unit}**{value}**)")
     if not parts:
         return ""
-    return f"Most similar {'words' if are_words else 'tokens'} of sentence {query + 1}: {'; '.join(parts)}."
+    return f"Most similar {'words' if are_words else 'tokens'}: {'; '.join(parts)}."
 
 
 def _words(sentence: TokenizedSentence, positions: Sequence[int]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,8 @@ from dashboard import caching, pair_links, state
 from dashboard.corpora import uploads
 from dashboard.jobs import requests
 from dashboard.jobs.embedding import EmbedRequest
-from dashboard.ready_made import ASSETS
+from dashboard.jobs.stored import pairs as stored
+from dashboard.jobs.stored.pairs import FILE, demo_pairs
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import POOLING_NAMES, counted
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from components.model.trace import Pooling
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
 
-FILE = ASSETS / "minimal_pairs.jsonl"
 MOST_NEAREST = 4  # pairs in words beside the strips
 FIGURES = {"cosines": "Cosines", "layers": "By layer", "probe": "What can be read"}
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
@@ -54,12 +54,6 @@ SUBJECTS = {
     "time": "another time",
     "quantity": "another quantity",
 }
-
-
-@cache
-def demo_pairs() -> MinimalPairs:
-    """The pairs that come with the dashboard."""
-    return reading.read_minimal_pairs(FILE, FILE.name, limits=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +109,9 @@ def draw(backend: Backend) -> None:
     messages.cross_encoder_note([backend])
     with controls.row():
         figure = controls.choice("clinic_figure", "Figure", FIGURES, show_label=False)
-        kind_slot = st.container(width=190)  # the kinds depend on the pairs
-        layer = controls.stepped("layer", "Layer", 0, backend.facts.layers, backend.facts.layers)
+        kind_slot = st.container(width=190, key="clinic_kind_slot")  # the kinds depend on the pairs
         with controls.options():
+            layer = controls.stepped("layer", "Layer", 0, backend.facts.layers, backend.facts.layers)
             source = controls.choice("clinic_source", "Pairs", SOURCES, after_change=_new_pairs)
             pooling = controls.sentence_vector([backend])
     page_header.measures(SOURCES[source])
@@ -134,16 +128,15 @@ def draw(backend: Backend) -> None:
     else:
         measured = _measured(backend, pairs.with_paraphrases_of(demo_pairs()))
         with frame.figure("clinic"):
-            found = measured.separations(kind, pooling)
             if figure == "cosines":
-                _tell(measured, found[layer], kind, layer, pooling)
+                _tell(measured, kind, layer, pooling)
                 left, right = st.columns([8, 5], gap="medium")
                 with left:
                     _cosines(measured, kind, layer, pooling, code)
                 with right:
                     _nearest_in_words(measured, kind, layer, pooling)
             else:
-                _by_layer(measured, found, kind, layer, pooling, code)
+                _by_layer(measured, measured.separations(kind, pooling), kind, layer, pooling, code)
         if figure == "cosines":
             _one_pair(measured, kind, layer, pooling)
     if pooling == "own":
@@ -198,8 +191,12 @@ def _upload() -> MinimalPairs | None:
 
 
 def _measured(backend: Backend, pairs: MinimalPairs) -> Measured:
-    """The cosines of the pairs. Raises NotReady while they are computed."""
+    """The cosines of the pairs; those of the ready-made ones in the included model are kept in a file. Raises NotReady."""
     options = EmbedRequest.of_session(backend).pair_options()
+    key = (backend.spec.key, backend.revision, options, pairs.content_hash)
+    kept = stored.cosines(backend, pairs, options)
+    if kept is not None:
+        return Measured(pairs, kept, options.poolings, key)
 
     def embed(texts: Sequence[str], report_progress: ReportProgress, is_cancelled: IsCancelled) -> Float32:
         return backend.embed(texts, options=options, progress=report_progress, is_cancelled=is_cancelled)
@@ -207,7 +204,6 @@ def _measured(backend: Backend, pairs: MinimalPairs) -> Measured:
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> PairCosines:
         return pair_cosines(embed, pairs.first, pairs.second, progress=report_progress, is_cancelled=is_cancelled)
 
-    key = (backend.spec.key, backend.revision, options, pairs.content_hash)
     cosines = requests.latest(
         ("minimal pairs", *key),
         f"Embedding {2 * len(pairs):,} sentences",
@@ -224,17 +220,15 @@ def _subject(kind: str) -> str:
     return SUBJECTS.get(kind, f"the difference “{messages.escape(kind)}”")
 
 
-def _verdict(share: Separation, kind: str) -> str:
-    """The answer in a sentence."""
-    how = "less than" if share.high < 0.5 else "more than" if share.low > 0.5 else "about as much as"
-    return f"**By cosine, {_subject(kind)} changes a sentence {how} rewording does.**"
-
-
-def _draws(share: Separation) -> str:
-    return (
-        f"Draw one paraphrase and one such pair: the paraphrase is more similar in {_percent(share.value)} of all draws "
-        "(50 % is chance)."
-    )
+def by_layer_finding(share: Separation, kind: str, layer: int) -> str:
+    """How often the cosine finds the pair that means the same, beside one with this difference, and whether guessing does."""
+    right = _percent(share.value)
+    start = f"Beside {_subject(kind)}, layer {layer} finds the pair that means the same in **{right}** of cases"
+    if share.high < 0.5:
+        return f"{start} (guessing: 50 %)."
+    if share.low > 0.5:
+        return f"{start}: more than by guessing (50 %)."
+    return f"{start}: no better and no worse than guessing (50 %)."
 
 
 def _percent(share: float) -> str:
@@ -246,20 +240,16 @@ def _percent(share: float) -> str:
 
 def finding(medians: Mapping[str, float], paraphrase: float) -> str:
     """In how many kinds the typical changed pair is nearer than the typical paraphrase; `medians` are the kinds' cosines."""
-    order = sorted(medians, key=medians.__getitem__)
-    above = [kind for kind in order if medians[kind] > paraphrase]
-    low, high = order[0], order[-1]
-    level = apart(paraphrase)[0]
-    typical = f"the typical paraphrase ({level})"
-    if len(order) == 1:
+    above = [kind for kind in medians if medians[kind] > paraphrase]
+    level, low, high = (apart(value)[0] for value in (paraphrase, min(medians.values()), max(medians.values())))
+    same = f"two sentences that mean the same ({level})"
+    if len(medians) == 1:
         how = "nearer than" if above else "no nearer than"
-        return f"The typical pair of “{messages.escape(high)}” ({apart(medians[high])[0]}) is {how} {typical}."
-    ends = f"from {apart(medians[low])[0]} for {messages.escape(low)} to {apart(medians[high])[0]} for {messages.escape(high)}"
-    if len(above) == len(order):
-        return f"In **all {len(order)} kinds** the typical changed pair is nearer than {typical}: {ends}."
+        return f"The typical pair of “{messages.escape(next(iter(medians)))}” ({high}) is {how} {same}."
+    count = f"all {len(medians)}" if len(above) == len(medians) else f"{len(above)} of {len(medians)}"
     if not above:
-        return f"In **none of {len(order)} kinds** is the typical changed pair nearer than {typical}: {ends}."
-    return f"In **{len(above)} of {len(order)} kinds** the typical changed pair is nearer than {typical}: {ends}."
+        return f"In **none of {len(medians)} kinds** is the typical changed pair ({low} to {high}) nearer than {same}."
+    return f"In **{count} kinds** the typical changed pair ({low} to {high}) is nearer than {same}."
 
 
 def _nearest_in_words(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
@@ -294,7 +284,7 @@ def _underlined(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join([*parts, html.escape(text[end:])])
 
 
-def _tell(measured: Measured, share: Separation, kind: str, layer: int, pooling: Pooling) -> None:
+def _tell(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:
     """The finding above strips and sentences, and how they are read, with the chosen kind in numbers."""
     pairs = measured.pairs
     paraphrases, own = measured.of(PARAPHRASE, layer, pooling), measured.of(kind, layer, pooling)
@@ -307,12 +297,14 @@ def _tell(measured: Measured, share: Separation, kind: str, layer: int, pooling:
     figures.finding(
         finding({name: float(np.median(measured.of(name, layer, pooling))) for name in pairs.changed_kinds}, median),
         key="clinic",
-        read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. A tick "
-        "is the median of its row. In the blue row the two sentences mean the same; in the last row they have nothing to do "
-        "with each other. In all other rows a few words make the meanings differ; the chosen difference is orange. The number "
-        "at the right says in how many comparisons such a pair is nearer than a paraphrase.\n\n"
-        f"{_verdict(share, kind)} {above} of {counted(len(own), 'pair')} have a higher cosine than the median "
-        f"paraphrase ({of_median}). {_draws(share)} A typical pair: {shown}, {of_typical}.",
+        read="Each point is a pair of sentences; hover over it to read them; a click opens a pair that differs below. The "
+        "tick is the typical pair of its row, with as many pairs above it as below (the median). In the blue row the two "
+        "sentences mean the same in other words (paraphrases); in the last row they have nothing to do with each other. In "
+        "all other rows a few words make the meanings differ; the chosen difference is orange. The number at the right says "
+        "how often such a pair is nearer than a paraphrase.\n\n"
+        f"{messages.escape(kind.capitalize())}: {above} of {counted(len(own), 'pair')} have a higher cosine than the typical "
+        f"pair that means the same ({of_median}). Each compared with each, the changed pair is nearer in "
+        f"{_percent(1 - measured.shares(kind, pooling)[layer])} of all cases. A typical pair: {shown}, {of_typical}.",
         not_shown=f"That the model knows nothing of the difference: see “What can be read”. {words_in_words(pairs, kind)}",
     )
 
@@ -326,7 +318,7 @@ def _cosines(measured: Measured, kind: str, layer: int, pooling: Pooling, code: 
             _strips(measured, kind, layer, pooling),
             f"Cosines at layer {layer}, {POOLING_NAMES[pooling]}",
             value="cosine",
-            level=(median, f"the middle paraphrase, {apart(median)[0]}"),
+            level=(median, f"same meaning: {apart(median)[0]}"),
             chosen=_opened(pairs, kind),
             notes="above a paraphrase",
         ),
@@ -485,32 +477,30 @@ def _by_layer(
         )
         for name in kinds
     ]
-    own = shares[kind]
-    best = max(kinds, key=lambda name: shares[name][layer])
     figures.figure(
         charts.shares_by_layer(
             curves,
             list(layers),
-            f"Paraphrase more similar: {POOLING_NAMES[pooling]}",
-            y_title="share of draws (%)",
+            f"How often the cosine is right: {POOLING_NAMES[pooling]}",
+            y_title="right (%)",
+            colours=[theme.ORANGE if name == kind else theme.GREY for name in kinds],
+            names=[
+                f"{name.capitalize()} {_percent(shares[name][-1])}" if name == kind else name.capitalize()
+                for name in kinds
+            ],
             chosen=layer,
         ),
         key="clinic_layers",
         code=code.by_layer(layers, pooling),
-        alt=f"Share of draws in which a paraphrase is more similar than a changed pair, for {len(kinds)} kinds by layer",
-        message=f"{_verdict(found[layer], kind)} At layer {layer} the paraphrase is more similar in "
-        f"{_percent(own[layer])} of all draws; over all layers that is between {_percent(min(own))} and "
-        f"{_percent(max(own))}."
-        + (
-            f" At layer {layer} it is highest for “{messages.escape(best)}”: {_percent(shares[best][layer])}."
-            if len(kinds) > 1
-            else ""
-        ),
-        read="Draw one paraphrase and one changed pair: how often does the paraphrase have the higher cosine? 100 %: always, "
-        "as meaning would have it. 50 % is chance. 0 %: never; a changed word always counts less than rewording. (This share "
-        "is the area under the ROC curve.) The band is the 95 % interval of the chosen kind.",
-        not_shown="Absolute cosines: the share compares only their order. A low share does not mean that the difference is "
-        "lost, only that the cosine counts shared words more; see “What can be read”.",
+        alt=f"How often a paraphrase is more similar than a changed pair, for {len(kinds)} kinds by layer",
+        message=by_layer_finding(found[layer], kind, layer),
+        read="A question for the model: which of two pairs means the same? One pair is a paraphrase, which says the same in "
+        "other words, the other a changed pair. The answer is the pair with the higher cosine. A curve says how often that is "
+        "right, over all paraphrases and all pairs of a kind: 100 % would be always, 50 % is guessing, and 0 % means that a "
+        "changed word always counts less than other words for the same. (This is the area under the ROC curve.) The band is "
+        "the 95 % interval of the chosen kind.",
+        not_shown="How high the cosines are: only their order counts. A low curve does not mean that the model has lost the "
+        "difference, only that its cosine counts shared words more; see “What can be read”.",
         table=lambda: pd.DataFrame(
             [
                 {

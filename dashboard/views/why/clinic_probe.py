@@ -12,10 +12,12 @@ from components.analysis.similarity.baseline import sample_of_rows
 from components.analysis.why import probes
 from components.analysis.why.contrasts import changed_forms
 from components.charts import minimal_pairs as charts
+from components.charts import theme
 from components.charts.retrieval.evaluation import Curve
 from components.retrieval.evaluation import metrics
 from dashboard import caching
 from dashboard.jobs import requests
+from dashboard.jobs.stored import pairs as stored
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.wording import POOLING_NAMES, counted
 
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     from components.analysis.why.probes import ProbeResult
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
     from components.model.trace import Pooling
     from components.retrieval.corpora.minimal_pairs import MinimalPairs
     from components.snippets.code import Snippet
     from components.snippets.why import Minimal
 
+ENDS = ("the vector", "by heart")  # the curves of the probe and of the control task, where they end
 # What the second sentences of the ready-made pairs have in common; the order of the other kinds has no meaning.
 QUESTIONS = {
     "negation": "whether a sentence is negated",
@@ -47,9 +51,7 @@ def draw(
     code: Minimal,
 ) -> None:
     """Draw the probe's accuracy by layer, and that of the control task."""
-    question = (
-        QUESTIONS.get(kind) if is_ready_made else "which sentence of its pair a sentence is, the first or the second"
-    )
+    question = QUESTIONS.get(kind) if is_ready_made else "whether a sentence is the second of its pair"
     if question is None:
         st.info(
             f"**{kind.capitalize()}:** neither sentence of such a pair has a property that the other lacks, so that there is "
@@ -67,19 +69,22 @@ def draw(
     if len(rows) < len(all_rows):
         st.caption(f"The probe learns from a random sample of {len(rows)} of the {len(all_rows):,} pairs.")
     first, second = ([texts[row] for row in rows.tolist()] for texts in (pairs.first, pairs.second))
-    result = _probed(backend, first, second, pooling, kind)
+    options = backend.embed_options(
+        range(backend.facts.layers + 1), [pooling], controls.length_for(backend), precision="float32"
+    )
+    result = stored.probe(backend, pairs, kind, options)
+    if result is None:
+        result = _probed(backend, first, second, options, kind)
     of_all = code.probe(kind, range(backend.facts.layers + 1), pooling, probes.MOST_PAIRS)
     _figure(result, kind, question, layer, pooling, of_all)
 
 
-def _probed(backend: Backend, first: list[str], second: list[str], pooling: Pooling, kind: str) -> ProbeResult:
+def _probed(backend: Backend, first: list[str], second: list[str], options: EmbedOptions, kind: str) -> ProbeResult:
     """The probe of every layer. Raises NotReady while it is trained."""
-    layers = range(backend.facts.layers + 1)
-    options = backend.embed_options(layers, [pooling], controls.length_for(backend), precision="float32")
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> ProbeResult:
         vectors = backend.embed([*first, *second], options=options, is_cancelled=is_cancelled)[:, 0]
-        both = vectors.reshape(len(layers), 2, len(first), -1)  # [layer, side, pair, dim]
+        both = vectors.reshape(len(options.layers), 2, len(first), -1)  # [layer, side, pair, dim]
         forms = [changed_forms(*texts) for texts in zip(first, second, strict=True)]
         return probes.probe_layers(both, forms, progress=report_progress, is_cancelled=is_cancelled)
 
@@ -110,22 +115,26 @@ def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: 
         for name, own in intervals.items()
     ]
     terms, count = caching.glossary(), result.right.shape[1]
+    ends = [f"{name} {100 * own[-1].value:.0f} %" for name, own in zip(ENDS, intervals.values(), strict=True)]
     figures.figure(
         charts.shares_by_layer(
             curves,
             list(layers),
-            f"{kind.capitalize()}: probe accuracy, {POOLING_NAMES[pooling]}",
-            y_title="accuracy (%)",
+            f"How often the guess is right: {POOLING_NAMES[pooling]}",
+            y_title="right (%)",
+            colours=[theme.BLUE, theme.ORANGE],
+            names=ends,
             chosen=layer,
         ),
         key="clinic_probe",
         code=code,
         alt=f"Accuracy of a probe and of its control task at {len(layers)} layers",
         message=_answer(result, intervals["probe"][layer], question, layer),
-        read="At each layer a classifier (a probe) learns from the vectors of single sentences. It is "
-        f"tested on pairs that it has not seen: {probes.FOLDS} parts, each left out once; both sentences of a pair are in "
-        "one part. The control task gives every changed word a label at random: only learning words by heart helps there. "
-        "The distance between the two curves is the selectivity. Bands are 95 % intervals over the pairs.",
+        read="At each layer a simple classifier (a **probe**) gets the vectors of sentences, one at a time, with the answer, "
+        f"and learns. Then it is asked about pairs that it has not seen: {probes.FOLDS} parts, each left out once; both "
+        "sentences of a pair are in one part. Blue: how often it is right. Orange is the same with answers drawn by lot, one "
+        "for each changed word (the **control task**): there is nothing to understand, so that only learning words by heart "
+        "helps. The distance between the two curves is the **selectivity**. Bands are 95 % intervals over the pairs.",
         not_shown="That the model uses what can be read, or understands it: the cosine can ignore it all the same. The "
         "changed word is in the input, so that the mean of the token vectors holds it from layer 0 on. "
         + (
@@ -149,14 +158,15 @@ def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: 
 
 
 def _answer(result: ProbeResult, interval: metrics.Interval, question: str, layer: int) -> str:
-    accuracy, control = 100 * interval.value, 100 * result.control_accuracy[layer]
-    lead = (
-        f"**From the vector of layer {layer} a probe can read {messages.escape(question)}: {accuracy:.0f} % are right.**"
-        if interval.low > 0.5
-        else f"**From the vector of layer {layer} a probe cannot clearly read {messages.escape(question)}: "
-        f"{accuracy:.0f} % are right.**"
-    )
+    """Whether a vector tells what is asked, beside guessing and learning by heart."""
+    right, by_heart = 100 * interval.value, 100 * result.control_accuracy[layer]
+    if interval.low <= 0.5:
+        verb = "does not clearly tell"
+    elif interval.low <= result.control_accuracy[layer]:
+        verb = "may tell"
+    else:
+        verb = "tells"
     return (
-        f"{lead} By chance it would be 50 %, on the control task it is {control:.0f} %: the selectivity is "
-        f"{100 * result.selectivity[layer]:.0f} points."
+        f"The vector of layer {layer} {verb} {messages.escape(question)}: **{right:.0f} %** right (guessing: 50 %, learning "
+        f"by heart: {by_heart:.0f} %)."
     )

@@ -234,6 +234,7 @@ def figure(
             columns="pooling",
             value="percentile",
             limits=(0.0, 100.0),
+            pale=True,
             show_values=True,
             colour_bar=False,
             upright=False,
@@ -248,7 +249,7 @@ def figure(
         )
     figures.reading(
         f"Left: all {things}, and these two texts. Right: the share of unrelated English sentences that are less similar, "
-        "in per cent; brighter is higher. [CLS] has one vector for all texts at layer 0, so that nothing can be compared "
+        "in per cent. [CLS] has one vector for all texts at layer 0, so that nothing can be compared "
         "there.",
         "Whether the texts mean the same: texts on one subject, or with the same words, are above most unrelated pairs too. "
         "The pairs have sentences in common; the interval takes that into account. It does not cover texts of another kind "

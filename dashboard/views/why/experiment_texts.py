@@ -11,7 +11,7 @@ import streamlit as st
 from components.analysis.why import patching
 from dashboard import state
 from dashboard.jobs import interventions
-from dashboard.ready_made import ASSETS
+from dashboard.jobs.stored.pairs import EXPERIMENTS, texts_of_experiments
 from dashboard.ui import controls, messages, pair_choice, sentence_bar
 from dashboard.ui.wording import shortened
 
@@ -43,18 +43,13 @@ class MinimalPair(NamedTuple):
 @cache
 def minimal_pairs() -> tuple[MinimalPair, ...]:
     """The pairs of assets/patching_pairs.json."""
-    rows = json.loads((ASSETS / "patching_pairs.json").read_text(encoding="utf-8"))
+    rows = json.loads(EXPERIMENTS.read_text(encoding="utf-8"))
     return tuple(MinimalPair(**row) for row in rows)
 
 
 def shows_example() -> bool:
     """Whether a ready-made pair stands in for the sentences that a session starts with, which differ in many words."""
     return bool(state.get("sentences") == state.default("sentences") and state.get("experiment_texts") != "own")
-
-
-def texts_of_pairs() -> tuple[tuple[str, str, str], ...]:
-    """A, B and C of each ready-made pair."""
-    return tuple((pair.a, pair.b, pair.c) for pair in minimal_pairs())
 
 
 def example(backend: Backend) -> MinimalPair:
@@ -69,7 +64,7 @@ def example(backend: Backend) -> MinimalPair:
     elif state.get("patches"):
         number = 0
     else:
-        number = patching.best_of(interventions.pair_effects(backend, texts_of_pairs()))
+        number = patching.best_of(interventions.pair_effects(backend, texts_of_experiments()))
     st.session_state[_EXAMPLE] = number
     return minimal_pairs()[number]
 
@@ -82,7 +77,7 @@ def work_with_example() -> None:
 
 def names_of_pairs(backend: Backend) -> dict[str, str]:
     """The titles of the ready-made pairs, and how the list shows them: those in which something can move come first."""
-    effects = interventions.known_effects(backend, texts_of_pairs())
+    effects = interventions.known_effects(backend, texts_of_experiments())
     named: dict[str, str] = {}
     if effects is None:
         return {pair.title: pair.title for pair in minimal_pairs()}

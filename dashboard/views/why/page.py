@@ -191,12 +191,12 @@ VIEWS = (
         key="known-failures",
         label="What it cannot see",
         stop="compare",
-        question="Which differences in meaning does the model not see?",
+        question="What can the model not see?",
         asks=(
             "Does the model see negation, numbers and swapped roles?",
             "Is the opposite of a sentence seen as different?",
         ),
-        intro="Sentences that differ in a word or two, and do not mean the same.",
+        intro="A word or two changes, and the meaning with it.",
         draw="dashboard.views.why.clinic:draw",
         settings=(
             *OF_MODELS,

@@ -38,7 +38,7 @@ FEWEST_STEPS = 4
 READ_RIBBONS = (
     "The number at a word is what it adds to the cosine, with all words of the other sentence: blue adds, orange takes away. A "
     "ribbon is a pair of words, as wide as what the pair adds; drawn are the strongest pairs, and all pairs of the word that "
-    "you point at. All numbers of one sentence sum to 100 %. The hill shows the pairs that the score is compared with."
+    "you point at. All numbers of one sentence sum to 100 %. The hill below shows the pairs that the score is compared with."
 )
 NOT_IN_RIBBONS = (
     "Whether the sentences mean the same, and why the model gives this score: above layer 0 each vector holds something of its "
@@ -86,12 +86,12 @@ def draw(backend: Backend) -> None:
         )
     code = snippets.Split(controls.current_input(backend), rows, layer, pooling, split_figures.MOST_ROWS)
     score = context.score_of(trace, rows, layer, pooling)
-    finding_slot, scale_slot, answer = st.empty(), st.empty(), ""
+    finding_slot, picture, scale_slot, answer = st.empty(), st.container(), st.empty(), ""
     finding_slot.markdown(f":material/insights: {context.in_words(score)}.")
     if split_by == "blocks":
         length = controls.length_for(backend)
         parts = residual_split.split_of_trace(backend, trace, layer, pooling, *rows, length)
-        answer = split_figures.blocks(parts, layer, backend.structure, code)
+        answer = split_figures.blocks(parts, layer, backend.structure, code, picture)
     elif split_by == "words":
         with frame.figure("score_split"):
             result = _down_to_words(backend, texts, layer, pooling, reference, steps)
@@ -99,9 +99,11 @@ def draw(backend: Backend) -> None:
                 error.caption(
                     f"Error of the sum with {counted(result.steps, 'step')}: {significant(result.ledger.left_over)}"
                 )
-                answer = split_figures.words_as_typed(result, *texts, reference_names=REFERENCES, code=code)
+                answer = split_figures.words_as_typed(
+                    result, *texts, reference_names=REFERENCES, code=code, picture=picture
+                )
     else:
-        answer = split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts, code)
+        answer = split_figures.tokens(token_ledger.token_ledger(trace, layer, pooling, *rows), *texts, code, picture)
     found = None
     with frame.figure("context"):
         found = context.known(backend, layer, pooling)  # last: unrelated pairs are measured once, which takes a while

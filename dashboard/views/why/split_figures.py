@@ -18,6 +18,8 @@ from dashboard.ui import browser, controls, figures, messages
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from components.analysis.why.integrated_jacobians import IntegratedLedger
     from components.analysis.why.ledger import Ledger, Part, Term, TopPair
     from components.analysis.why.residual_split import ResidualSplit
@@ -43,11 +45,18 @@ _PRODUCTS = {  # what a cell is, by pooling
 FALSE_ZERO = 5e-6  # a smaller error of the sum is 0.00000 in writing
 
 
-def tokens(split: Ledger, first: TokenizedSentence, second: TokenizedSentence, code: snippets.Split) -> str:
-    """Pairs of tokens at a layer; returns what they say, for the finding above them."""
+def tokens(
+    split: Ledger,
+    first: TokenizedSentence,
+    second: TokenizedSentence,
+    code: snippets.Split,
+    picture: DeltaGenerator,
+) -> str:
+    """Pairs of tokens at a layer, with their ribbons in `picture`; returns what they say, for the finding above them."""
     words = split.by_word(first, second)
     is_short = max(map(len, (first, second))) <= MOST_PIECES
     _drawn(
+        picture,
         split if is_short else words,
         words,
         f"Contributions of token pairs, layer {split.layer}",
@@ -76,6 +85,7 @@ def words_as_typed(
     second: TokenizedSentence,
     reference_names: Mapping[str, str],
     code: snippets.Split,
+    picture: DeltaGenerator,
 ) -> str:
     """Pairs of words as typed, through the whole model, and the terms of the reference; returns what the pairs say."""
     split = result.ledger.without_special()
@@ -86,6 +96,7 @@ def words_as_typed(
         return ""
     is_short = max(len(split.first), len(split.second)) <= MOST_PIECES
     _drawn(
+        picture,
         split if is_short else words,
         words,
         f"Words as typed, up to layer {split.layer}",
@@ -122,16 +133,18 @@ def words_as_typed(
     return in_words.of_split(split if is_short else words.bounded(MOST_ROWS), messages.escape)
 
 
-def blocks(split: ResidualSplit, layer: int, structure: Structure, code: snippets.Split) -> str:
+def blocks(
+    split: ResidualSplit, layer: int, structure: Structure, code: snippets.Split, picture: DeltaGenerator
+) -> str:
     """What each block and head of the model adds, as a heatmap, and the sum of each block; returns what they say."""
     best, lowest = split.top(2), split.lowest()
     listed = " and ".join(f"{part.name} ({signed(part.contribution, 2)})" for part in best)
-    answer = f"Its largest parts: {listed}" if listed else "No part of A raises it"
+    answer = f"Most add {listed}" if listed else "No part of A raises it"
     if lowest is not None and _is_named(lowest.contribution, [part.contribution for part in best]):
         answer += f"; {lowest.name} {_lowers(lowest.contribution, 2)}"
     answer += "."
     names = [f"block {block}" for block in range(layer)]
-    left, right = st.columns([3, 2])
+    left, right = picture.columns([3, 2])
     with left:
         if layer == 0:
             st.info(
@@ -223,6 +236,7 @@ def _ribbons(split: Ledger, key: str) -> None:
 
 
 def _drawn(
+    picture: DeltaGenerator,
     split: Ledger,
     words: Ledger,
     title: str,
@@ -232,8 +246,23 @@ def _drawn(
     not_shown: str,
     message: str,
 ) -> None:
-    """The ribbons; below, the matrix of pairs and beside it the sums by word; `code` makes that of either."""
-    _ribbons(split.bounded(MOST_ROWS), key)
+    """The ribbons in `picture`; folded, the matrix of pairs and beside it the sums by word; `code` makes that of either."""
+    with picture:
+        _ribbons(split.bounded(MOST_ROWS), key)
+    with st.expander("All pairs and words, with their numbers", icon=":material/grid_on:", key=f"{key}_more"):
+        _numbers(split, words, title, key, code, read, not_shown, message)
+
+
+def _numbers(
+    split: Ledger,
+    words: Ledger,
+    title: str,
+    key: str,
+    code: Callable[[snippets.Shown], Snippet],
+    read: str,
+    not_shown: str,
+    message: str,
+) -> None:
     is_whole = max(len(words.first), len(words.second)) <= MOST_ROWS
     split, bounded = split.bounded(MOST_ROWS), words.bounded(MOST_ROWS)
     rows, columns = _labels(split.first), _labels(split.second)

@@ -17,13 +17,13 @@ def test_the_most_similar_words_are_told_with_their_unit(embedded: Backend) -> N
     hidden = trace.hidden_states[6]
     most = cosine(hidden[0, rows][:, None], hidden[1, columns][None]).max()
     said = of_pictures([(picture, 1)], 0, trace.sentences)
-    assert said == f"Most similar words of sentence 1: with sentence 2 “bank” and “bank” ({most:.2f})."
+    assert said == f"Most similar words: “bank” with “bank” of sentence 2 (**{most:.2f}**)."
     percentiles = of_pictures([(picture, 1)], 0, trace.sentences, as_percentiles=True)
-    assert percentiles.endswith(f"(cosine {most:.2f}).")
+    assert percentiles.endswith(f"(cosine **{most:.2f}**).")
 
 
 def test_where_there_are_no_words_they_are_called_tokens(embedded: Backend) -> None:
     trace = embedded.trace(["?", "A bank."])
     said = of_pictures([(token_similarity(trace, 6, 0, 1), 1)], 0, trace.sentences)
-    assert said.startswith("Most similar tokens of sentence 1: with sentence 2 “"), said
-    assert np.isfinite(float(said[said.rindex("(") + 1 : -2].replace("−", "-")))
+    assert said.startswith("Most similar tokens: “?” with “"), said
+    assert np.isfinite(float(said[said.rindex("(") + 3 : -4].replace("−", "-")))

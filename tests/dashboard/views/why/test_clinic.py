@@ -11,8 +11,10 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from components.analysis.why import probes
+from components.analysis.why.contrasts import Separation
 from components.model.catalog import EMBEDDED_KEY, parse_model
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE, MinimalPairs, read_minimal_pairs
+from components.retrieval.evaluation import metrics
 from dashboard import caching
 from dashboard.jobs.requests import NotReady
 from dashboard.views.why import clinic, clinic_probe
@@ -57,15 +59,18 @@ def test_the_strips_and_the_answer_are_the_models_cosines(open_page: Open, cosin
     median = np.median(cosines[PAIRS.rows_of("paraphrase")])
     above = int((cosines[PAIRS.rows_of("negation")] > median).sum())
     said = texts(app)
-    assert "In **all 7 kinds** the typical changed pair is nearer than the typical paraphrase (0.68)" in said
+    ends = [f"{medians[kind]:.2f}" for kind in (order[-1], order[0])]
+    assert (
+        f"In **all 7 kinds** the typical changed pair ({ends[0]} to {ends[1]}) is nearer than two sentences that mean the same "
+        "(0.68)." in said
+    )
     beside = next(item.proto.body for item in app.get("html") if "bi-pairs" in item.proto.body)
     nearest = PAIRS.rows_of("negation")[np.argmax(cosines[PAIRS.rows_of("negation")])]
     assert f"<b>{cosines[nearest]:.2f}</b>" in beside
     assert "<u>not</u>" in beside
     assert f"<b>{cosines[PAIRS.rows_of('paraphrase')].min():.2f}</b>" in beside
-    assert f"{above} of 42 pairs have a higher cosine than the median paraphrase ({median:.2f})" in said
-    assert f"is more similar in {100 * share_of(cosines, 'negation'):.0f} % of all draws" in said
-    assert "By cosine, a negation changes a sentence less than rewording does." in said
+    assert f"{above} of 42 pairs have a higher cosine than the typical pair that means the same ({median:.2f})" in said
+    assert f"the changed pair is nearer in {100 * (1 - share_of(cosines, 'negation')):.0f} % of all cases" in said
 
 
 @pytest.mark.parametrize(
@@ -73,16 +78,16 @@ def test_the_strips_and_the_answer_are_the_models_cosines(open_page: Open, cosin
     [
         (
             {"a": 0.9, "b": 0.8},
-            "In **all 2 kinds** the typical changed pair is nearer than the typical paraphrase (0.70): from 0.80",
+            "In **all 2 kinds** the typical changed pair (0.80 to 0.90) is nearer than two sentences that mean the same",
         ),
         (
             {"a": 0.6, "b": 0.5},
-            "In **none of 2 kinds** is the typical changed pair nearer than the typical paraphrase (0.70)",
+            "In **none of 2 kinds** is the typical changed pair (0.50 to 0.60) nearer than two sentences that mean the same",
         ),
-        ({"a": 0.9, "b": 0.5}, "In **1 of 2 kinds** the typical changed pair is nearer"),
-        ({"a": 0.9}, "The typical pair of “a” (0.90) is nearer than the typical paraphrase (0.70)."),
-        ({"a": 0.7}, "is no nearer than the typical paraphrase"),
-        ({"a": 0.9961, "b": 0.8}, "to 0.996 for a."),
+        ({"a": 0.9, "b": 0.5}, "In **1 of 2 kinds** the typical changed pair (0.50 to 0.90) is nearer"),
+        ({"a": 0.9}, "The typical pair of “a” (0.90) is nearer than two sentences that mean the same (0.70)."),
+        ({"a": 0.7}, "is no nearer than two sentences that mean the same"),
+        ({"a": 0.9961, "b": 0.8}, "(0.80 to 0.996)"),
     ],
 )
 def test_the_finding_counts_the_kinds_and_does_not_assume_that_all_are_unseen(
@@ -111,7 +116,23 @@ def test_the_layers_share_is_the_area_under_the_curve(open_page: Open, cosines: 
     curves = {trace["name"]: trace["y"] for trace in figures(app)[0]["data"]}
     for kind in PAIRS.changed_kinds:
         assert curves[kind.capitalize()][6] == pytest.approx(100 * share_of(cosines, kind), abs=0.2)
-    assert "By cosine, another name changes a sentence less than rewording does." in texts(app)
+    right = 100 * share_of(cosines, "names")
+    assert f"Beside another name, layer 6 finds the pair that means the same in **{right:.0f} %** of cases" in texts(
+        app
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (Separation(0.08, 0.03, 0.15), "the same in **8 %** of cases (guessing: 50 %)."),
+        (Separation(0.9, 0.8, 0.95), "the same in **90 %** of cases: more than by guessing (50 %)."),
+        (Separation(0.55, 0.45, 0.65), "the same in **55 %** of cases: no better and no worse than guessing (50 %)."),
+    ],
+)
+def test_the_finding_by_layer_does_not_assume_that_the_difference_is_unseen(share: Separation, said: str) -> None:
+    found = clinic.by_layer_finding(share, "negation", 3)
+    assert found == f"Beside a negation, layer 3 finds the pair that means {said}"
 
 
 def test_the_probe_and_its_control_task(open_page: Open) -> None:
@@ -120,7 +141,11 @@ def test_the_probe_and_its_control_task(open_page: Open) -> None:
     curves = {trace["name"]: np.array(trace["y"]) for trace in figures(app)[0]["data"]}
     assert curves["probe"].min() > 90
     assert curves["control task"].max() < 65
-    assert f"a probe can read whether a sentence is negated: {curves['probe'][6]:.0f} % are right" in texts(app)
+    by_heart = f"learning by heart: {curves['control task'][6]:.0f} %"
+    assert (
+        f"tells whether a sentence is negated: **{curves['probe'][6]:.0f} %** right (guessing: 50 %, {by_heart})"
+        in texts(app)
+    )
     for term in ("probe", "control task", "selectivity"):
         assert caching.glossary()[term] in texts(app)
     app.selectbox(key="w_clinic_kind").set_value("swapped roles").run()
@@ -169,10 +194,26 @@ def test_intervals_are_computed_once_and_not_in_the_script(open_page: Open, monk
     app.number_input(key="w_layer").set_value(2).run()
     app = at_rest(app)
     assert not app.exception
-    assert "At layer 2 the paraphrase is more similar" in texts(app)
+    assert "layer 2 finds the pair that means the same" in texts(app)
     kinds = {job.key[-2] for job in caching.explanations().finished() if job.key[0] == "separations"}
     assert "names" in kinds
     assert "quantity" not in kinds  # drawn as a curve, never chosen
+
+
+@pytest.mark.parametrize(
+    ("right", "control", "said"),
+    [
+        ([1.0] * 40, [0.5] * 40, "The vector of layer 0 tells whether it is: **100 %** right"),
+        ([1.0, 0.0] * 20, [0.5] * 40, "The vector of layer 0 does not clearly tell whether it is: **50 %** right"),
+        ([1.0] * 35 + [0.0] * 5, [0.9] * 40, "The vector of layer 0 may tell whether it is: **88 %** right"),
+    ],
+)
+def test_the_finding_of_a_probe_says_when_learning_by_heart_does_as_well(
+    right: list[float], control: list[float], said: str
+) -> None:
+    result = probes.ProbeResult(np.array([right]), np.array([control]), 0)
+    found = clinic_probe._answer(result, metrics.interval(result.right[0]), "whether it is", 0)
+    assert found.startswith(said)
 
 
 def test_a_probe_of_many_pairs_learns_from_a_sample_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,9 +227,12 @@ def test_a_probe_of_many_pairs_learns_from_a_sample_of_all(monkeypatch: pytest.M
 
     monkeypatch.setattr(clinic_probe, "_probed", probed)
     monkeypatch.setattr(clinic_probe, "st", SimpleNamespace(caption=said.append))
+    monkeypatch.setattr(clinic_probe, "controls", SimpleNamespace(length_for=lambda backend: None))
+    monkeypatch.setattr(clinic_probe.stored, "probe", lambda *arguments: None)
     pairs = MinimalPairs(("mine",) * count, first, second)
+    backend = SimpleNamespace(facts=SimpleNamespace(layers=6), embed_options=lambda *arguments, **options: None)
     with pytest.raises(NotReady):
-        clinic_probe.draw(None, pairs, "mine", 6, "mean", False, None)  # type: ignore[arg-type]
+        clinic_probe.draw(backend, pairs, "mine", 6, "mean", False, None)  # type: ignore[arg-type]
     assert len(set(learnt)) == probes.MOST_PAIRS
     assert sum(int(text.split()[1]) >= count // 2 for text in learnt) > probes.MOST_PAIRS // 4
     assert said == ["The probe learns from a random sample of 200 of the 1,000 pairs."]

@@ -120,8 +120,12 @@ def percentile_cells(values: np.ndarray) -> list[list[str]]:
     ]
 
 
-def written(values: np.ndarray, value: str, decimals: int = 2) -> list[list[str]]:
-    """What values [row, column] are written as in their cells, with so many decimals; `value` names them. NaN is empty."""
+def written(values: np.ndarray, value: str, decimals: int = 2, least: float = -np.inf) -> list[list[str]]:
+    """What values [row, column] are written as in their cells, with so many decimals; `value` names them.
+
+    NaN is empty, and so is what is less than `least`.
+    """
+    values = np.where(values >= least, values, np.nan)
     if value == "percentile":
         return percentile_cells(values)
     return [["" if np.isnan(item) else theme.number(item, decimals) for item in row] for row in values.tolist()]

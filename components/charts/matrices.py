@@ -49,6 +49,7 @@ def token_matrix(
     blue_adds: bool = False,
     pale: bool = False,
     show_values: bool = False,
+    numbers_from: float = -np.inf,
     decimals: int = 2,
     colour_bar: bool | Literal["key"] = True,
     upright: bool = True,
@@ -64,7 +65,7 @@ def token_matrix(
     beside the matrix or, of diverging colours, by a "key" under the title, which leaves a phone more room for the columns.
     Diverging colours are orange above zero, or with `blue_adds` blue; others are `pale` to blue, or dark to bright.
     `show_values`
-    writes each number into its cell, with so many `decimals`, a percentile as a whole number.
+    writes each number from `numbers_from` on into its cell, with so many `decimals`, a percentile as a whole number.
     Column labels stand `upright`, or beside each other if they are short. `second_text` is the number of the row and of
     the column with which a pair's second text begins: lines part the texts, and a frame marks the first's rows in the
     second's columns. `narrow`: for
@@ -93,7 +94,7 @@ def token_matrix(
             limits,
             colorscale=_colours_of(blue_adds) if diverging else PALE_TO_BLUE if pale else theme.SEQUENTIAL,
             **({"xgap": 1, "ygap": 1} if pale and most < SQUARE_FROM else {}),
-            text=written(np.asarray(matrix), value, decimals) if show_values else None,
+            text=written(np.asarray(matrix), value, decimals, numbers_from) if show_values else None,
             texttemplate="%{text}" if show_values else None,
             showscale=colour_bar is True,
             customdata=hints,

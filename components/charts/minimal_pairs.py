@@ -146,7 +146,7 @@ def _look_at_marked(figure: go.Figure, strips: Sequence[Strip]) -> None:
             figure.add_annotation(
                 x=low,
                 y=number,
-                text=f"← farther left, half below {median}; zoom out to see",
+                text=f"← farther left: half below {median}",
                 showarrow=False,
                 xanchor="left",
             )
@@ -203,4 +203,5 @@ def shares_by_layer(
     if chosen is not None:
         figure.add_vline(x=chosen, line={"color": theme.GREY, "width": 1})
     theme.layer_axis(figure, len(layers))
+    figure.layout.xaxis.title.text = "layer"  # the names leave a phone little room
     return figure

@@ -172,6 +172,17 @@ class Deletion:
             ),
         )
 
+    def left_out(self) -> Snippet:
+        """How far the cosine falls without each word."""
+        return Snippet(
+            self._setup,
+            (
+                *self._body(),
+                "values = found.scores['left_out']  # [word], the words of both texts",
+                "print([word.text for word in found.pair.words], values)",
+            ),
+        )
+
     def scores(self) -> Snippet:
         """The score of each word by each method, each method's divided by its largest."""
         return Snippet(

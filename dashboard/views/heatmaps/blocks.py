@@ -450,14 +450,16 @@ def tokens(backend: Backend) -> None:
         ),
         key="token_pairs",
         read="A row is a token of the first sentence, a column one of the other. The bluer a cell, the more alike the "
-        "directions of the two vectors are (cosine): 1 is the same direction, 0 none in common. Compare one sentence with two "
-        "others: which of them has a blue cell for each word of the first?"
+        "directions of the two vectors are (cosine): 1 is the same direction, 0 none in common. The largest have numbers; "
+        "point at a cell for its own. Compare one sentence with two others: which has a blue cell for each of its words?"
         + (" A percentile is the share of unrelated tokens that are less similar at this layer." * as_percentiles),
         not_shown=NOT_SHOWN,
     )
     numbered = max(max(shown[index].shape) for index in drawn) <= NUMBERED
     if not numbered:
         figures.colour_bar("percentile" if as_percentiles else "cosine", limits, pale=True)
+    # Of the pictures together a quarter of the cells: all numbers would be as small as the longest.
+    numbers_from = float(np.nanquantile(np.concatenate([shown[index].ravel() for index in drawn]), 0.75))
     tell_cells(factor, max(max(item.matrix.shape) for item in similarities))
     for index, column in zip(drawn, st.columns(len(drawn)), strict=True):
         item, other = similarities[index], others[index]
@@ -472,6 +474,7 @@ def tokens(backend: Backend) -> None:
                 limits=limits,
                 pale=True,
                 show_values=numbered,
+                numbers_from=numbers_from,
                 colour_bar=False,
                 key=f"tokens_{index}",
                 code=snippets.tokens(

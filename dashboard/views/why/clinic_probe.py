@@ -167,6 +167,6 @@ def _answer(result: ProbeResult, interval: metrics.Interval, question: str, laye
     else:
         verb = "tells"
     return (
-        f"The vector of layer {layer} {verb} {messages.escape(question)}: **{right:.0f} %** right (guessing: 50 %, learning "
-        f"by heart: {by_heart:.0f} %)."
+        f"The vector of layer {layer} {verb} {messages.escape(question)}: **{right:.0f} %** right (guessing 50 %, "
+        f"by heart {by_heart:.0f} %)."
     )

@@ -229,7 +229,7 @@ def figure(
             100 * shares,
             [str(number) for number in range(len(shares))],
             list(names.values()),
-            "Percentile at each layer and pooling",
+            "Percentile by layer",
             rows="layer",
             columns="pooling",
             value="percentile",

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from components.analysis.why.patching import PairEffect
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence
-    from dashboard.jobs.interventions import Experiment
 
 FEWEST_DIFFERENT = 3  # tokens of B that are not in A: from here on, and if they are most of them, the view gives advice
 MOST_THIRD = 1_000  # characters of text C
@@ -169,8 +168,8 @@ def _choose_listed(version: int, title: str) -> None:
         _choose_titled(title)
 
 
-def show(experiment: Experiment, ready_made: MinimalPair | None) -> None:
-    """The three texts, beside each other where there is room, and which text C is, with a button to choose another."""
+def show(texts: tuple[str, str, str], ready_made: MinimalPair | None) -> None:
+    """The texts A, B and C, beside each other where there is room, and which text C is, with a button to choose another."""
     if state.get("third_text").strip():
         origin = "C is your choice."
     elif ready_made is not None:
@@ -178,7 +177,7 @@ def show(experiment: Experiment, ready_made: MinimalPair | None) -> None:
     else:
         origin = "C, with which both are compared, is A until you choose another text."
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="row_experiment_texts"):
-        for name, text in (("A", experiment.a), ("B", experiment.b), ("C", experiment.c)):
+        for name, text in zip("ABC", texts, strict=True):
             st.markdown(f"**{name}** {messages.escape(shortened(text, MOST_CHARACTERS))}", width="content")
         st.caption(origin, width="content")
         with st.popover("Choose C", icon=":material/edit:", width="content", type="tertiary"):

@@ -122,6 +122,9 @@ def draw(backend: Backend) -> None:
         experiment_texts.choose_ready_made(ready_made, backend)
         first, second = experiment_texts.two_sentences() if example is None else (example.a, example.b)
         kind = cast("MapKind", controls.pick("experiment_map", "Map", cast("dict[str, str]", MAPS)))
+        c = str(state.get("third_text")).strip() or (first if ready_made is None else ready_made.c)
+        if example is not None:  # short texts, which have room where no two sentences are chosen
+            experiment_texts.show((first, second, c), ready_made)
         panel = controls.options()
     with panel:
         outcome = controls.pick("experiment_outcome", "Outcome", OUTCOMES)
@@ -143,7 +146,6 @@ def draw(backend: Backend) -> None:
         st.info("**A and B are the same sentence.** Choose two that differ in a word or a few, or a ready-made pair.")
         return
     seed = int(state.get("experiment_seed"))
-    c = str(state.get("third_text")).strip() or (first if ready_made is None else ready_made.c)
     if outcome == "score":
         stage = model_gate.cross_encoder_stage()
         if stage is None:
@@ -151,7 +153,8 @@ def draw(backend: Backend) -> None:
         experiment = Experiment(stage.backend, first, second, c, None, stage.label or 0, values, seed)
     else:
         experiment = Experiment(backend, first, second, c, pooling, 0, values, seed)
-    experiment_texts.show(experiment, ready_made)
+    if example is None:
+        experiment_texts.show((first, second, c), ready_made)
     _draw_experiment(experiment, kind, outcome)
 
 
@@ -211,9 +214,8 @@ def _draw_results(
         read=_read(shown, kind, found) + look_for,
         not_shown=_NOT_SHOWN[shown.is_patching],
     )
-    if controls.scale() == 1:  # on a projector there is no room for it
-        _way(shown, cells, found, patches, joint)
     _map(shown, kind, grid, cells, found, patches)
+    _way(shown, cells, found, patches, joint)
     _list(shown, cells, found, patches, joint)
     _notes(shown)
 
@@ -333,16 +335,9 @@ def _carried(shown: _Shown, cells: list[Patch], found: Outcomes) -> str:
         return ""
     share, patch = float(found.shares[best]), cells[best]
     own = messages.escape(prepared.b.tokens[patch.index or 0].piece)
-    apart = ""
-    if len(differing) == 1 and (other := prepared.alignment.counterpart(differing[0])) is not None:
-        first, second = (
-            messages.escape(item.piece) for item in (prepared.a.tokens[other], prepared.b.tokens[differing[0]])
-        )
-        apart = f"A and B differ only in “{first}” and “{second}”"
     if share >= CARRIES:
-        start = f"{apart}, yet " if apart else "Of the tokens that are the same in both, "
         return (
-            f"{start}A's “{own}” at layer {patch.number} alone brings back **{100 * share:.0f} % of the difference**: "
+            f"“{own}” is in both, yet A's at layer {patch.number} alone brings back **{100 * share:.0f} % of the difference**: "
             "it has read the other words."
         )
     strongest = _strongest(found)

@@ -12,10 +12,10 @@ import streamlit as st
 
 from components.analysis.leave_one_out import words_of
 from components.analysis.why.deletion import RANDOM_ORDERS, MethodComparison, compare_methods, most_texts
-from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity, first_words
+from components.analysis.why.word_scores import LEFT_OUT, METHOD_NAMES, METHODS, RANDOM, PairSimilarity, first_words
 from components.charts import curves, heatmap
 from components.charts.theme import number, signed
-from components.charts.why import end_labels
+from components.charts.why import end_labels, left_out
 from components.numbers import apart
 from components.snippets.why import Deletion
 from dashboard import caching, state
@@ -111,13 +111,14 @@ def draw(backend: Backend) -> None:
     pooling_name = wording.POOLING_NAMES[pooling]
     place = f"layer {layer}, {pooling_name if pooling == 'cls' else pooling_name.lower()}"
     code = Deletion(backend, first, second, layer, pooling, length, from_both)
-    if found.first:
-        _curves(found, place, code.curves("first" if state.get("deletion_order") == "first" else "last"))
-    else:
-        st.info("Each text has only one word, and the last word of a text is never removed: there is no curve to draw.")
+    _left_out(found, place, code.left_out())
     _scores(found, place, code.scores())
     if found.first:
+        figures.subheader("Which method finds the words that matter?")
+        _curves(found, place, code.curves("first" if state.get("deletion_order") == "first" else "last"))
         _areas(found)
+    else:
+        st.info("Each text has only one word, and the last word of a text is never removed: there is no curve to draw.")
 
 
 def _most_words(
@@ -170,6 +171,61 @@ def _seconds_per_token(
 def _named(comparison: MethodComparison, index: int) -> str:
     word = comparison.pair.words[index]
     return f"“{word.text}” ({'B' if word.in_pair else 'A'})"
+
+
+def left_out_finding(comparison: MethodComparison) -> str:
+    """Without which word the cosine falls most, and how far; or that it falls without none."""
+    falls = comparison.scores[LEFT_OUT]
+    order = np.argsort(-falls, kind="stable").tolist()
+    before, after = apart(comparison.cosine, comparison.cosine - float(falls[order[0]]))
+    if falls[order[0]] < SAME:
+        return (
+            f"No single word matters: without any one of them, the cosine of **{before}** hardly falls or even rises."
+        )
+    most = messages.escape(_named(comparison, order[0]))
+    said = f"Without {most} the cosine falls from **{before}** to **{after}**"
+    if len(order) > 1 and falls[order[1]] >= SAME:
+        second = apart(comparison.cosine, comparison.cosine - float(falls[order[1]]))[1]
+        return f"{said}; next is {messages.escape(_named(comparison, order[1]))}, to {second}."
+    return f"{said}, and without no other word."
+
+
+def _left_out(comparison: MethodComparison, place: str, code: Snippet) -> None:
+    """The first picture: how far the cosine falls without each word."""
+    pair, falls = comparison.pair, comparison.scores[LEFT_OUT]
+    shown = np.sort(np.argsort(-np.abs(falls), kind="stable")[:MOST_ROWS])  # in the order of the texts
+    sides = [[row for row in shown.tolist() if pair.words[row].in_pair == in_pair] for in_pair in (False, True)]
+    best = int(falls.argmax())
+    most = next(((side, rows.index(best)) for side, rows in enumerate(sides) if best in rows), None)
+    message = left_out_finding(comparison)
+    if len(shown) < len(falls):
+        message += f" Shown are the {MOST_ROWS} of {len(falls)} words that change it most."
+    figures.figure(
+        left_out.falls(
+            [[pair.words[row].text for row in rows] for rows in sides],
+            [falls[rows] for rows in sides],
+            ["Sentence A", "Sentence B"],
+            f"Without each word, {place}",
+            most if falls[best] >= SAME else None,
+        ),
+        key="words_left_out",
+        code=code,
+        alt=f"Bars: how far the cosine falls without each of {len(shown)} words",
+        message=message,
+        table=lambda: pd.DataFrame(
+            {
+                "text": ["B" if word.in_pair else "A" for word in pair.words],
+                "word": [word.text for word in pair.words],
+                "cosine without it": (comparison.cosine - falls).round(5),
+                "fall": falls.round(5),
+            }
+        ),
+        read="Each word is left out in turn, and the model reads what is left of its sentence; the other sentence stays whole. "
+        "A blue bar says how far the cosine falls without the word: the sentences are less similar then. An orange bar hangs "
+        "down: without this word they are more similar.",
+        not_shown="Words that only matter together: of two words that say the same, leaving out one shows nothing. A sentence "
+        "without one of its words can be unlike any that the model was trained on. Other methods name other words: see below.",
+    )
 
 
 def _message(comparison: MethodComparison, by_way: Mapping[str, DeletionCurve], most_first: bool) -> str:
@@ -280,7 +336,7 @@ def _scores(comparison: MethodComparison, place: str, code: Snippet) -> None:
     message = _agreement(comparison)
     if len(shown) < len(words):
         message += f" Shown are the {MOST_ROWS} of {len(words)} words with the largest scores; the table has all."
-    figures.subheader("What each method says about each word")
+    figures.subheader("Do other methods name the same words?")
     figures.figure(
         heatmap.word_scores(
             values[shown],
@@ -317,7 +373,6 @@ def _agreement(comparison: MethodComparison) -> str:
 
 
 def _areas(comparison: MethodComparison) -> None:
-    figures.subheader("How each method fares in the test")
     from_both = state.get("deletion_from") == "both"
     names = [*comparison.by_area, RANDOM]
     names.sort(key=lambda name: comparison.first[name].area)

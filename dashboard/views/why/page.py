@@ -89,7 +89,7 @@ VIEWS = (
             "Which words matter most for the similarity?",
             "Which words made this text a hit?",
         ),
-        intro="Methods name the important words; removing words in their order tests them.",
+        intro="Leave out one word: how far does the cosine fall?",
         draw="dashboard.views.why.methods:draw",
         settings=(
             *OF_PAIRS,
@@ -114,7 +114,7 @@ VIEWS = (
             "What happens if activations are patched from one sentence into another?",
             "Which part of the model causes the difference?",
         ),
-        intro="A vector inside the model is copied from A into B: how far does B move towards A?",
+        intro="One vector of A is put into B: does B follow?",
         draw="dashboard.views.why.experiments:draw",
         settings=(
             *OF_PAIRS,

@@ -138,8 +138,9 @@ def blocks(
 ) -> str:
     """What each block and head of the model adds, as a heatmap, and the sum of each block; returns what they say."""
     best, lowest = split.top(2), split.lowest()
-    listed = " and ".join(f"{part.name} ({signed(part.contribution, 2)})" for part in best)
-    answer = f"Most add {listed}" if listed else "No part of A raises it"
+    answer = "No part of A raises it"
+    if best:
+        answer = f"{best[0].name[0].upper()}{best[0].name[1:]} adds the most ({signed(best[0].contribution, 2)})"
     if lowest is not None and _is_named(lowest.contribution, [part.contribution for part in best]):
         answer += f"; {lowest.name} {_lowers(lowest.contribution, 2)}"
     answer += "."

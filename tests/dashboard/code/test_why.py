@@ -71,6 +71,8 @@ def test_deletion_curves(open_page: Open, run: Run, address: dict[str, str]) -> 
     assert len(values) == len(drawn) == 5
     for curve in values.values():
         assert any(np.allclose(curve, item, atol=2e-5) for item in drawn)
+    falls = run(codes(app)["words_left_out"].snippet)["values"]
+    same(falls, np.concatenate([numbers(trace["y"]) for trace in figure(app, "words_left_out")["data"]]), 2e-5)
     scores = run(codes(app)["word_scores"].snippet)["values"]
     shown = z(app, "word_scores")
     same(np.sort(np.ravel(list(scores.values()))), np.sort(shown[~np.isnan(shown)]), 2e-5)

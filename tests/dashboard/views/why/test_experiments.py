@@ -82,7 +82,7 @@ def test_it_opens_with_the_pair_in_which_an_equal_token_carries_most_its_map_and
     assert found.shares is not None
     at_one = found.shares[codes.index(["t1.2"])]  # “plant”, the second token, after the first block
     assert (
-        f"A and B differ only in “workers” and “water”, yet A's “plant” at layer 1 alone brings back **{100 * at_one:.0f} % of "
+        f"“plant” is in both, yet A's at layer 1 alone brings back **{100 * at_one:.0f} % of "
         "the difference**" in texts(app)
     )
     assert PLANT.look_for.split(".")[0] in texts(app)

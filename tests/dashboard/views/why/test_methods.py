@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
+from components.analysis.pooling import pool
 from components.analysis.why.deletion import compare_methods
 from components.analysis.why.word_scores import METHOD_NAMES, METHODS, RANDOM, PairSimilarity
 from dashboard import caching
 from dashboard.views.why import methods as view
-from tests.support.pages import Open, at_rest, backend, figures, plain_table, texts, traces
+from tests.support.pages import Open, at_rest, backend, figures, plain_table, texts
+from tests.support.pages import traces as traces_of
 from tests.support.places import ROOT
 
+LEFT_OUT, SCORES, CURVES = 0, 1, 2  # the figures
 FIRST, SECOND = "We rob a bank.", "I put money in the bank."
+
+
+def traces(app: AppTest) -> dict[str, np.ndarray]:
+    """The curves of the methods."""
+    return traces_of(app, CURVES)
 
 
 QUICKLY = {"orders_of_random": 2, "most_steps": 4}  # what `compare_methods` is given besides the page's own
@@ -39,7 +49,7 @@ def test_curves_scores_and_areas_of_a_pair(open_page: Open, expected) -> None:
     assert list(drawn) == [METHOD_NAMES[name] for name in (*METHODS, RANDOM)]
     for name, curve in expected.first.items():
         np.testing.assert_allclose(drawn[METHOD_NAMES[name]], curve.cosines, atol=1e-5)
-    heat = figures(app)[1]["data"][0]
+    heat = figures(app)[SCORES]["data"][0]
     np.testing.assert_allclose(heat["z"], np.array([expected.scaled(name) for name in METHODS]).T, atol=1e-4)
     assert heat["y"] == [
         "A1  We",
@@ -57,10 +67,54 @@ def test_curves_scores_and_areas_of_a_pair(open_page: Open, expected) -> None:
     assert areas == pytest.approx({METHOD_NAMES[name]: curve.area for name, curve in expected.first.items()}, abs=6e-4)
     assert list(areas.values()) == sorted(areas.values())
     assert "unlike any that it was trained on" in texts(app)
-    hover = figures(app)[0]["data"][1]["customdata"]
+    hover = figures(app)[CURVES]["data"][1]["customdata"]
     assert hover[0] == "0 of 3 and 0 of 5 removed"
     assert re.fullmatch(r"3 of 3 and 5 of 5 removed, the last “\w+” \(A\) and “\w+” \(B\)", hover[-1])
     assert "while the other text stays whole" in texts(app)
+
+
+def test_the_first_picture_and_its_finding_are_what_the_model_says_without_each_word(open_page: Open) -> None:
+    """By plain encodings of the texts without the word."""
+    app = at_rest(open_page("why", v="important-words", s=[FIRST, SECOND]))
+    model = backend()
+
+    def cosine_of(first: str, second: str) -> float:
+        one, other = (pool(model.trace([text]), "mean")[6][0].astype(np.float64) for text in (first, second))
+        return float(one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+
+    whole = cosine_of(FIRST, SECOND)
+    without_bank = {"A": cosine_of("We rob a .", SECOND), "B": cosine_of(FIRST, "I put money in the .")}
+    of_a, of_b = figures(app)[LEFT_OUT]["data"]
+    assert of_a["customdata"] == ["We", "rob", "a", "bank"]
+    assert of_a["y"][3] == pytest.approx(whole - without_bank["A"], abs=1e-4)
+    assert of_b["y"][5] == pytest.approx(whole - without_bank["B"], abs=1e-4)
+    assert of_b["y"][1] == pytest.approx(whole - cosine_of(FIRST, "I money in the bank."), abs=1e-4)
+    most = max([*of_a["y"], *of_b["y"]])
+    assert most == of_a["y"][3]
+    said = (
+        f"Without “bank” (A) the cosine falls from **{whole:.2f}** to **{whole - most:.2f}**; next is “bank” (B), to "
+    )
+    assert said in texts(app)
+
+
+def told(cosine: float, *falls: float) -> str:
+    """The finding of words w0, w1, ... of A whose removal lets the cosine fall so far."""
+    words = tuple(SimpleNamespace(text=f"w{number}", in_pair=0) for number in range(len(falls)))
+    comparison = SimpleNamespace(cosine=cosine, scores={"left_out": np.array(falls)}, pair=SimpleNamespace(words=words))
+    return view.left_out_finding(comparison)  # type: ignore[arg-type]
+
+
+def test_the_finding_does_not_assume_that_some_word_matters() -> None:
+    assert (
+        told(0.5, 0.1, 0.3, -0.2)
+        == "Without “w1” (A) the cosine falls from **0.50** to **0.20**; next is “w0” (A), to 0.40."
+    )
+    assert (
+        told(0.5, 0.1, -0.2)
+        == "Without “w0” (A) the cosine falls from **0.50** to **0.40**, and without no other word."
+    )
+    assert told(0.5, -0.1, -0.2).startswith("No single word matters: without any one of them, the cosine of **0.50** ")
+    assert told(0.5, 0.0, 0.004).startswith("No single word matters")
 
 
 def test_the_other_order_costs_nothing_and_another_layer_is_another_job(open_page: Open, expected) -> None:
@@ -93,7 +147,7 @@ def test_words_can_be_removed_from_both_texts_as_one_list(open_page: Open) -> No
     found = compare_methods(PairSimilarity.of(backend(), FIRST, SECOND, 6, "mean"), from_both=True, **QUICKLY)
     for name, curve in found.first.items():
         np.testing.assert_allclose(traces(app)[METHOD_NAMES[name]], curve.cosines, atol=1e-5)
-    hover = figures(app)[0]["data"][1]["customdata"]
+    hover = figures(app)[CURVES]["data"][1]["customdata"]
     assert hover[0] == "0 of 8 removed"
     assert re.fullmatch(r"8 of 8 removed, the last “\w+” \([AB]\)", hover[-1])
     assert "leaves them similar" in texts(app)
@@ -103,7 +157,7 @@ def test_texts_of_one_word_have_scores_but_no_curve(open_page: Open) -> None:
     app = at_rest(open_page("why", v="important-words", s=["Bank!", "River"]))
     assert not app.exception
     assert "the last word of a text is never removed" in texts(app)
-    assert [figure["data"][0]["type"] for figure in figures(app)] == ["heatmap"]
+    assert [figure["data"][0]["type"] for figure in figures(app)] == ["bar", "heatmap"]
     assert not app.table
 
 
@@ -119,7 +173,7 @@ def test_one_sentence_alone_is_compared_with_itself(open_page: Open) -> None:
     assert not app.exception
     assert "A and B are the same text" in texts(app)
     assert traces(app)["Share of score"][0] == pytest.approx(1, abs=1e-5)
-    assert "<b>" not in " ".join(figures(app)[1]["data"][0]["y"])
+    assert "<b>" not in " ".join(figures(app)[SCORES]["data"][0]["y"])
     alone = at_rest(open_page("why", v="important-words", s="cat"))
     assert "Each text has only one word" in texts(alone)
     assert "A and B are the same text" not in texts(alone)  # one message is enough
@@ -128,7 +182,7 @@ def test_one_sentence_alone_is_compared_with_itself(open_page: Open) -> None:
 def test_only_the_part_that_is_read_counts(open_page: Open) -> None:
     app = at_rest(open_page("why", v="important-words", s=["one two three four five six seven", SECOND], len="7"))
     assert "2 tokens are truncated** of sentence 1" in texts(app).replace("**2 tokens", "2 tokens")
-    names = figures(app)[1]["data"][0]["y"]
+    names = figures(app)[SCORES]["data"][0]["y"]
     assert names[:6] == ["A1  one", "A2  two", "A3  three", "A4  four", "A5  five", "B1  I"]
 
 
@@ -153,7 +207,7 @@ def test_of_many_words_those_with_the_largest_scores_are_drawn(
         "B5  the",
         "B6  bank",
     ]
-    assert figures(app)[1]["data"][0]["y"] == [words[row] for row in rows]
+    assert figures(app)[SCORES]["data"][0]["y"] == [words[row] for row in rows]
     assert "Shown are the 4 of 10 words" in texts(app)
     assert "4 steps are measured" in texts(app)
     assert len(traces(app)["Share of score"]) == 5
@@ -190,8 +244,8 @@ def test_long_texts_are_tested_by_their_beginning_unless_asked(
     np.testing.assert_allclose(traces(app)[METHOD_NAMES[RANDOM]], expected.first[RANDOM].cosines, atol=1e-5)
     app = at_rest(app.toggle(key="w_all_words").set_value(True).run())
     assert "the first 6 words of each are tested (the most that can be)**, of 7 and 6." in texts(app)
-    assert figures(app)[1]["data"][0]["y"][-1] == "B6  bank"
-    assert "A7  away" not in figures(app)[1]["data"][0]["y"]
+    assert figures(app)[SCORES]["data"][0]["y"][-1] == "B6  bank"
+    assert "A7  away" not in figures(app)[SCORES]["data"][0]["y"]
     assert app.query_params["aw"] in ("1", ["1"])
 
 

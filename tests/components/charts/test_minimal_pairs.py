@@ -29,7 +29,21 @@ def test_each_strip_has_its_points_its_median_and_a_ring_for_the_chosen_row():
 
 def test_the_line_of_chance_goes_through_all_layers():
     values = np.array([50.0, 75.0, 100.0])
-    figure = shares_by_layer([Curve("probe", values, values - 5, values)], [0, 1, 2], "Probe", y_title="%", chosen=1)
+    curves = [Curve("probe", values, values - 5, values), Curve("control", values / 2)]
+    figure = shares_by_layer(
+        curves,
+        [0, 1, 2],
+        "Probe",
+        y_title="%",
+        colours=["#123456", "#654321"],
+        names=["read 100 %", "by heart"],
+        chosen=1,
+    )
     chance = figure.data[-1]
     assert (list(chance.x), list(chance.y)) == ([0, 2], [50, 50])
-    np.testing.assert_allclose(next(trace for trace in figure.data if trace.name == "probe").y, values)
+    assert [trace.name for trace in figure.data] == ["interval of probe", "probe", "control", "guessing (50 %)"]
+    np.testing.assert_allclose(figure.data[1].y, values)
+    np.testing.assert_allclose(figure.data[0].y, [*values, *(values - 5)[::-1]])
+    written = " ".join(item.text for item in figure.layout.annotations)
+    assert all(name in written for name in ("read 100 %", "by heart", "guessing 50 %"))
+    assert not figure.layout.showlegend

@@ -94,25 +94,20 @@ def test_the_first_picture_and_its_finding_are_what_the_model_says_without_each_
     said = (
         f"Without “bank” (A) the cosine falls from **{whole:.2f}** to **{whole - most:.2f}**; next is “bank” (B), to "
     )
-    assert said in texts(app)
+    assert said in texts(app).replace("\\", "")
 
 
 def told(cosine: float, *falls: float) -> str:
     """The finding of words w0, w1, ... of A whose removal lets the cosine fall so far."""
     words = tuple(SimpleNamespace(text=f"w{number}", in_pair=0) for number in range(len(falls)))
     comparison = SimpleNamespace(cosine=cosine, scores={"left_out": np.array(falls)}, pair=SimpleNamespace(words=words))
-    return view.left_out_finding(comparison)  # type: ignore[arg-type]
+    return view.left_out_finding(comparison).replace("\\", "")  # type: ignore[arg-type]
 
 
 def test_the_finding_does_not_assume_that_some_word_matters() -> None:
-    assert (
-        told(0.5, 0.1, 0.3, -0.2)
-        == "Without “w1” (A) the cosine falls from **0.50** to **0.20**; next is “w0” (A), to 0.40."
-    )
-    assert (
-        told(0.5, 0.1, -0.2)
-        == "Without “w0” (A) the cosine falls from **0.50** to **0.40**, and without no other word."
-    )
+    falls = "(A) the cosine falls from **0.50** to"
+    assert told(0.5, 0.1, 0.3, -0.2) == f"Without “w1” {falls} **0.20**; next is “w0” (A), to 0.40."
+    assert told(0.5, 0.1, -0.2) == f"Without “w0” {falls} **0.40**, and without no other word."
     assert told(0.5, -0.1, -0.2).startswith("No single word matters: without any one of them, the cosine of **0.50** ")
     assert told(0.5, 0.0, 0.004).startswith("No single word matters")
 

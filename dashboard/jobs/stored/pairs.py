@@ -72,10 +72,20 @@ def stored() -> Stored:
             kind: ProbeResult(read_only(file[f"right {kind}"]), read_only(file[f"control {kind}"]), repeated)
             for kind, repeated in facts["repeated"].items()
         }
-    # JSON has no NaN: a share that is not measured.
-    effects = tuple(PairEffect(*row[:3], float("nan") if row[3] is None else row[3]) for row in facts["effects"])
-    names = ("revision", "pairs", "experiments", "tokens", "options")
-    return Stored(*(facts[name] for name in names), cosines, probes, effects)
+    return Stored(
+        revision=facts["revision"],
+        pairs=facts["pairs"],
+        experiments=facts["experiments"],
+        tokens=facts["tokens"],
+        options=facts["options"],
+        cosines=cosines,
+        probes=probes,
+        # JSON has no NaN: a share that is not measured.
+        effects=tuple(
+            PairEffect(same, of_a, of_b, float("nan") if carried is None else carried)
+            for same, of_a, of_b, carried in facts["effects"]
+        ),
+    )
 
 
 def cosines(backend: Backend, pairs: MinimalPairs, options: EmbedOptions) -> PairCosines | None:
@@ -138,7 +148,7 @@ def measured(backend: Backend) -> bytes:
             for each in shown
         ],
     }
-    arrays = {"of_pairs": found.of_pairs, "unrelated": found.unrelated, "partners": found.partners}
+    arrays: dict[str, Any] = {"of_pairs": found.of_pairs, "unrelated": found.unrelated, "partners": found.partners}
     for kind, result in probes.items():
         arrays |= {f"right {kind}": result.right, f"control {kind}": result.control}
     file = io.BytesIO()

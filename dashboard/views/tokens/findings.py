@@ -85,14 +85,16 @@ def _most(sentences: Sequence[TokenizedSentence]) -> tuple[str, int]:
     return max(words.values(), key=lambda word: word[1])
 
 
-def of_tensors(mask: np.ndarray, tensors: int) -> str:
-    """The shape of the input, and how much of it is padding; `mask` is the attention mask [sentence, position]."""
+def of_tensors(mask: np.ndarray, tensors: int, is_pair: bool = False) -> str:
+    """How many numbers stand for each sentence, and how many of them are padding; `mask` is [sentence, position]."""
     rows, columns = mask.shape
-    said = f"{counted(rows, 'sentence')} become {tensors} tensors of {rows} × {columns} numbers"
+    who = "The pair becomes" if is_pair else "Each sentence becomes" if rows > 1 else "The sentence becomes"
+    said = f"{who} {counted(tensors, 'row')} of {counted(columns, 'number')}"
     empty = int((mask == 0).sum())
     if not empty:
-        return f"{said.replace('become', 'becomes') if rows == 1 else said}; nothing is padding."
-    return f"{said}; {empty:,} of {rows * columns:,} places are padding (grey), which the model leaves out."
+        return f"{said}; nothing is padding."
+    verb = "is" if empty == 1 else "are"
+    return f"{said}; {counted(empty, 'place')} {verb} padding (grey), which the model leaves out."
 
 
 def of_lost(lost: Sequence[LostCharacters]) -> str:

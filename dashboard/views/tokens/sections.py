@@ -15,7 +15,7 @@ from components.analysis import alignment
 from components.analysis import tokens as token_analysis
 from components.analysis import vocabulary as vocabulary_search
 from components.analysis.lost_characters import LostCharacters, lost_characters
-from components.charts.grids import tensor_grids
+from components.charts.grids import GridRow, tensor_grids
 from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
@@ -239,13 +239,15 @@ def tensors(
     if segments is not None:
         grids.insert(1, ("token_type_ids", segments))
     figures.above(
-        findings.of_tensors(mask, len(grids)),
+        findings.of_tensors(mask, len(grids), is_pair=sentences[0].pair is not None),
         key="tensors",
         table=lambda: _tensor_table(sentences, ids, mask, segments, names),
         code=snippets.tensors(read),
         title="The input tensors",
-        read="Each tensor has one row per sentence and one column per position. Padding (grey) fills every sentence of a batch "
-        "up to the length of the longest. The attention mask is 0 there, so that "
+        read="Below each piece stand the numbers that the model gets for it: its id, which row of the vocabulary it is; its "
+        "token type, 1 in the second text of a pair (orange); and the attention mask, 1 where there is text (blue). Each "
+        "tensor has one row per sentence and one column per position. Padding (grey) fills every sentence of a batch up to "
+        "the length of the longest. The attention mask is 0 there, so that "
         + ("no token attends to it." if backend.structure.has_blocks else "the mean of a text leaves it out."),
         not_shown="What the numbers mean: an id is a row number of a table, and neighbouring ids are unrelated.",
     )
@@ -256,18 +258,34 @@ def tensors(
         start = GRID_ROWS * (page - 1)
         st.caption(f"Sentences {start + 1} to {min(start + GRID_ROWS, len(sentences))} of {len(sentences)}")
     rows = slice(start, start + GRID_ROWS)
-    st.html(
+    figures.markup(
         tensor_grids(
             [(name, array[rows]) for name, array in grids],
-            [[token.piece for token in sentence.tokens] for sentence in sentences[rows]],
+            [
+                _grid_row(sentence, f"sentence {number}" if names is None else f"sentences {names[number - 1]}")
+                for number, sentence in enumerate(sentences[rows], start + 1)
+            ],
             mask[rows],
-            start,
             len(sentences),
-            None if names is None else list(names)[rows],
-        )
+        ),
+        "tensor_grids",
     )
     if segments is None:
         st.caption(f"This model gets no token_type_ids. {wording.missing_parts(backend.structure)}")
+
+
+def _grid_row(sentence: TokenizedSentence, name: str) -> GridRow:
+    """A sentence's words, each over its pieces."""
+    words: list[tuple[str, int]] = []
+    before = None
+    for token in sentence.tokens:
+        word = None if token.word is None else (token.in_pair, token.word)
+        if word is not None and word == before:
+            words[-1] = (words[-1][0], words[-1][1] + 1)
+        else:
+            words.append(("" if word is None else sentence.word_text(token.position), 1))
+        before = word
+    return GridRow(name, words, [token.piece for token in sentence.tokens])
 
 
 def _tensor_table(

@@ -1,10 +1,13 @@
-"""The input tensors as cells aligned below the words and pieces they stand for, in HTML. All text from people is escaped."""
+"""Pieces and their numbers in HTML: the input tensors below the words that they stand for, and where pieces stand in a
+vocabulary. All text from people and models is escaped.
+"""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -81,3 +84,39 @@ def _colour(name: str, value: int) -> str:
     kinds = {(_TYPES, 1): "second", (_MASK, 1): "read"}
     kind = kinds.get((name, value))
     return f' class="{kind}"' if kind else ""
+
+
+@dataclass(frozen=True)
+class KnownRow:
+    """A piece, or what a search has found."""
+
+    name: str
+    number: str  # its id as it is shown
+    ids: Sequence[int]  # one tick each
+    alike: int  # how many other pieces begin like it; of a search, how many it has found
+    first: Sequence[str]  # the first of them
+    kind: Literal["", "chosen", "found"] = ""
+
+
+def known_pieces(rows: Sequence[KnownRow], size: int) -> str:
+    """Lines of pieces in a vocabulary of `size` pieces."""
+    head = (
+        f'<tr><th scope="col">piece</th><th scope="col">id</th><th scope="col"><span>0</span><span>{size - 1:,}</span></th>'
+        '<th scope="col">begin alike</th></tr>'
+    )
+    return (
+        '<div class="bi-known" tabindex="0" role="region" aria-label="Pieces in the vocabulary"><table>'
+        f"<thead>{head}</thead><tbody>{''.join(_line(row, size) for row in rows)}</tbody></table></div>"
+    )
+
+
+def _line(row: KnownRow, size: int) -> str:
+    ticks = "".join(f'<b style="left: {100 * number / max(1, size - 1):.2f}%"></b>' for number in row.ids)
+    named = ", ".join(html.escape(piece) for piece in row.first)
+    more = ", …" if row.alike > len(row.first) else ""
+    found = "found: " if row.kind == "found" else ""
+    others = f"<b>{row.alike:,}</b> {found}{named}{more}" if row.alike else "none"
+    name = f'<th scope="row"><i>{html.escape(row.name)}</i></th><td>{row.number}</td>'
+    if row.kind == "found":
+        name = f'<th scope="row" colspan="2">{html.escape(row.name)}</th>'
+    return f'<tr class="{row.kind}">{name}<td class="stands"><u>{ticks}</u></td><td><span>{others}</span></td></tr>'

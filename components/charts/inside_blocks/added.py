@@ -52,6 +52,7 @@ def added_bars(
 ) -> go.Figure:
     """Bars of `quantity` for each token and part, one picture for each block, on one axis; `mark` names the marks.
 
+    `said` are the words for both parts. With a unit as `numbers` the bars of a short text end in their numbers.
     Bars longer than `break_above` are broken and named by their numbers, with so many `digits`; without it none is. `scale` is
     how much larger the type will be (`theme.enlarge`): the rest is lower then.
     """
@@ -59,7 +60,7 @@ def added_bars(
     shown = [theme.plain(piece, _LABEL) for piece in pieces]
     is_beside = len(rows) <= BESIDE
     every = np.concatenate([item.values for item in blocks] + [i.marks for i in blocks if i.marks is not None])
-    is_numbered = bool(numbers) and len(rows) <= _NUMBERED  # a number needs room after its bar
+    is_numbered = bool(numbers) and not mark and len(rows) <= _NUMBERED  # a number needs room after its bar
     most = (1.18 if is_numbered else 1.06) * float(every.max()) if break_above is None else break_above / _BREAK
     ink = "#E8EDF3" if dark else "#1C2430"
     figure = go.Figure()
@@ -94,8 +95,8 @@ def added_bars(
             _add_part(
                 figure, block, part, rows, most, mark, (across, along), is_beside, break_above is not None, digits, ink
             )
-            if numbers and is_beside and len(rows) <= _NUMBERED:
-                _write_numbers(figure, block.values[part], part, (across, along), numbers, digits, ink)
+            if is_numbered:
+                _write_numbers(figure.data[-1], block.values[part], numbers, digits, ink)
         heads.append((domain[0], _head(block)))
     above = [
         f'<span style="color:{COLOURS[part]}">■</span> {theme.plain(words)}'
@@ -127,22 +128,14 @@ def _head(block: BlockBars) -> str:
     return f"<b>{theme.plain(block.name)}</b>" + (f"<br>mean {means}" if means else "")
 
 
-def _write_numbers(
-    figure: go.Figure, values: np.ndarray, part: int, axes: tuple[str, str], unit: str, digits: int, ink: str
-) -> None:
+def _write_numbers(bars: go.Bar, values: np.ndarray, unit: str, digits: int, ink: str) -> None:
     """Each bar's number after its end."""
-    figure.add_scatter(
-        x=np.asarray(values, np.float64),
-        y=np.arange(len(values)) + (part - 0.5) * 0.42,
-        mode="text",
+    bars.update(
         text=[f"\u2009{theme.number(float(value), digits)}{unit}" for value in values],
-        textposition="middle right",
+        textposition="outside",
         textfont={"color": ink, "size": 12},
-        hoverinfo="skip",
-        name=f"numbers of {PARTS[part]}",
+        constraintext="none",
         cliponaxis=False,
-        xaxis=axes[0],
-        yaxis=axes[1],
     )
 
 

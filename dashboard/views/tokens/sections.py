@@ -435,8 +435,8 @@ def _tell_known(backend: Backend, sentence: TokenizedSentence, position: int, ro
         read="Each line is a piece of the sentence. The tick shows where it stands in the vocabulary, from the first id at the "
         "left to the last at the right; orange ticks are what the search has found. At the right stands how many other pieces "
         "begin with the same letters, and the first of them.",
-        not_shown="What a piece means. In most vocabularies frequent pieces were found first and have low ids, but neighbouring "
-        "ids are otherwise unrelated.",
+        not_shown="What a piece means. In most vocabularies frequent pieces were found first and have low ids; otherwise "
+        "neighbouring ids are unrelated.",
     )
 
 
@@ -503,7 +503,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
         not_shown="Which of them is better: a model works only with the tokenizer that it was trained with.",
     )
     unknown = (backend.tokenization.unknown_id, second.tokenization.unknown_id if other == "model" and second else None)
-    figures.markup(_aligned(shown, names, unknown), "aligned_pieces")
+    figures.markup(_aligned(spans, shown, names, unknown), "aligned_pieces")
     if not words[row][0]:
         examples = ready_made.ready_made_sets()[DIFFERENT_SET]
         if st.button(f"Show the ready-made sentences “{examples.title}”", key="different_set"):
@@ -531,19 +531,22 @@ def _aligned_table(shown: Sequence[alignment.AlignedSpan], names: tuple[str, str
 
 
 def _aligned(
-    shown: Sequence[alignment.AlignedSpan], names: tuple[str, str], unknown: tuple[int | None, int | None]
+    spans: Sequence[alignment.AlignedSpan],
+    shown: Sequence[alignment.AlignedSpan],
+    names: tuple[str, str],
+    unknown: tuple[int | None, int | None],
 ) -> str:
-    """The text in columns, and below each the pieces of both tokenizers."""
+    """The text in columns, and below each the pieces of both tokenizers, whose numbers are those of all `spans`."""
     columns = "".join(
         f'<div class="{"" if span.is_the_same else "different"}"><b>{html.escape(span.text)}</b>'
         + "".join(_pieces_row(tokens, lost) for tokens, lost in ((span.first, unknown[0]), (span.second, unknown[1])))
         + "</div>"
         for span in shown
     )
-    counts = [sum(len(tokens) for tokens in side) for side in zip(*((s.first, s.second) for s in shown), strict=True)]
+    counts = [sum(len(span.first) for span in spans), sum(len(span.second) for span in spans)]
     rows = "".join(
         f"<span>{html.escape(name.strip())}: <b>{wording.counted(count, 'piece')}</b></span>"
-        for name, count in zip(names, counts or [0, 0], strict=True)
+        for name, count in zip(names, counts, strict=True)
     )
     return f'<div class="bi-aligned"><div class="names"><b>text</b>{rows}</div>{columns}</div>'
 

@@ -81,7 +81,7 @@ def beginning_alike(vocabulary: Sequence[str], pieces: Sequence[str], named: int
     same = Counter(vocabulary)  # a piece is no other of itself
     return [
         Alike(
-            counts[piece.lower()] - min(1, same[piece]),
+            counts[piece.lower()] - bool(counts[piece.lower()] and same[piece]),
             tuple(other for other in found.get(piece.lower(), ()) if other != piece)[:named],
         )
         for piece in pieces

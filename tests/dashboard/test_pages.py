@@ -537,7 +537,7 @@ def test_the_vocabulary_tells_of_the_words_that_were_typed(open_page: Open) -> N
     [
         (
             "The bank and the bank",
-            "All 4 words of sentence 1 are in the vocabulary whole; “bank” has the highest id, 2,924 of 30,522.",
+            "All 5 words of sentence 1 are in the vocabulary whole; “bank” has the highest id, 2,924 of 30,522.",
         ),
         ("bank", "“bank” is in the vocabulary whole: id 2,924 of 30,522."),
         (

@@ -35,7 +35,7 @@ NOT_SHOWN = (
 
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
 STRONGEST = 3  # cells of other tokens that are framed and named
-STEPS = ("attention: mixes in other tokens", "feed-forward: each token alone")
+STEPS = ("attention: takes from other tokens", "feed-forward: each token alone")
 COARSE = 424  # rows and columns of a picture of more tokens than that, so that two fit
 
 

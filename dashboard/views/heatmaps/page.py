@@ -54,7 +54,7 @@ VIEWS = (
         stop="take",
         question="Which part of a block changes a token most?",
         asks=("What do attention and feed-forward add to a token?",),
-        intro="Two steps turn each token's vector. 0° leaves it as it was; at 90° nothing of it is left.",
+        intro="Two steps turn each token's vector: 0° is unchanged, 90° has nothing in common with before.",
         draw="dashboard.views.heatmaps.blocks:inside",
         settings=(
             *OF_PAIRS,

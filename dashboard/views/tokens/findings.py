@@ -135,11 +135,11 @@ def _verb(gone: str) -> str:
 
 def of_vocabulary(sentence: TokenizedSentence, name: str, unknown_id: int | None, size: int) -> str:
     """How many words of a sentence stand in a vocabulary of so many pieces whole, and the piece with the highest id."""
-    words: dict[str, list[int]] = {}
+    words: dict[tuple[bool, int], tuple[str, list[int]]] = {}
     for token in sentence.tokens:
         text = sentence.word_text(token.position)
         if token.word is not None and not token.special and any(map(str.isalnum, text)):
-            words[text] = [sentence.tokens[place].id for place in sentence.word_positions(token.position)]
+            words.setdefault((token.in_pair, token.word), (text, []))[1].append(token.id)
     missing = list(
         dict.fromkeys(
             sentence.surface(token.position).strip()
@@ -151,22 +151,21 @@ def of_vocabulary(sentence: TokenizedSentence, name: str, unknown_id: int | None
         return f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} not among the {size:,} pieces of the vocabulary."
     if not words:
         return f"{name} has no word to look up among {size:,} pieces."
-    split = {text: ids for text, ids in words.items() if len(ids) > 1}
-    whole = {text: ids[0] for text, ids in words.items() if len(ids) == 1}
+    split = [(text, len(ids)) for text, ids in words.values() if len(ids) > 1]
+    of_sentence = f"of {name[0].lower()}{name[1:]}"
     if split:
-        longest = max(split, key=lambda text: len(split[text]))
-        some = f"{len(split)} of the {counted(len(words), 'word')}" if len(words) > 1 else "The only word"
-        verb = "is" if len(split) == 1 else "are"
+        longest, pieces = max(split, key=lambda word: word[1])
+        some = f"{len(split)} of the {len(words)} words" if len(words) > 1 else "The only word"
         return (
-            f"{some} of {name[0].lower()}{name[1:]} {verb} not in the vocabulary whole: {_quoted([longest])} is built from "
-            f"{counted(len(split[longest]), 'piece')}."
+            f"{some} {of_sentence} {'is' if len(split) == 1 else 'are'} not in the vocabulary whole: {_quoted([longest])} is "
+            f"built from {counted(pieces, 'piece')}."
         )
-    last = max(whole, key=lambda text: whole[text])
+    last, number = max(((text, ids[0]) for text, ids in words.values()), key=lambda word: word[1])
     if len(words) == 1:
-        return f"{_quoted([last])} is in the vocabulary whole: id {whole[last]:,} of {size:,}."
+        return f"{_quoted([last])} is in the vocabulary whole: id {number:,} of {size:,}."
     return (
-        f"All {len(words)} words of {name[0].lower()}{name[1:]} are in the vocabulary whole; {_quoted([last])} has the highest "
-        f"id, {whole[last]:,} of {size:,}."
+        f"All {len(words)} words {of_sentence} are in the vocabulary whole; {_quoted([last])} has the highest id, "
+        f"{number:,} of {size:,}."
     )
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 from components.analysis.vocabulary import Kinds, beginning_alike, kinds, search
-from components.model.backend import Backend
 from components.errors import InputError
+from components.model.backend import Backend
 
 PIECES = ("[PAD]", "the", "The", "bank", "##bank", "banking", "", "river", "embankment", "Ġbank")
 

@@ -163,10 +163,11 @@ def parts_turn(turns: Mapping[int, np.ndarray]) -> str:
     """Which part turns the tokens more: degrees [part, token] of one block or two, by the block's number."""
     said = [_turned(block, values) for block, values in turns.items()]
     (part, words), *others = said
-    begin = {
-        None: "Both steps turn the tokens about as far",
-        **{number: f"{name.capitalize()} turns the tokens more" for number, name in enumerate(PARTS)},
-    }[part]
+    begin = (
+        "Both steps turn the tokens about as far"
+        if part is None
+        else f"{PARTS[part].capitalize()} turns the tokens more"
+    )
     text = f"{begin} {words}"
     for other, more in others:
         if other == part:

@@ -200,7 +200,7 @@ def test_on_a_phone_cells_have_room_for_their_numbers_and_a_swipe_shows_the_seco
     page = look.at("/inside?v=block", PHONE)
     wait_for_title(page, "Before and after blocks 0 and 5")
     figure = page.locator(".st-key-block_change")
-    number = figure.locator(".heatmap-label").first
+    number = figure.locator(".heatmap-label").filter(has_text="0.86").first
     expect(number).to_be_visible()
     box = number.bounding_box()
     assert box is not None

@@ -31,19 +31,21 @@ class LostCharacters:
         return self.capitals | self.accents | self.unknown | self.others
 
 
-def lost_characters(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) -> LostCharacters:
-    """The characters of a sentence's first text that do not come back; what was truncated is left out.
+def lost_characters(
+    sentence: TokenizedSentence, decoded: str, unknown_id: int | None, of_pair: bool = False
+) -> LostCharacters:
+    """The characters of a sentence's first text, or of the second of its pair, that do not come back, truncated ones left out.
 
-    `decoded` are its tokens decoded again, without special ones.
+    `decoded` are this text's tokens decoded again, without special ones.
     """
     found: dict[str, set[int]] = {"capitals": set(), "accents": set(), "unknown": set(), "others": set()}
-    text = sentence.text
-    end = min((item.start for item in sentence.dropped if not item.of_pair), default=len(text))
+    text = (sentence.pair or "") if of_pair else sentence.text
+    end = min((item.start for item in sentence.dropped if item.of_pair == of_pair), default=len(text))
     if decoded.strip() == text[:end].strip():
         return LostCharacters(*map(frozenset, found.values()))
     covered: set[int] = set()
     for token in sentence.tokens:
-        if token.special or token.in_pair or token.word is None:
+        if token.special or token.in_pair != of_pair or token.word is None:
             continue
         span = range(token.start, token.end)
         covered.update(span)

@@ -1,7 +1,8 @@
-"""Searching a vocabulary for pieces: by their beginning, by a part, or by id."""
+"""A vocabulary's pieces: searched by their beginning, by a part, or by id; and what begins like the pieces of a text."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -52,3 +53,59 @@ def _by_id(vocabulary: Sequence[str], text: str) -> list[int]:
             "Type a number, or search by the beginning of a piece.",
         ) from None
     return [number for number in range(max(0, low), min(high, len(vocabulary) - 1) + 1) if vocabulary[number]]
+
+
+@dataclass(frozen=True)
+class Alike:
+    """The pieces of a vocabulary that begin like one of them, which is left out."""
+
+    total: int
+    first: tuple[str, ...]  # the first few, in order of id
+
+
+def beginning_alike(vocabulary: Sequence[str], pieces: Sequence[str], named: int = 3) -> list[Alike]:
+    """For each of the pieces, those others of the vocabulary that begin with it, ignoring case; `named` of them by name."""
+    wanted = {piece.lower() for piece in pieces if piece}
+    lengths = sorted({len(piece) for piece in wanted})
+    counts: Counter[str] = Counter()
+    found: dict[str, list[str]] = {piece: [] for piece in wanted}
+    for entry in vocabulary:
+        low = entry.lower()
+        for length in lengths:
+            if length > len(low):
+                break
+            if (start := low[:length]) in wanted:
+                counts[start] += 1
+                if len(found[start]) <= named:
+                    found[start].append(entry)
+    same = Counter(vocabulary)  # a piece is no other of itself
+    return [
+        Alike(
+            counts[piece.lower()] - bool(counts[piece.lower()] and same[piece]),
+            tuple(other for other in found.get(piece.lower(), ()) if other != piece)[:named],
+        )
+        for piece in pieces
+    ]
+
+
+CONTINUES, BEGINS = ("##",), ("\u0120", "\u2581")  # how pieces say that they continue a word, or begin one
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """How many pieces begin a word and how many continue one, as a mark before them says."""
+
+    mark: str
+    is_of_beginnings: bool  # whether the mark says that a piece begins a word
+    marked: int
+    total: int  # pieces that there are
+
+
+def kinds(vocabulary: Sequence[str]) -> Kinds | None:
+    """The mark of most pieces, with how many have it; None for a vocabulary whose pieces have none."""
+    counts = {
+        mark: sum(piece.startswith(mark) and piece != mark for piece in vocabulary) for mark in CONTINUES + BEGINS
+    }
+    mark = max(counts, key=lambda item: counts[item])
+    total = sum(bool(piece) for piece in vocabulary)
+    return Kinds(mark, mark in BEGINS, counts[mark], total) if counts[mark] else None

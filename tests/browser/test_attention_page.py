@@ -7,8 +7,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Visit, figure, settle, wait_for_title, wait_until, wait_until_still
-from tests.support.stage import PROJECTOR, Stage
+from tests.support.browser import Visit, figure, fits, settle, wait_for_title, wait_until, wait_until_still
+from tests.support.stage import PHONE, PROJECTOR, Stage
 
 CANVAS = "canvas[data-drawn]"
 HEADS = ".heads[data-drawn]"
@@ -194,6 +194,28 @@ def test_play_shows_the_blocks_in_order_and_stops_at_the_last(use: Stage) -> Non
     wait_for_title(page, "Before and after block 5")
     expect(page.get_by_role("button", name="Pause")).to_have_count(0)
     page.wait_for_url("**b1=5**")
+
+
+def test_on_a_phone_cells_have_room_for_their_numbers_and_a_swipe_shows_the_second_block(look: Stage) -> None:
+    page = look.at("/inside?v=block", PHONE)
+    wait_for_title(page, "Before and after blocks 0 and 5")
+    figure = page.locator(".st-key-block_change")
+    number = figure.locator(".heatmap-label").filter(has_text="0.86").first
+    expect(number).to_be_visible()
+    box = number.bounding_box()
+    assert box is not None
+    assert 15 < box["width"] < 25  # ten cells and the names of the rows stand on the screen at once
+    second = figure.get_by_text("Block 5, the last")
+
+    def right_of_screen() -> bool:
+        place = second.bounding_box()
+        assert place is not None
+        return place["x"] + place["width"] > PHONE[0]
+
+    assert right_of_screen()
+    figure.evaluate("(element) => element.scrollTo(element.scrollWidth, 0)")
+    assert not right_of_screen()
+    assert fits(page)
 
 
 def test_fast_clicks_write_no_defaults_into_the_address(visit: Visit) -> None:

@@ -25,7 +25,7 @@ PLOT, TABLE = ".js-plotly-plot", "[data-testid=stTable], [data-testid=stDataFram
 SELECTORS: dict[Figure, str] = {
     "plot": PLOT,
     "chips": ".row",
-    "grids": ".bi-grids, .bi-aligned",
+    "grids": ".bi-grids, .bi-aligned, .bi-texts, .bi-known",
     "table": TABLE,
     "frame": "iframe",
     "heads": ".heads",

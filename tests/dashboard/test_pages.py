@@ -467,13 +467,89 @@ def test_markup_in_a_sentence_is_text(open_page: Open) -> None:
 
 
 def test_decoding_names_what_was_lost(open_page: Open) -> None:
-    app = open_page("tokens", s=["Hello  Zoë", "plain words"], v="decoding")
-    decoded, roles = (table.value.map(lambda cell: str(cell).replace("\\", "")) for table in app.table)
-    assert list(decoded["typed"]) == ["Hello\u00a0 Zoë", "plain words"]  # both spaces are drawn
-    assert list(decoded["decoded"]) == ["[CLS] hello zoe [SEP]", "[CLS] plain words [SEP]"]
-    assert list(decoded["lost or changed"]) == ["capital letters, accents, spacing", "nothing"]
-    assert "Not exactly: 1 of 2 sentences lost something (capital letters, accents, spacing)" in texts(app)
+    app = open_page("tokens", s=["Hello  Zoë <i>", "plain words"], v="decoding")
+    html = next(item.proto.body for item in app.get("html") if "bi-texts" in item.proto.body)
+    parts = re.findall(r"<h6>(\d)<span>(.*?)</span></h6>.*?<p>(.*?)</p>.*?<p>(.*?)</p>", html)
+    assert parts == [
+        (
+            "1",
+            "capital letters, accents, spacing",
+            "<mark>H</mark>ello  <mark>Z</mark>o<mark>ë</mark> &lt;i&gt;",
+            "[CLS] hello zoe &lt; i &gt; [SEP]",
+        ),
+        ("2", "nothing is lost", "plain words", "[CLS] plain words [SEP]"),
+    ]
+    said = "Not exactly: 2 capitals and 1 accent (orange) do not come back; the spaces of 1 sentence differ."
+    assert said in texts(app)
+    (roles,) = (table.value.map(lambda cell: str(cell).replace("\\", "")) for table in app.table)
     assert dict(zip(roles["token"], roles["id"], strict=True))["[MASK]"] == "103"
+
+
+def test_decoding_strikes_out_what_was_cut_off_and_says_when_all_comes_back(open_page: Open) -> None:
+    app = open_page("tokens", s=["one two three <b>"], v="decoding", len="4")
+    html = next(item.proto.body for item in app.get("html") if "bi-texts" in item.proto.body)
+    assert "<p>one two <s>three &lt;b&gt;</s></p>" in html
+    assert "Not exactly: 4 pieces are cut off." in texts(app)
+    app = open_page("tokens", s=["a bank"], v="decoding")
+    assert "Yes: decoding returns every sentence as it was typed." in texts(app)
+
+
+def known(app: AppTest) -> dict[str, tuple[str, str, str]]:
+    """The lines of the vocabulary's picture: by what is named, its id, its ticks in per cent, and what begins alike."""
+    html = next(item.proto.body for item in app.get("html") if "bi-known" in item.proto.body)
+    lines = re.findall(
+        r'<th scope="row"[^>]*>(.*?)</th>(?:<td>(.*?)</td>)?<td class="stands"><u>(.*?)</u></td><td>(.*?)</td>', html
+    )
+    return {
+        re.sub("<[^>]+>", "", name): (
+            number,
+            " ".join(re.findall(r"left: ([\d.]+)%", ticks)),
+            re.sub("<[^>]+>", "", others),
+        )
+        for name, number, ticks, others in lines
+    }
+
+
+def test_the_vocabulary_tells_of_the_words_that_were_typed(open_page: Open) -> None:
+    app = open_page("tokens", s=["An unputdownable bank"], v="vocabulary")
+    names = sorted(backend().tokenization.vocabulary)
+    drawn = known(app)
+    for piece in ("an", "un", "##put", "##down", "##able", "bank"):
+        number, ticks, others = drawn[piece]
+        at = backend().tokenization.vocabulary.index(piece)
+        assert number == f"{at:,}"
+        assert ticks == f"{100 * at / (len(names) - 1):.2f}"
+        assert others.split()[0] == f"{sum(name.startswith(piece) for name in names) - 1:,}".replace(
+            "0", "none", 1
+        ) or (others.split()[0] == f"{sum(name.startswith(piece) for name in names) - 1:,}")
+    asked = "begins with “" + str(app.text_input(key="w_vocabulary_query").value) + "”"
+    assert len(drawn[asked][1].split()) == len(app.dataframe[0].value)
+    said = texts(app).replace("\\", "")
+    assert (
+        "1 of the 3 words of sentence 1 is not in the vocabulary whole: “unputdownable” is built from 4 pieces." in said
+    )
+    continuing = sum(name.startswith("##") and name != "##" for name in names)
+    assert f"{continuing:,} of the 30,522 pieces continue a word (##)" in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        (
+            "The bank and the bank",
+            "All 5 words of sentence 1 are in the vocabulary whole; “bank” has the highest id, 2,924 of 30,522.",
+        ),
+        ("bank", "“bank” is in the vocabulary whole: id 2,924 of 30,522."),
+        (
+            "unputdownable",
+            "The only word of sentence 1 is not in the vocabulary whole: “unputdownable” is built from 4 pieces.",
+        ),
+        ("a 😀", "“😀” is not among the 30,522 pieces of the vocabulary."),
+        ("!?", "Sentence 1 has no word to look up among 30,522 pieces."),
+    ],
+)
+def test_what_is_said_of_words_in_the_vocabulary(open_page: Open, typed: str, expected: str) -> None:
+    assert expected in texts(open_page("tokens", s=[typed], v="vocabulary")).replace("\\", "")
 
 
 def test_vocabulary_search(open_page: Open) -> None:
@@ -510,6 +586,12 @@ def aligned(app: AppTest) -> list[list[str]]:
     return [[("*" if column[0] else "") + row[0], *row[1:]] for column, row in zip(columns, plain, strict=True)]
 
 
+def counts(app: AppTest) -> dict[str, str]:
+    """How many pieces each tokenizer makes, by its name."""
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-aligned" in item.proto.body]
+    return dict(re.findall(r"<span>([^<]+): <b>([^<]+)</b></span>", drawn))
+
+
 def test_another_tokenizer_is_aligned(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
     app = open_page("tokens", s=["a bank"], v="two-tokenizers", m2=str(tiny_folder("roberta")))
     assert app.segmented_control(key="w_other_tokenizer").value == "model"
@@ -528,7 +610,7 @@ def test_another_tokenizer_needs_no_second_model(open_page: Open) -> None:
     assert "".join(column[2] for column in columns).replace(" ", "") == "Anunputdownablebank"
     assert columns[-1] == ["*bank", "bank", "b a n k"]
     assert app.query_params["with"] in ("characters", ["characters"])
-    assert "6 pieces with all-MiniLM-L6-v2, 21 with Characters" in texts(app).replace("\\", "")
+    assert counts(app) == {"all-MiniLM-L6-v2": "6 pieces", "Characters": "21 pieces"}
     app = open_page("tokens", v="two-tokenizers", **{"with": "model"})  # a link that names a model, but not which
     assert "second model's tokenizer is not available" in texts(app).replace("\\", "")
     assert app.segmented_control(key="w_other_tokenizer").value == "bytes"
@@ -542,14 +624,14 @@ def test_another_tokenizer_opens_with_a_difference_and_marks_it(open_page: Open)
     assert sum("2 of 10 words split differently" in text for text in said) == 1
     assert sum(example_tokenizers.limits("bytes") in text for text in said) == 1  # below the picture that it limits
     assert "“skipped”, “stones”" in texts(app)
-    assert "Ġ: a space comes before the piece" in texts(app)
+    assert "Ġ means that a space comes before the piece." in texts(app)
     assert [column[0] for column in aligned(app) if column[0].startswith("*")] == ["*skipped", "*stones"]
     app.selectbox(key="w_sentence").set_value(0).run()
     assert app.query_params["n"] in ("0", ["0"])
     assert "Both tokenizers split this sentence in the same way" in texts(app)
     app.button(key="different_set").click().run()
     assert "split differently" in texts(app)
-    assert "##: the piece continues a word" in texts(app).replace("\\", "")
+    assert "## means that the piece continues a word" in texts(app).replace("\\", "")
 
 
 def test_truncated_text_is_shown_exactly(open_page: Open) -> None:

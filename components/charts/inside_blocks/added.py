@@ -23,6 +23,7 @@ _LABEL = 10  # characters
 # Pixels: a token's two bars, at most and at least; all rows or columns, and the same for a projector.
 _ROW, _LEAST_ROW, _COLUMNS, _COLUMNS_FAR = 34, 18, 330, 285
 _BREAK = 0.88  # of the axis: where a bar that is too long for it breaks
+_NUMBERED = 12  # tokens in rows: with more, a bar is lower than its number
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,7 @@ class BlockBars:
     name: str
     values: np.ndarray
     marks: np.ndarray | None = None
+    means: Sequence[str] = ()  # of each part, as they are shown below the name
 
 
 def added_bars(
@@ -41,6 +43,8 @@ def added_bars(
     quantity: str,
     *,
     mark: str = "",
+    said: Sequence[str] = PARTS,
+    numbers: str = "",
     break_above: float | None = None,
     digits: int = 0,
     dark: bool = False,
@@ -48,6 +52,7 @@ def added_bars(
 ) -> go.Figure:
     """Bars of `quantity` for each token and part, one picture for each block, on one axis; `mark` names the marks.
 
+    `said` are the words for both parts. With a unit as `numbers` the bars of a short text end in their numbers.
     Bars longer than `break_above` are broken and named by their numbers, with so many `digits`; without it none is. `scale` is
     how much larger the type will be (`theme.enlarge`): the rest is lower then.
     """
@@ -55,7 +60,8 @@ def added_bars(
     shown = [theme.plain(piece, _LABEL) for piece in pieces]
     is_beside = len(rows) <= BESIDE
     every = np.concatenate([item.values for item in blocks] + [i.marks for i in blocks if i.marks is not None])
-    most = 1.06 * float(every.max()) if break_above is None else break_above / _BREAK
+    is_numbered = bool(numbers) and not mark and len(rows) <= _NUMBERED  # a number needs room after its bar
+    most = (1.18 if is_numbered else 1.06) * float(every.max()) if break_above is None else break_above / _BREAK
     ink = "#E8EDF3" if dark else "#1C2430"
     figure = go.Figure()
     gap = 0.06
@@ -89,22 +95,48 @@ def added_bars(
             _add_part(
                 figure, block, part, rows, most, mark, (across, along), is_beside, break_above is not None, digits, ink
             )
-        heads.append((domain[0], f"<b>{theme.plain(block.name)}</b>"))
-    above = [f'<span style="color:{COLOURS[part]}">■</span> {part}' for part in PARTS]
-    lines = ["\u2003".join(above)] + (
-        [f'<span style="color:{theme.GREY}">┃</span> {theme.plain(mark)}'] if mark else []
-    )
-    heads.append((0.0, "<br>".join([*lines, "\u00a0"])))
+            if is_numbered:
+                _write_numbers(figure.data[-1], block.values[part], numbers, digits, ink)
+        heads.append((domain[0], _head(block)))
+    above = [
+        f'<span style="color:{COLOURS[part]}">■</span> {theme.plain(words)}'
+        for part, words in zip(PARTS, said, strict=True)
+    ]
+    lines = above if list(said) != list(PARTS) else ["\u2003".join(above)]
+    if mark:
+        lines.append(f'<span style="color:{theme.GREY}">┃</span> {theme.plain(mark)}')
+    below = 1 + any(block.means for block in blocks)  # lines of a picture's own head
+    heads.append((0.0, "<br>".join([*lines, *["\u00a0"] * below])))
     write_heads(figure, heads, ink, scale)
     figure.update_layout(layout)
     figure.update_layout(showlegend=False, barmode="overlay", hovermode="closest", dragmode=False)
-    room = 34 + 18 * (len(lines) + 1)
+    room = 34 + 18 * (len(lines) + below)
     most_height = _COLUMNS if scale == 1 else _COLUMNS_FAR
     rows_height = min(most_height, _ROW * len(rows)) if len(rows) <= 10 else max(most_height, _LEAST_ROW * len(rows))
     theme.finish(figure, title, room + 60 + (max(90, rows_height) if is_beside else most_height))
     figure.layout.margin.t = room
     figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
     return figure
+
+
+def _head(block: BlockBars) -> str:
+    """A picture's name, and below it the mean of each part."""
+    means = "\u2002".join(
+        f'<span style="color:{COLOURS[part]}">■</span> <b>{theme.plain(mean)}</b>'
+        for part, mean in zip(PARTS, block.means, strict=False)
+    )
+    return f"<b>{theme.plain(block.name)}</b>" + (f"<br>mean {means}" if means else "")
+
+
+def _write_numbers(bars: go.Bar, values: np.ndarray, unit: str, digits: int, ink: str) -> None:
+    """Each bar's number after its end."""
+    bars.update(
+        text=[f"\u2009{theme.number(float(value), digits)}{unit}" for value in values],
+        textposition="outside",
+        textfont={"color": ink, "size": 12},
+        constraintext="none",
+        cliponaxis=False,
+    )
 
 
 def _add_part(

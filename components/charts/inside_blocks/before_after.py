@@ -24,7 +24,7 @@ _LABEL = 10  # characters of a token beside the picture; the hover shows more
 _MOST_SQUARES = 40  # rows of the strip that can be clicked: of more tokens, every n-th
 # Pixels: the height of the cells of a text, the same for a projector, and of a cell of one or two tokens.
 _PLOT, _PLOT_FAR, _CELL = 318, 235, 64
-_LINE, _HEADS, _BELOW = 18, 4, 92  # pixels of a line above a picture, how many there are, and what stands below
+_LINE, _HEADS, _BELOW = 18, 3, 92  # pixels of a line above a picture, how many there are, and what stands below
 _CLEAR = "rgba(0, 0, 0, 0)"
 
 
@@ -173,12 +173,12 @@ def before_and_after(
 
 
 def _head(lines: Sequence[str]) -> str:
-    """The name of a picture over its numbers, each with the colour of its cells."""
+    """The name of a picture over its numbers: those of its two colours in one line, then others."""
     name, *numbers = (theme.plain(line) for line in lines)
-    colours = (theme.BLUE, theme.ORANGE)
-    marks = [f'<span style="color:{colour}">■</span> ' for colour in colours] + [""] * len(numbers)
     bold = [" ".join([*line.split(" ")[:-1], f"<b>{line.split(' ')[-1]}</b>"]) for line in numbers]
-    return "<br>".join([f"<b>{name}</b>", *(mark + line for mark, line in zip(marks, bold, strict=False))])
+    colours = (theme.BLUE, theme.ORANGE)
+    marked = [f'<span style="color:{colour}">■</span> {line}' for colour, line in zip(colours, bold, strict=False)]
+    return "<br>".join([f"<b>{name}</b>", "\u2002".join(marked), *bold[len(colours) :]])
 
 
 def _scale(hue: str, dark: bool) -> list[list[Any]]:

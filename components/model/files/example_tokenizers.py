@@ -41,7 +41,7 @@ EXAMPLES = {
         "As in GPT-2 and RoBERTa: it joins frequent pairs of bytes, keeps capitals, and marks the space before a piece "
         "with Ġ. Every text can be written in bytes, so that nothing is unknown.",
         4_000,
-        "its counts say nothing of GPT-2 or RoBERTa, whose some 50,000 pieces come from millions of texts",
+        "its counts say nothing of GPT-2 or RoBERTa",
     ),
     "characters": ExampleTokenizer(
         "Characters",
@@ -66,11 +66,9 @@ def load(key: str) -> Tokenization:
 @cache
 def limits(key: str) -> str:
     """What the tokenizer of an entry of EXAMPLES was trained on, and what its counts do not say: a sentence."""
-    own = texts()
-    size = sum(len(text.encode()) for text in own)
     return (
-        f"“{EXAMPLES[key].title}” is no model's tokenizer: it learnt its {len(load(key).vocabulary):,} pieces from "
-        f"{len(own):,} short texts of this dashboard ({size / 1000:.0f} kB), so {EXAMPLES[key].says_nothing_of}."
+        f"“{EXAMPLES[key].title}” is no model's: it learnt its {len(load(key).vocabulary):,} pieces from {len(texts()):,} "
+        f"short texts, so {EXAMPLES[key].says_nothing_of}."
     )
 
 

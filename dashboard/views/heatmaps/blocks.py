@@ -36,6 +36,7 @@ NOT_SHOWN = (
 NUMBERED = 16  # tokens of a picture whose cells have numbers
 MOST_CELLS = 360_000  # in all pictures together: a cell is sent as 7 to 8 bytes, and the limit is 3 MB
 STRONGEST = 3  # cells of other tokens that are framed and named
+STEPS = ("attention: takes from other tokens", "feed-forward: each token alone")
 COARSE = 424  # rows and columns of a picture of more tokens than that, so that two fit
 
 
@@ -82,10 +83,6 @@ def input_and_output(backend: Backend) -> None:
         for item in (means[index] for index in drawn)
     ]
     scales = _scales(trace, special, diagonal, pictures, own_scale)
-    # Those of the second block, in words of the text.
-    least = block_change.least_like_itself(
-        changes[second], [not sentence.tokens[position].special for position in positions]
-    )
     names = f"block{'s' * (len(pictures) > 1)} " + " and ".join(str(item.block) for item in pictures)
     figures.figure(
         before_after.before_and_after(
@@ -103,9 +100,7 @@ def input_and_output(backend: Backend) -> None:
         code=snippets.blocks_change(pair.input(backend), list(changes), special),
         alt=f"Cosines of {len(positions)} tokens before and after {names}: "
         + "; ".join(", ".join(picture.heads) for picture in pictures),
-        message=findings.before_and_after(
-            means, diagonal.mean(axis=1).tolist(), baseline.across.tolist(), least, pieces
-        ),
+        message=findings.before_and_after(means, diagonal.mean(axis=1).tolist(), baseline.across.tolist()),
         read="Rows are the tokens that go into a block, columns the tokens that come out. A strong diagonal means that the "
         "block changes the tokens little. An orange column means that the block's output for this token is similar to the "
         f"input of every token. {scales[0].in_words()} The narrow picture at the right is each token's cosine with itself by "
@@ -117,6 +112,10 @@ def input_and_output(backend: Backend) -> None:
         select_many=False,
     )
     _name_strongest([picture for picture in pictures if picture.framed], pieces)
+    if not findings.is_alike(means[-1]):
+        # Of the second block, in words of the text.
+        own = [not sentence.tokens[position].special for position in positions]
+        _name_least(block_change.least_like_itself(changes[second], own), pieces, second)
     if not baseline.is_measured:
         st.caption(messages.no_baseline(baseline))
     _diagonal(trace, special, pair.input(backend))
@@ -129,7 +128,7 @@ def _heads(item: block_change.BlockMeans, last: int, baseline: Baseline) -> list
     if item.tokens > 1:
         lines.append(f"another {another}")
         if baseline.is_measured:
-            lines.append(f"other sentences {theme.number(baseline.across[item.block], 2)}")
+            lines.append(f"tokens of other sentences {theme.number(baseline.across[item.block], 2)}")
     return lines
 
 
@@ -207,6 +206,12 @@ def _name_strongest(pictures: Sequence[before_after.Picture], pieces: Sequence[s
         parts.append(f"Strongest in block {picture.block}: {pairs}.")
     if parts:
         figures.note(" ".join(parts), key="strongest")
+
+
+def _name_least(least: block_change.LeastLikeItself | None, pieces: Sequence[str], block: int) -> None:
+    said = findings.least_like_itself(least, pieces)
+    if said and len(pieces) > 1:
+        figures.note(f"Least like itself in block {block}: {said}.", key="least_like_itself")
 
 
 def _pictures_that_fit(pictures: Sequence[np.ndarray]) -> list[int]:
@@ -310,6 +315,30 @@ def inside(backend: Backend) -> None:
     shown = list(dict.fromkeys((first, second)))
     lengths = {block: _lengths(record, block) for block in shown}  # of each, [part, token]
     names = f"block{'s' * (len(shown) > 1)} " + " and ".join(map(str, shown))
+    turns = {block: _turns(record, block) for block in shown}
+    figures.figure(
+        added.added_bars(
+            [added.BlockBars(_name(block, last), turns[block], means=_means(turns[block])) for block in shown],
+            pieces,
+            f"How far {names} turn{'s' * (len(shown) == 1)} tokens",
+            "degrees",
+            said=STEPS,
+            numbers="°",
+            dark=st.context.theme.type == "dark",
+            scale=controls.scale(),
+        ),
+        key="inside_turns",
+        code=snippets.turns(pair.input(backend), shown),
+        alt=f"Bars: degrees by which attention and feed-forward turn each token in {names}",
+        message=findings.parts_turn(turns),
+        read="A token's vector is a direction with a length. Each bar is the angle between the vector before and after one "
+        "step: 0° means that the direction is unchanged, and at 90° the two have nothing in common. The numbers above a "
+        "picture, and those of the sentence, are means over all tokens, special ones included. "
+        + _step_in_words(backend, shown[-1]),
+        not_shown="Which of the two steps matters more for the model's answer. The figure below shows how long the vectors "
+        "are that they add.",
+        table=lambda: _turns_table(turns, pieces),
+    )
     far = block_change.far_above(np.concatenate(list(lengths.values())))
     figures.figure(
         added.added_bars(
@@ -336,28 +365,8 @@ def inside(backend: Backend) -> None:
             "left of what was there. "
         )
         + "A bar that is far longer than all others is broken (//) and has its number. A length is also called a norm.",
-        not_shown="Whether the added vector points along the token's vector or across it: see the figure below.",
+        not_shown="Whether the added vector points along the token's vector or across it: see the figure above.",
         table=lambda: _lengths_table(lengths, pieces),
-    )
-    turns = {block: _turns(record, block) for block in shown}
-    figures.figure(
-        added.added_bars(
-            [added.BlockBars(_name(block, last), turns[block]) for block in shown],
-            pieces,
-            f"How far {names} turn{'s' * (len(shown) == 1)} each token",
-            "degrees",
-            dark=st.context.theme.type == "dark",
-            scale=controls.scale(),
-        ),
-        key="inside_turns",
-        code=snippets.turns(pair.input(backend), shown),
-        alt=f"Bars: degrees by which attention and feed-forward turn each token in {names}",
-        message=" ".join(findings.parts_turn(block, turn) for block, turn in turns.items()),
-        read="A token's vector is a direction with a length. Each bar is the angle between the vector before and after one "
-        "step: 0° means that the direction is unchanged, and at 90° the two have nothing in common. "
-        + _step_in_words(backend, shown[-1]),
-        not_shown="Which of the two steps matters more for the model's answer.",
-        table=lambda: _turns_table(turns, pieces),
     )
 
 
@@ -387,6 +396,11 @@ def _lengths_table(lengths: Mapping[int, np.ndarray], pieces: Sequence[str]) -> 
     return _by_block(
         {block: dict(zip(names, values.round(4), strict=True)) for block, values in lengths.items()}, pieces
     )
+
+
+def _means(turns: np.ndarray) -> list[str]:
+    """The mean degrees of both steps, as they are shown."""
+    return [f"{mean}°" for mean in apart(*(float(turn.mean()) for turn in turns), digits=0, most=1)]
 
 
 def _turns_table(turns: Mapping[int, np.ndarray], pieces: Sequence[str]) -> pd.DataFrame:

@@ -22,87 +22,83 @@ NAMED = 2  # tokens with bars far above all others
 PARTS = ("attention", "feed-forward")
 
 
-def before_and_after(
-    shown: Sequence[BlockMeans],
-    means: Sequence[float],
-    unrelated: Sequence[float],
-    least: LeastLikeItself | None,
-    pieces: Sequence[str],
-) -> str:
-    """What one block or two do to the tokens of a text.
+def before_and_after(shown: Sequence[BlockMeans], means: Sequence[float], unrelated: Sequence[float]) -> str:
+    """What the first shown block does to the tokens of a text, and what the second does differently.
 
     `means` [block] are the mean cosines of a token with itself at all blocks, `unrelated` [block] those of tokens of other
-    sentences (NaN where not measured). `least` is a token of the last shown block; `pieces` are the texts of its rows.
+    sentences (NaN where not measured): only against these is a block said to mix.
     """
     first, last = shown[0], shown[-1]
-    said = _alone(first)
-    if last.block != first.block:
-        said += f". {_compared(first, last, means, unrelated)}"
-    # Of one token it is said already; where all are alike it says nothing.
-    return f"{said}{_least(least, pieces) if last.tokens > 1 and not _is_alike(last) else ''}."
+    said = _alone(first) + (f" and mixes {_them(first)}" if mixes(first, unrelated) else "")
+    return f"{said}; {_compared(first, last, means, unrelated)}." if last.block != first.block else f"{said}."
 
 
-def _is_alike(item: BlockMeans) -> bool:
+def mixes(item: BlockMeans, unrelated: Sequence[float]) -> bool:
+    """Whether tokens come out nearer to those beside them than tokens of other sentences do. Not of NaN."""
+    return not is_alike(item) and item.another - float(unrelated[item.block]) >= MIXED
+
+
+def is_alike(item: BlockMeans) -> bool:
     """Whether a token's cosine with itself says little, because that with any other is nearly as high."""
     return item.tokens > 1 and item.itself - item.another < TOLD_APART
 
 
+def _them(item: BlockMeans) -> str:
+    return "them" if item.tokens > 1 else "it"
+
+
 def _alone(item: BlockMeans) -> str:
     itself, another = apart(item.itself, item.another)
-    numbers = f"{itself} like itself" + (f", {another} like the others" if item.tokens > 1 else "")
     name = f"Block {item.block}"
-    if _is_alike(item):
-        return f"In block {item.block} all tokens are alike: {numbers}"
+    if is_alike(item):
+        return f"In block {item.block} all tokens are alike ({itself} like itself, {another} like the others)"
     if item.itself <= KEPT:
-        return f"{name} changes its token{'s' * (item.tokens > 1)}: {numbers}"
-    if item.tokens == 1:
-        return f"{name} keeps its only token: {numbers}"
-    return f"{name} keeps {'every token' if item.nearest == item.tokens else 'its tokens'}: {numbers}"
+        return f"{name} changes its token{'s' * (item.tokens > 1)} ({itself} like itself)"
+    kept = "its only token" if item.tokens == 1 else "every token" if item.nearest == item.tokens else "its tokens"
+    return f"{name} keeps {kept} ({itself} like itself)"
 
 
 def _compared(first: BlockMeans, last: BlockMeans, means: Sequence[float], unrelated: Sequence[float]) -> str:
     """What the second block does, beside the first."""
-    name, other = f"Block {last.block}", float(unrelated[last.block])
-    itself, another = apart(last.itself, last.another)
-    numbers = f"{itself} and {another}" if last.tokens > 1 else itself
-    is_known = last.tokens > 1 and not np.isnan(other)
-    if _is_alike(last):
-        sentences = f" (other sentences {number(other, 2)})" if is_known else ""
-        verb = "they stay so" if _is_alike(first) else "all are alike"
-        return f"In block {last.block} {verb}: {numbers}{sentences}"
+    them, (itself, another) = _them(last), apart(last.itself, last.another)
+    if is_alike(last):
+        verb = "they stay so" if is_alike(first) else "all are alike"
+        return f"in block {last.block} {verb} ({itself} and {another})"
     change = first.itself - last.itself
-    them = "them" if last.tokens > 1 else "it"
     # Whether the same was said of the first.
-    is_same = not _is_alike(first) and (first.itself > KEPT) == (last.itself > KEPT)
+    is_same = not is_alike(first) and (first.itself > KEPT) == (last.itself > KEPT)
     if change >= CHANGED:
-        verb = "changes most" if int(np.nanargmin(means)) == last.block else "changes more"
+        verb = f"changes {them} most" if int(np.nanargmin(means)) == last.block else f"changes {them} more"
     elif -change >= CHANGED:
-        verb = "keeps more"
+        verb = f"keeps {them} more"
     elif last.itself > KEPT:
         verb = f"keeps {them} too" if is_same else f"keeps {them}"
     else:
-        verb = "changes as much" if is_same else f"changes {them}"
-    if not is_known:
-        return f"{name} {verb}: {numbers}"
-    if last.another - other >= MIXED:
-        return f"{name} {verb} and mixes: {numbers} (other sentences {number(other, 2)})"
+        verb = f"changes {them} as much" if is_same else f"changes {them}"
+    said = f"block {last.block} {verb} ({itself})"
+    if mixes(last, unrelated):
+        return f"{said} and mixes {them}{' too' * mixes(first, unrelated)}"
+    if mixes(first, unrelated):
+        return f"{said} and does not mix {them}" if not np.isnan(unrelated[last.block]) else said
     # Other tokens came closer, but so did those of other sentences: no mixing.
-    before = float(unrelated[first.block])
-    closer = last.another - first.another >= MIXED and other - before >= MIXED
-    return f"{name} {verb}: {numbers} (other sentences {number(other, 2)}{': all came closer' if closer else ''})"
+    closer = (
+        last.another - first.another >= MIXED and float(unrelated[last.block]) - float(unrelated[first.block]) >= MIXED
+    )
+    return f"{said}: all tokens are closer there, those of other sentences too" if closer else said
 
 
-def _least(least: LeastLikeItself | None, pieces: Sequence[str]) -> str:
+def least_like_itself(least: LeastLikeItself | None, pieces: Sequence[str]) -> str:
+    """The token that comes out least like itself, and the one that it is most like instead; empty without any."""
     if least is None:
         return ""
     token = wording.quoted(pieces[least.token])
     if least.other is None:
-        return f"; {token} comes out {number(least.itself, 2)} like itself"
+        return f"{token}, **{number(least.itself, 2)}** like itself"
     itself, like = apart(least.itself, least.like_other)
     other = wording.quoted(pieces[least.other])
     if least.like_other > least.itself:
-        return f"; {token} comes out more like {other} ({like}) than like itself ({itself})"
-    return f"; {token} comes out {itself} like itself, {like} like {other}"
+        return f"{token}, which comes out more like {other} (**{like}**) than like itself (**{itself}**)"
+    return f"{token}, **{itself}** like itself and {like} like {other}"
 
 
 def parts_add(
@@ -163,17 +159,31 @@ def _added(
     return f"{said}, {among} to {name(most)} ({number(float(drawn[most]), 0)})"
 
 
-def parts_turn(block: int, turns: np.ndarray) -> str:
-    """Which part turns the tokens more: degrees [part, token]."""
-    attention, feed_forward = (float(turn.mean()) for turn in turns)
-    by_attention, by_feed_forward = apart(attention, feed_forward, digits=0, most=1)
-    if abs(attention - feed_forward) < SAME_TURN:
-        return (
-            f"In block {block} both steps turn the tokens about as far: on average attention turns their vectors by "
-            f"{by_attention}°, feed-forward by {by_feed_forward}°."
-        )
-    larger = "the attention step" if attention > feed_forward else "the feed-forward step"
-    return (
-        f"In block {block} {larger} turns the tokens more: on average attention turns their vectors by {by_attention}°, "
-        f"feed-forward by {by_feed_forward}°."
+def parts_turn(turns: Mapping[int, np.ndarray]) -> str:
+    """Which part turns the tokens more: degrees [part, token] of one block or two, by the block's number."""
+    said = [_turned(block, values) for block, values in turns.items()]
+    (part, words), *others = said
+    begin = (
+        "Both steps turn the tokens about as far"
+        if part is None
+        else f"{PARTS[part].capitalize()} turns the tokens more"
     )
+    text = f"{begin} {words}"
+    for other, more in others:
+        if other == part:
+            text += f" and {more}"
+        elif other is None:
+            text += f", both about as far {more}"
+        else:
+            text += f", {PARTS[other]} {'more ' * (part is None)}{more}"
+    return f"{text}."
+
+
+def _turned(block: int, turns: np.ndarray) -> tuple[int | None, str]:
+    """The part that turns the tokens of a block more, None for neither, and where and by how much on average."""
+    attention, feed_forward = (float(turn.mean()) for turn in turns)
+    shown = apart(attention, feed_forward, digits=0, most=1)
+    if abs(attention - feed_forward) < SAME_TURN:
+        return None, f"in block {block} ({shown[0]}° and {shown[1]}°)"
+    part = 0 if attention > feed_forward else 1
+    return part, f"in block {block} ({shown[part]}° against {shown[1 - part]}°)"

@@ -34,7 +34,7 @@ VIEWS = (
             "How much of itself does a token keep in a block?",
             "What goes into a layer and what comes out?",
         ),
-        intro="Blue: a token with itself. Orange: with another token (cosine similarity).",
+        intro="Blue: a token before and after (1: unchanged). Orange: a token and another one (cosine).",
         draw="dashboard.views.heatmaps.blocks:input_and_output",
         settings=(
             *OF_PAIRS,
@@ -54,7 +54,7 @@ VIEWS = (
         stop="take",
         question="Which part of a block changes a token most?",
         asks=("What do attention and feed-forward add to a token?",),
-        intro="A block has two steps: attention mixes in other tokens, then a feed-forward network changes each token alone.",
+        intro="Two steps turn each token's vector: 0° is unchanged, 90° has nothing in common with before.",
         draw="dashboard.views.heatmaps.blocks:inside",
         settings=(
             *OF_PAIRS,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from components.analysis.lost_characters import LostCharacters
+    from components.analysis.vocabulary import Kinds
     from components.model.trace import TokenizedSentence
 
 NAMED = 3  # unknown texts that are named
@@ -85,14 +86,19 @@ def _most(sentences: Sequence[TokenizedSentence]) -> tuple[str, int]:
     return max(words.values(), key=lambda word: word[1])
 
 
-def of_tensors(mask: np.ndarray, tensors: int) -> str:
-    """The shape of the input, and how much of it is padding; `mask` is the attention mask [sentence, position]."""
+def of_tensors(mask: np.ndarray, tensors: int, second: int = 0, is_pair: bool = False) -> str:
+    """How many numbers stand for each sentence, and how many of them are padding; `mask` is [sentence, position].
+
+    `second` is how many pieces have the token type of a pair's second text.
+    """
     rows, columns = mask.shape
-    said = f"{counted(rows, 'sentence')} become {tensors} tensors of {rows} × {columns} numbers"
+    who = "The pair becomes" if is_pair else "Each sentence becomes" if rows > 1 else "The sentence becomes"
+    said = f"{who} {counted(tensors, 'row')} of {counted(columns, 'number')}"
     empty = int((mask == 0).sum())
     if not empty:
-        return f"{said.replace('become', 'becomes') if rows == 1 else said}; nothing is padding."
-    return f"{said}; {empty:,} of {rows * columns:,} places are padding (grey), which the model leaves out."
+        return f"{said}; {'token type 1 (orange) marks the second text' if second else 'nothing is padding'}."
+    verb = "is" if empty == 1 else "are"
+    return f"{said}; {counted(empty, 'place')} {verb} padding (grey), which the model leaves out."
 
 
 def of_lost(lost: Sequence[LostCharacters]) -> str:
@@ -105,3 +111,78 @@ def of_lost(lost: Sequence[LostCharacters]) -> str:
     ]
     named = [counted(count, noun) for count, noun in kinds if count]
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}" if named else ""
+
+
+def of_decoding(lost: Sequence[LostCharacters], spaced: int, truncated: int, others: int = 0) -> str:
+    """What does not come back of all texts: `spaced` sentences have other spaces, `truncated` pieces are cut off.
+
+    `others` sentences differ although none of these says how.
+    """
+    gone = of_lost(lost)
+    parts = [f"{gone} (orange) {_verb(gone)} not come back"] if gone else []
+    if spaced:
+        parts.append(f"the spaces of {counted(spaced, 'sentence')} differ")
+    if truncated:
+        parts.append(f"{counted(truncated, 'piece')} {'is' if truncated == 1 else 'are'} cut off")
+    if others and not parts:
+        parts.append(f"{counted(others, 'sentence')} {'comes' if others == 1 else 'come'} back changed")
+    return f"Not exactly: {'; '.join(parts)}." if parts else "Yes: decoding returns every sentence as it was typed."
+
+
+def _verb(gone: str) -> str:
+    return "does" if gone.startswith("1 ") and ", " not in gone and " and " not in gone else "do"
+
+
+def of_vocabulary(sentence: TokenizedSentence, name: str, unknown_id: int | None, size: int) -> str:
+    """How many words of a sentence stand in a vocabulary of so many pieces whole, and the piece with the highest id."""
+    words: dict[tuple[bool, int], tuple[str, list[int]]] = {}
+    for token in sentence.tokens:
+        text = sentence.word_text(token.position)
+        if token.word is not None and not token.special and any(map(str.isalnum, text)):
+            words.setdefault((token.in_pair, token.word), (text, []))[1].append(token.id)
+    missing = list(
+        dict.fromkeys(
+            sentence.surface(token.position).strip()
+            for token in sentence.tokens
+            if token.id == unknown_id and not token.special
+        )
+    )
+    if missing:
+        return f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} not among the {size:,} pieces of the vocabulary."
+    if not words:
+        return f"{name} has no word to look up among {size:,} pieces."
+    split = [(text, len(ids)) for text, ids in words.values() if len(ids) > 1]
+    of_sentence = f"of {name[0].lower()}{name[1:]}"
+    if split:
+        longest, pieces = max(split, key=lambda word: word[1])
+        some = f"{len(split)} of the {len(words)} words" if len(words) > 1 else "The only word"
+        return (
+            f"{some} {of_sentence} {'is' if len(split) == 1 else 'are'} not in the vocabulary whole: {_quoted([longest])} is "
+            f"built from {counted(pieces, 'piece')}."
+        )
+    last, number = max(((text, ids[0]) for text, ids in words.values()), key=lambda word: word[1])
+    if len(words) == 1:
+        return f"{_quoted([last])} is in the vocabulary whole: id {number:,} of {size:,}."
+    return (
+        f"All {len(words)} words {of_sentence} are in the vocabulary whole; {_quoted([last])} has the highest id, "
+        f"{number:,} of {size:,}."
+    )
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    named = ", ".join(wording.quoted(text) for text in texts[:NAMED])
+    return f"{named} and {len(texts) - NAMED} more" if len(texts) > NAMED else named
+
+
+def of_kinds(kinds: Kinds | None, size: int) -> str:
+    """How many of a vocabulary's pieces begin a word, and how many continue one."""
+    if kinds is None:
+        return f"The vocabulary has {size:,} pieces."
+    marked, others = kinds.marked, kinds.total - kinds.marked
+    if kinds.is_of_beginnings:
+        return (
+            f"{marked:,} of the {kinds.total:,} pieces begin a word ({messages.escape(kinds.mark)}), {others:,} do not."
+        )
+    return (
+        f"{marked:,} of the {kinds.total:,} pieces continue a word ({messages.escape(kinds.mark)}), {others:,} do not."
+    )

@@ -86,7 +86,7 @@ VIEWS = (
             "sentence",
         ),
         examples=({"sentences": RIVER, "sentence": 2},),
-        figure="table",
+        figure="grids",
         needs="tokens",
         needs_sentences=True,
     ),
@@ -109,7 +109,7 @@ VIEWS = (
             "vocabulary_mode",
         ),
         examples=({"vocabulary_query": "bank", "vocabulary_mode": "contains"},),
-        figure="table",
+        figure="grids",
         needs="tokens",
     ),
     View(

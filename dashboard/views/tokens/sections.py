@@ -15,7 +15,7 @@ from components.analysis import alignment
 from components.analysis import tokens as token_analysis
 from components.analysis import vocabulary as vocabulary_search
 from components.analysis.lost_characters import LostCharacters, lost_characters
-from components.charts.grids import tensor_grids
+from components.charts.grids import GridRow, KnownRow, known_pieces, tensor_grids
 from components.model.files import example_tokenizers
 from components.model.tokenization import invisible_characters
 from components.model.trace import Token, TokenizedSentence
@@ -36,6 +36,7 @@ GRID_ROWS = 8  # sentences per page of the tensor grids
 DIFFERENT_SET = "rare-words"  # two tokenizers split these sentences differently
 MOST_TYPED = 400  # characters of a sentence in the card of what is lost
 NAMED_WORDS = 3  # in the message on two tokenizers
+NAMED_HITS = 3  # of the vocabulary's pieces that begin alike, or that a search has found
 MARKS = {"Ġ": "a space comes before the piece", "##": "the piece continues a word", "▁": "the piece begins a word"}
 # The glossary's terms for the facts of a token.
 TERMS = {
@@ -102,8 +103,10 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     _what_became(backend, sentences[row], decoded[row], lost[row], row)
 
 
-def _decoded(backend: Backend, sentence: TokenizedSentence) -> str:
-    return backend.tokenization.decode([token.id for token in sentence.tokens], skip_special=True)
+def _decoded(backend: Backend, sentence: TokenizedSentence, of_pair: bool | None = None) -> str:
+    """The text that the tokens give, or those of the first text alone, or of the second of a pair."""
+    ids = [token.id for token in sentence.tokens if of_pair is None or token.in_pair == of_pair]
+    return backend.tokenization.decode(ids, skip_special=True)
 
 
 def _pieces_table(sentences: Sequence[TokenizedSentence]) -> pd.DataFrame:
@@ -124,13 +127,12 @@ def _pieces_table(sentences: Sequence[TokenizedSentence]) -> pd.DataFrame:
 
 
 def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lost: LostCharacters, row: int) -> None:
-    """Three cards for one sentence: what is lost, what is added, and how much room is left."""
+    """Three cards for one sentence: what comes back of it, what is added, and how much room is left."""
     length = controls.length_for(backend) or backend.tokenization.max_length
-    count = findings.of_lost([lost]) or "nothing"
     added = [token.piece for token in sentence.tokens if token.special]
     names = " and ".join(f"<b>{html.escape(piece)}</b>" for piece in dict.fromkeys(added)) or "Nothing"
-    typed = _marked(sentence.text[:MOST_TYPED], lost.all) + ("…" if len(sentence.text) > MOST_TYPED else "")
     shown = html.escape(decoded[:MOST_TYPED]) + ("…" if len(decoded) > MOST_TYPED else "")
+    same = "put together again from the pieces" if lost.all else "as it was typed"
     share = min(100.0, 100 * len(sentence) / length)
     free = max(0, length - len(sentence))
     left = (
@@ -142,8 +144,7 @@ def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lo
     if own is not None and own < length:
         left += f" For sentence vectors its makers set the limit at {own:,}."
     figures.markup(
-        f"""<div class="bi-cards"><section><h6>What is lost <span>{count}</span></h6><small>typed</small><p>{typed}</p>
-        <small>put together again from its pieces</small><p>{shown}</p></section>
+        f"""<div class="bi-cards"><section><h6>What comes back <span>{same}</span></h6><p>{shown}</p></section>
         <section><h6>What is added <span>{numbers.counted(len(added), "piece")}</span></h6><p>{names}: the model was trained
         to find them there. They have vectors too.</p></section>
         <section><h6>Room <span>{len(sentence):,} of {length:,}</span></h6><i><b style="width: {share:.1f}%"></b></i><p>{left}
@@ -239,13 +240,17 @@ def tensors(
     if segments is not None:
         grids.insert(1, ("token_type_ids", segments))
     figures.above(
-        findings.of_tensors(mask, len(grids)),
+        findings.of_tensors(
+            mask, len(grids), 0 if segments is None else int(segments.sum()), is_pair=sentences[0].pair is not None
+        ),
         key="tensors",
         table=lambda: _tensor_table(sentences, ids, mask, segments, names),
         code=snippets.tensors(read),
         title="The input tensors",
-        read="Each tensor has one row per sentence and one column per position. Padding (grey) fills every sentence of a batch "
-        "up to the length of the longest. The attention mask is 0 there, so that "
+        read="Below each piece stand the numbers that the model gets for it: its id, which row of the vocabulary it is; its "
+        "token type, 1 in the second text of a pair (orange); and the attention mask, 1 where there is text (blue). Each "
+        "tensor has one row per sentence and one column per position. Padding (grey) fills every sentence of a batch up to "
+        "the length of the longest. The attention mask is 0 there, so that "
         + ("no token attends to it." if backend.structure.has_blocks else "the mean of a text leaves it out."),
         not_shown="What the numbers mean: an id is a row number of a table, and neighbouring ids are unrelated.",
     )
@@ -256,18 +261,34 @@ def tensors(
         start = GRID_ROWS * (page - 1)
         st.caption(f"Sentences {start + 1} to {min(start + GRID_ROWS, len(sentences))} of {len(sentences)}")
     rows = slice(start, start + GRID_ROWS)
-    st.html(
+    figures.markup(
         tensor_grids(
             [(name, array[rows]) for name, array in grids],
-            [[token.piece for token in sentence.tokens] for sentence in sentences[rows]],
+            [
+                _grid_row(sentence, f"sentence {number}" if names is None else f"sentences {names[number - 1]}")
+                for number, sentence in enumerate(sentences[rows], start + 1)
+            ],
             mask[rows],
-            start,
             len(sentences),
-            None if names is None else list(names)[rows],
-        )
+        ),
+        "tensor_grids",
     )
     if segments is None:
         st.caption(f"This model gets no token_type_ids. {wording.missing_parts(backend.structure)}")
+
+
+def _grid_row(sentence: TokenizedSentence, name: str) -> GridRow:
+    """A sentence's words, each over its pieces."""
+    words: list[tuple[str, int]] = []
+    before = None
+    for token in sentence.tokens:
+        word = None if token.word is None else (token.in_pair, token.word)
+        if word is not None and word == before:
+            words[-1] = (words[-1][0], words[-1][1] + 1)
+        else:
+            words.append(("" if word is None else sentence.word_text(token.position), 1))
+        before = word
+    return GridRow(name, words, [token.piece for token in sentence.tokens])
 
 
 def _tensor_table(
@@ -290,36 +311,46 @@ def _tensor_table(
 
 
 def decoding(backend: Backend, sentences: Sequence[TokenizedSentence], names: Sequence[str] | None = None) -> None:
-    """The ids decoded to text, and what was lost; `names` are those of the rows if not the sentences' numbers."""
-    rows, lost_words = [], []
+    """Each text beside what its ids give, its lost letters marked; `names` are those of the rows if not 1, 2, ..."""
+    unknown = backend.tokenization.unknown_id
+    rows: list[str] = []
+    every: list[LostCharacters] = []
+    losses: list[token_analysis.Losses] = []
     for number, sentence in zip(names or range(1, len(sentences) + 1), sentences, strict=True):
-        ids = [token.id for token in sentence.tokens]
-        plain = backend.tokenization.decode(ids, skip_special=True)
-        lost = token_analysis.losses(sentence, plain, backend.tokenization.unknown_id)
-        lost_words.append(_lost_words(lost))
+        losses.append(token_analysis.losses(sentence, _decoded(backend, sentence), unknown))
+        texts = [lost_characters(sentence, _decoded(backend, sentence, False), unknown)]
+        typed = _typed(sentence, texts[0], of_pair=False)
+        if sentence.pair is not None:
+            texts.append(lost_characters(sentence, _decoded(backend, sentence, True), unknown, of_pair=True))
+            typed += f"<br>{_typed(sentence, texts[1], of_pair=True)}"
+        every += texts
+        back = html.escape(backend.tokenization.decode([token.id for token in sentence.tokens]))
+        gone = html.escape(", ".join(_lost_words(losses[-1])) or "nothing is lost")
         rows.append(
-            {
-                "sentence": number,
-                "typed": sentence.text if sentence.pair is None else f"{sentence.text} {sentence.pair}",
-                "lost or changed": ", ".join(lost_words[-1]) or "nothing",
-                "decoded": backend.tokenization.decode(ids),
-            }
+            f"<section><h6>{html.escape(str(number))}<span>{gone}</span></h6><div><small>typed</small><p>{typed}</p></div>"
+            f"<div><small>comes back</small><p>{back}</p></div></section>"
         )
-    changed = sum(row["lost or changed"] != "nothing" for row in rows)
-    kinds = ", ".join(dict.fromkeys(name for losses in lost_words for name in losses))
-    said = (
-        f"Not exactly: {changed} of {wording.counted(len(rows), 'sentence')} lost something ({messages.escape(kinds[:120])})."
-        if changed
-        else "Yes: decoding returns every sentence as it was typed."
-    )
     figures.finding(
-        said,
+        findings.of_decoding(
+            every,
+            sum(lost.spacing for lost in losses),
+            sum(lost.truncated for lost in losses),
+            sum(bool(_lost_words(lost)) for lost in losses),
+        ),
         key="decoding",
-        read="Each row is a sentence as it was typed, what of it is lost or changed, and the text that its ids give.",
-        not_shown="The parts that differ: the model never saw them as they were typed.",
+        read="At the left stands each sentence as it was typed, at the right the text that its ids give, special tokens too. "
+        "What does not come back is orange; what was cut off is struck through.",
+        not_shown="What the model makes of the difference: it never saw the text as it was typed.",
     )
-    # A table, not a dataframe, whose cells would not show a long sentence whole.
-    figures.plain_table(pd.DataFrame(rows))
+    figures.markup(f'<div class="bi-texts">{"".join(rows)}</div>', "decoded_texts")
+
+
+def _typed(sentence: TokenizedSentence, lost: LostCharacters, of_pair: bool) -> str:
+    """A text as it was typed, what is lost marked, and what was cut off struck through."""
+    text = (sentence.pair or "") if of_pair else sentence.text
+    end = min((item.start for item in sentence.dropped if item.of_pair == of_pair), default=len(text))
+    cut = f"<s>{html.escape(text[end:])}</s>" if text[end:].strip() else ""
+    return _marked(text[:end], lost.all) + cut
 
 
 def _lost_words(lost: token_analysis.Losses) -> list[str]:
@@ -350,9 +381,10 @@ def _role(role: str, piece: str) -> str:
 
 def vocabulary(backend: Backend) -> None:
     """A search in the vocabulary, which begins with the chosen token, and its size."""
-    known_pieces = backend.tokenization.vocabulary
+    vocabulary = backend.tokenization.vocabulary
     by_id = state.get("vocabulary_mode") == "id"
-    token = _chosen_token(backend)
+    chosen = _chosen_token(backend)
+    token = None if chosen is None else chosen[0].tokens[chosen[1]]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = controls.bind(
             "vocabulary_query",
@@ -369,29 +401,63 @@ def vocabulary(backend: Backend) -> None:
             {"begins with": "begins with", "contains": "contains", "id": "has the id"},
             show_label=False,
         )
-    if not query:
-        st.caption(f"Type something to search the {len(known_pieces):,} pieces.")
-    else:
-        hits = vocabulary_search.search(known_pieces, query, mode)  # type: ignore[arg-type]  # the control's own options
-        limit = f"; the first {len(hits.ids)} are shown" if hits.total > len(hits.ids) else ""
-        st.caption(f"{hits.total:,} of {len(known_pieces):,} pieces{limit}")
-        if hits.total:
-            st.dataframe(
-                pd.DataFrame({"id": hits.ids, "piece": hits.pieces}), hide_index=True, key="vocabulary_hits", width=420
-            )
-    st.caption(
-        "In BERT's vocabularies ## marks a piece that continues a word. In RoBERTa's vocabularies Ġ marks a piece that "
-        "follows a space."
+    hits = vocabulary_search.search(vocabulary, query, mode)  # type: ignore[arg-type]  # the control's own options
+    found = None
+    if hits.total:
+        asked = {"id": f"id {query}"}.get(mode, f"{mode} “{query}”")
+        found = KnownRow(asked, "", hits.ids, hits.total, hits.pieces[:NAMED_HITS], kind="found")
+    if chosen is not None:
+        _tell_known(backend, *chosen)
+    known, listed = st.columns([7, 4], gap="medium")
+    with known:
+        rows = ([] if found is None else [found]) + ([] if chosen is None else _known_rows(vocabulary, *chosen))
+        if rows:
+            figures.markup(known_pieces(rows, len(vocabulary)), "known_pieces")
+        figures.note(findings.of_kinds(vocabulary_search.kinds(vocabulary), len(vocabulary)), "kinds")
+    with listed:
+        if not query:
+            st.caption(f"Type something to search the {len(vocabulary):,} pieces.")
+        else:
+            limit = f"; the first {len(hits.ids)} are shown" if hits.total > len(hits.ids) else ""
+            st.caption(f"{hits.total:,} of {len(vocabulary):,} pieces{limit}")
+            if hits.total:
+                st.dataframe(
+                    pd.DataFrame({"id": hits.ids, "piece": hits.pieces}), hide_index=True, key="vocabulary_hits"
+                )
+
+
+def _tell_known(backend: Backend, sentence: TokenizedSentence, position: int, row: int) -> None:
+    """The finding about a sentence's words."""
+    size = len(backend.tokenization.vocabulary)
+    figures.finding(
+        findings.of_vocabulary(sentence, f"Sentence {row + 1}", backend.tokenization.unknown_id, size),
+        key="vocabulary",
+        read="Each line is a piece of the sentence. The tick shows where it stands in the vocabulary, from the first id at the "
+        "left to the last at the right; orange ticks are what the search has found. At the right stands how many other pieces "
+        "begin with the same letters, and the first of them.",
+        not_shown="What a piece means. In most vocabularies frequent pieces were found first and have low ids; otherwise "
+        "neighbouring ids are unrelated.",
     )
 
 
-def _chosen_token(backend: Backend) -> Token | None:
-    """The token that Pieces has chosen; None without sentences."""
+def _known_rows(vocabulary: Sequence[str], sentence: TokenizedSentence, position: int, row: int) -> list[KnownRow]:
+    """Where the different pieces of a sentence stand in the vocabulary, and how many others begin like each."""
+    pieces = {token.piece: token.id for token in sentence.tokens if not token.special}
+    alike = vocabulary_search.beginning_alike(vocabulary, list(pieces), NAMED_HITS)
+    chosen = sentence.tokens[position].id
+    return [
+        KnownRow(piece, f"{number:,}", (number,), others.total, others.first, "chosen" if number == chosen else "")
+        for (piece, number), others in zip(pieces.items(), alike, strict=True)
+    ]
+
+
+def _chosen_token(backend: Backend) -> tuple[TokenizedSentence, int, int] | None:
+    """The sentence and position that Pieces has chosen, and the sentence's number from 0; None without sentences."""
     if not state.get("sentences"):
         return None
     sentences = controls.current_tokens(backend)
-    row = min(state.get("sentence") or 0, len(sentences) - 1)
-    return sentences[row].tokens[controls.positions(sentences, backend)[row]]
+    interest = controls.interest(sentences, backend)
+    return sentences[interest.row], interest.positions[interest.row], interest.row
 
 
 def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
@@ -426,27 +492,27 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
             {backend.spec.title: controls.current_input(backend), names[1]: controls.current_input(second)}, row
         )
     figures.above(
-        _differences(*words[row], spans, names),
+        _differences(*words[row], spans),
         key="aligned",
         table=lambda: _aligned_table(shown, names),
         code=code,
         title="The pieces of two tokenizers",
         read="Each column is a part of the text at whose ends both tokenizers cut it, with the pieces of each below it. A blue "
         "frame is a word in one piece, an orange one text that is not in the vocabulary; a grey ground joins what is split "
-        "differently.",
+        "differently." + ("" if other == "model" else f" {options[other]}: {example_tokenizers.EXAMPLES[other].note}"),
         not_shown="Which of them is better: a model works only with the tokenizer that it was trained with.",
     )
     unknown = (backend.tokenization.unknown_id, second.tokenization.unknown_id if other == "model" and second else None)
-    figures.markup(_aligned(shown, names, unknown), "aligned_pieces")
+    figures.markup(_aligned(spans, shown, names, unknown), "aligned_pieces")
     if not words[row][0]:
         examples = ready_made.ready_made_sets()[DIFFERENT_SET]
         if st.button(f"Show the ready-made sentences “{examples.title}”", key="different_set"):
             state.put("sentences", examples.sentences)
             state.put("sentence", None)
             st.rerun()  # the whole page, because the bar shows the sentences too
-    if other != "model":
-        example = example_tokenizers.EXAMPLES[other]
-        st.markdown(f"{messages.escape(example_tokenizers.limits(other))} {example.note}")
+    limits = "" if other == "model" else messages.escape(example_tokenizers.limits(other))
+    if below := " ".join(filter(None, (_marks(spans), limits))):
+        figures.note(below, "limits")
     if second is None:
         st.caption(
             "To compare with another model's tokenizer, choose a second model in the sidebar. Those of the list, except the "
@@ -465,16 +531,23 @@ def _aligned_table(shown: Sequence[alignment.AlignedSpan], names: tuple[str, str
 
 
 def _aligned(
-    shown: Sequence[alignment.AlignedSpan], names: tuple[str, str], unknown: tuple[int | None, int | None]
+    spans: Sequence[alignment.AlignedSpan],
+    shown: Sequence[alignment.AlignedSpan],
+    names: tuple[str, str],
+    unknown: tuple[int | None, int | None],
 ) -> str:
-    """The text in columns, and below each the pieces of both tokenizers."""
+    """The text in columns, and below each the pieces of both tokenizers, whose numbers are those of all `spans`."""
     columns = "".join(
         f'<div class="{"" if span.is_the_same else "different"}"><b>{html.escape(span.text)}</b>'
         + "".join(_pieces_row(tokens, lost) for tokens, lost in ((span.first, unknown[0]), (span.second, unknown[1])))
         + "</div>"
         for span in shown
     )
-    rows = "".join(f"<span>{html.escape(name.strip())}</span>" for name in names)
+    counts = [sum(len(span.first) for span in spans), sum(len(span.second) for span in spans)]
+    rows = "".join(
+        f"<span>{html.escape(name.strip())}: <b>{wording.counted(count, 'piece')}</b></span>"
+        for name, count in zip(names, counts, strict=True)
+    )
     return f'<div class="bi-aligned"><div class="names"><b>text</b>{rows}</div>{columns}</div>'
 
 
@@ -486,27 +559,23 @@ def _pieces_row(tokens: Sequence[Token], unknown_id: int | None) -> str:
     return f"<span>{pieces or '–'}</span>"
 
 
-def _differences(
-    different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan], names: tuple[str, str]
-) -> str:
-    """How many pieces both make, how many words are split differently, which, and what the marks of the pieces mean."""
-    pieces = [token.piece for span in spans for token in (*span.first, *span.second)]
-    marks = "; ".join(
-        f"{mark}: {meaning}"
-        for mark, meaning in MARKS.items()
-        if any(piece.startswith(mark) and len(piece) > len(mark) for piece in pieces)
-    )
+def _differences(different: Sequence[str], total: int, spans: Sequence[alignment.AlignedSpan]) -> str:
+    """How many words are split differently, and which."""
     if different:
         named = ", ".join(f"“{word[:20]}”" for word in different[:NAMED_WORDS])
         end = " and others." if len(different) > NAMED_WORDS else "."
-        text = f"{len(different)} of {wording.counted(total, 'word')} split differently: {messages.escape(named)}{end}"
-    elif all(span.is_the_same for span in spans):
-        text = "Both tokenizers split this sentence in the same way."
-    else:
-        text = "Both tokenizers split all words in the same way, but not the other characters."
-    first, second = sum(len(span.first) for span in spans), sum(len(span.second) for span in spans)
-    counts = (
-        f"{wording.counted(first, 'piece')} with {messages.escape(names[0])}, {second:,} with "
-        f"{messages.escape(names[1].strip())}."
-    )
-    return f"**{text}** {counts} {marks}".strip()
+        return f"{len(different)} of {wording.counted(total, 'word')} split differently: {messages.escape(named)}{end}"
+    if all(span.is_the_same for span in spans):
+        return "Both tokenizers split this sentence in the same way."
+    return "Both tokenizers split all words in the same way, but not the other characters."
+
+
+def _marks(spans: Sequence[alignment.AlignedSpan]) -> str:
+    """What the marks of the pieces that are shown mean; empty without any."""
+    pieces = [token.piece for span in spans for token in (*span.first, *span.second)]
+    said = [
+        f"{mark} means that {meaning}"
+        for mark, meaning in MARKS.items()
+        if any(piece.startswith(mark) and len(piece) > len(mark) for piece in pieces)
+    ]
+    return f"{'; '.join(said)}." if said else ""

@@ -62,3 +62,18 @@ def test_a_tokenizer_of_bytes_loses_nothing_of_what_it_reads() -> None:
 def test_a_tokenizer_without_a_word_for_it_loses_the_whole_word(tiny_folder: Callable[[str], Path]) -> None:
     backend = Backend.load(str(tiny_folder("bert")))
     assert letters("the zebra sat", lost(backend, "the zebra sat").unknown) == "zebra"
+
+
+def test_of_a_pair_each_text_has_its_own(embedded: Backend) -> None:
+    """A pair's second text is read from its own tokens: the same characters as when it is read alone."""
+    read = embedded.tokenize(["The Bank"], ["São Paulo 😀 Two Three"], max_length=9)[0]
+    unknown = embedded.tokenization.unknown_id
+
+    def of(of_pair: bool) -> LostCharacters:
+        ids = [token.id for token in read.tokens if token.in_pair == of_pair]
+        return lost_characters(read, embedded.tokenization.decode(ids, skip_special=True), unknown, of_pair)
+
+    assert letters("The Bank", of(False).all) == "TB"
+    assert letters("São Paulo 😀 Two Three", of(True).capitals) == "SPT"  # “Three” is cut off
+    assert letters("São Paulo 😀 Two Three", of(True).accents) == "ã"
+    assert letters("São Paulo 😀 Two Three", of(True).unknown) == "😀"

@@ -1,7 +1,8 @@
 import pytest
 
-from components.analysis.vocabulary import search
+from components.analysis.vocabulary import Kinds, beginning_alike, kinds, search
 from components.errors import InputError
+from components.model.backend import Backend
 
 PIECES = ("[PAD]", "the", "The", "bank", "##bank", "banking", "", "river", "embankment", "Ġbank")
 
@@ -73,3 +74,29 @@ def test_the_embedded_vocabulary(embedded):
     everything = search(vocabulary, "0-40000", "id")
     assert len(everything.ids) == 200
     assert everything.total == 30_522
+
+
+def test_what_begins_alike_is_what_a_search_finds_without_the_piece_itself(embedded: Backend) -> None:
+    vocabulary = embedded.tokenization.vocabulary
+    pieces = ["bank", "##able", "a", "[UNK]", "[CLS]", "un", "!"]
+    for piece, alike in zip(pieces, beginning_alike(vocabulary, pieces), strict=True):
+        found = search(vocabulary, piece, limit=100_000)
+        others = [entry for entry in found.pieces if entry != piece]
+        assert alike.total == found.total - 1 == len(others), piece
+        assert list(alike.first) == others[:3]
+
+
+def test_a_piece_that_is_not_there_and_one_in_two_forms() -> None:
+    assert [(alike.total, alike.first) for alike in beginning_alike(PIECES, ["the", "bank", "zebra", ""], named=1)] == [
+        (1, ("The",)),
+        (1, ("banking",)),
+        (0, ()),
+        (0, ()),
+    ]
+
+
+def test_the_mark_of_most_pieces_says_which_begin_or_continue_a_word(embedded: Backend) -> None:
+    vocabulary = embedded.tokenization.vocabulary
+    assert kinds(vocabulary) == Kinds("##", False, sum(p[:2] == "##" and len(p) > 2 for p in vocabulary), 30_522)
+    assert kinds(["\u0120the", "\u0120a", "b", "", "##c"]) == Kinds("\u0120", True, 2, 4)
+    assert kinds(["a", "b", "##"]) is None

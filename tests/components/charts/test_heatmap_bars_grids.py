@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,7 +18,7 @@ from components.charts.bars import (
     vector_bars,
     word_bars,
 )
-from components.charts.grids import tensor_grids
+from components.charts.grids import GridRow, KnownRow, known_pieces, tensor_grids
 from components.charts.heatmap import layer_strip, off_diagonal_limits, similarity_heatmap, word_scores
 from components.charts.matrices import token_matrix
 from tests.components.charts.cell_numbers import numbers
@@ -160,13 +161,42 @@ def test_cosine_bars_hold_pairs_by_part() -> None:
 
 def test_grids_align_grey_the_padding_and_escape() -> None:
     ids, mask = np.array([[7, 8], [9, 0]]), np.array([[1, 1], [1, 0]])
-    html = tensor_grids([("<ids>", ids), ("mask", mask)], [["a", "<script>"], ["b", ""]], mask, first_row=4)
-    assert html.count("<td") == 8
-    assert html.count('class="pad"') == 2
-    assert "<script>" not in html
-    assert "<ids>" not in html
-    assert '<td title="&lt;script&gt;">8</td>' in html
-    assert '<th scope="row">5</th>' in html
+    rows = [GridRow("sentence 5", [("a<b>", 2)], ["a", "<script>"]), GridRow("sentence 6", [("", 1)], ["b"])]
+    html = tensor_grids([("<ids>", ids), ("attention_mask", mask)], rows, mask, total=9)
+    cells = re.findall(r'<td(?: class="(\w+)")? title="([^"]+)">(\d)</td>', html)
+    assert cells == [
+        ("", "a", "7"),
+        ("", "&lt;script&gt;", "8"),
+        ("read", "a", "1"),
+        ("read", "&lt;script&gt;", "1"),
+        ("", "b", "9"),
+        ("pad", "padding", "0"),
+        ("read", "b", "1"),
+        ("pad", "padding", "0"),
+    ]
+    for text in ("<script>", "<ids>", "a<b>"):
+        assert text not in html
+    # Each word stands over its pieces; what was added and what is padding say so.
+    assert '<td class="word" colspan="2"><b>a&lt;b&gt;</b></td>' in html
+    assert '<td class="word" colspan="1"><small>added</small></td>' in html
+    assert '<td class="word" colspan="1"><small>padding</small></td>' in html
+    assert '<th scope="rowgroup">sentence 5</th>' in html
+    assert "2 tensors of 9 × 2 numbers" in html
+
+
+def test_a_tick_stands_where_its_id_is_among_all() -> None:
+    rows = [
+        KnownRow("contains “<i>”", "", (0, 100), 2, ["<b>", "c"], "found"),
+        KnownRow("<b>", "25", (25,), 0, [], "chosen"),
+        KnownRow("c", "100", (100,), 9, ["cat", "cab"]),
+    ]
+    html = known_pieces(rows, 101)
+    assert re.findall(r"left: ([\d.]+)%", html) == ["0.00", "100.00", "25.00", "100.00"]
+    assert "<b>2</b> found: &lt;b&gt;, c<" in html
+    assert "<b>9</b> cat, cab, …" in html
+    assert html.count("none") == 1
+    assert "<i>&lt;b&gt;</i>" in html
+    assert 'class="chosen"' in html
 
 
 def test_word_scores_part_the_texts_on_one_symmetric_scale() -> None:

@@ -157,7 +157,7 @@ def test_moving_blocks_and_layers_costs_no_forward_pass(open_page: Open) -> None
 def test_inside_a_block_the_first_figure_answers_the_title(open_page: Open) -> None:
     app = open_page("heatmaps", v="inside-block", b1="2", b2="4")
     record = backend().inside(BANK[0])
-    lengths, turns = figures(app)
+    turns, lengths = figures(app)
 
     def bars(figure: dict[str, Any], block: int) -> dict[str, np.ndarray]:
         """The numbers that the bars and marks of a block have in the hover: a bar may be broken."""
@@ -173,8 +173,11 @@ def test_inside_a_block_the_first_figure_answers_the_title(open_page: Open) -> N
         np.testing.assert_allclose(drawn["attention"], attention, atol=6e-4)
         np.testing.assert_allclose(drawn["feed-forward"], feed_forward, atol=6e-4)
         larger = "attention" if attention.mean() > feed_forward.mean() else "feed-forward"
-        assert f"In block {block} the {larger} step turns the tokens more" in texts(app)
-        assert f"attention turns their vectors by {attention.mean():.0f}°" in texts(app)
+        most, least = sorted((attention.mean(), feed_forward.mean()), reverse=True)
+        assert f"in block {block} ({most:.0f}° against {least:.0f}°)" in texts(app)
+        assert larger in texts(app).split(f" in block {block} (")[0].splitlines()[-1].lower()
+        assert f"<b>{attention.mean():.0f}°</b>" in " ".join(heads_of(turns))
+        assert f"<b>{feed_forward.mean():.0f}°</b>" in " ".join(heads_of(turns))
         drawn = bars(lengths, block)
         for name, part in (
             ("attention", record.attention_output[block]),
@@ -193,7 +196,7 @@ def test_a_length_that_leaves_the_others_no_room_is_broken_and_named(open_page: 
     record = backend().inside(BANK[0])
     length = np.linalg.norm(record.feed_forward_output[0, 0])
     assert f"adds a vector of length {length:.0f} to" in texts(app)
-    drawn = figures(app)[0]
+    drawn = figures(app)[1]
     assert f"<b>{length:.0f}</b>" in [item["text"] for item in drawn["layout"]["annotations"]]
     assert max(max(item["x"]) for item in drawn["data"] if item["type"] == "bar") < 40
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from transformers import AutoTokenizer
 
-from tests.support.pages import BANK, Open, backend, chips, choose_view, go_to, plain_table, texts
+from tests.support.pages import BANK, Open, backend, chips, choose_view, go_to, texts
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +47,12 @@ def test_the_tensors_are_one_row_for_both(open_page: Open, tokenizer) -> None:
     expected = tokenizer(BANK[0], BANK[1])
     html = next(item for item in app.get("html") if "bi-grids" in item.proto.body).proto.body
     for name in ("input_ids", "token_type_ids", "attention_mask"):
-        assert f"{name} &nbsp;(1 × {len(expected['input_ids'])})" in html
-    assert html.count('<th scope="row">1 + 2</th>') == 3
-    types = html.split("token_type_ids")[1].split("</tr><tr>")[1].split("attention_mask")[0]
+        assert f'<th scope="row">{name}</th>' in html
+    assert f"3 tensors of 1 × {len(expected['input_ids'])} numbers" in html
+    assert html.count('<th scope="rowgroup">sentences 1 + 2</th>') == 1
+    types = html.split('<th scope="row">token_type_ids</th>')[1].split("</tr>")[0]
+    assert types.count('class="second"') == sum(expected["token_type_ids"])
+    assert "token type 1 (orange) marks the second text" in texts(app)
     assert [int(cell.split(">")[1].split("<")[0]) for cell in types.split("<td")[1:]] == expected["token_type_ids"]
 
 
@@ -63,10 +66,12 @@ def test_a_truncated_pair_says_which_sentence_lost_its_end(open_page: Open, toke
 
 def test_decoding_gives_both_texts(open_page: Open, tokenizer) -> None:
     app = open_page("tokens", rd="together", v="decoding", sb="3")
-    row = plain_table(app).iloc[0]
-    assert row["sentence"] == "1 + 3"
-    assert row["typed"] == f"{BANK[0]} {BANK[2]}"
-    assert row["decoded"] == tokenizer.decode(tokenizer(BANK[0], BANK[2])["input_ids"])
+    html = next(item.proto.body for item in app.get("html") if "bi-texts" in item.proto.body)
+    assert "<h6>1 + 3<span>capital letters</span></h6>" in html
+    first, second = (f"<mark>{text[0]}</mark>{text[1:]}" for text in (BANK[0], BANK[2]))
+    assert f"<p>{first}<br>{second}</p>" in html
+    assert f"<p>{tokenizer.decode(tokenizer(BANK[0], BANK[2])['input_ids'])}</p>" in html
+    assert "2 capitals (orange) do not come back" in texts(app)
 
 
 def test_the_pair_goes_from_page_to_page(open_page: Open) -> None:

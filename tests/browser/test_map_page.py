@@ -38,7 +38,8 @@ def plots(page: Page) -> list[dict[str, Any]]:
                 return [left, right, top, bottom];
             }),
             rows: plot._fullData.flatMap((trace) => [...(trace.customdata || [])]),
-            x: plot._fullData.filter((trace) => !['text', 'lines'].includes(trace.mode)).flatMap((trace) => [...(trace.x || [])]),
+            x: plot._fullData.filter((trace) => !['text', 'lines'].includes(trace.mode))
+                .flatMap((trace) => [...(trace.x || [])]),
             selected: plot._fullData.flatMap((trace) =>
                 (trace.selectedpoints || []).map((at) => trace.customdata[at])),
             step: plot.layout.sliders?.[0]?.active ?? null,
@@ -122,7 +123,9 @@ def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(v
     assert before["step"] == 0
     play = page.locator(".updatemenu-button", has_text="Play")
     play.hover()
-    assert play.locator("rect").evaluate("(box) => getComputedStyle(box).fill") == "rgb(31, 102, 163)"  # never looks off
+    assert (
+        play.locator("rect").evaluate("(box) => getComputedStyle(box).fill") == "rgb(31, 102, 163)"
+    )  # never looks off
     page.get_by_text("▶ Play").click()
     wait_until(page, "() => document.querySelector('.js-plotly-plot').layout.sliders[0].active === 6", timeout=30_000)
     wait_until_still(page, ".js-plotly-plot .scatterlayer .point", frames=8)  # the last glide

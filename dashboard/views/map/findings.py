@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -158,11 +159,7 @@ def _ends(cosines: Sequence[float]) -> str:
 def of_one(word: str, layers: Sequence[int], names: Sequence[Sequence[str]]) -> str:
     """The nearest tokens `names` of a word that occurs once, at the first and the last of some layers."""
     ends = [0] if len(layers) == 1 else [0, -1]
-    parts = [
-        f"{_listed([f'“{messages.escape(name[:MOST_WORD])}”' for name in names[end]])} at layer {layers[end]}"
-        for end in ends
-        if names[end]
-    ]
+    parts = [f"{_listed(names[end])} at layer {layers[end]}" for end in ends if names[end]]
     if not parts:
         return f"“{messages.escape(word[:MOST_WORD])}” occurs once, alone."
     nearest = "nearest to it are" if len(names[0]) > 1 else "nearest to it is"
@@ -170,7 +167,12 @@ def of_one(word: str, layers: Sequence[int], names: Sequence[Sequence[str]]) -> 
 
 
 def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    """Some tokens in their order; one that is there several times with its number."""
+    quoted = [
+        f"“{messages.escape(name[:MOST_WORD])}”{f' ×{times}' if times > 1 else ''}"
+        for name, times in Counter(names).items()
+    ]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
 def of_company(word: str, occurrences: int, layers: Sequence[int], found: Sequence[Company]) -> str:

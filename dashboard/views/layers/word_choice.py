@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 NAMED = 4  # words in a title
+MOST_OF_SENTENCE = 70  # characters of a sentence in a title
 MANY_THINGS = 8  # up to 8 give 28 pairs, drawn as curves; more are drawn as a matrix at one layer
 NEAREST = 3  # words of its sentence with which a word that stands once is compared
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")
@@ -54,6 +55,16 @@ class Choice:
         if self.mode == "beside":
             return f"“{words[0]}” and words of its sentence"
         return f"“{words[0]}” against all others"
+
+    def title_with_sentence(self, sentences: Sequence[TokenizedSentence]) -> str:
+        """The first word, and the sentence that it stands in with the others."""
+        row, _ = self.picks[0]
+        return f"“{self._words(sentences)[0]}” in “{_short(sentences[row].text, MOST_OF_SENTENCE)}”"
+
+    def one_word(self, sentences: Sequence[TokenizedSentence]) -> str:
+        """The word that all picks are, in one form; empty where they are several, or not all of its occurrences."""
+        different = _different(self._words(sentences))
+        return different[0] if len(different) == 1 and self.total <= len(self.picks) else ""
 
     def are_forms(self, sentences: Sequence[TokenizedSentence]) -> bool:
         """Whether all chosen words are one word, in the same form or in others ("bat", "bats")."""

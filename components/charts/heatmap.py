@@ -232,7 +232,8 @@ def layer_strip(
     height = 20 if low_rows else 28 if len(rows) <= FEW_ROWS else 26 if len(rows) <= MANY_ROWS else 20
     theme.finish(figure, title, 180 + height * len(rows))
     # The layers stand above the cells, below the title.
-    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
+    further_lines = figure.layout.title.text.count("<br>")  # by which plotly moves a title up
+    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8 + 20 * further_lines})
     figure.layout.margin.update(r=60, t=figure.layout.margin.t + 44)
     return figure
 

@@ -22,6 +22,13 @@ from tests.support.pages import Open, at_rest, backend, figures, plain_table, te
 from tests.support.saved_models import save_pylate
 
 
+def test_a_word_counts_most_only_if_the_score_falls_without_it() -> None:
+    said = view.drop_in_words("visas", "query", 1.5, 0.25)
+    assert said.startswith("“visas” of the query counts most.")
+    assert said.endswith("the score of 1.500 falls by 0.250.")
+    assert view.drop_in_words("visas", "query", 1.5, -0.1).startswith("No word speaks for the pair.")
+
+
 def test_differences_are_sorted_and_equal_ranks_left_out() -> None:
     candidates = view._Candidates(
         rows=np.array([[7, 8, 9], [1, 2, 3]]),

@@ -216,7 +216,7 @@ def sentences(models: Sequence[Backend]) -> None:
                 select_many=False,
             )
     if has_list:
-        with places[1]:
+        with places[1], st.container(key="pairs_beside"):
             _draw_pairs(0, _pair_table(similarities[0], texts, calibrations[0]))
     _why(similarities[0], texts, chosen)
     if not has_list:

@@ -332,7 +332,6 @@ def _show_pairs(pairs: pd.DataFrame, key: str) -> None:
     """Draw the pairs so that both sentences can be read: a few whole, of many the first two lines."""
     if len(pairs) <= FEW_PAIRS:
         shown = pairs.assign(cosine=pairs["cosine"].map(partial(theme.number, digits=4)))
-        shown["pair"] = shown["pair"].str.replace(" ", "\u00a0")  # in one line
         if "percentile" in shown:
             shown["percentile"] = [calibration.rounded(value / 100) for value in pairs["percentile"]]
         figures.plain_table(shown)

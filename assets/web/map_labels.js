@@ -40,6 +40,7 @@ function labelled(figure) {
   const found = [];
   for (const trace of figure.querySelectorAll(".scatterlayer .trace")) {
     const points = trace.querySelectorAll(".point"), texts = trace.querySelectorAll(".textpoint text");
+    if (!points.length && !texts.length) continue; // lines
     if (!points.length || points.length !== texts.length) return null;
     points.forEach((point, at) => {
       const { left, right, top, bottom } = point.getBoundingClientRect();

@@ -12,6 +12,7 @@ from components.charts import theme
 from components.charts.cells import frame, make_clickable, number_readably
 
 PALE_TO_BLUE = ((0.0, "#E4EDF6"), (0.5, "#8FB6DA"), (1.0, "#1F5F9E"))  # the lowest is not dark on a dark page
+MOST_OF_WORD = 10  # characters of a column's word
 FEW = 4  # rows of a matrix that are drawn high
 DIAGONAL = "rgba(133, 139, 149, 0.25)"  # pale on a light page, dark on a dark one: no colour of the scale
 
@@ -31,6 +32,7 @@ def similarity_heatmap(
     limits: tuple[float, float] | None = None,
     show_values: bool = False,
     numbers: Sequence[int] | None = None,
+    short: Sequence[str] = (),
     value: str = "cosine",
     clickable: bool = False,
     chosen: tuple[int, int] | None = None,
@@ -38,9 +40,9 @@ def similarity_heatmap(
 ) -> go.Figure:
     """A square matrix of similarities [n, n] with the same labels on both sides; NaN stays empty, the diagonal is grey.
 
-    Rows show number and label, columns only the number. Numbers (1, 2, ..., or `numbers`) keep equal labels
-    apart. `limits` fixes the colour scale, `value` names the quantity: a "cosine" or a "percentile" (0 to 100).
-    Without `colour_bar`, the page draws one for several figures.
+    Rows show number and label, columns the number and, where they have one, a `short` label. Numbers (1, 2, ..., or
+    `numbers`) keep equal labels apart. `limits` fixes the colour scale, `value` names the quantity: a "cosine" or a
+    "percentile" (0 to 100). Without `colour_bar`, the page draws one for several figures.
     `clickable` cells can be clicked, and dragging moves the matrix; the cell `chosen` [row, column] gets a frame, and so
     does its mirror image.
     """
@@ -108,6 +110,12 @@ def similarity_heatmap(
         title="sentence", autorange="reversed", showgrid=False, tickmode="array", tickvals=names, ticktext=lines
     )
     figure.update_xaxes(title="number of the sentence", showgrid=False, type="category", tickangle=0)
+    if any(short):
+        columns = list(figure.data[0].x)
+        lines_of = [
+            f"{column}<br>{theme.plain(word, MOST_OF_WORD)}" for column, word in zip(columns, short, strict=True)
+        ]
+        figure.update_xaxes(title=None, tickmode="array", tickvals=columns, ticktext=lines_of)
     height = 62 if len(names) <= FEW else 46 if len(names) <= 2 * FEW else 34
     return theme.finish(figure, title, min(900, 150 + height * len(names)))
 
@@ -230,7 +238,8 @@ def layer_strip(
     height = 20 if low_rows else 28 if len(rows) <= FEW_ROWS else 26 if len(rows) <= MANY_ROWS else 20
     theme.finish(figure, title, 180 + height * len(rows))
     # The layers stand above the cells, below the title.
-    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8})
+    further_lines = figure.layout.title.text.count("<br>")  # by which plotly moves a title up
+    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 8 + 20 * further_lines})
     figure.layout.margin.update(r=60, t=figure.layout.margin.t + 44)
     return figure
 

@@ -6,7 +6,7 @@ The `customdata` of every point is its row, which identifies a selection. Axes h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ GROUPS = 12  # colours in a legend; all further groups share one
 ROOM_FOR_LABELS = 1.12  # how much longer the axes are in projector mode, so that no large label is cut at the edge
 REST = "all others"
 SELECTED = "#D6246E"
+PLAY = "#1F66A3"  # a darker BLUE: white type is read on it
 HUES = (*theme.PALETTE, "#5B6BC0", "#A8683F", "#6A9A1F", "#C2477F", "#2A8F8F")
 _STEP_MS = 700
 
@@ -89,12 +90,16 @@ def token_map(
     reach = (extent or fitting(points)) * room
     figure = _finish(figure, title, theme.plain(colours.title, 20), points.shape[1], reach, height)
     if extent is None and points.shape[1] == 2 and len(points):
-        # The points fill the frame; plotly lengthens one of the ranges, so that both axes have one scale.
-        low, high = points.min(axis=0), points.max(axis=0)
-        middle, half = (low + high) / 2, (high - low) / 2 * 1.16 * room + 1e-6
-        figure.update_xaxes(range=[float(middle[0] - half[0]), float(middle[0] + half[0])])
-        figure.update_yaxes(range=[float(middle[1] - half[1]), float(middle[1] + half[1])])
+        _fill(figure, points, room)
     return figure
+
+
+def _fill(figure: go.Figure, points: np.ndarray, room: float) -> None:
+    """Let points [token, 2] fill the frame; plotly lengthens one of the ranges, so that both axes have one scale."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle, half = (low + high) / 2, (high - low) / 2 * 1.16 * room + 1e-6
+    figure.update_xaxes(range=[float(middle[0] - half[0]), float(middle[0] + half[0])])
+    figure.update_yaxes(range=[float(middle[1] - half[1]), float(middle[1] + half[1])])
 
 
 def moving_map(
@@ -108,8 +113,12 @@ def moving_map(
     height: int = 580,
     scale: float = 1.0,
     marked: Marked | None = None,
+    nearest: Mapping[int, Sequence[tuple[int, int]]] | None = None,
 ) -> go.Figure:
-    """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order, on the same axes."""
+    """Maps [token, 2 or 3] by layer, with a slider and a button that plays them in order, on the same axes.
+
+    In two dimensions dotted lines join the pairs of rows in `nearest`, as many at every layer.
+    """
     layers = sorted(maps)
     first = maps[layers[0]]
     dims = first.shape[1]
@@ -117,20 +126,28 @@ def moving_map(
         first, texts, colours, title, selected=selected, renderer=renderer, extent=fitting(*maps.values()),
         height=height, scale=scale, marked=marked,
     )  # fmt: skip
+    if dims == 2 and len(first):
+        _fill(figure, np.concatenate([maps[layer] for layer in layers]), 1.0 if scale == 1 else ROOM_FOR_LABELS)
     rows = [np.asarray(trace.customdata) for trace in figure.data]
     axes = "xyz"[:dims]
     kinds = [trace.type for trace in figure.data]
+    joined = {} if dims == 3 or nearest is None else nearest
     figure.frames = [
         go.Frame(
             name=str(layer),
             data=[
                 {"type": kind, **{axis: maps[layer][own, column] for column, axis in enumerate(axes)}}
                 for kind, own in zip(kinds, rows, strict=True)
-            ],
-            traces=list(range(len(rows))),
+            ]
+            + [{"type": "scatter", **_segments(maps[layer], joined[layer])}] * bool(joined),
+            traces=list(range(len(rows) + bool(joined))),
         )
         for layer in layers
     ]
+    if joined:
+        figure.add_scatter(
+            **_segments(first, joined[layers[0]]), **_LINES, line={"color": theme.GREY, "dash": "dot", "width": 1.5}
+        )
     redraw = set(kinds) != {"scatter"}  # only SVG points can be animated; the others are redrawn
     transition = {"duration": 0 if redraw else _STEP_MS - 100, "easing": "cubic-in-out"}
     play = {
@@ -141,22 +158,30 @@ def moving_map(
     }
     stop = {"frame": {"duration": 0, "redraw": redraw}, "mode": "immediate", "transition": {"duration": 0}}
     above = {"y": 1.0, "yanchor": "bottom"}  # because the legend is below and may need several lines
+    button = {
+        **above,
+        "type": "buttons",
+        "showactive": False,
+        "xanchor": "right",
+        "x": 1,
+        "bordercolor": PLAY,
+    }
     figure.update_layout(
+        # At the right, beside the layer; the style sheet keeps their colours while a pointer is on them.
         updatemenus=[
             {
-                **above,
-                "type": "buttons",
-                "direction": "left",
-                "showactive": False,
-                "x": 1,  # beside the title
-                "xanchor": "right",
-                "pad": {"b": round(82 * scale)},
-                "bgcolor": "rgba(128,128,128,0.12)",
-                "buttons": [
-                    {"label": "▶ Play", "method": "animate", "args": [None, play]},
-                    {"label": "Pause", "method": "animate", "args": [[None], stop]},
-                ],
-            }
+                **button,
+                "pad": {"b": round(60 * scale), "r": round(74 * scale)},
+                "bgcolor": PLAY,
+                "font": {"color": "#FFFFFF"},
+                "buttons": [{"label": "▶ Play", "method": "animate", "args": [None, play]}],
+            },
+            {
+                **button,
+                "pad": {"b": round(60 * scale)},
+                "bgcolor": "rgba(0,0,0,0)",
+                "buttons": [{"label": "Pause", "method": "animate", "args": [[None], stop]}],
+            },
         ],
         sliders=[
             {
@@ -213,8 +238,16 @@ def name_groups(figure: go.Figure, points: np.ndarray, groups: Sequence[str], sc
     return figure
 
 
-def join_pairs(figure: go.Figure, points: np.ndarray, pairs: Sequence[tuple[int, int, bool]]) -> go.Figure:
-    """Lines below the points [token, 2] between pairs of rows; the third says whether a line is dashed and dark."""
+def join_pairs(
+    figure: go.Figure,
+    points: np.ndarray,
+    pairs: Sequence[tuple[int, int, bool]],
+    hues: tuple[str, str] = (theme.GREY, theme.VERMILION),
+) -> go.Figure:
+    """Lines below the points [token, 2] between pairs of rows; the third says whether a line is dashed.
+
+    `hues` are those of the lines that are not dashed, and of the dashed ones.
+    """
     for first, second, is_dashed in pairs:
         figure.add_shape(
             type="line",
@@ -224,12 +257,23 @@ def join_pairs(figure: go.Figure, points: np.ndarray, pairs: Sequence[tuple[int,
             y1=float(points[second, 1]),
             layer="below",
             line={
-                "color": theme.VERMILION if is_dashed else theme.GREY,
+                "color": hues[is_dashed],
                 "dash": "dash" if is_dashed else "solid",
                 "width": 2 if is_dashed else 1,
             },
         )
     return figure
+
+
+_LINES: dict[str, Any] = {"mode": "lines", "hoverinfo": "skip", "showlegend": False}
+
+
+def _segments(points: np.ndarray, pairs: Sequence[tuple[int, int]]) -> dict[str, list[float | None]]:
+    """Lines between pairs of rows of points [token, 2], with a gap after each."""
+    return {
+        axis: [place for pair in pairs for place in (*(float(points[row, column]) for row in pair), None)]
+        for column, axis in enumerate("xy")
+    }
 
 
 def fitting(*maps: np.ndarray) -> float:

@@ -46,7 +46,7 @@ HOMES = {
         "components.analysis.why.residual_split": ("split_of_trace",),
         "components.analysis.why.token_ledger": ("token_ledger",),
         "components.analysis.why.word_scores": ("PairSimilarity",),
-        "components.analysis.word_senses": ("clusters", "sense_curve"),
+        "components.analysis.word_senses": ("by_chance", "clusters", "sense_curve"),
         "components.retrieval.corpora.hub_datasets": ("fetch_dataset",),
         "components.retrieval.corpora.minimal_pairs": ("read_minimal_pairs",),
         "components.retrieval.corpora.senses": ("meant_occurrences", "read_senses"),

@@ -105,6 +105,6 @@ def sense_curve(tokens: Tokens) -> Snippet:
         (
             *tokens.body,
             "curve = sense_curve(vectors, senses)",
-            "print(curve.accuracy, curve.majority, curve.silhouette)  # by layer; the majority is one number",
+            "print(curve.accuracy, by_chance(senses), curve.silhouette)  # by layer; by chance is one number",
         ),
     )

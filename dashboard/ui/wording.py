@@ -209,3 +209,10 @@ def structure_in_words(structure: Structure) -> dict[str, str]:
         if structure.shares_blocks
         else "each block has its own",
     }
+
+
+def isolated(name: str) -> str:
+    """The name; isolated if it is written from right to left, so that it does not reverse what is next to it."""
+    if any(unicodedata.bidirectional(char) in {"R", "AL"} for char in name):
+        return f"\u2068{name}\u2069"
+    return name

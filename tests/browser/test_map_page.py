@@ -29,7 +29,7 @@ def plots(page: Page) -> list[dict[str, Any]]:
     """What the browser holds of each figure: types, places, selections, the slider's step."""
     return page.evaluate(
         """() => [...document.querySelectorAll('.js-plotly-plot')].map((plot) => ({
-            types: plot._fullData.filter((trace) => trace.mode !== 'text').map((trace) => trace.type),
+            types: plot._fullData.filter((trace) => !['text', 'lines'].includes(trace.mode)).map((trace) => trace.type),
             labels: [...plot.querySelectorAll('.textpoint text')].filter((label) => {
                 const style = getComputedStyle(label);
                 return style.display !== 'none' && style.fillOpacity !== '0';
@@ -38,7 +38,8 @@ def plots(page: Page) -> list[dict[str, Any]]:
                 return [left, right, top, bottom];
             }),
             rows: plot._fullData.flatMap((trace) => [...(trace.customdata || [])]),
-            x: plot._fullData.filter((trace) => trace.mode !== 'text').flatMap((trace) => [...(trace.x || [])]),
+            x: plot._fullData.filter((trace) => !['text', 'lines'].includes(trace.mode))
+                .flatMap((trace) => [...(trace.x || [])]),
             selected: plot._fullData.flatMap((trace) =>
                 (trace.selectedpoints || []).map((at) => trace.customdata[at])),
             step: plot.layout.sliders?.[0]?.active ?? null,
@@ -109,6 +110,7 @@ def test_two_maps_are_drawn_whose_tokens_are_clicked_and_lassoed(visit: Visit) -
     assert sorted(chosen[0]["selected"]) == sorted(chosen[1]["selected"])  # both maps mark the same tokens
     expect(page.get_by_text(f"{len(chosen[0]['selected'])} of 32 tokens")).to_be_visible()
     # The choice holds while the layer moves.
+    page.get_by_role("button", name="Options").click()
     page.get_by_role("slider", name="Second layer").press("ArrowLeft")
     wait_for_title(page, "Layer 5, PCA", 1)
     assert sorted(plots(page)[1]["selected"]) == sorted(chosen[1]["selected"])
@@ -119,6 +121,11 @@ def test_play_moves_the_tokens_to_the_last_layer_and_a_lasso_leaves_them_there(v
     wait_for_maps(page, 1)
     (before,) = plots(page)
     assert before["step"] == 0
+    play = page.locator(".updatemenu-button", has_text="Play")
+    play.hover()
+    assert (
+        play.locator("rect").evaluate("(box) => getComputedStyle(box).fill") == "rgb(31, 102, 163)"
+    )  # never looks off
     page.get_by_text("▶ Play").click()
     wait_until(page, "() => document.querySelector('.js-plotly-plot').layout.sliders[0].active === 6", timeout=30_000)
     wait_until_still(page, ".js-plotly-plot .scatterlayer .point", frames=8)  # the last glide

@@ -230,7 +230,7 @@ def test_one_token_against_all_others(open_page: Open, read_page: Open) -> None:
     trace = backend().trace(BANK)
     own = trace.token_vectors(1, [7])[:, 0]  # the bank of the river, which differs most
     (figure,) = figures(app)
-    assert figure["layout"]["title"]["text"] == "“bank” against all others"
+    assert figure["layout"]["title"]["text"] == "“bank” in “The children skipped<br>stones by the bank of the river.”"
     rows = strip_rows(figure)
     assert len(rows) == len(trace.sentences[1])
     np.testing.assert_array_equal(rows.pop("bank"), np.ones(7))  # itself, framed

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import plotly.graph_objects as go
 
-from components.charts import theme
+from components.charts import curves, theme
 
 LINE = 17  # pixels between two names
 LETTER = 7.4  # pixels of a letter, about
-
-
-def apart(values: Sequence[float], least: float) -> list[float]:
-    """Places for names as near to their values as they can stand, `least` from each other; in the order of the values."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    placed = list(values)
-    for _ in range(60):
-        for low, high in pairwise(order):
-            if (missing := least - (placed[high] - placed[low])) > 1e-9:
-                placed[low] -= missing / 2
-                placed[high] += missing / 2
-    return placed
 
 
 def label_ends(figure: go.Figure, names: Sequence[str] = ()) -> go.Figure:
@@ -44,8 +31,8 @@ def label_ends(figure: go.Figure, names: Sequence[str] = ()) -> go.Figure:
     values = np.concatenate([np.asarray(trace.y, float) for trace in figure.data])
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     pixels = max(80.0, float(figure.layout.height or 400) - float(figure.layout.margin.t or 0) - 60)
-    spread = (high - low) * 1.12 or 0.1  # plotly leaves room above and below the curves
-    for (x, _), y, text in zip(ends, apart([y for _, y in ends], LINE * spread / pixels), texts, strict=True):
+    height = (high - low) * 1.12 or 0.1  # plotly leaves room above and below the curves
+    for (x, _), y, text in zip(ends, curves.spread([y for _, y in ends], LINE * height / pixels), texts, strict=True):
         figure.add_annotation(x=x, y=y, text=text, xanchor="left", xshift=9, showarrow=False)
     left, right = min(float(np.min(trace.x)) for trace in figure.data), max(x for x, _ in ends)
     figure.update_xaxes(range=[left - 0.02 * (right - left), right + 0.02 * (right - left)])

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis import matched_words
+from components.analysis.first_look.telling import names_of, telling_words
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration, cka, cosines
 from components.analysis.similarity.sentences import SentenceSimilarity, sentence_similarity
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SIMILARITY_OF_LAYERS = "similarity of the two layers' geometry (linear CKA)"
 PERCENTILES = "Each cell is the share of unrelated pairs of sentences that are less similar at this layer (0 to 100 %)."
 ALIKE = 0.02  # of a cosine: less is no difference between pairs
+FEW_BESIDE = 6  # pairs, those of four sentences, that stand beside their matrix
+MANY_THINGS = 8  # sentences: more are called by their numbers
 FEW_PAIRS = 15  # those of six sentences
 MOST_PERCENT = 99.99  # the highest percentile that a list shows
 
@@ -164,7 +167,20 @@ def sentences(models: Sequence[Backend]) -> None:
     )
     calibrations = [item.calibration(layer) if as_percentiles else None for item in baselines]
     chosen = _chosen_pair(similarities[0])
-    for number, (column, model, item) in enumerate(zip(st.columns(len(models)), models, similarities, strict=True)):
+    words = telling_words(traces[0]) if len(texts) <= MANY_THINGS else ("",) * len(texts)
+    has_list = len(models) == 1 and len(similarities[0].pairs()) <= FEW_BESIDE  # beside the matrix
+    read = (
+        PERCENTILES if as_percentiles else "Each cell is the cosine of two sentence vectors."
+    ) + " Groups of similar sentences are deep blue squares along the diagonal."
+    not_shown = "Whether two sentences mean the same: shared words, length and pooling also have an effect."
+    messages_of = [
+        _finding(item, baseline, layer, as_percentiles, words)
+        for item, baseline in zip(similarities, baselines, strict=True)
+    ]
+    if has_list:
+        figures.finding(messages_of[0], key="sentences", read=read, not_shown=not_shown)
+    places = st.columns([3, 2], gap="medium") if has_list else st.columns(len(models))
+    for number, (column, model, item) in enumerate(zip(places, models, similarities, strict=False)):
         with column:
             figures.figure(
                 heatmap.similarity_heatmap(
@@ -176,6 +192,7 @@ def sentences(models: Sequence[Backend]) -> None:
                     limits=limits,
                     show_values=len(texts) <= 12,
                     numbers=[row + 1 for row in order],
+                    short=[words[row] for row in order],
                     value="percentile" if as_percentiles else "cosine",
                     clickable=True,
                     colour_bar=len(texts) > 12,  # else the cells have numbers
@@ -190,20 +207,22 @@ def sentences(models: Sequence[Backend]) -> None:
                     order=order,
                     percentiles=as_percentiles,
                 ),
-                message=_finding(item, baselines[number], layer, as_percentiles),
-                read=(PERCENTILES if as_percentiles else "Each cell is the cosine of two sentence vectors.")
-                + " Groups of similar sentences are deep blue squares along the diagonal.",
-                not_shown="Whether two sentences mean the same: shared words, length and pooling also have an effect.",
+                message="" if has_list else messages_of[number],
+                read="" if has_list else read,
+                not_shown="" if has_list else not_shown,
                 alt=f"Cosines of {len(texts)} sentences with each other at layer {layer}, {model.spec.title}",
                 table=partial(_pair_table, item, texts, calibrations[number]),
                 on_select=partial(_clicked, f"sentences_{number}", order),
                 select_many=False,
             )
+    if has_list:
+        with places[1], st.container(key="pairs_beside"):
+            _draw_pairs(0, _pair_table(similarities[0], texts, calibrations[0]))
     _why(similarities[0], texts, chosen)
-    for number, (column, item) in enumerate(zip(st.columns(len(models)), similarities, strict=True)):
-        with column:
-            figures.note("**All pairs, most similar first**", key=f"pairs_{number}")
-            _show_pairs(_pair_table(item, texts, calibrations[number]), f"pairs_{number}")
+    if not has_list:
+        for number, (column, item) in enumerate(zip(st.columns(len(models)), similarities, strict=True)):
+            with column:
+                _draw_pairs(number, _pair_table(item, texts, calibrations[number]))
     baseline = baselines[0]
     st.caption(
         f"Two unrelated sentences have a cosine of {theme.number(baseline.raw.mean[layer], 2)} at this layer on average "
@@ -213,12 +232,25 @@ def sentences(models: Sequence[Backend]) -> None:
     )
 
 
+def _draw_pairs(number: int, pairs: pd.DataFrame) -> None:
+    """The list of a model's pairs, under a title."""
+    figures.note("**All pairs, most similar first**", key=f"pairs_{number}")
+    _show_pairs(pairs, f"pairs_{number}")
+
+
 _PAIR = "why_pair"  # session key of the pair in the box: "first-second", the smaller number first
 _CHOSEN = "_chosen_pair"  # session key of the same, written only when a person chooses
 
 
-def _finding(similarities: SentenceSimilarity, baseline: Baseline, layer: int, as_percentiles: bool) -> str:
-    """Which sentences are most and least similar at a layer, beside what unrelated ones reach."""
+def _finding(
+    similarities: SentenceSimilarity, baseline: Baseline, layer: int, as_percentiles: bool, words: Sequence[str]
+) -> str:
+    """Which sentences are most and least similar at a layer, beside what unrelated ones reach.
+
+    They are called by their telling `words` if each has one, else by their numbers.
+    """
+    names = [messages.escape(name) for name in names_of(words)]
+    what = "the sentences with" if all(words) else "sentences"
     pairs = similarities.pairs()  # the most similar first
     unrelated = baseline.calibration(layer) if as_percentiles else None
 
@@ -234,8 +266,8 @@ def _finding(similarities: SentenceSimilarity, baseline: Baseline, layer: int, a
         text = f"At layer {layer} all pairs are about equally similar, {ends}"
     else:
         text = (
-            f"At layer {layer} sentences {most.first + 1} and {most.second + 1} are most similar ({written(most.similarity)}), "
-            f"{least.first + 1} and {least.second + 1} least ({written(least.similarity)})"
+            f"At layer {layer} {what} {names[most.first]} and {names[most.second]} are most similar "
+            f"({written(most.similarity)}), {names[least.first]} and {names[least.second]} least ({written(least.similarity)})"
         )
     if not baseline.is_measured or as_percentiles:
         return f"{text}."

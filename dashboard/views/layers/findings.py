@@ -37,6 +37,36 @@ def of_occurrences(subject: str, labels: Sequence[str], curves: LayerCurves, ban
     return f"{subject} {way}: {ends}{_unrelated(float(last.max()), band)}"
 
 
+def of_one_that_moves_away(word: str, names: Sequence[str], curves: LayerCurves, band: BandData | None) -> str:
+    """Of three or more occurrences of a word the one that the others leave behind, or empty where none is.
+
+    That is one which after the last block is less similar to each of the others than they are to each other, by
+    courses.FAINT, and was nearer to them at layer 0. `names` are words beside the occurrences ("river"), or what else tells
+    them apart ("sentence 2").
+    """
+    values = curves.values
+    if len(names) < 3 or not len(values) or not all(map(_is_known, values)):
+        return ""
+    for number, name in enumerate(names):
+        is_own = np.array([number in pair for pair in curves.pairs])
+        own, rest = values[is_own], values[~is_own]
+        away = float(own[:, 0].mean() - own[:, -1].mean())
+        if away < courses.FAINT or own[:, -1].max() > rest[:, -1].min() - courses.FAINT:
+            continue
+        where = f"of {name}" if name.startswith("sentence ") else f"beside “{name}”"
+        others = f"the other {'two' if len(names) == 3 else len(names) - 1}"
+        return (
+            f"The “{word}” {where} moves away from {others} ({_span(own[:, -1])} after the last block), which stay at "
+            f"{_span(rest[:, -1])} to each other{_unrelated(float(values[:, -1].max()), band)}"
+        )
+    return ""
+
+
+def _span(values: Float64) -> str:
+    low, high = theme.number(float(values.min())), theme.number(float(values.max()))
+    return low if low == high else f"{low} to {high}"
+
+
 def of_one_occurrence(
     word: str, kind: str, others: Sequence[str], curves: LayerCurves, band: BandData | None, *, are_nearest: bool
 ) -> str:
@@ -76,8 +106,14 @@ def of_all_tokens(word: str, names: Sequence[str], values: Float64, band: BandDa
     )
 
 
-def of_sentences(labels: Sequence[str], curves: LayerCurves, band: BandData | None, pooling: str) -> str:
-    """Sentence vectors: which pair ends nearest, and where they come apart or together. `pooling` is its name in the figure."""
+def of_sentences(
+    labels: Sequence[str], curves: LayerCurves, band: BandData | None, pooling: str, of_words: bool = False
+) -> str:
+    """Sentence vectors: which pair ends nearest, and where they come apart or together. `pooling` is its name in the figure.
+
+    `labels` are the names of the pairs: numbers of sentences ("1 and 3") or, with `of_words`, words in them.
+    """
+    what = "the sentences with" if of_words else "sentences"
     values = _known(curves.values)
     if not len(values):
         return "There is no value to show."
@@ -96,8 +132,8 @@ def of_sentences(labels: Sequence[str], curves: LayerCurves, band: BandData | No
         )
         text = f"By {pooling}, no pair stands out after the last block: {ends}"
     else:
-        farthest = named[least].removeprefix("sentences ")
-        text = f"By {pooling}, {named[most]} end nearest ({number(last[most])}), {farthest} farthest ({number(last[least])})"
+        farthest = f"{named[least]} farthest ({number(last[least])})"
+        text = f"By {pooling}, {what} {named[most]} end nearest ({number(last[most])}), {farthest}"
     text += _unrelated(float(last[most]), band, "sentences")
     until = _equal_until(values)
     if until is None:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.analysis.first_look.telling import names_of, telling_words
 from components.analysis.matched_words import word_vectors
 from components.analysis.pooling import pool
 from components.analysis.similarity import calibration, cosines, courses
@@ -27,6 +28,7 @@ from components.snippets import layers as snippets
 from components.snippets.code import Input
 from dashboard import caching
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import shortened
 from dashboard.views.layers import findings, word_choice
 from dashboard.views.layers.word_choice import MANY_THINGS
 
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 ALMOST_ALL = 99.9  # per cent of unrelated pairs: the sample cannot tell higher ones apart
 AS_COSINES = controls.CosineScale()
+MOST_OF_WORD = 12  # characters of a word in the name of a pair
 FEW_CURVES = 6  # so many have labels at their ends, more have a legend
 LOWEST = -0.1  # of the scale of cosines, unless a curve goes below
 HIGH_FROM = 0.3  # where no cosine is lower, the colours begin at the lowest: all would be deep blue
@@ -180,8 +183,12 @@ class Words:
                 # They are the nearest by the plain cosines of the first model.
                 are_nearest=len(self.models) == 1 and not scale.centred,
             )
-        labels = pair_names(choice.short_names(sentences), curves.pairs)
-        return findings.of_occurrences(choice.subject(sentences), labels, curves, band)
+        names = choice.short_names(sentences)
+        word = choice.one_word(sentences)
+        alone = findings.of_one_that_moves_away(word, names, curves, band) if word else ""
+        return alone or findings.of_occurrences(
+            choice.subject(sentences), pair_names(names, curves.pairs), curves, band
+        )
 
 
 def pair_names(names: Sequence[str], pairs: Sequence[tuple[int, int]], joint: str = " and ") -> list[str]:
@@ -240,7 +247,7 @@ def compare_with_all(words: Words, *, key: str, scale: controls.CosineScale, pla
                 names,
                 [f"{descriptions[a]} and {descriptions[b]}" for a, b in curves.pairs],
                 band,
-                _full_title(choice.title(sentences), item, compared),
+                _full_title(choice.title_with_sentence(sentences), item, compared),
                 key=f"{key}_{number}",
                 scale=scale,
                 code=_code_of_curves(item.code, names, curves.pairs, band is not None, scale),
@@ -322,23 +329,25 @@ def compare_sentences(
     texts = [sentence.text for sentence in traces[0].sentences]
     few = len(texts) <= MANY_THINGS
     numbered = [str(number) for number in range(1, len(texts) + 1)]
+    words = telling_words(traces[0]) if few else ("",) * len(texts)
+    called, of_words = names_of(words), all(words)
 
     def say(curves: LayerCurves, band: BandData | None) -> str:
         if scale.percentiles:
             return summary(curves, band, scale)
-        labels = [f"sentences {numbered[a]} and {numbered[b]}" for a, b in curves.pairs]
-        return findings.of_sentences(labels, curves, band, SPOKEN[pooling])
+        return findings.of_sentences(pair_names(called, curves.pairs), curves, band, SPOKEN[pooling], of_words)
 
     def small(limits: tuple[float, float], columns: Sequence[Any]) -> None:
         for other, column in zip(others, columns, strict=True):
             centre = caching.sentence_baseline(models[0], other, include_special).centre if scale.centred else None
             curves = cosines.pair_curves(pool(traces[0], other, include_special), numbered, None, centre)
             title = POOLING_NAMES[other]
+            message = findings.of_sentences(pair_names(called, curves.pairs), curves, None, SPOKEN[other], of_words)
             with column:
                 st.plotly_chart(
                     figures.sized(curve_charts.small_curves(curves.values, title, limits)),
                     key=f"{key}_{other}",
-                    alt=f"{title}. {findings.of_sentences(curves.labels, curves, None, SPOKEN[other])}",
+                    alt=f"{title}. {message}",
                 )
 
     _compare(
@@ -354,7 +363,9 @@ def compare_sentences(
         key=key,
         title=f"Sentence vectors ({POOLING_NAMES[pooling]})",
         names=short_names(texts) if few else texts,
-        short_names=numbered,
+        short_names=[
+            shortened(word, MOST_OF_WORD) if word else number for word, number in zip(words, numbered, strict=True)
+        ],
         descriptions=[f"{number}: {text[:40]}" for number, text in enumerate(texts, start=1)],
         pairs=None,
         scale=scale,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from components.analysis.first_look.telling import telling_words
 from dashboard import state
 from dashboard.ui import controls, messages, wording
 from dashboard.views.layers import in_words, layer_figures, word_choice
@@ -83,6 +84,18 @@ def _notes(words: Words, view: str) -> None:
     messages.truncations(words.models, words.traces)
 
 
+def named_sentences(trace: Trace) -> list[str]:
+    """The sentences, as Markdown, each with the word or the number in bold by which the figures call it."""
+    lines = []
+    for number, (item, word) in enumerate(zip(trace.sentences, telling_words(trace), strict=True), start=1):
+        before, found, after = item.text.partition(word) if word else ("", "", "")
+        if found:
+            lines.append(f"{messages.escape(before)}**{messages.escape(found)}**{messages.escape(after)}")
+        else:
+            lines.append(f"**{number}** {messages.escape(item.text)}")
+    return lines
+
+
 def starts_at_one(traces: Sequence[Trace]) -> bool:
     """Whether the first token has the same vector at layer 0 in all sentences of each trace, up to rounding."""
     first = [trace.hidden_states[0, :, 0] for trace in traces]  # [sentence, dim] each
@@ -94,7 +107,8 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     traces = [controls.current_trace(model) for model in models]
     if messages.needs_second_sentence([sentence.text for sentence in traces[0].sentences]):
         return
-    with controls.row():
+    # Its choices name themselves: the label is for readers of the screen only.
+    with st.container(key="sentence_row"), controls.row():
         pooling = controls.sentence_vector(models)
         with controls.options():
             special = controls.pooled_special_tokens(pooling)
@@ -102,10 +116,7 @@ def whole_sentences(models: Sequence[Backend]) -> None:
     others = [name for name in POOLINGS_BESIDE if name != pooling and name in models[0].poolings]
     figure = st.container()
     if len(traces[0].sentences) <= word_choice.MANY_THINGS:
-        lines = [
-            f"**{number}** {messages.escape(item.text)}" for number, item in enumerate(traces[0].sentences, start=1)
-        ]
-        st.caption("  \n".join(lines))
+        st.caption("  \n".join(named_sentences(traces[0])))
     messages.hint("sentences")
     if pooling == "cls" and not scale.centred and not scale.percentiles and starts_at_one(traces):
         st.caption("At layer 0 [CLS] has the same vector in every sentence, so every curve starts at exactly 1.")

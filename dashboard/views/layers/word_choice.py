@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from components.analysis.first_look.words import Interest, places_of, twins_of, words_of
+from components.analysis.first_look.words import Interest, places_of, words_of
 from components.analysis.matched_words import word_vectors
 from components.analysis.tokens import neighbour_words, position_at
 from components.arrays import cosine
 from components.words.forms import are_forms
 from components.words.function import FUNCTION_WORDS
 from dashboard import ready_made, state
-from dashboard.ui import controls
+from dashboard.ui import controls, word_chips, wording
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
 
 NAMED = 4  # words in a title
+MOST_OF_SENTENCE = 70  # characters of a sentence in a title
 MANY_THINGS = 8  # up to 8 give 28 pairs, drawn as curves; more are drawn as a matrix at one layer
-MOST_OFFERED = 12  # words in the row of choices
 NEAREST = 3  # words of its sentence with which a word that stands once is compared
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")
 
@@ -56,6 +55,16 @@ class Choice:
         if self.mode == "beside":
             return f"“{words[0]}” and words of its sentence"
         return f"“{words[0]}” against all others"
+
+    def title_with_sentence(self, sentences: Sequence[TokenizedSentence]) -> str:
+        """The first word, and the sentence that it stands in with the others."""
+        row, _ = self.picks[0]
+        return f"“{self._words(sentences)[0]}” in “{_short(sentences[row].text, MOST_OF_SENTENCE)}”"
+
+    def one_word(self, sentences: Sequence[TokenizedSentence]) -> str:
+        """The word that all picks are, in one form; empty where they are several, or not all of its occurrences."""
+        different = _different(self._words(sentences))
+        return different[0] if len(different) == 1 and self.total <= len(self.picks) else ""
 
     def are_forms(self, sentences: Sequence[TokenizedSentence]) -> bool:
         """Whether all chosen words are one word, in the same form or in others ("bat", "bats")."""
@@ -95,7 +104,7 @@ class Choice:
             return _told_apart(words, [f"position {position}" for _, position in self.picks])
         counts = Counter(word.lower() for word in words)
         names = [
-            f"{word} ({_isolated(neighbour)})" if counts[word.lower()] > 1 and neighbour else word
+            f"{word} ({wording.isolated(neighbour)})" if counts[word.lower()] > 1 and neighbour else word
             for word, neighbour in zip(words, self.neighbours(sentences), strict=True)
         ]
         names = _told_apart(names, [f"sentence {row + 1}" for row, _ in self.picks])
@@ -120,7 +129,7 @@ class Choice:
         """Names for labels in a figure whose title has the word: of occurrences only what tells them apart."""
         if self.mode != "across" or not self.are_forms(sentences):
             return self.names(sentences)
-        near = [_isolated(word) for word in self.neighbours(sentences)]
+        near = [wording.isolated(word) for word in self.neighbours(sentences)]
         if all(near) and len({word.lower() for word in near}) == len(near):
             return near
         if len({row for row, _ in self.picks}) == len(self.picks):
@@ -173,76 +182,11 @@ def _told_apart(names: Sequence[str], details: Sequence[str]) -> list[str]:
 
 
 def _name(sentence: TokenizedSentence, position: int, whole_word: bool) -> str:
-    return _isolated(sentence.word_text(position) if whole_word else sentence.tokens[position].piece)
-
-
-def _isolated(name: str) -> str:
-    """The name; isolated if it is written from right to left, so that it does not reverse what is next to it."""
-    if any(unicodedata.bidirectional(char) in {"R", "AL"} for char in name):
-        return f"\u2068{name}\u2069"
-    return name
+    return wording.isolated(sentence.word_text(position) if whole_word else sentence.tokens[position].piece)
 
 
 def _short(text: str, limit: int = 28) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-@dataclass(frozen=True)
-class Offered:
-    """A word that can be chosen: where it stands first, and how often it stands in the sentences, in any form."""
-
-    text: str
-    places: tuple[tuple[int, int], ...]  # sentence and position
-
-    @property
-    def label(self) -> str:
-        return f"{self.text} ×{len(self.places)}" if len(self.places) > 1 else self.text
-
-
-def words_offered(sentences: Sequence[TokenizedSentence], chosen: tuple[int, int] | None) -> list[Offered]:
-    """The words to choose from: those that stand twice first, content words before others; then other content words.
-
-    At most MOST_OFFERED, with the one `chosen` (its sentence and position) among them if it is a word.
-    """
-    words = words_of(sentences)
-    twins = twins_of(words)
-    equal: dict[str, list[int]] = {}
-    for number, word in enumerate(words):
-        if not word.is_content:
-            equal.setdefault(word.text.casefold(), []).append(number)
-    groups: list[tuple[int, Offered]] = []
-    seen: set[int] = set()
-    for number, word in enumerate(words):
-        if number in seen:
-            continue
-        same = sorted({number, *twins[number]}) if word.is_content else equal[word.text.casefold()]
-        seen.update(same)
-        places = tuple((words[other].sentence, words[other].positions[0]) for other in same)
-        is_chosen = chosen in places
-        if word.is_content or len(same) > 1 or is_chosen:
-            order = (2 if len(same) == 1 else 0 if word.is_content else 1) if word.is_content or len(same) > 1 else 3
-            groups.append((order, Offered(word.text if word.is_content else word.text.lower(), places)))
-    groups.sort(key=lambda group: group[0])
-    offered = [group for _, group in groups]
-    first = offered[:MOST_OFFERED]
-    return first + [group for group in offered[MOST_OFFERED:] if chosen in group.places]
-
-
-def offer(sentences: Sequence[TokenizedSentence], interest: Interest, is_one: bool = True) -> None:
-    """Draw the words of the sentences as a row, the chosen one marked if `is_one` is; a click chooses one everywhere."""
-    place = (interest.row, interest.positions[interest.row])
-    offered = {str(number): group for number, group in enumerate(words_offered(sentences, place if is_one else None))}
-    chosen = next((key for key, group in offered.items() if is_one and place in group.places), None)
-
-    def choose(key: str) -> None:
-        # A second click on the chosen word arrives as no choice, and changes nothing.
-        row, position = offered[key].places[0]
-        controls.choose_word(sentences, interest.positions, row, position)
-        state.put("layers_sentence", None)
-
-    if offered:
-        labels = {key: _isolated(group.label) for key, group in offered.items()}
-        controls.ready_row("Word", labels, chosen, choose, key="ready_words")
 
 
 def across(
@@ -257,7 +201,7 @@ def across(
     whole = bool(state.get("whole_word"))
     interest = controls.interest(sentences, backend)
     choice = _across(trace, sentences, interest, whole)
-    offer(sentences, interest, is_one=choice.mode != "across" or choice.are_forms(sentences))
+    word_chips.offer(sentences, interest, is_one=choice.mode != "across" or choice.are_forms(sentences))
     with controls.options():
         st.markdown("One token in each sentence")
 
@@ -329,7 +273,7 @@ def against(sentences: Sequence[TokenizedSentence], backend: Backend) -> tuple[C
     interest = controls.interest(sentences, backend)
     chosen = state.get("layers_sentence")
     row = interest.row if chosen is None or not 0 <= chosen < len(sentences) else int(chosen)
-    offer(sentences, Interest(row, interest.positions))
+    word_chips.offer(sentences, Interest(row, interest.positions))
     with controls.options():
         controls.sentence(sentences, "layers_sentence", row)
         controls.token_chips(

@@ -50,7 +50,7 @@ class Row(NamedTuple):
 
 
 def row() -> Row:
-    """The row above a figure, which the functions below fill."""
+    """The row above a figure, which the functions below fill: what is used most; the rest stands under "Options"."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_map"):
         main = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_map_main")
         return Row(main, controls.options())
@@ -58,7 +58,7 @@ def row() -> Row:
 
 def tokens(backend: Backend, place: Row) -> TokenSet | None:
     """The chosen tokens; None without sentences, which is said. Raises NotReady while those of a corpus are being read."""
-    with place.main:
+    with place.panel:
         source = _source()
     if source != "corpus":
         with place.panel:
@@ -199,10 +199,9 @@ def options(count: int, place: Row) -> MapOptions:
     chosen = state.get("map_method")
     is_few = count <= FEW_BEFORE if chosen == "older" else count < FEW
     method = ("pca" if is_few else "umap") if chosen in ("auto", "older") else chosen
-    with place.main:
+    with place.panel:
         help_text = caching.glossary()["projection"]
         controls.choice("map_method", "Map by", METHOD_NAMES, help_text, to_widget=lambda _: method)
-    with place.panel:
         dims = controls.choice("map_dims", "Dimensions", {"2": "2-D", "3": "3-D"})
         # What the method does not use is not offered, and so not stated in a report.
         neighbors, min_dist = state.default("map_neighbors"), state.default("map_min_dist")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.analysis.maps.company import Company, company, shares_alike
-from components.analysis.maps.map_trust import true_neighbours
+from components.analysis.maps.surroundings import Surroundings, surroundings
+from components.analysis.similarity.courses import FAINT
 from components.numbers import counted, number, percent
 from components.words.forms import are_forms
 from components.words.function import FUNCTION_WORDS
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from components.analysis.maps.drawing import LayerMap
     from components.analysis.maps.token_set import TokenSet
 
+MOST_JOINED = 8  # occurrences with lines to their nearest tokens: more lines would hide the map
 TOGETHER, APART = 2 / 3, 1 / 3  # shares of the nearest tokens: from the first on, and up to the second
 FEW_KEPT = 2.5  # of five: fewer is said with "only"
 MOST_WORD = 24  # characters of a word in a sentence
@@ -76,10 +79,100 @@ def of_layers(token_set: TokenSet, marked: Marked | None, layers: Sequence[int])
     layers = list(dict.fromkeys(layers))
     if marked is None or not marked.rows:
         return of_sets(token_set, layers)
+    if not _is_drawn(token_set, marked):
+        found = [company(token_set.at(layer), marked.rows) for layer in layers]
+        return of_company(marked.word, len(marked.rows), layers, found)
+    around = [surroundings_of(token_set, marked, layer) for layer in layers]
     if len(marked.rows) == 1:
-        return _of_one(token_set, marked, layers)
-    found = [company(token_set.at(layer), marked.rows) for layer in layers]
-    return of_company(marked.word, len(marked.rows), layers, found)
+        names = [[token_set.tokens[row].text for row in each.nearest[0].tolist()] for each in around]
+        return of_one(marked.word, layers, names)
+    has_others = len({token.sentence for token in token_set.tokens}) > 1
+    return of_surroundings(marked.word, len(marked.rows), layers, around, has_others)
+
+
+def _is_drawn(token_set: TokenSet, marked: Marked) -> bool:
+    """Whether lines lead from the marked word to the tokens nearest to it: of a few sentences, whose tokens are all there."""
+    sentences = {token.sentence for token in token_set.tokens}
+    is_sample = len(sentences) > 1 and len(sentences) > len(token_set) / 2
+    return len(marked.rows) <= MOST_JOINED and not is_sample
+
+
+def surroundings_of(token_set: TokenSet, marked: Marked, layer: int) -> Surroundings:
+    """The tokens nearest to the marked word at a layer that are not that word."""
+    words = {token_set.tokens[row].word.casefold() for row in marked.rows}
+    same = [row for row, token in enumerate(token_set.tokens) if not token.special and token.word.casefold() in words]
+    sentences = [token.sentence for token in token_set.tokens]
+    return surroundings(token_set.at(layer), marked.rows, sentences, same)
+
+
+def nearest_pairs(token_set: TokenSet, marked: Marked | None, layer: int) -> list[tuple[int, int, bool]]:
+    """The lines from the marked word to the tokens nearest to it: both rows, and whether the second is of another sentence.
+
+    Those of the same sentence come last, so that they are drawn above the others.
+    """
+    if marked is None or not marked.rows or not _is_drawn(token_set, marked):
+        return []
+    tokens = token_set.tokens
+    found = surroundings_of(token_set, marked, layer).nearest
+    pairs = [
+        (row, other, tokens[row].sentence != tokens[other].sentence)
+        for row, others in zip(marked.rows, found.tolist(), strict=True)
+        for other in others
+    ]
+    return sorted(pairs, key=lambda pair: not pair[2])
+
+
+def of_surroundings(
+    word: str, occurrences: int, layers: Sequence[int], around: Sequence[Surroundings], has_others: bool
+) -> str:
+    """Whether a word's occurrences move apart from the first to the last of some layers, and whether towards their sentences.
+
+    `has_others`: there is more than one sentence. Of more than two layers the block that moves them most is named.
+    """
+    name = f"the {occurrences} “{messages.escape(word[:MOST_WORD])}”"
+    own, asked, cosines = [each.own for each in around], around[0].asked, [each.cosine for each in around]
+    counted_of = f"of their {asked} nearest other tokens"
+    are = f"{'is' if own[-1] == 1 else 'are'} from the same sentence"
+    if len(layers) == 1:
+        tail = f" {own[0]} {counted_of} {are}." if has_others and asked else ""
+        return f"At layer {layers[0]} {name} have a mean cosine of {number(cosines[0], 2)}.{tail}"
+    change = cosines[-1] - cosines[0]
+    if abs(change) < FAINT:
+        way, values = "**stay as near to each other**", _ends(cosines)
+    else:
+        steps = np.diff(cosines) * np.sign(change)
+        most = f", most in block {layers[int(np.argmax(steps))]}" if len(layers) > 2 else ""
+        way, values = f"**{'come closer' if change > 0 else 'move apart'}**", f"{_ends(cosines)}{most}"
+    text = f"From layer {layers[0]} to {layers[-1]} {name} {way} ({values})"
+    if not has_others or not asked:
+        return f"{text}."
+    if own[0] == own[-1]:
+        return f"{text}; at both, {own[0]} {counted_of} {are}."
+    towards = "**towards** its own sentence" if own[-1] > own[0] else "away from its own sentence"
+    return f"{text}, each {towards}: {own[0]}, then {own[-1]} {counted_of} {are}."
+
+
+def _ends(cosines: Sequence[float]) -> str:
+    return f"mean cosine {number(cosines[0], 2)} to {number(cosines[-1], 2)}"
+
+
+def of_one(word: str, layers: Sequence[int], names: Sequence[Sequence[str]]) -> str:
+    """The nearest tokens `names` of a word that occurs once, at the first and the last of some layers."""
+    ends = [0] if len(layers) == 1 else [0, -1]
+    parts = [f"{_listed(names[end])} at layer {layers[end]}" for end in ends if names[end]]
+    if not parts:
+        return f"“{messages.escape(word[:MOST_WORD])}” occurs once, alone."
+    nearest = "nearest to it are" if len(names[0]) > 1 else "nearest to it is"
+    return f"“{messages.escape(word[:MOST_WORD])}” occurs once; {nearest} {', and '.join(parts)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Some tokens in their order; one that is there several times with its number."""
+    quoted = [
+        f"“{messages.escape(name[:MOST_WORD])}”{f' ×{times}' if times > 1 else ''}"
+        for name, times in Counter(names).items()
+    ]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
 def of_company(word: str, occurrences: int, layers: Sequence[int], found: Sequence[Company]) -> str:
@@ -112,16 +205,6 @@ def _how(each: Company) -> str:
     if each.share >= TOGETHER - 1e-9:
         return "each other's nearest"
     return "apart" if each.share <= APART + 1e-9 else "partly each other's nearest"
-
-
-def _of_one(token_set: TokenSet, marked: Marked, layers: Sequence[int]) -> str:
-    """The nearest token of a word that occurs once."""
-    parts = []
-    for layer in layers:
-        nearest, cosines = true_neighbours(token_set.at(layer), marked.rows[0], 1)
-        word = messages.escape(token_set.tokens[int(nearest[0])].text[:MOST_WORD])
-        parts.append(f"“{word}” at layer {layer} ({number(float(cosines[0]), 2)})")
-    return f"“{messages.escape(marked.word[:MOST_WORD])}” occurs once; its nearest token is {' and '.join(parts)}."
 
 
 def of_sets(token_set: TokenSet, layers: Sequence[int]) -> str:

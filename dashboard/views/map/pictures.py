@@ -18,14 +18,17 @@ from components.numbers import apart
 from components.snippets import maps as snippets
 from components.words.function import FUNCTION_WORDS
 from dashboard import state
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import controls, figures, messages, word_chips
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import shortened
 from dashboard.views.map import choices, findings, labels, selection, webgl
 from dashboard.views.map.choices import METHOD_NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from components.analysis.maps.drawing import LayerMap
+    from components.analysis.maps.map_trust import MapTrust
     from components.analysis.maps.projection import MapOptions
     from components.analysis.maps.token_set import TokenSet
     from components.model.backend import Backend
@@ -40,7 +43,6 @@ SVG_MOST = 5_000  # points drawn where the browser has no WebGL
 PROJECTED_PAIR = 380
 PAIR_HEIGHT = 430  # of each of two maps in pixels, so that they are whole on the first screen with the line below them
 MOST_OF_SENTENCE = 60  # characters of a sentence in the key
-FIRST_WIDTH, SECOND_WIDTH = 92, 124  # of the sliders, in pixels; the second has a help sign
 READ = (
     "Each point is a token. The vectors of points that lie close together mostly point in similar directions. Click a point "
     "to list its token; to select several, use the lasso or the box of the figure's toolbar."
@@ -50,13 +52,12 @@ READ_3D = (
     "picture. There is no lasso in three dimensions: mark words above instead."
 )
 MISLEAD = (
-    "Directions and axes have no meaning. **Distances in UMAP and t-SNE maps can mislead**: distances between groups, "
-    "their sizes and densities, and gaps can come from the method. Select a token to see its true neighbours."
+    "**Distances in UMAP and t-SNE maps can mislead**: gaps, sizes and densities of groups can come from the method. "
+    "Axes have no meaning. Select a token to see its true neighbours."
 )
 SHADOW = (
-    "PCA shows only two (in 3-D, three) of hundreds of directions: points that are far apart in the model's space may overlap "
-    "here. Select a token to see its true neighbours. (**Distances in UMAP and t-SNE maps can mislead** in another way: they "
-    "keep neighbours and distort the rest.)"
+    "**Distances on a map mislead**: PCA shows two (in 3-D, three) of hundreds of directions, and what is far apart in the "
+    "model may overlap here. Select a token to see its true neighbours."
 )
 MOVES_IN_PCA = (
     "A token can move although its neighbours in the model stay, since each layer's PCA shows the directions in which that "
@@ -80,15 +81,12 @@ def ends(backend: Backend) -> None:
     first_layer = second_layer = 0
     joint = False
     if backend.structure.has_blocks:
-        with place.main:
-            with st.container(width=round(FIRST_WIDTH * controls.scale())):
-                first_layer = controls.number("map_first", "First layer", 0, last, 0)
-            with st.container(width=round(SECOND_WIDTH * controls.scale())):
-                second_layer = controls.layer(last, "Second layer")
         with place.panel:
+            first_layer = controls.number("map_first", "First layer", 0, last, 0)
+            second_layer = controls.layer(last, "Second layer")
             joint = controls.switch("map_joint", "One map of both", "Places the vectors of both layers in one map.")
     by = choices.colours(token_set, place, layer_allowed=backend.structure.has_blocks, is_joint=joint)
-    rows = selection.find(token_set, place.main)
+    rows = _words(backend, token_set, place)
     options, renderer = _drawable(options, len(token_set) * (2 if joint else 1))
     both = (first_layer, second_layer)
     layers = both if backend.structure.has_blocks else (0,)
@@ -104,8 +102,8 @@ def ends(backend: Backend) -> None:
             read, not_shown = how_to_read(options)
             figures.finding(
                 findings.of_layers(token_set, marked, layers),
-                read=f"{read} {_marks(marked, are_joined=len(layers) == 2 and options.dims == 2)}",
-                not_shown=f"{not_shown} {_rule_of_method()} {in_numbers(maps)}",
+                read=f"{read} {_marks(token_set, marked, are_joined=len(layers) == 2 and options.dims == 2)}",
+                not_shown=f"{not_shown} {_trusted(token_set, maps, options)} {_rule_of_method()} {in_numbers(maps)}",
                 key="map_finding",
             )
             for number, (column, layer) in enumerate(zip(st.columns(len(layers)), layers, strict=True)):
@@ -113,9 +111,6 @@ def ends(backend: Backend) -> None:
                     code = snippets.layers(choices.code_of_tokens(backend), options, [layer])
                     _one(token_set, maps[layer], layer, number, by, rows, options, renderer, code, marked)
             _key(token_set, by)
-            trusted = findings.trust(maps, METHOD_NAMES[options.method], token_set.vectors.shape[2], len(token_set))
-            has_word = marked is not None and bool(marked.rows)
-            st.caption(f"{trusted} {findings.of_sets(token_set, layers) if has_word else ''}".strip())
         labels.thin(_positions(_drawn_rows(token_set, renderer), marked.rows) if marked is not None else ())
     if joint:
         labels.thin()
@@ -138,14 +133,15 @@ def through(backend: Backend) -> None:
     layers = list(range(backend.facts.layers + 1))
     options = choices.options(len(token_set), place)
     by = choices.colours(token_set, place)
-    rows = selection.find(token_set, place.main)
+    rows = _words(backend, token_set, place)
     options, renderer = _drawable(options, len(token_set))
     figure_slot, drawing, options = choices.drawing(token_set, options, layers)
     selection.renew_moving((token_set.key, options, by, renderer, controls.scale()))
     maps = {layer: drawing.maps[layer] for layer in layers}
     drawn_rows = _sampled(token_set, renderer)
     marked = _marked(backend, token_set, rows)
-    ends = (layers[0], layers[-1])
+    nearest = {layer: findings.nearest_pairs(token_set, marked, layer) for layer in layers}
+    place_of = {int(row): number for number, row in enumerate(drawn_rows)}
     figure = scatter.moving_map(
         {layer: layer_map.points[drawn_rows] for layer, layer_map in maps.items()},
         texts(token_set, drawn_rows),
@@ -156,6 +152,11 @@ def through(backend: Backend) -> None:
         height=_tall(),
         scale=controls.scale(),
         marked=None if marked is None else scatter.Marked(marked.word, _positions(drawn_rows, marked.rows)),
+        nearest={
+            layer: [(place_of[row], place_of[other]) for row, other, _ in pairs] for layer, pairs in nearest.items()
+        }
+        if len(drawn_rows) == len(token_set) and nearest[0]
+        else None,
     )
     trusts = [maps[layer].trust for layer in layers]
     with figure_slot:
@@ -164,21 +165,16 @@ def through(backend: Backend) -> None:
             key="map_moving",
             code=snippets.layers(choices.code_of_tokens(backend), options, layers),
             alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
-            message=findings.of_layers(token_set, marked, ends),
-            read=READ
+            message=findings.of_layers(token_set, marked, layers),
+            read=f"{READ} {_marks(token_set, marked, are_joined=False)}"
             + " The maps of all layers start from one common map and are turned to fit it. "
             + (MOVES_IN_PCA if options.method == "pca" else "If a token moves, its neighbours have often changed."),
-            not_shown=f"{how_to_read(options)[1]} {_rule_of_method()}",
+            not_shown=f"{how_to_read(options)[1]} {_trust_of_layers(trusts)} {_rule_of_method()}",
             table=lambda: _table(token_set, maps),
             on_select=lambda: selection.pick(token_set, "map_moving", drawn_rows),
         )
         _key(token_set, by)
     labels.thin()
-    values = [trust.trustworthiness for trust in trusts]
-    least, most = apart(min(values), max(values))
-    st.caption(
-        f"Press Play, or move the layer's slider. The trustworthiness of the maps is between {least} and {most} (1 is best)."
-    )
     choices.about(backend, token_set)
     layer = controls.layer(backend.facts.layers, "Layer of the neighbours below") if len(rows) == 1 else layers[-1]
     selection.selection(token_set, rows, [layer])
@@ -267,6 +263,9 @@ def _one(
         scale=controls.scale(),
         marked=None if marked is None else scatter.Marked(marked.word, _positions(drawn, marked.rows)),
     )
+    if options.dims == 2:
+        pairs = findings.nearest_pairs(token_set, marked, layer)
+        scatter.join_pairs(figure, layer_map.points, pairs, (theme.BLUE, theme.GREY))
     figures.figure(
         figure,
         key=key,
@@ -290,7 +289,37 @@ def _marked(backend: Backend, token_set: TokenSet, rows: tuple[int, ...]) -> fin
     return findings.word_of(token_set, places_of(sentences, chosen.row, chosen.positions[chosen.row]))
 
 
-def _marks(marked: findings.Marked | None, are_joined: bool) -> str:
+def _words(backend: Backend, token_set: TokenSet, place: choices.Row) -> tuple[int, ...]:
+    """Draw the choice of the word to follow, and return the selected rows.
+
+    The words of the sentences stand in the row above the figure; of a corpus or a pair a word is typed there.
+    """
+    if state.get("map_source") == "corpus" or choices.reads_pair():
+        return selection.find(token_set, place.main)
+    rows = selection.find(token_set, place.panel)
+    sentences = controls.current_tokens(backend)
+    with place.main:
+        word_chips.offer(
+            sentences,
+            controls.interest(sentences, backend),
+            is_one=not (state.get("map_find") and rows),
+            after_choice=lambda: state.put("map_find", ""),
+        )
+    return rows
+
+
+def _trusted(token_set: TokenSet, maps: dict[int, LayerMap], options: MapOptions) -> str:
+    return findings.trust(maps, METHOD_NAMES[options.method], token_set.vectors.shape[2], len(token_set))
+
+
+def _trust_of_layers(trusts: Sequence[MapTrust]) -> str:
+    """Between what ends the trustworthiness of some maps lies."""
+    values = [trust.trustworthiness for trust in trusts]
+    least, most = apart(min(values), max(values))
+    return f"The trustworthiness of the maps is between {least} and {most} (1 is best)."
+
+
+def _marks(token_set: TokenSet, marked: findings.Marked | None, are_joined: bool) -> str:
     """What the marks in the maps are; `are_joined` where lines between two maps are drawn."""
     if marked is None:
         return ""
@@ -299,8 +328,11 @@ def _marks(marked: findings.Marked | None, are_joined: bool) -> str:
         lines = f", and blue lines join the first {labels.MOST_JOINED} of them with themselves at the other layer"
     elif are_joined:
         lines = ", and blue lines join each of them with itself at the other layer"
+    near = ""
+    if findings.nearest_pairs(token_set, marked, token_set.layers[0]):
+        near = " Lines within a map lead to the tokens nearest in the model: solid and blue in the same sentence, else dashed."
     return (
-        f"The blue points are “{messages.escape(marked.word[:40])}”{lines}. A label with × stands for several points. "
+        f"The blue points are “{messages.escape(marked.word[:40])}”{lines}.{near} A label with × stands for several points. "
         "Whatever has no room gets its label when the map is enlarged."
     )
 

@@ -55,7 +55,7 @@ def _clear() -> None:
 
 def find(token_set: TokenSet, place: DeltaGenerator) -> tuple[int, ...]:
     """Draw the search box that marks a word, and return the selected rows."""
-    with place, st.container(width=round(104 * controls.scale())):
+    with place, st.container(width=round(160 * controls.scale())):
         controls.bind("map_find", st.text_input, "Mark a word", placeholder="bank", max_chars=100)
     rows = selected(token_set)
     if state.get("map_find") and not rows:

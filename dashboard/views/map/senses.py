@@ -19,7 +19,6 @@ from components import numbers
 from components.analysis import word_senses
 from components.analysis.maps import token_set
 from components.charts import curves, scatter, theme
-from components.charts.why import end_labels
 from components.errors import InputError
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
@@ -75,7 +74,8 @@ def senses(backend: Backend) -> None:
     """The map, the curve and the sentences of one word."""
     place = choices.row()
     with place.main:
-        word_slot = st.container(width=160)  # the words depend on the source, which is drawn after it
+        word_slot = st.container(width=160)  # the words depend on the source
+    with place.panel:
         source = controls.choice("sense_source", "Sentences from", SOURCES)
     if source == "corpus":
         _unlabelled(backend, place, word_slot)
@@ -137,7 +137,7 @@ def finding(curve: SenseCurve, word: str, count: int, chance: float, shown: int)
     """How often the nearest other occurrence has the same sense: at the layer that is shown, at the best, and at layer 0."""
     best = curve.best
     share, start = float(curve.accuracy[best]), float(curve.accuracy[0])
-    # Over always guessing the most frequent sense, as a share of what that gets wrong.
+    # Over always guessing the most frequent sense, as a share of what that gets wrong: stricter than over a nearest by chance.
     gain = (share - curve.majority) / (1 - curve.majority) if curve.majority < 1 else 0.0
     name = f"“{messages.escape(word)}”"
     how = "come apart" if gain >= CLEAR else "come apart in part" if gain >= PARTLY else "stay mixed"
@@ -259,13 +259,13 @@ def _curve_figure(
     curve: SenseCurve, word: str, labels: list[str], code: Snippet, has_position_vectors: bool, shown: int
 ) -> None:
     layers = len(curve.accuracy)
-    majority = np.full(layers, curve.majority, np.float32)
+    chance = np.full(layers, word_senses.by_chance(labels), np.float32)
     counts = ", ".join(f"{name} {count}" for name, count in Counter(labels).most_common())
     chart = curves.layer_curves(
-        np.stack([curve.accuracy, majority, curve.silhouette]),
+        np.stack([curve.accuracy, chance, curve.silhouette]),
         [
             "nearest neighbour has the same sense",
-            "always the most frequent sense",
+            "the same with a nearest by chance",
             "separation of the senses (silhouette)",
         ],
         "Nearest has the same sense",
@@ -273,7 +273,7 @@ def _curve_figure(
         mark_extremes=False,
     )
     figures.figure(
-        _beside_the_map(chart, curve, shown),
+        _beside_the_map(chart, curve, float(chance[0]), shown),
         key="senses_curve",
         code=code,
         alt=f"Curves over the layers of how well the senses of {word} separate",
@@ -285,30 +285,30 @@ def _curve_figure(
             if has_position_vectors
             else "all vectors of one word are the same"
         )
-        + ": the nearest one says nothing about the sense, and its share can lie below guessing.",
+        + ": the nearest one says nothing about the sense, and its share can lie below that by chance.",
         not_shown=f"That the model uses these senses. One of {len(labels)} sentences changes the share by "
         f"{100 / len(labels):.0f} points, so small differences between layers mean nothing. People assigned the sense labels.",
         table=lambda: pd.DataFrame(
             {
                 "layer": range(layers),
                 "nearest neighbour accuracy": curve.accuracy,
-                "majority": majority,
+                "by chance": chance,
                 "silhouette": curve.silhouette,
             }
         ),
     )
 
 
-def _beside_the_map(chart: go.Figure, curve: SenseCurve, shown: int) -> go.Figure:
+def _beside_the_map(chart: go.Figure, curve: SenseCurve, chance: float, shown: int) -> go.Figure:
     """The curves small, with their names at their ends and a line at the layer that the map shows."""
     last = len(curve.accuracy) - 1
-    ends = {"same sense": curve.accuracy[-1], "guessing": curve.majority, "silhouette": curve.silhouette[-1]}
+    ends = {"same sense": curve.accuracy[-1], "by chance": chance, "silhouette": curve.silhouette[-1]}
     colours = (theme.BLUE, theme.GREY, theme.GREY)
     for trace, colour in zip(chart.data, colours, strict=True):
         trace.line.color = trace.marker.color = colour
         trace.marker.size = 5 if colour == theme.BLUE else 1
         trace.line.width = 3 if colour == theme.BLUE else 1.5
-    places = end_labels.apart(list(map(float, ends.values())), 0.13)
+    places = curves.spread(list(map(float, ends.values())), 0.13)
     for (name, value), at in zip(ends.items(), places, strict=True):
         chart.add_annotation(
             x=last,

@@ -29,10 +29,11 @@ def test_maps(open_page: Open, run: Run, address: dict[str, str], key: str) -> N
 
 def test_the_senses_of_a_word(open_page: Open, run: Run) -> None:
     app = at_rest(open_page("map", v="word-senses", w="spring"))
-    curve = run(codes(app)["senses_curve"].snippet)["curve"]
-    accuracy, majority, silhouette = y(app, "senses_curve")
+    found = run(codes(app)["senses_curve"].snippet)
+    curve = found["curve"]
+    accuracy, chance, silhouette = y(app, "senses_curve")
     same(curve.accuracy, accuracy)
-    same(np.full(len(majority), curve.majority), majority)
+    same(np.full(len(chance), found["by_chance"](found["senses"])), chance)
     same(curve.silhouette, silhouette)
 
 

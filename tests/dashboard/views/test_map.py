@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def places(figure: dict[str, Any]) -> np.ndarray:
     """A figure's points in the order of their rows, [row, dims]."""
     rows, found = [], []
     for trace in figure["data"]:
-        if trace["mode"] == "text":  # labels of a large map
+        if trace["mode"] in ("text", "lines"):  # labels of a large map, and lines between points
             continue
         axes = [np.asarray(trace[axis], float) for axis in "xyz" if axis in trace]
         rows += np.asarray(trace["customdata"]).tolist()
@@ -80,13 +81,19 @@ def test_it_opens_with_the_first_layer_beside_the_last(open_page: Open, bank_tok
         assert {trace["marker"]["color"] for trace in figure["data"]} - {theme.BLUE} == set(pictures.SENTENCE_HUES[:3])
         assert figure["data"][-1]["marker"]["color"] == theme.BLUE
         assert len(figure["data"][-1]["customdata"]) == 3
-    assert "The 3 “bank” are **each other's nearest" in texts(app)
+    assert "From layer 0 to 6 the 3 “bank” **move apart**" in texts(app)
+    # The finding counts what the lines show: nine at each layer, those to the own sentence solid and blue.
+    for figure, solid in ((left, 3), (right, 7)):
+        lines = [shape["line"] for shape in figure["layout"]["shapes"] if shape["type"] == "line"]
+        assert len(lines) == 9
+        assert [line["color"] for line in lines if line["dash"] == "solid"] == [theme.BLUE] * solid
+    assert "3, then 7 of their 9 nearest other tokens are from the same sentence" in texts(app)
     kept = [
         map_trust(bank_tokens.at(layer), np.asarray(layer_map(bank_tokens.at(layer), options, start))).kept
         for layer in (0, 6)
     ]
     assert f"of the 5 nearest on the map, {kept[0]:.1f} at layer 0, {kept[1]:.1f} at layer 6 are truly" in texts(app)
-    assert "Distances in UMAP and t-SNE maps can mislead" in texts(app)
+    assert "**Distances on a map mislead**: PCA shows two" in texts(app)
 
 
 def test_few_points_are_drawn_by_pca_and_an_older_address_without_a_method_by_umap(open_page: Open) -> None:
@@ -111,6 +118,7 @@ def test_umap_is_drawn_by_request_and_pca_stands_in_until_it_is_there(open_page:
     app.run()
     left, right = figures(app)
     assert left["layout"]["title"]["text"] == "Layer 0, UMAP"
+    assert "**Distances in UMAP and t-SNE maps can mislead**" in texts(app)
     start = start_map(bank_tokens.vectors, MapOptions())
     np.testing.assert_allclose(places(right), layer_map(bank_tokens.at(6), MapOptions(), start), atol=1e-5)
 
@@ -335,7 +343,13 @@ def test_the_senses_of_a_ready_made_word(open_page: Open) -> None:
     drawn = {trace["name"]: np.asarray(trace["y"]) for trace in curves["data"]}
     np.testing.assert_allclose(drawn["nearest neighbour has the same sense"], curve.accuracy, atol=1e-6)
     np.testing.assert_allclose(drawn["separation of the senses (silhouette)"], curve.silhouette, atol=1e-3)
-    np.testing.assert_allclose(drawn["always the most frequent sense"], 0.5)
+    # One level by chance, the one that the finding names: 9 of the 19 others have the same sense.
+    assert set(Counter(row.sense for row in rows).values()) == {10}
+    np.testing.assert_allclose(drawn["the same with a nearest by chance"], 9 / 19, rtol=1e-6)
+    assert "by chance 47 %" in texts(app)
+    assert "guessing" not in texts(app)
+    named = [item["text"] for item in curves["layout"]["annotations"]]
+    assert named[:2] == [f"same sense {100 * curve.accuracy[-1]:.0f} %", "by chance 47 %"]
     assert f"layer {curve.best}" in texts(app)
     right = round(float(curve.accuracy[curve.best]) * len(rows))
     assert f"{100 * right / len(rows):.0f} % of {len(rows)} occurrences have one of the same sense" in texts(app)
@@ -527,3 +541,39 @@ def test_a_colour_chosen_for_a_pair_does_not_stay_for_all_sentences(open_page: O
     assert [item["name"] for item in figures(app)[0]["data"]] == ["A", "B", "special tokens", "bank"]
     app.segmented_control(key="w_map_source").set_value("sentences").run()
     assert [item["name"] for item in figures(app)[0]["data"]] == ["1", "2", "3", "bank"]
+
+
+def test_the_words_of_the_sentences_stand_above_the_map_and_a_click_marks_one(open_page: Open) -> None:
+    app = open_page("map", v="two-layers", by="pca", find="river")
+    offered = app.get("button_group")
+    words = next(item for item in offered if item.key == "ready_words")
+    assert words.value in (None, [])  # a word that was typed is none of the row's
+    assert words.options[0] == "bank ×3"
+    words.set_value(words.options[-1]).run()
+    assert not app.exception
+    assert "find" not in app.query_params
+    assert figures(app)[0]["data"][-1]["name"] == "money"
+    assert "“money” occurs once; nearest to it are" in texts(app)
+    # A corpus has too many words: there one is typed above the map.
+    assert not [
+        item for item in open_page("map", by="pca", rd="together").get("button_group") if item.key == "ready_words"
+    ]
+
+
+def test_through_the_layers_lines_lead_to_the_nearest_tokens_of_each_layer(
+    open_page: Open, bank_tokens: token_set.TokenSet
+) -> None:
+    (figure,) = figures(open_page("map", by="pca", v="layer-by-layer"))
+    lines = [number for number, trace in enumerate(figure["data"]) if trace["mode"] == "lines"]
+    assert len(lines) == 1
+    for layer, frame in enumerate(figure["frames"]):
+        points = places({"data": [old | new for old, new in zip(figure["data"], frame["data"], strict=True)]})
+        drawn = frame["data"][lines[0]]
+        ends = np.array([drawn["x"], drawn["y"]], float).T.reshape(-1, 3, 2)[:, :2]  # [line, end, xy]
+        rows = [[int(np.argmin(np.linalg.norm(points - end, axis=1))) for end in line] for line in ends]
+        banks = [row for row, token in enumerate(bank_tokens.tokens) if token.text == "bank"]
+        assert sorted({first for first, _ in rows}) == banks
+        for bank in banks:
+            near, _ = true_neighbours(bank_tokens.at(layer), bank, 5)
+            expected = [row for row in near.tolist() if row not in banks][:3]
+            assert sorted(second for first, second in rows if first == bank) == sorted(expected)

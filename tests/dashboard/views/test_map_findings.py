@@ -8,7 +8,9 @@ import pytest
 from components.analysis.first_look.words import interest, places_of
 from components.analysis.maps import token_set
 from components.analysis.maps.company import Company, company
+from components.analysis.maps.surroundings import Surroundings
 from components.analysis.maps.token_set import TokenSet
+from dashboard.ui import messages
 from dashboard.views.map import findings, labels, pictures
 from tests.support.pages import backend
 
@@ -49,7 +51,10 @@ def test_the_marked_word_and_its_sentence_on_unseen_sentences(
         assert "nan" not in text
         assert len(text.replace("*", "")) <= 260
         if marked is not None:
-            assert "occurs once" in text if len(marked.rows) == 1 else "nearest tokens" in text
+            said = (
+                "occurs once" if len(marked.rows) == 1 else f"the {len(marked.rows)} “{messages.escape(marked.word)}”"
+            )
+            assert said in text
 
 
 def test_the_counts_are_those_of_the_vectors() -> None:
@@ -95,6 +100,56 @@ def test_a_word_that_moves_apart_and_one_that_does_not(first: float, last: float
     assert said in text
 
 
+def around(own: int, cosine: float, asked: int = 9) -> Surroundings:
+    return Surroundings(np.zeros((asked // 3, 3), np.int64), own, cosine)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "said"),
+    [
+        (
+            around(3, 0.98),
+            around(7, 0.79),
+            "From layer 0 to 6 the 3 “bank” **move apart** (mean cosine 0.98 to 0.79), each **towards** its own sentence: "
+            "3, then 7 of their 9 nearest other tokens are from the same sentence.",
+        ),
+        (around(7, 0.5), around(3, 0.9), "**come closer** (mean cosine 0.50 to 0.90), each away from its own sentence"),
+        (around(3, 0.98), around(3, 0.97), "**stay as near to each other** (mean cosine 0.98 to 0.97); at both, 3 of"),
+        (around(0, 0.9), around(1, 0.7), "0, then 1 of their 9 nearest other tokens is from the same sentence"),
+    ],
+)
+def test_a_word_moves_towards_its_sentence_only_where_it_does(
+    first: Surroundings, last: Surroundings, said: str
+) -> None:
+    text = findings.of_surroundings("bank", 3, [0, 6], [first, last], has_others=True)
+    assert said in text
+    alone = findings.of_surroundings("bank", 3, [0, 6], [first, last], has_others=False)
+    assert "sentence" not in alone  # a single sentence has no other
+
+
+def test_the_block_is_named_that_moves_the_word_most() -> None:
+    cosines = [0.98, 0.97, 0.80, 0.81]
+    text = findings.of_surroundings("bank", 3, [0, 1, 2, 3], [around(3, value) for value in cosines], True)
+    assert "mean cosine 0.98 to 0.81, most in block 1" in text
+    still = findings.of_surroundings("bank", 3, [0, 1, 2], [around(3, value) for value in (0.9, 0.5, 0.9)], True)
+    assert "block" not in still
+
+
+def test_of_a_word_that_stands_once_the_nearest_tokens_are_named() -> None:
+    tokens, chosen = tokens_of(["She can open the can."])
+    marked = findings.word_of(tokens, chosen)
+    assert marked is not None
+    directions = tokens.at(6) / np.linalg.norm(tokens.at(6), axis=1, keepdims=True)
+    cosines = directions @ directions[marked.rows[0]]
+    cosines[marked.rows[0]] = -2
+    names = [tokens.tokens[row].text for row in np.argsort(-cosines)[:3].tolist()]
+    assert names == ["can", "the", "can"]
+    text = findings.of_layers(tokens, marked, [0, 6])
+    assert "and “can” ×2 and “the” at layer 6." in text
+    pairs = findings.nearest_pairs(tokens, marked, 6)
+    assert sorted(tokens.tokens[other].text for _, other, _ in pairs) == sorted(names)
+
+
 def test_a_piece_of_a_split_word_is_no_occurrence_of_its_own() -> None:
     tokens, _ = tokens_of(["Unbelievableness is odd.", "Such unbelievableness!"])
     marked = findings.word_of(tokens)
@@ -123,10 +178,13 @@ def test_a_sample_of_the_occurrences_is_said_to_be_one() -> None:
 
 
 def test_only_lines_that_are_drawn_are_explained() -> None:
+    tokens, _ = tokens_of([" ".join(f"bank{number}" for number in range(40)), "A bank."])
     marked = findings.Marked("bank", (1, 2))
-    assert "blue lines join each of them" in pictures._marks(marked, are_joined=True)
-    assert "lines" not in pictures._marks(marked, are_joined=False)
-    many = pictures._marks(findings.Marked("bank", tuple(range(100))), are_joined=True)
+    assert "blue lines join each of them" in pictures._marks(tokens, marked, are_joined=True)
+    assert "lines join" not in pictures._marks(tokens, marked, are_joined=False)
+    assert "Lines within a map" in pictures._marks(tokens, marked, are_joined=False)
+    many = pictures._marks(tokens, findings.Marked("bank", tuple(range(100))), are_joined=True)
+    assert "Lines within a map" not in many  # of so many the nearest are not drawn
     assert f"blue lines join the first {labels.MOST_JOINED} of them" in many
 
 

@@ -93,12 +93,14 @@ def test_a_token_with_all_others_counts_those_above_the_unrelated_level() -> Non
 
 
 def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
-    labels = ["sentences 1 and 2", "sentences 1 and 3", "sentences 2 and 3"]
+    labels = ["1 and 2", "1 and 3", "2 and 3"]
     apart = curves([0.5, 0.5, 0.21], [0.5, 0.5, 0.44], [0.5, 0.5, 0.19])
     said = findings.of_sentences(labels, apart, band(0.22), "the mean")
     assert said == (
         "By the mean, sentences 1 and 3 end nearest (0.440), 2 and 3 farthest (0.190); unrelated sentences reach 0.22."
     )
+    words = findings.of_sentences(["“a” and “b”", "“a” and “c”", "“b” and “c”"], apart, None, "the mean", of_words=True)
+    assert words == "By the mean, the sentences with “a” and “c” end nearest (0.440), “b” and “c” farthest (0.190)."
     level = curves([0.9, 0.9, 0.79], [0.9, 0.9, 0.82], [0.9, 0.9, 0.78])
     said = findings.of_sentences(labels, level, band(0.85), "the maximum")
     assert (
@@ -111,3 +113,35 @@ def test_sentences_name_the_nearest_pair_only_where_one_stands_out() -> None:
     assert (
         one == "By [CLS], the two sentences hardly differ at any layer: 1.000 at layer 0, 1.000 after the last block."
     )
+
+
+NAMES = ("rob", "river", "money")
+
+
+def three(*values: list[float]) -> LayerCurves:
+    """Curves of all pairs of three occurrences."""
+    return LayerCurves(("rr", "rm", "im"), ((0, 1), (0, 2), (1, 2)), np.array(values))
+
+
+def test_the_occurrence_that_moves_away_is_named() -> None:
+    moved = three([0.98, 0.9, 0.773], [0.98, 0.9, 0.856], [0.97, 0.9, 0.745])
+    assert findings.of_one_that_moves_away("bank", NAMES, moved, band(0.18)) == (
+        "The “bank” beside “river” moves away from the other two (0.745 to 0.773 after the last block), which stay at 0.856 to "
+        "each other; unrelated tokens reach 0.18."
+    )
+    numbered = findings.of_one_that_moves_away("bank", ("sentence 1", "sentence 2", "sentence 3"), moved, None)
+    assert numbered.startswith("The “bank” of sentence 2 moves away")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ([0.98, 0.9, 0.79], [0.98, 0.9, 0.80], [0.97, 0.9, 0.78]),  # all move apart alike
+        ([0.70, 0.7, 0.75], [0.98, 0.9, 0.95], [0.70, 0.7, 0.75]),  # it was away from the start, and comes closer
+        ([0.98, 0.9, np.nan], [0.98, 0.9, 0.856], [0.97, 0.9, 0.745]),  # a word that one model does not have
+    ],
+)
+def test_none_is_said_to_move_away_where_none_does(values: tuple[list[float], ...]) -> None:
+    assert findings.of_one_that_moves_away("bank", NAMES, three(*values), band(0.18)) == ""
+    pair = LayerCurves(("a",), ((0, 1),), np.array([[0.9, 0.5, 0.2]]))
+    assert findings.of_one_that_moves_away("bank", NAMES[:2], pair, None) == ""

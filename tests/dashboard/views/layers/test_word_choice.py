@@ -9,6 +9,7 @@ from components.analysis.first_look.words import Interest
 from components.analysis.matched_words import word_vectors
 from components.arrays import cosine
 from components.model.backend import Backend
+from dashboard.ui import word_chips
 from dashboard.views.layers import word_choice
 from tests.support.pages import Open, figures, read_texts
 from tests.support.unseen_sentences import UNSEEN
@@ -68,12 +69,12 @@ def test_places_are_named_by_what_tells_them_apart(embedded: Backend) -> None:
 
 def test_words_that_stand_twice_are_offered_first(embedded: Backend) -> None:
     sentences = embedded.tokenize(["She runs to the bank by the river.", "He was running to a bank."])
-    offered = word_choice.words_offered(sentences, (0, 1))
+    offered = word_chips.words_offered(sentences, (0, 1))
     assert [word.label for word in offered] == ["runs ×2", "bank ×2", "to ×2", "the ×2", "river", "she"]
     many = embedded.tokenize([" ".join(f"word{chr(97 + number)}" for number in range(20))])
     last = many[0].word_positions(len(many[0]) - 2)[0]
-    shown = word_choice.words_offered(many, (0, last))
-    assert len(shown) == word_choice.MOST_OFFERED + 1
+    shown = word_chips.words_offered(many, (0, last))
+    assert len(shown) == word_chips.MOST_OFFERED + 1
     assert shown[-1].places == ((0, last),)
 
 

@@ -193,7 +193,10 @@ def unpacked(page: str, address: dict[str, list[str]]) -> dict[str, list[str]]:
 
 
 def open_address(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) -> None:
-    """Give the session what an address of a page says, as a link would, but for the settings `keep`; the page is still to change."""
+    """Give the session what an address of a page says, as a link would. The page is still to be changed.
+
+    `keep`: the names of settings whose values stay, whatever the address says.
+    """
     with restoring():
         apply(page, address, keep)
 

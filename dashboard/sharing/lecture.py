@@ -173,7 +173,11 @@ def bring_back() -> None:
 def reorder(order: object) -> None:
     """Put the pictures in an order: the number of each, from 0. What is not an order of them all changes nothing."""
     stars = listed()
-    if isinstance(order, list) and all(type(number) is int for number in order) and sorted(order) == [*range(len(stars))]:
+    if (
+        isinstance(order, list)
+        and all(type(number) is int for number in order)
+        and sorted(order) == [*range(len(stars))]
+    ):
         state.put("lecture", tuple(stars[number] for number in order))
 
 

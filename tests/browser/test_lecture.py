@@ -1,4 +1,4 @@
-"""A lecture as a person gives it: stars, their order by key and by mouse, the projector with the arrow keys, and the page to keep."""
+"""A lecture as a person gives it: stars, an order by key and by mouse, the arrow keys on the projector, the page to keep."""
 
 from __future__ import annotations
 

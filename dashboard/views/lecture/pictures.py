@@ -47,7 +47,9 @@ def draw() -> None:
         on_removed_change=_removed,
     )
     _undo()
-    st.caption("Order: drag a picture by its dots, or press ↑ and ↓ on them. On the projector ← and → go through the pictures.")
+    st.caption(
+        "Order: drag a picture by its dots, or press ↑ and ↓ on them. On the projector ← and → go through the pictures."
+    )
 
 
 def _tools(stars: tuple[str, ...]) -> None:
@@ -77,7 +79,7 @@ def _undo() -> None:
 
 
 def _card(star: str) -> dict[str, str]:
-    """What the list says of a picture: its question, where it stands, and its finding, or else the sentences that it is about."""
+    """What the list says of a picture: its question, its place, and its finding, or else the sentences that it is about."""
     picture, shown = lecture.read(star), lecture.shown(star)
     sentences = picture.sentences or state.default("sentences")
     about = f"“{shortened(sentences[0], _MOST_OF_A_SENTENCE)}”"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -23,11 +22,11 @@ HARD = ("A & b = 50 %?", "Wer wohnt dort # 3?", "<b>fat</b>", "\u202eturned", "p
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A session without a browser."""
     found: dict[str, Any] = {}
     monkeypatch.setattr("streamlit.session_state", found)
-    yield found
+    return found
 
 
 def test_a_star_comes_back_as_the_view_its_settings_and_the_figure(session: dict[str, Any]) -> None:
@@ -67,7 +66,7 @@ def test_long_sentences_are_packed_and_come_back(session: dict[str, Any]) -> Non
     ],
 )
 def test_what_names_no_picture_is_refused(values: list[str]) -> None:
-    with pytest.raises(ValueError, match="names no figure|more than"):
+    with pytest.raises(ValueError, match=r"names no figure|more than"):
         parse_lecture(values)
 
 
@@ -107,12 +106,16 @@ def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(
     lecture._keep("text", stars[1], Part(title="Pieces", message="Two."), lambda: pd.DataFrame({"piece": ["##ing"]}))
     assert zlib.decompress(lecture.shown(stars[0]).figure)  # type: ignore[union-attr]
     written = lecture.to_bytes(stars).decode()
-    first, second, third = (written.index(f"{number}. {table.VIEWS[key].question}") for number, key in enumerate(("block", "pieces", "mask-token"), 1))
+    headings = [
+        f"{number}. {table.VIEWS[key].question}"
+        for number, key in enumerate(("block", "pieces", "mask-token"), start=1)
+    ]
+    first, second, third = map(written.index, headings)
     assert first < written.index("It <strong>rises</strong>.") < second < written.index("##ing") < third
     assert first < written.index('"y":[1.25,2.5]') < second
     assert written.count("Is 3 &lt; 4 &amp; 5?") == 2
     assert "has not been drawn" in written[third:]
-    assert "http-equiv=\"Content-Security-Policy\"" in written
+    assert 'http-equiv="Content-Security-Policy"' in written
 
 
 def star_button(app: AppTest, figure: str) -> Any:

@@ -23,9 +23,9 @@ from components.charts.stand_alone import page as stand_alone
 from components.charts.stand_alone.page import MOST_ROWS, Part
 from dashboard import state
 from dashboard.declared import table
+from dashboard.settings import MOST_PICTURES
 from dashboard.sharing import report
 from dashboard.ui.wording import counted
-from dashboard.views.lecture.page import MOST_PICTURES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 from components.charts.stand_alone.page import Part
 from dashboard import state
 from dashboard.declared import table
+from dashboard.settings import MOST_PICTURES, parse_lecture
 from dashboard.sharing import lecture, session_file, walk
 from dashboard.views.lecture import pictures
-from dashboard.views.lecture.page import MOST_PICTURES, parse_lecture
 from tests.support.pages import Open, at_rest, go_to, setting, texts
 
 HARD = ("A & b = 50 %?", "Wer wohnt dort # 3?", "<b>fat</b>", "\u202eturned", "plus + and; semicolons")

@@ -6,7 +6,7 @@ The text is escaped first, so that only these marks become HTML: whatever a pers
 from __future__ import annotations
 
 import re
-from html import escape
+from html import escape, unescape
 
 # Marks that Streamlit draws and a plain page cannot: icons, and colours, whose text is kept.
 _ICON = re.compile(r":material/\w+:\s?")
@@ -19,6 +19,11 @@ _SHIELDED = 0xE000  # of private use: a character after a backslash stands for i
 def to_html(markdown: str) -> str:
     """A text as HTML."""
     return "".join(_block(block) for block in re.split(r"\n\s*\n", _shielded(markdown).strip()) if block)
+
+
+def to_text(markdown: str) -> str:
+    """Markdown as plain text: its words without marks."""
+    return " ".join(unescape(re.sub(r"<[^<>]*>", " ", to_html(markdown))).replace("\u2060", "").split())
 
 
 def _shielded(text: str) -> str:

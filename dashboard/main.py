@@ -26,6 +26,7 @@ from dashboard.jobs import warm_up  # noqa: E402
 from dashboard.jobs.requests import NotReady  # noqa: E402
 from dashboard.lessons import panel, steps  # noqa: E402
 from dashboard.sharing import panel as session_panel  # noqa: E402
+from dashboard.sharing import walk  # noqa: E402
 from dashboard.ui import messages, model_gate, page_header, sentence_bar, sidebar  # noqa: E402
 from dashboard.ui.waiting import frame, listing  # noqa: E402
 
@@ -57,6 +58,7 @@ def main() -> None:
     navigation.name_tab(key)
     sentence_bar.take_edits()
     steps.open_short_link(key, is_first_run)
+    walk.take(key)
     # Request the model before drawing anything: the first import of torch then runs while the page is drawn.
     if not model_gate.needs_consent("model"):
         caching.models().request(spec_of(state.get("model")), caching.person())
@@ -85,6 +87,7 @@ def main() -> None:
         current.offer_demo(problem)
     if state.current_notices(key):
         notices.empty()  # the page shows them with its own, in one box
+    walk.draw(key)
     listing.draw(jobs_slot)  # last: by now the page has started its jobs
     if LOGIN.value():
         st.sidebar.button("Log out", key="log_out", on_click=st.logout)

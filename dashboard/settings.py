@@ -222,6 +222,15 @@ def parse_corpus(values: list[str]) -> str:
     return value
 
 
+def parse_lecture(values: list[str]) -> tuple[str, ...]:
+    """The pictures of a lecture, each as `dashboard.sharing.lecture.star_of` writes it. Raises ValueError."""
+    if len(values) > MOST_PICTURES:
+        raise ValueError(f"there are more than {MOST_PICTURES} pictures")
+    if not all(map(_STAR.fullmatch, values)):
+        raise ValueError("it names no figure of a view")
+    return tuple(dict.fromkeys(values))
+
+
 def parse_lesson(values: list[str]) -> tuple[str, int]:
     """A lesson and the number of its step, from 1: "two-banks.3"; without a number its first step."""
     key, _, step = _single(values).partition(".")
@@ -248,6 +257,9 @@ MOST_RUNS = 24
 MOST_QUERIES = 1_000  # searched at once
 LEAST_PAIRS, MOST_PAIRS = 10, 1_000  # of similar sentences
 LEAST_COSINE = 50  # hundredths, of near duplicates
+MOST_PICTURES = 40  # of a lecture
+# A page, the values of its address, and the key of a figure.
+_STAR = re.compile(r"[a-z]{1,20}\?[^#\s]{0,8000}#[^#\s]{1,200}")
 MOST_CODE = 24  # characters of a class's code
 MOST_PATCHES = 12  # made together
 MOST_EXPERIMENT_SEED = 9_999

@@ -168,11 +168,11 @@ def arrivals() -> int:
 def _take_address(page: str) -> None:
     st.session_state[_ARRIVALS] = arrivals() + 1
     address = {key: st.query_params.get_all(key) for key in st.query_params}
-    apply(page, _unpacked(page, address))
+    apply(page, unpacked(page, address))
     st.session_state["_address"] = address
 
 
-def _unpacked(page: str, address: dict[str, list[str]]) -> dict[str, list[str]]:
+def unpacked(page: str, address: dict[str, list[str]]) -> dict[str, list[str]]:
     """An address with the texts that were packed; without them, and with a notice, if they are damaged."""
     for key in (PACKED, older.PACKED):
         words = address.get(key)
@@ -190,6 +190,15 @@ def _unpacked(page: str, address: dict[str, list[str]]) -> dict[str, list[str]]:
             texts = older.unpacked("".join(others[VIEW]), texts)
         return texts | others
     return address
+
+
+def open_address(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) -> None:
+    """Give the session what an address of a page says, as a link would. The page is still to be changed.
+
+    `keep`: the names of settings whose values stay, whatever the address says.
+    """
+    with restoring():
+        apply(page, address, keep)
 
 
 def apply(page: str, address: dict[str, list[str]], keep: tuple[str, ...] = ()) -> None:

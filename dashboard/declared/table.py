@@ -19,6 +19,7 @@ from dashboard.views.heatmaps import page as heatmaps
 from dashboard.views.home import page as home
 from dashboard.views.laboratory import page as laboratory
 from dashboard.views.layers import page as layers
+from dashboard.views.lecture import page as lecture
 from dashboard.views.lessons import page as lessons
 from dashboard.views.map import page as map_page
 from dashboard.views.model import page as model
@@ -56,6 +57,14 @@ PAGES = (  # the doors in the order in which a person meets them, then what stan
     Page("diagnose", "Diagnose", ":material/troubleshoot:", "Why a search fails", "Why does a search fail?", True),
     Page("train", "Train", ":material/model_training:", "Change a model", "What does fine-tuning change?", True),
     Page("laboratory", "Laboratory", ":material/science:", "Everything else", "What else can be asked?", is_door=False),
+    Page(
+        "lecture",
+        "My lecture",
+        ":material/star:",
+        "Pictures in your order",
+        "Which pictures do I show?",
+        is_door=False,
+    ),
     Page(
         "glossary",
         "Glossary",
@@ -133,6 +142,7 @@ PLACES = (
     ("laboratory", "", "pair-scores"),
     ("laboratory", "", "disagreement"),
     ("laboratory", "", "learnt-ranking"),
+    ("lecture", "", "lecture"),
     ("glossary", "", "glossary"),
     ("about", "", "about"),
 )
@@ -152,7 +162,7 @@ _FOLDERS = (
     pairs,
     why,
 )
-_DECLARED = tuple(folder.DECLARED for folder in (*_FOLDERS, training, laboratory, about))
+_DECLARED = tuple(folder.DECLARED for folder in (*_FOLDERS, training, laboratory, lecture, about))
 
 
 def _checked_views() -> dict[str, View]:

@@ -65,7 +65,7 @@ def _report(page: str) -> None:
         icon=":material/description:",
         on_click="ignore",
         width="stretch",
-        disabled=page in ("lessons", "about"),
+        disabled=page in ("lessons", "lecture", "about"),
     )
     st.caption(
         "One HTML file with the settings, figures and tables that this view has drawn so far, which opens without a network. "

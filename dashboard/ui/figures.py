@@ -22,7 +22,7 @@ from components.charts.stand_alone import page as stand_alone
 from components.snippets import notebook as notebooks
 from components.snippets.code import NoCode
 from components.snippets.notebook import TitledSnippet
-from dashboard.sharing import figure_files, figure_link, report
+from dashboard.sharing import figure_files, figure_link, lecture, report
 from dashboard.ui import controls, messages
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def figure(
     report.add(key, part, table)
     begin_of, rest = parted(message, most_above)
     with _line(begin_of, read, not_shown, key):
+        lecture.star(st.session_state[_PAGE], key, part, table)
         _share(key, table, code, title, draw_files=partial(figure_files.draw, part, key=key))
     # Not transparent: a picture saved in dark mode would have light type without a background.
     sized(chart).layout.paper_bgcolor = DARK_PAPER if st.context.theme.type == "dark" else LIGHT_PAPER
@@ -115,8 +116,10 @@ def above(
     not_shown: str,
 ) -> None:
     """The line above a picture that we draw ourselves: its finding, “?”, and “Share” with its numbers and their code."""
-    report.add(key, stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown), table)
+    part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
+    report.add(key, part, table)
     with _line(message, read, not_shown, key):
+        lecture.star(st.session_state[_PAGE], key, part, table)
         _share(key, table, code, title)
 
 

@@ -1,0 +1,60 @@
+// Buttons to the next and the previous picture, which the arrow keys press, and in a lecture the keys for pages, which a
+// presenter's remote control sends. Keys stay with what uses them itself: fields, lists, choices, and what we draw. One more
+// button hides all but the question, the finding and the picture, and brings the rest back: a lecture begins with these alone.
+// Reports "step": 1, -1, or "end".
+const OWNERS =
+  "input, textarea, select, [contenteditable='true'], [role='radio'], [role='slider'], [role='tab'], [role='listbox'], " +
+  "[role='combobox'], [role='grid'], [role='menu'], [role='dialog'], .js-plotly-plot, iframe";
+const page = document.documentElement;
+let isBare; // as chosen by a person; undefined before
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const bar = parentElement.querySelector(".walk");
+  const isLecture = data.of === "picture";
+  const button = (text, label, action, disabled = false) => {
+    const made = document.createElement("button");
+    made.type = "button";
+    made.textContent = text;
+    made.title = label;
+    made.setAttribute("aria-label", label);
+    made.disabled = disabled;
+    made.onclick = action;
+    return made;
+  };
+  const fold = button("", "", () => {
+    isBare = !("bare" in page.dataset);
+    lay();
+  });
+  const lay = () => {
+    const bare = isBare ?? isLecture;
+    if (bare) page.dataset.bare = "";
+    else delete page.dataset.bare;
+    fold.textContent = bare ? "Controls" : "Picture only";
+    fold.title = bare ? "Show the controls" : "Hide all but the question, the finding and the picture";
+    fold.setAttribute("aria-label", fold.title);
+  };
+  lay();
+  const next = data.next ? `: ${data.next}` : "";
+  const place = Object.assign(document.createElement("span"), { className: "place", textContent: data.place });
+  bar.setAttribute("aria-label", isLecture ? "My lecture" : "Views of this page");
+  bar.replaceChildren(
+    button("‹", `Previous ${data.of} (←)`, () => setTriggerValue("step", -1), data.ends[0]),
+    ...(data.place ? [place] : []),
+    button("›", `Next ${data.of} (→)${next}`, () => setTriggerValue("step", 1), data.ends[1]),
+    fold,
+    ...(isLecture ? [button("End", "End the lecture", () => setTriggerValue("step", "end"))] : []),
+  );
+  const pressed = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1, ...(isLecture ? { PageDown: 1, PageUp: -1 } : {}) }[event.key];
+    if (!step || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const owners = event.key.startsWith("Page") ? "input, textarea, select, [role='dialog']" : OWNERS;
+    if (event.composedPath().some((one) => one.matches?.(owners))) return;
+    event.preventDefault();
+    if (!data.ends[step > 0 ? 1 : 0]) setTriggerValue("step", step);
+  };
+  window.addEventListener("keydown", pressed);
+  return () => {
+    window.removeEventListener("keydown", pressed);
+    delete page.dataset.bare;
+  };
+}

@@ -1,0 +1,204 @@
+"""The pictures of a lecture, in their order: a star at a figure notes the view with its settings, and which figure it is.
+
+The list is a setting, so that the page of the lecture has an address and a session file holds it. What a picture showed is kept
+beside it for the page that a person takes along: a figure of plotly's packed, of other pictures their numbers.
+"""
+
+from __future__ import annotations
+
+import html
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
+
+import plotly.io
+import streamlit as st
+
+from components import VERSION
+from components.charts.stand_alone import page as stand_alone
+from components.charts.stand_alone.page import MOST_ROWS, Part
+from dashboard import state
+from dashboard.declared import table
+from dashboard.settings import MOST_PICTURES
+from dashboard.sharing import report
+from dashboard.ui.wording import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN = "_lecture_shown"  # session key: what each picture showed when it was drawn last, by its star
+PLACE = "_lecture_place"  # session key: the number of the picture that is shown, from 0, while a lecture is given
+_SAID = "_lecture_said"  # session key: at which figure what is said next, and its icon: a callback cannot draw
+_BEFORE = "_lecture_before"  # session key: the list before a picture was taken out of it
+_MOST_BYTES = 1 << 20  # of a packed figure: a session's memory is for small things
+_NOT_OF_A_PICTURE = ("projector", "lesson", "class_code")  # settings of how it is looked at
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of a view with its settings."""
+
+    page: str
+    view: str
+    address: Mapping[str, list[str]]
+    figure: str
+
+    @property
+    def title(self) -> str:
+        """The question that its view answers."""
+        return table.VIEWS[self.view].question or table.PAGE_BY_KEY[self.page].question
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences that its address names; none where they are those of a new session, or cannot be read."""
+        try:
+            return tuple(table.SETTING["sentences"].parse(self.address.get("s", [])))
+        except ValueError:
+            return ()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a picture showed: its texts, its numbers or its figure, and the settings in words."""
+
+    title: str
+    part: Part  # without its figure
+    figure: bytes  # plotly's JSON, packed; empty where there is none, or it is too large to be kept
+    facts: tuple[str, ...]
+
+
+def listed() -> tuple[str, ...]:
+    """The stars in their order. Not a setting that the view under way reads."""
+    stars: tuple[str, ...] = state.peek("lecture")
+    return stars
+
+
+def star_of(page: str, figure: str) -> str:
+    """What is noted of a figure of the view that is open on a page, as it is now."""
+    address, _ = state.address_of(page)
+    left_out = {table.SETTING[name].short for name in _NOT_OF_A_PICTURE}
+    values = {key: texts for key, texts in address.items() if key not in left_out}
+    query = urlencode(values, doseq=True, quote_via=quote, errors="surrogatepass")
+    return f"{page}?{query}#{quote(figure, safe='')}"
+
+
+def read(star: str) -> Picture:
+    """The picture of a star. Of a view that there is no more it is the first of its page, and of such a page Start."""
+    parts = urlsplit(star)
+    address = parse_qs(parts.query, keep_blank_values=True, errors="surrogatepass")
+    page = parts.path if parts.path in table.PAGE_BY_KEY else table.PAGES[0].key
+    address = state.unpacked(page, address)
+    view = "".join(address.get(table.VIEW, []))
+    if view not in table.VIEWS:
+        view = table.views_of(page)[0].key
+    return Picture(table.place_of(view), view, address, unquote(parts.fragment))
+
+
+def star(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame]) -> None:
+    """Draw the button that puts a figure of a page into the lecture, or takes it out."""
+    noted = star_of(page, figure)
+    is_in = noted in listed()
+    if is_in:
+        _keep(page, noted, part, numbers)
+    if st.session_state.get(_SAID, ("",))[0] == figure:
+        _, said, icon = st.session_state.pop(_SAID)
+        st.toast(said, icon=icon)
+    with st.container(key=f"star_{'in' if is_in else 'out'}_{figure}", width="content"):
+        st.button(
+            "Take out of my lecture" if is_in else "Put into my lecture",
+            icon=":material/star:",
+            key=f"star_{figure}",
+            help="Takes this picture out of your lecture"
+            if is_in
+            else "Puts this picture, with its sentences and settings, into your lecture",
+            on_click=_toggle,
+            args=(page, figure),
+        )
+
+
+def _toggle(page: str, figure: str) -> None:
+    noted, stars = star_of(page, figure), listed()
+    if noted in stars:
+        take_out(stars.index(noted))
+    elif len(stars) >= MOST_PICTURES:
+        st.session_state[_SAID] = (figure, f"A lecture has at most {MOST_PICTURES} pictures.", ":material/block:")
+    else:
+        state.put("lecture", (*stars, noted))
+        count = counted(len(stars) + 1, "picture")
+        st.session_state[_SAID] = (figure, f"{count} in **My lecture**, in the list of pages.", ":material/star:")
+
+
+def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]) -> None:
+    """Keep what a picture of the lecture shows, once for each session."""
+    known: dict[str, Shown] = st.session_state.setdefault(_SHOWN, {})
+    if noted in known:
+        return
+    packed = b"" if part.figure is None else zlib.compress(part.figure.to_json().encode())
+    if len(packed) > _MOST_BYTES:
+        packed = b""
+    rows = None if packed else numbers().head(MOST_ROWS)
+    title = table.VIEWS[state.view_of(page)].question or part.title
+    facts = tuple(f"{fact.name}: {', '.join(fact.values)}" for fact in report.facts_of(page))
+    known[noted] = Shown(title, replace(part, figure=None, table=rows), packed, facts)
+
+
+def shown(noted: str) -> Shown | None:
+    """What a picture showed; None if it has not been drawn in this session."""
+    known: dict[str, Shown] = st.session_state.get(_SHOWN, {})
+    return known.get(noted)
+
+
+def take_out(number: int) -> None:
+    """Take a picture out of the list, which `bring_back` undoes."""
+    stars = listed()
+    st.session_state[_BEFORE] = stars
+    state.put("lecture", (*stars[:number], *stars[number + 1 :]))
+
+
+def can_bring_back() -> bool:
+    """Whether the list is still the one from which a picture was taken out last."""
+    before: tuple[str, ...] = st.session_state.get(_BEFORE, ())
+    return bool(before) and set(listed()) < set(before)
+
+
+def bring_back() -> None:
+    """Put the picture that was taken out last where it was."""
+    state.put("lecture", st.session_state.pop(_BEFORE))
+
+
+def reorder(order: object) -> None:
+    """Put the pictures in an order: the number of each, from 0. What is not an order of them all changes nothing."""
+    stars = listed()
+    if (
+        isinstance(order, list)
+        and all(type(number) is int for number in order)
+        and sorted(order) == [*range(len(stars))]
+    ):
+        state.put("lecture", tuple(stars[number] for number in order))
+
+
+def to_bytes(stars: Iterable[str]) -> bytes:
+    """The lecture as one page of HTML, made on the click."""
+    pictures = list(stars)
+    parts: list[Part] = []
+    for number, noted in enumerate(pictures, start=1):
+        found = shown(noted)
+        if found is None:
+            text = "This picture has not been drawn in the session that saved the lecture."
+            parts.append(Part(title=f"{number}. {read(noted).title}", message=text))
+            continue
+        facts = "<br>".join(map(html.escape, found.facts))
+        parts.append(Part(title=f"{number}. {found.title}", markup=f'<p class="facts">{facts}</p>'))
+        figure = plotly.io.from_json(zlib.decompress(found.figure)) if found.figure else None
+        parts.append(replace(found.part, figure=figure, title=""))
+    day = date.today()
+    return stand_alone.page("My lecture", parts, f"BERT Internals {VERSION}, {day.day} {day:%B %Y}.").encode()
+
+
+def saver(stars: tuple[str, ...]) -> Callable[[], bytes]:
+    """What makes the page of a lecture when a person saves it."""
+    return partial(to_bytes, stars)

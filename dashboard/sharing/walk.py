@@ -1,0 +1,94 @@
+"""Going through pictures with the arrow keys: a lecture's in its order, and on the projector the views of a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import streamlit as st
+
+from dashboard import navigation, state
+from dashboard.declared import table
+from dashboard.sharing import lecture
+from dashboard.ui import browser, sentence_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+END = "end"
+_KEY = "walk"
+_STEP = "_walk_step"  # session key: where the person wants to go: 1, -1, or 0 to end the lecture
+
+
+def begin() -> None:
+    """Let the next run show the first picture of the lecture, on the projector."""
+    state.put("projector", True)
+    show(0)
+
+
+def show(number: int) -> None:
+    """Let the next run show the picture with this number, from 0."""
+    st.session_state[_STEP] = number - int(st.session_state.get(lecture.PLACE, 0))
+    st.session_state.setdefault(lecture.PLACE, 0)
+
+
+def take(page: str) -> None:
+    """Go where a key, a button or the list has asked for: before the page is drawn, which goes to another one then."""
+    step = st.session_state.pop(_STEP, None)
+    if step is None:
+        return
+    place = st.session_state.get(lecture.PLACE)
+    if place is None:
+        _go_beside(page, step)
+        return
+    stars = lecture.listed()
+    if step == END:
+        st.session_state.pop(lecture.PLACE)
+        state.put("projector", False)
+        st.switch_page(navigation.page_of("lecture"))
+    if not 0 <= place + step < len(stars):
+        return
+    st.session_state[lecture.PLACE] = place + step
+    _open(lecture.read(stars[place + step]))
+
+
+def _open(picture: lecture.Picture) -> NoReturn:
+    sentences = picture.sentences or (
+        state.default("sentences") if table.VIEWS[picture.view].uses_sentences else state.peek("sentences")
+    )
+    sentence_bar.keep_own(sentences, "The lecture's sentences are now in place of")
+    state.open_address(picture.page, dict(picture.address), keep=("projector", "lesson", "class_code"))
+    state.open_view(picture.view)
+    st.switch_page(navigation.page_of(picture.page))
+
+
+def _go_beside(page: str, step: object) -> None:
+    """Open the view after or before the open one on its page; at the ends nothing changes."""
+    keys: Sequence[str] = [view.key for view in table.views_of(page)]
+    number = keys.index(state.view_of(page)) + (step if isinstance(step, int) else 0)
+    if 0 <= number < len(keys):
+        state.open_view(keys[number])
+
+
+def draw(page: str) -> None:
+    """Draw the buttons, which the arrow keys press: while a lecture is given, and on the projector."""
+    place = st.session_state.get(lecture.PLACE)
+    stars = lecture.listed()
+    if place is not None and place >= len(stars):  # what was shown has been taken out
+        st.session_state.pop(lecture.PLACE)
+        place = None
+    if page == "lecture" or (place is None and not (state.peek("projector") and len(table.views_of(page)) > 1)):
+        return
+    if place is None:
+        data = {"of": "view", "place": "", "next": "", "ends": [False, False]}
+    else:
+        following = lecture.read(stars[place + 1]).title if place + 1 < len(stars) else ""
+        ends = [place == 0, place + 1 == len(stars)]
+        data = {"of": "picture", "place": f"{place + 1} of {len(stars)}", "next": following, "ends": ends}
+    with st.container(key="walk_bar"):
+        browser.web_component("walk", '<nav class="walk"></nav>')(key=_KEY, data=data, on_step_change=_stepped)
+
+
+def _stepped() -> None:
+    sent = browser.sent_by(_KEY, "step")
+    if sent in (1, -1, END):
+        st.session_state[_STEP] = sent

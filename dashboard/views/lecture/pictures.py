@@ -1,0 +1,111 @@
+"""Draws the list of the lecture's pictures: their order, what each shows, giving it, and taking it along."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from components.markup import to_text
+from components.model.catalog import spec_of
+from dashboard import state
+from dashboard.declared import table
+from dashboard.sharing import lecture, walk
+from dashboard.ui import browser
+from dashboard.ui.wording import counted, shortened
+
+_KEY = "lecture_list"
+_MOST_OF_A_SENTENCE = 60  # characters
+
+
+def draw() -> None:
+    """The page."""
+    stars = lecture.listed()
+    with st.container(key="lecture_title", horizontal=True, vertical_alignment="center"):
+        st.title("My lecture", anchor=False)
+        if stars:
+            _tools(stars)
+    if not stars:
+        st.info(
+            "No picture yet. Above each picture of the dashboard stands a star (:material/star:), beside Share: it puts the "
+            "picture here, with its sentences and settings.",
+            icon=":material/star:",
+        )
+        _undo()
+        return
+    lacking = sum(lecture.shown(star) is None for star in stars)
+    line = f"{counted(len(stars), 'picture')}, each with its sentences and settings."
+    if lacking:
+        line += (
+            f" {counted(lacking, 'picture')} {'has' if lacking == 1 else 'have'} not been drawn in this session: the exported "
+            "page shows what you have opened once."
+        )
+    st.caption(line)
+    browser.web_component("lecture", '<ol class="lecture"></ol>')(
+        key=_KEY,
+        data={"pictures": [_card(star) for star in stars], "now": st.session_state.get(lecture.PLACE)},
+        on_ordered_change=_ordered,
+        on_opened_change=_opened,
+        on_removed_change=_removed,
+    )
+    _undo()
+    st.caption(
+        "Order: drag a picture by its dots, or press ↑ and ↓ on them. On the projector ← and → go through the pictures."
+    )
+
+
+def _tools(stars: tuple[str, ...]) -> None:
+    st.button("Begin on the projector", icon=":material/present_to_all:", key="begin_lecture", on_click=walk.begin)
+    st.download_button(
+        "Export as one page",
+        lecture.saver(stars),
+        file_name="bert-internals-lecture.html",
+        mime="text/html",
+        key="save_lecture",
+        icon=":material/download:",
+        type="primary",
+        on_click="ignore",
+        help="One HTML file with the pictures and sentences, which opens without a network",
+    )
+
+
+def _undo() -> None:
+    if lecture.can_bring_back():
+        st.button(
+            "Bring back what was taken out",
+            icon=":material/undo:",
+            key="lecture_undo",
+            on_click=lecture.bring_back,
+            type="tertiary",
+        )
+
+
+def _card(star: str) -> dict[str, str]:
+    """What the list says of a picture: its question, its place, and its finding, or else the sentences that it is about."""
+    picture, shown = lecture.read(star), lecture.shown(star)
+    sentences = picture.sentences or state.default("sentences")
+    about = f"“{shortened(sentences[0], _MOST_OF_A_SENTENCE)}”"
+    if len(sentences) > 1:
+        about += f" and {counted(len(sentences) - 1, 'further sentence')}"
+    said = "" if shown is None else to_text(shown.part.message)
+    model = picture.address.get("m")
+    return {
+        "title": picture.title if shown is None else shown.title,
+        "place": f"{table.PAGE_BY_KEY[picture.page].title} · {table.name_of(picture.view)}",
+        "says": said or (about if table.VIEWS[picture.view].uses_sentences else ""),
+        "model": spec_of(model[0]).title if model and len(model) == 1 else "",
+    }
+
+
+def _ordered() -> None:
+    lecture.reorder(browser.sent_by(_KEY, "ordered"))
+
+
+def _opened() -> None:
+    number = browser.sent_by(_KEY, "opened")
+    if browser.is_index(number, len(lecture.listed())):
+        walk.show(number)
+
+
+def _removed() -> None:
+    number = browser.sent_by(_KEY, "removed")
+    if browser.is_index(number, len(lecture.listed())):
+        lecture.take_out(number)

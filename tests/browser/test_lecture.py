@@ -1,0 +1,96 @@
+"""A lecture as a person gives it: stars, an order by key and by mouse, the arrow keys on the projector, the page to keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page, Request, expect
+
+from dashboard.declared import table
+from tests.support.browser import Visit, settle
+
+BLOCK, MASK = (table.VIEWS[key].question for key in ("block", "mask-token"))
+LECTURE = "/lecture?lecture=inside?v=block%23block_change&lecture=inside?v=mask-token%23mask_vectors"
+
+
+def names(page: Page) -> list[str]:
+    return page.locator(".lecture b").all_text_contents()
+
+
+def test_a_picture_with_a_star_stands_in_the_lecture_and_leaves_as_a_page(visit: Visit, tmp_path: Path) -> None:
+    page = visit("/inside?v=mask-token")
+    page.get_by_role("button", name="Put into my lecture").first.click()
+    expect(page.get_by_text("1 picture in My lecture")).to_be_visible()
+    expect(page.get_by_role("button", name="Take out of my lecture")).to_be_visible()
+    page.get_by_role("link", name="My lecture").click()
+    expect(page.locator(".lecture .says")).to_contain_text("depends most on")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as one page").click()
+    path = tmp_path / "lecture.html"
+    download.value.save_as(path)
+    asked: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.url != path.as_uri():
+            asked.append(request.url)
+
+    page.on("request", note)
+    page.goto(path.as_uri())
+    expect(page.get_by_role("heading", name=f"1. {MASK}")).to_be_visible()
+    expect(page.locator(".js-plotly-plot .bars path").first).to_be_visible()
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == []
+
+
+def test_pictures_are_put_in_order_by_key_and_by_mouse(visit: Visit) -> None:
+    page = visit(LECTURE)
+    assert names(page) == [BLOCK, MASK]
+    page.get_by_role("button", name="Move picture 1").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".lecture b").first).to_have_text(MASK)
+    expect(page.locator(".lecture .number").first).to_have_text("1")
+    handle, target = (page.locator(".lecture .dots").nth(number).bounding_box() for number in (1, 0))
+    assert handle is not None
+    assert target is not None
+    page.mouse.move(handle["x"] + 5, handle["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(target["x"] + 5, target["y"] - 10, steps=5)
+    page.mouse.up()
+    expect(page.locator(".lecture b").first).to_have_text(BLOCK)
+    settle(page)
+    page.get_by_role("button", name="Take picture 1 out").click()
+    expect(page.locator(".lecture li")).to_have_count(1)
+    page.get_by_role("button", name="Bring back what was taken out").click()
+    expect(page.locator(".lecture li")).to_have_count(2)
+    assert names(page) == [BLOCK, MASK]
+
+
+def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) -> None:
+    page = visit(LECTURE)
+    page.get_by_role("button", name="Begin on the projector").click()
+    expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()
+    expect(page.locator(".walk .place")).to_have_text("1 of 2")
+    # The question, the finding and the picture alone.
+    for hidden in (".st-key-page_header", ".st-key-figure_controls", ".st-key-view_names"):
+        expect(page.locator(hidden).first).to_be_hidden()
+    expect(page.locator(".st-key-block_change .js-plotly-plot")).to_be_visible()
+    settle(page)
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("heading", name=MASK)).to_be_visible()
+    expect(page.locator(".walk .place")).to_have_text("2 of 2")
+    settle(page)
+    page.keyboard.press("ArrowRight")  # there is no further one
+    page.keyboard.press("PageUp")
+    expect(page.get_by_role("heading", name=BLOCK)).to_be_visible()
+    settle(page)
+    page.get_by_role("button", name="Show the controls").click()
+    expect(page.locator(".st-key-figure_controls")).to_be_visible()
+    # In a field the keys belong to the field.
+    field = page.get_by_role("spinbutton").first
+    field.focus()
+    field.press("ArrowRight")
+    page.wait_for_timeout(500)
+    expect(page.locator(".walk .place")).to_have_text("1 of 2")
+    page.get_by_role("button", name="End the lecture").click()
+    expect(page.get_by_role("heading", name="My lecture")).to_be_visible()
+    expect(page.locator(".walk")).to_have_count(0)
+    assert page.evaluate("'bare' in document.documentElement.dataset") is False

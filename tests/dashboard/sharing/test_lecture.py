@@ -1,0 +1,185 @@
+"""A lecture: pictures with a star come back with their settings, in a person's order, and as one page."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.charts.stand_alone.page import Part
+from dashboard import state
+from dashboard.declared import table
+from dashboard.settings import MOST_PICTURES, parse_lecture
+from dashboard.sharing import lecture, session_file, walk
+from dashboard.views.lecture import pictures
+from tests.support.pages import Open, at_rest, go_to, setting, texts
+
+HARD = ("A & b = 50 %?", "Wer wohnt dort # 3?", "<b>fat</b>", "\u202eturned", "plus + and; semicolons")
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A session without a browser."""
+    found: dict[str, Any] = {}
+    monkeypatch.setattr("streamlit.session_state", found)
+    return found
+
+
+def test_a_star_comes_back_as_the_view_its_settings_and_the_figure(session: dict[str, Any]) -> None:
+    session.update({"inside_view": "block", "sentences": HARD, "first_block": 3, "projector": True})
+    star = lecture.star_of("inside", "change #1/ü")
+    assert parse_lecture([star]) == (star,)
+    picture = lecture.read(star)
+    assert (picture.page, picture.view, picture.figure) == ("inside", "block", "change #1/ü")
+    assert picture.sentences == HARD
+    assert picture.title == table.VIEWS["block"].question
+    assert table.SETTING["projector"].short not in picture.address  # how it is looked at is not the picture's
+    session.clear()
+    state.open_address(picture.page, dict(picture.address))
+    assert state.peek("sentences") == HARD
+    assert state.peek("first_block") == 3
+    assert state.view_of("inside") == "block"
+
+
+def test_long_sentences_are_packed_and_come_back(session: dict[str, Any]) -> None:
+    long = tuple(f"Sentence {number} has some words that are repeated often. " * 4 for number in range(60))
+    session.update({"inside_view": "block", "sentences": long})
+    star = lecture.star_of("inside", "block_change")
+    assert len(star) < 8_200
+    assert lecture.read(parse_lecture([star])[0]).sentences == long
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["inside?v=block"],
+        ["inside?v=block#"],
+        ["../etc?x#y"],
+        ["inside?v=a b#y"],
+        ["#y"],
+        [f"inside?v={'x' * 9_000}#y"],
+        [f"inside?v=block#{number}" for number in range(MOST_PICTURES + 1)],
+    ],
+)
+def test_what_names_no_picture_is_refused(values: list[str]) -> None:
+    with pytest.raises(ValueError, match=r"names no figure|more than"):
+        parse_lecture(values)
+
+
+def test_a_view_that_is_gone_leads_to_its_page_and_an_unknown_page_to_the_first(session: dict[str, Any]) -> None:
+    assert lecture.read("inside?v=removed#x").view == table.views_of("inside")[0].key
+    assert lecture.read("nowhere?v=removed#x").page == table.PAGES[0].key
+    assert lecture.read("search?v=block#x").page == "inside"  # where it stands now
+
+
+@pytest.mark.parametrize("order", [None, "210", [0, 1], [0, 0, 1], [0, 1, 3], [True, False, 2], [2.0, 1.0, 0.0], {}])
+def test_only_an_order_of_all_pictures_is_taken(session: dict[str, Any], order: object) -> None:
+    stars = ("a?#1", "b?#2", "c?#3")
+    session["lecture"] = stars
+    lecture.reorder(order)
+    assert lecture.listed() == stars
+    lecture.reorder([2, 0, 1])
+    assert lecture.listed() == ("c?#3", "a?#1", "b?#2")
+
+
+def test_what_was_taken_out_comes_back_to_its_place(session: dict[str, Any]) -> None:
+    session["lecture"] = stars = ("a?#1", "b?#2", "c?#3")
+    assert not lecture.can_bring_back()
+    lecture.take_out(1)
+    assert lecture.listed() == ("a?#1", "c?#3")
+    assert lecture.can_bring_back()
+    lecture.bring_back()
+    assert lecture.listed() == stars
+    assert not lecture.can_bring_back()
+
+
+def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(session: dict[str, Any]) -> None:
+    figure = go.Figure(go.Bar(x=["one", "two"], y=[1.25, 2.5]), {"title": {"text": "Bars"}})
+    part = Part(figure=figure, alt="two bars", message="It **rises**.")
+    stars = ("inside?v=block#bars", "text?v=pieces#pieces", "inside?v=mask-token#gone")
+    session.update({"lecture": stars, "inside_view": "block", "text_view": "pieces", "sentences": ("Is 3 < 4 & 5?",)})
+    lecture._keep("inside", stars[0], part, lambda: pytest.fail("a figure has its numbers"))
+    lecture._keep("text", stars[1], Part(title="Pieces", message="Two."), lambda: pd.DataFrame({"piece": ["##ing"]}))
+    assert zlib.decompress(lecture.shown(stars[0]).figure)  # type: ignore[union-attr]
+    written = lecture.to_bytes(stars).decode()
+    headings = [
+        f"{number}. {table.VIEWS[key].question}"
+        for number, key in enumerate(("block", "pieces", "mask-token"), start=1)
+    ]
+    first, second, third = map(written.index, headings)
+    assert first < written.index("It <strong>rises</strong>.") < second < written.index("##ing") < third
+    assert first < written.index('"y":[1.25,2.5]') < second
+    assert written.count("Is 3 &lt; 4 &amp; 5?") == 2
+    assert "has not been drawn" in written[third:]
+    assert 'http-equiv="Content-Security-Policy"' in written
+
+
+def star_button(app: AppTest, figure: str) -> Any:
+    return next(button for button in app.button if button.key == f"star_{figure}")
+
+
+def test_a_star_puts_the_picture_into_the_list_of_the_page_and_of_the_session_file(open_page: Open) -> None:
+    app = at_rest(open_page("block", l="2", s=["A bank by the river.", "A bank in the city."]))
+    star_button(app, "block_change").click().run()
+    assert not app.exception
+    (star,) = setting(app, "lecture")
+    assert star.startswith("inside?v=block&")
+    assert star_button(app, "block_change").label == "Take out of my lecture"
+    page = at_rest(go_to(app, "lecture"))
+    assert not page.exception
+    assert "1 picture, each with its sentences and settings." in texts(page)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("streamlit.session_state", dict(page.session_state._state.filtered_state))
+        assert session_file.read(session_file.to_bytes(session_file.written("lecture"))).settings["lecture"] == [star]
+        card = pictures._card(star)
+    assert card["title"] == table.VIEWS["block"].question
+    assert card["says"].startswith("Block")  # the finding, which has been drawn
+    again = at_rest(go_to(page, "block"))
+    star_button(again, "block_change").click().run()
+    assert setting(again, "lecture") == ()
+
+
+def test_a_lecture_from_a_link_names_its_pictures_and_is_walked_through(open_page: Open) -> None:
+    stars = ["inside?v=block&s=One%20bank.#block_change", "text?v=decoding&s=Two%20banks.#x"]
+    app = at_rest(open_page("lecture", lecture=stars))
+    assert "have not been drawn in this session" in texts(app)
+    app.button(key="begin_lecture").click()
+    app.run()
+    app = at_rest(go_to(app, "block"))
+    assert setting(app, "projector") is True
+    assert setting(app, "sentences") == ("One bank.",)
+    app.session_state[walk._STEP] = 1
+    app.run()
+    assert setting(app, "sentences") == ("Two banks.",)
+    assert setting(app, lecture.PLACE) == 1
+    app.session_state[walk._STEP] = 1  # there is no further picture
+    app.run()
+    assert setting(app, lecture.PLACE) == 1
+    app.session_state[walk._STEP] = walk.END
+    app.run()
+    assert setting(app, lecture.PLACE) is None
+    assert setting(app, "projector") is False
+
+
+def test_own_sentences_can_be_brought_back_after_a_lecture(open_page: Open) -> None:
+    app = at_rest(open_page("lecture", lecture=["inside?v=block&s=One%20bank.#block_change"], s=["My own sentence."]))
+    app.session_state["sentences"] = ("My own sentence.",)
+    app.button(key="begin_lecture").click().run()
+    app = at_rest(go_to(app, "block"))
+    assert setting(app, "sentences") == ("One bank.",)
+    assert "Bring back my sentences" in texts(app)
+
+
+def test_on_the_projector_the_keys_go_through_the_views_of_a_page(open_page: Open) -> None:
+    app = at_rest(open_page("model-facts", proj="1"))
+    keys = [view.key for view in table.views_of("inside")]
+    app.session_state[walk._STEP] = 1
+    app.run()
+    assert setting(app, "inside_view") == keys[keys.index("model-facts") + 1]
+    app.session_state[walk._STEP] = -1
+    app.run()
+    assert setting(app, "inside_view") == "model-facts"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
+
 from components.analysis.attention.weights import of_sentence
 from dashboard import state
 from dashboard.ui import controls, pair_choice
@@ -22,7 +24,8 @@ def with_input(draw: Callable[[AttentionInput, Any], None], backend: Backend) ->
     `draw` gets the input with its attentions, and the row of controls. It draws the picker of the second text among its
     options (`head_choice.options`).
     """
-    row = controls.row()
+    with st.container(key="attention_row"):
+        row = controls.row()
     with row:
         pair_choice.choose_first()
     _refuse_missing_second()

@@ -16,6 +16,7 @@ from components.charts.cells import number_readably
 from components.charts.heatmap import hover_of, written
 
 BORDER = "border of the window"
+Colours = str | tuple[tuple[float, str], ...]  # a scale by plotly's name for it, or its stops
 Border = Sequence[tuple[float, float]]  # a line of points (column, row); cell n reaches from n - 0.5 to n + 0.5
 
 MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
@@ -47,6 +48,7 @@ def token_matrix(
     limits: tuple[float, float] | None = None,
     diverging: bool = False,
     blue_adds: bool = False,
+    pale: bool = False,
     show_values: bool = False,
     decimals: int = 2,
     colour_bar: bool | Literal["key"] = True,
@@ -61,7 +63,7 @@ def token_matrix(
     `rows`, `columns` and `value` name the axes and the quantity in the hover; labels must be unique on each
     axis (see `axis_labels`). `limits` fixes the colour scale; `colour_bar` says whether the figure explains it: by a bar
     beside the matrix or, of diverging colours, by a "key" under the title, which leaves a phone more room for the columns.
-    Diverging colours are orange above zero, or with `blue_adds` blue.
+    Diverging colours are orange above zero, or with `blue_adds` blue. With `pale`, colours go from pale to blue.
     `show_values`
     writes each number into its cell, with so many `decimals`, a percentile as a whole number.
     Column labels stand `upright`, or beside each other if they are short. `second_text` is the number of the row and of
@@ -90,7 +92,7 @@ def token_matrix(
             row_names,
             value,
             limits,
-            colorscale=_colours_of(blue_adds) if diverging else theme.SEQUENTIAL,
+            colorscale=_colours_of(blue_adds) if diverging else theme.PALE_TO_BLUE if pale else theme.SEQUENTIAL,
             text=written(np.asarray(matrix), value, decimals) if show_values else None,
             texttemplate="%{text}" if show_values else None,
             showscale=colour_bar is True,
@@ -228,17 +230,21 @@ def as_cells(values: np.ndarray, low: float, high: float) -> bytes:
     return np.rint(255 * np.clip(scaled, 0, 1)).astype(np.uint8).tobytes()
 
 
-def palette(count: int) -> np.ndarray:
-    """`count` evenly spaced colours of the sequential scale, from dark to bright: uint8 [count, RGB]."""
-    from plotly.colors import sample_colorscale
+def palette(count: int, colours: Colours = theme.SEQUENTIAL) -> np.ndarray:
+    """`count` evenly spaced colours of a scale, by default of the sequential one, from dark to bright: uint8 [count, RGB]."""
+    from plotly.colors import hex_to_rgb, sample_colorscale
 
-    sampled = sample_colorscale(theme.SEQUENTIAL, list(np.linspace(0, 1, count)), colortype="tuple")
+    places = np.linspace(0, 1, count)
+    if not isinstance(colours, str):
+        stops, ends = [at for at, _ in colours], np.array([hex_to_rgb(colour) for _, colour in colours])
+        return np.rint(np.stack([np.interp(places, stops, channel) for channel in ends.T], axis=1)).astype(np.uint8)
+    sampled = sample_colorscale(colours, list(places), colortype="tuple")
     return np.rint(255 * np.array(sampled)).astype(np.uint8)
 
 
-def palette_bytes() -> bytes:
-    """The sequential colour scale as 256 x RGB bytes, for a canvas."""
-    return palette(256).tobytes()
+def palette_bytes(colours: Colours = theme.SEQUENTIAL) -> bytes:
+    """A colour scale as 256 x RGB bytes, for a canvas."""
+    return palette(256, colours).tobytes()
 
 
 def shrink(values: np.ndarray, factor: int) -> np.ndarray:

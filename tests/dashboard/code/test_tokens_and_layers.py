@@ -139,6 +139,15 @@ HEIGHTS: list[tuple[str, dict[str, Any], list[str], dict[str, tuple[str, slice]]
 ]
 
 
+def test_the_head_view_shares_its_head(open_page: Open, run: Run) -> None:
+    for more in ({}, {"sb": "2", "f": "ab"}):
+        app = open_page("attention", s=SENTENCES, view="head", l="2", h="3", **more)
+        app.session_state["data_head_view"] = True
+        app.run()
+        shown = next(table.value for table in app.dataframe if table.key == "table_head_view")
+        same(run(codes(app)["head_view"].snippet)["values"], shown.drop(columns="query").to_numpy())
+
+
 @pytest.mark.parametrize(("page", "address", "matrices", "heights"), HEIGHTS)
 def test_matrices_with_lines_and_bars(
     open_page: Open,

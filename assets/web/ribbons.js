@@ -63,6 +63,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (side === pointed[0]) return null;
     return side ? data.values[pointed[1]][word] : data.values[word][pointed[1]];
   };
+  let lastPlace = ""; // of the pointer
   const shown = () => (pointed ? pairs.filter((pair) => (pointed[0] ? pair.j : pair.i) === pointed[1]) : pairs);
 
   const left = node("div", "picture"), right = node("div", "aside");
@@ -183,7 +184,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
           point([side, word]);
           root.querySelector(`[data-word="${side} ${word}"]`)?.focus({ preventScroll: true });
         });
-        chip.addEventListener("pointerenter", () => point([side, word]));
+        chip.addEventListener("pointerenter", (event) => {
+          // A word that is drawn anew under a pointer that rests is not pointed at: the keyboard may have chosen another.
+          const place = `${event.screenX} ${event.screenY}`;
+          if (place !== lastPlace) point([side, word]);
+          lastPlace = place;
+        });
         if (isTaken && side) {
           chip.addEventListener("click", () => setTriggerValue("chosen", word));
           chip.addEventListener("keydown", (event) => {
@@ -240,7 +246,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     drawPicture();
     drawAside();
   }
+  const focused = root.getRootNode().activeElement?.dataset?.word; // before new data arrived
   draw();
+  if (focused) root.querySelector(`[data-word="${focused}"]`)?.focus({ preventScroll: true });
   let seen = root.clientWidth;
   const watcher = new ResizeObserver(() => {
     if (root.clientWidth === seen) return;

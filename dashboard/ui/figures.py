@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from components.snippets.code import Snippet
 
 _FORMULA_SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"  # how a spreadsheet recognises a formula; the last four are wide forms
-MOST_ABOVE = 210  # characters of a finding above its figure: two lines on a laptop
+MOST_ABOVE = 150  # characters of a finding above its figure: two lines on a laptop, four on a phone
+MOST_ABOVE_HALF = 60  # above a figure that has half the page
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.) +(?=[A-Z“*\[(])")
 LIGHT_PAPER, DARK_PAPER = "#FFFFFF", "#12161C"  # the page's own backgrounds, as in .streamlit/config.toml
 
@@ -49,6 +50,7 @@ def figure(
     message: str = "",
     on_select: Callable[[], None] | None = None,
     select_many: bool = True,
+    most_above: int = MOST_ABOVE,
 ) -> None:
     """Draw a figure, and above it a line with its finding (`message`), “?” and “Share”.
 
@@ -56,12 +58,12 @@ def figure(
     leave them empty. `table` is called only when a person opens Share. `code` gives the figure's numbers, or says why there is
     none, which few figures do: tests/dashboard/code/test_every_figure.py names them. `on_select` is called before the next
     run after points were selected by click, or with `select_many` by box or lasso; the selection is in the session state
-    under `key`.
+    under `key`. Of the finding the sentences within `most_above` characters stand above the figure, the rest below.
     """
     part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
     title = stand_alone.title_of(chart)
     report.add(key, part, table)
-    begin_of, rest = parted(message)
+    begin_of, rest = parted(message, most_above)
     with _line(begin_of, read, not_shown, key):
         _share(key, table, code, title, draw_files=partial(figure_files.draw, part, key=key))
     # Not transparent: a picture saved in dark mode would have light type without a background.
@@ -82,14 +84,14 @@ def figure(
         st.markdown(rest)
 
 
-def parted(message: str) -> tuple[str, str]:
-    """The sentences of a finding that stand above its figure, MOST_ABOVE characters if the first is not longer, and the rest.
+def parted(message: str, most: int = MOST_ABOVE) -> tuple[str, str]:
+    """The sentences of a finding that stand above its figure, `most` characters if the first is not longer, and the rest.
 
     No emphasis is cut in two.
     """
     ends = [found.start() for found in _SENTENCE_END.finditer(message) if message[: found.start()].count("**") % 2 == 0]
-    fitting = [end for end in ends if end <= MOST_ABOVE]
-    if len(message) <= MOST_ABOVE or not ends:
+    fitting = [end for end in ends if end <= most]
+    if len(message) <= most or not ends:
         return message, ""
     cut = fitting[-1] if fitting else ends[0]
     return message[:cut], message[cut:].strip()
@@ -209,6 +211,7 @@ def matrix(
     read: str = "",
     not_shown: str = "",
     message: str = "",
+    most_above: int = MOST_ABOVE,
     **options: Any,
 ) -> None:
     """A figure of a matrix; the row labels are the first column of its table, named `label_column`.
@@ -231,6 +234,7 @@ def matrix(
         read=read,
         not_shown=not_shown,
         message=message,
+        most_above=most_above,
     )
 
 

@@ -47,10 +47,9 @@ def layers(models: Sequence[Backend]) -> None:
             matched_words.word_vectors(traces[1], [(word.sentence, word.second) for word in words]),
         ]
         panels.append((models[0].spec.title, models[1].spec.title, caching.layer_cka(key, vectors[0], vectors[1])))
-    for _, _, compared in panels:
-        _caution(compared)
     inputs = [controls.current_input(model) for model in models]
-    figures.colour_bar(SIMILARITY_OF_LAYERS, (0.0, 1.0))
+    if len(panels) > 1:
+        figures.colour_bar(SIMILARITY_OF_LAYERS, (0.0, 1.0))
     for number, (column, (first, second, compared)) in enumerate(zip(st.columns(len(panels)), panels, strict=True)):
         rows, columns = ([str(layer) for layer in range(count)] for count in compared.matrix.shape)
         with column:
@@ -65,7 +64,7 @@ def layers(models: Sequence[Backend]) -> None:
                     value="similarity (CKA)",
                     limits=(0.0, 1.0),
                     show_values=len(columns) <= 13 and len(panels) == 1,
-                    colour_bar=False,
+                    colour_bar=len(panels) == 1,
                     upright=False,
                 ),
                 key=f"cka_{number}",
@@ -74,6 +73,8 @@ def layers(models: Sequence[Backend]) -> None:
                 message=_answer(compared) if first == second else "",
                 table=partial(_cka_table, compared),
             )
+    for _, _, compared in panels:
+        _caution(compared)
     figures.reading(
         "Linear **CKA** (centred kernel alignment, [Kornblith et al. 2019](https://arxiv.org/abs/1905.00414)) measures "
         "whether two layers arrange the same tokens in the same way: 1 means the same arrangement apart from rotation and "

@@ -221,7 +221,7 @@ def outputs(backend: Backend, trace: Trace) -> None:
 
 def vector(backend: Backend, trace: Trace) -> None:
     """The values and the norm of one token's vector at one layer."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with controls.row():
         row = controls.sentence(trace.sentences)
         layer = controls.layer(trace.n_layers)
     figure = st.container()
@@ -257,7 +257,8 @@ def layer_zero(backend: Backend, trace: Trace) -> None:
     if trace.embedding_parts is None:
         st.info("This model computes its layer 0 in another way, so its parts are not available here.")
         return
-    row = controls.sentence(trace.sentences)
+    with controls.row():
+        row = controls.sentence(trace.sentences)
     chosen = controls.positions(trace.sentences, backend)
     norms = parts_analysis.part_norms(trace, row)
     lengths = dict(zip(norms.names, norms.values, strict=True))

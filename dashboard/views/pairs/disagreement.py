@@ -22,7 +22,7 @@ from dashboard.jobs import embedding, requests, reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages, model_gate, token_matches
 from dashboard.ui.waiting import before_work, frame
-from dashboard.ui.wording import counted, shortened
+from dashboard.ui.wording import counted, quoted, shortened
 
 if TYPE_CHECKING:
     from components.analysis.leave_one_out import LeaveOneOut
@@ -215,7 +215,7 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
     not_by_this = (
-        "**The vectors did not rank by this figure:** they compare one vector per text, whose cosine is "
+        "**Not how the vectors ranked.** They compare one vector per text, whose cosine is "
         f"{numbers.number(pair.cosine)}."
     )
     not_shown = (
@@ -225,7 +225,9 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         trained = token_matches.of_trained_vectors(backend, pair.query, document, controls.length_for(backend))
         if trained is not None:
             message = f"{not_by_this} {trained.message}"
-            token_matches.trained_figure(trained, key="disagreement_tokens", message=message)
+            token_matches.trained_figure(
+                trained, key="disagreement_tokens", message=message, most_above=figures.MOST_ABOVE_HALF
+            )
             figures.reading(token_matches.TRAINED_READ, not_shown)
         return
     matches = token_matches.of_texts(backend, pair.query, document, max_length=controls.length_for(backend))
@@ -236,6 +238,7 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         f"MaxSim, layer {matches.layer}: not how the vectors ranked",
         key="disagreement_tokens",
         colour_bar=False,
+        most_above=figures.MOST_ABOVE_HALF,
         message=f"{not_by_this} Token by token, the same model's MaxSim is {numbers.number(matches.similarity.total, 2)}; "
         "each query token's "
         f"best cosine is {numbers.number(matches.similarity.mean, 2)} on average.",
@@ -263,6 +266,18 @@ def _left_out(stage: SecondStage, query: str, document: str) -> LeaveOneOut:
     return requests.prepared(key, "Scoring the pair without each word", score, "left_out", "scoring the pair", "pairs")
 
 
+def drop_in_words(word: str, text: str, score: float, drop: float) -> str:
+    """Which word of which text the score needs most: without it the score falls by the largest `drop`, which can be below 0."""
+    if drop <= 0:
+        return (
+            f"No word speaks for the pair. Without any one of them the score of {numbers.number(score)} does not fall."
+        )
+    return (
+        f"{quoted(word)} of the {text} counts most. Without it the score of {numbers.number(score)} falls by "
+        f"{numbers.number(drop)}."
+    )
+
+
 def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
     if not result.words:
         st.info("Neither text has a word that could be removed.")
@@ -273,10 +288,10 @@ def _word_drops(result: LeaveOneOut, code: Snippet) -> None:
     figures.figure(
         bars.drop_bars(words, result.drops, texts, "Cross-encoder: without each word"),
         key="disagreement_drops",
+        most_above=figures.MOST_ABOVE_HALF,
         code=code,
         alt=f"Fall of the cross-encoder's score without each of {len(words)} words",
-        message=f"The score of {numbers.number(result.score)} falls most, by {numbers.number(result.drops[largest])}, without "
-        f"“{messages.escape(words[largest])}” of the {texts[largest]}.",
+        message=drop_in_words(words[largest], texts[largest], result.score, float(result.drops[largest])),
         table=lambda: pd.DataFrame({"text": texts, "word": words, "drop": result.drops.round(5)}),
     )
     figures.reading(

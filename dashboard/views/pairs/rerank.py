@@ -124,11 +124,11 @@ def _controls() -> DeltaGenerator:
         state.put("query", READY_QUERIES[0])  # a query whose correct answer is known
     with controls.row():
         controls.bind("query", st.text_input, "Query", max_chars=1_000, placeholder="Type a query and press Enter")
-        controls.number("k", "Candidates (k)", 1, reranking.MOST_CANDIDATES, 10)
         stages = {kind: STAGE_NAMES[kind] for kind in get_args(StageKind)}
         controls.choice("second_stage", "Second stage", stages, show_label=False)
         panel = controls.options()
     with panel:
+        controls.number("k", "Candidates (k)", 1, reranking.MOST_CANDIDATES, 10)
         st.caption("The candidates are the first k hits of the model's last layer by the cosine.")
     return panel
 

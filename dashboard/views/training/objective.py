@@ -110,6 +110,7 @@ def _picture(item: Objective) -> None:
     figures.figure(
         objective_pictures.objective_picture(item.key, item.name),
         key=f"objective_{item.key}",
+        most_above=figures.MOST_ABOVE_HALF,
         code=NoCode("There is no code for it: it is a drawing of an idea, and shows no measured numbers."),
         alt=f"{item.name}. {item.drawing}",
         message=item.idea,
@@ -150,6 +151,7 @@ def _schedule(plan: Plan) -> None:
             digits=2,
         ),
         key="training_schedule",
+        most_above=figures.MOST_ABOVE_HALF,
         code=snippets.learning_rate(settings, steps),
         alt=f"The learning rate over {steps} steps. {rate_in_words(rates)}",
         message=rate_in_words(rates),

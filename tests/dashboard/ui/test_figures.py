@@ -81,7 +81,7 @@ def test_the_finding_stands_above_its_figure_with_share_beside_it() -> None:
     [
         ("", "", ""),
         ("It is short. And so is this.", "It is short. And so is this.", ""),
-        ("One. " * 60, ("One. " * 42).strip(), ("One. " * 18).strip()),
+        ("One. " * 60, ("One. " * 30).strip(), ("One. " * 30).strip()),
         ("A" * 300 + ". Then more.", "A" * 300 + ".", "Then more."),
         ("no end " * 50, "no end " * 50, ""),
         (
@@ -94,6 +94,13 @@ def test_the_finding_stands_above_its_figure_with_share_beside_it() -> None:
 )
 def test_a_long_finding_begins_above_its_figure_and_goes_on_below(message: str, above: str, below: str) -> None:
     assert figures.parted(message) == (above, below)
+
+
+def test_less_of_a_finding_stands_above_half_a_page() -> None:
+    message = "One sentence. " * 10
+    above, below = figures.parted(message, figures.MOST_ABOVE_HALF)
+    assert above == ("One sentence. " * 4).strip()
+    assert f"{above} {below}" == message.strip()
 
 
 def two_figures_with_one_reading() -> None:

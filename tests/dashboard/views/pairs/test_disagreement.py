@@ -22,6 +22,13 @@ from tests.support.pages import Open, at_rest, backend, figures, plain_table, te
 from tests.support.saved_models import save_pylate
 
 
+def test_a_word_counts_most_only_if_the_score_falls_without_it() -> None:
+    said = view.drop_in_words("visas", "query", 1.5, 0.25)
+    assert said.startswith("“visas” of the query counts most.")
+    assert said.endswith("the score of 1.500 falls by 0.250.")
+    assert view.drop_in_words("visas", "query", 1.5, -0.1).startswith("No word speaks for the pair.")
+
+
 def test_differences_are_sorted_and_equal_ranks_left_out() -> None:
     candidates = view._Candidates(
         rows=np.array([[7, 8, 9], [1, 2, 3]]),
@@ -123,7 +130,7 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend, demo_
     assert 1 in (before, after)  # the page opens with a pair that says who is right
     right = "cross-encoder is" if after == 1 else "vectors are"
     assert f"**The {right} right:**" in texts(app)
-    assert "did not rank by this figure" in texts(app)
+    assert "**Not how the vectors ranked.** They compare one vector per text, whose cosine is" in texts(app)
     matrix, drops = figures(app)[:2]
     expected = late_interaction.of_trace(model.trace([query, document], max_length=model.own_max_length), 6)
     np.testing.assert_allclose(matrix["data"][0]["z"], expected.matrix, atol=1e-5)
@@ -193,5 +200,5 @@ def test_a_late_interaction_model_is_explained_by_its_trained_vectors(
     (score,) = late_interaction_scores(model, pair["query"], [pair["document"][:12]], model.facts.layers)
     shown = np.asarray(figures(app)[0]["data"][0]["z"], float)
     assert shown.max(axis=1).sum() == pytest.approx(float(score), abs=1e-3)
-    assert "did not rank by this figure" in texts(app)
+    assert "**Not how the vectors ranked.** They compare one vector per text, whose cosine is" in texts(app)
     assert "only the first 12 are explained here" in texts(app)

@@ -70,7 +70,7 @@ class Looked:
     word: Word | None  # None for a special token or a punctuation mark
     decisive: tuple[Look, ...]
     head: tuple[int, int]  # block and head of the fan
-    habits: Habits | None  # what the heads do in other sentences; None while that is not known
+    habits: Habits | None  # what the heads do in other sentences, if that is known
     is_chosen: bool  # somebody has chosen the head of the fan
 
     @property

@@ -7,7 +7,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const layout = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
   const palette = bytes.subarray(4 + length, 4 + length + 768);
   const cells = bytes.subarray(4 + length + 768);
-  const { blocks, heads, size, hints, selected, scale } = layout;
+  const { blocks, heads, size, hints, selected, scale, legend, numbers } = layout;
   const canvas = parentElement.querySelector("canvas");
   const hint = parentElement.querySelector(".hint");
   const left = Math.round(34 * scale);
@@ -57,10 +57,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
       for (let h = 0; h < heads; h++)
         context.drawImage(sheet, h * size, b * size, size, size, left + h * (tile + gap), top + b * (tile + gap), tile, tile);
     }
+    // A number in each tile of one cell, dark on pale and white on strong colours.
+    if (numbers.length && size === 1 && tile >= 26 * scale)
+      for (let b = 0; b < blocks; b++)
+        for (let h = 0; h < heads; h++) {
+          const colour = 3 * cells[b * heads + h], light = 0.3 * palette[colour] + 0.59 * palette[colour + 1] + 0.11 * palette[colour + 2];
+          context.fillStyle = light > 140 ? "#1C2430" : "#FFFFFF";
+          context.fillText(numbers[b * heads + h], left + h * (tile + gap) + tile / 2, top + b * (tile + gap) + tile / 2);
+        }
     context.lineWidth = 3;
-    context.strokeStyle = style.getPropertyValue("--st-primary-color") || "#2463A6";
+    context.strokeStyle = "#C97F00"; // on tiles of one hue, another one
     context.strokeRect(left + head * (tile + gap) - 1, top + block * (tile + gap) - 1, tile + 2, tile + 2);
-    const axis = parentElement.querySelector(".axis");
+    const axis = parentElement.querySelector(".axis span");
     axis.dataset.words ??= axis.textContent;
     axis.textContent = axis.dataset.words + (shownWidth > width ? " · swipe to see all" : "");
     canvas.dataset.drawn = `${blocks}x${heads}x${size}`;
@@ -95,6 +103,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     } else return;
     event.preventDefault();
   };
+  // What the colours stand for: the ends of the scale on both sides of it.
+  const [name, low, high] = legend, key = parentElement.querySelector(".key"), bar = document.createElement("i");
+  const stop = (at) => `rgb(${palette.slice(3 * at, 3 * at + 3).join(" ")})`;
+  bar.style.background = `linear-gradient(to right, ${[0, 64, 128, 192, 255].map(stop).join(", ")})`;
+  key.hidden = !name;
+  key.replaceChildren(`${name}: ${low} `, bar, ` ${high}`);
   canvas.setAttribute("aria-label", layout.label);
   say(block, head);
   draw();

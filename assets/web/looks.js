@@ -1,7 +1,9 @@
-// What one word looks at: a fan for one head, and a column of cells for every head. Everything is drawn from the weights of
-// this word. Reports "head" with [block, head] and "word" with the position of a token that was pressed.
+// What one word looks at: a fan for one head, and a column of cells for every head; where the columns of all heads would be
+// too narrow, those of one block, with a button for each block. Everything is drawn from the weights of this word. Reports
+// "head" with [block, head] and "word" with the position of a token that was pressed.
 const REST = 600; // milliseconds until a head on which a person rests is reported
 const TOP = 46; // pixels above the rows: the blocks' names and the marks of the most decisive heads
+const LEAST = { all: 3, one: 8 }; // pixels of a column, of all blocks beside each other or of one
 
 const shareOf = (weight) => (weight >= 0.005 ? `${Math.round(100 * weight)} %` : weight >= 0.0005 ? "< 1 %" : "0");
 
@@ -34,15 +36,20 @@ class Looks {
   sizes() {
     const u = rem(), { rows, blocks, heads } = this.facts, width = this.stage.clientWidth, isNarrow = width < 620;
     // On a low screen the rows are lower, so that all of them stand on it.
-    const room = Math.max(250 * u, Math.min(440 * u, innerHeight - (isNarrow ? 400 : 475) * u));
-    const step = Math.max((isNarrow ? 20 : 16) * u, Math.min(27.5 * u, room / rows.length));
+    const high = Math.max(250 * u, Math.min(440 * u, innerHeight - (isNarrow ? 400 : 475) * u));
+    const step = Math.max((isNarrow ? 20 : 16) * u, Math.min(27.5 * u, high / rows.length));
     const names = Math.max(...rows.map((row) => widthOf(row.name, 14, 600, this.root)));
     const share = 46 * u, namesWidth = Math.min(names, (isNarrow ? 0.2 : 0.14) * width) + 8 * u;
     const end = (isNarrow ? 0.16 : 0.17) * width + 30 * u; // where the curves end and the names begin
     const left = end + namesWidth + share + (isNarrow ? 10 : 26) * u, gap = isNarrow ? 3 : 10 * u;
-    const each = (width - left - gap * (blocks - 1)) / (blocks * heads);
-    const x = (block, head) => left + block * (each * heads + gap) + head * each;
-    return { u, width, isNarrow, step, end, namesWidth, share, left, each, x, top: TOP * u, height: TOP * u + rows.length * step + 4 * u };
+    // A box is narrower than its names for a moment while a page changes, and always in a split screen: no size is negative.
+    const room = Math.max(0, width - left - 3), ofAll = (room - gap * (blocks - 1)) / (blocks * heads);
+    const isOne = blocks > 1 && ofAll < LEAST.all * u;
+    const each = isOne ? Math.max(LEAST.one * u, Math.min(22 * u, room / heads)) : Math.max(LEAST.all * u, ofAll);
+    const x = (block, head) => left + (isOne ? 0 : block * (each * heads + gap)) + head * each;
+    const shown = isOne ? [this.head[0]] : [...Array(blocks).keys()]; // blocks whose heads have columns
+    const needed = x(shown.at(-1), heads) + 2;
+    return { u, width: Math.max(width, needed), isNarrow, isOne, shown, step, end, namesWidth, share, left, each, x, top: TOP * u, height: TOP * u + rows.length * step + 4 * u };
   }
 
   draw() {
@@ -53,6 +60,7 @@ class Looks {
     const values = facts.rows.map((row, at) => [row.name, shareOf(this.weight(block, number, at))]);
     this.stage.replaceChildren(svg, valuesTable(`Block ${block}, head ${number}`, ["token", "share of its attention"], values));
     this.hint.textContent = this.says(block, number);
+    this.blocks();
     this.pills();
   }
 
@@ -85,19 +93,18 @@ class Looks {
 
   cells(s) {
     const { facts } = this, group = svgElement("g", { class: "column" });
-    for (let block = 0; block < facts.blocks; block++) {
-      const x = s.x(block, 0), width = s.each * facts.heads, isNarrow = s.isNarrow || width < 60 * s.u;
-      group.append(label(x + width / 2, 14 * s.u, isNarrow ? String(block) : `block ${block}`, { "text-anchor": "middle", class: "soft" }));
+    for (const block of s.shown) {
+      const x = s.x(block, 0), width = s.each * facts.heads, isShort = width < 60 * s.u;
+      group.append(label(x + width / 2, 14 * s.u, s.isOne ? `heads of block ${block}` : isShort ? String(block) : `block ${block}`, { "text-anchor": "middle", class: "soft" }));
       facts.rows.forEach((_, row) => group.append(svgElement("rect", { x, y: s.top + row * s.step + 1, width, height: s.step - 2, fill: "var(--st-primary-color)", opacity: 0.05 })));
       for (let head = 0; head < facts.heads; head++)
         facts.rows.forEach((_, row) => {
           const weight = this.weight(block, head, row);
           if (weight < 0.01) return;
           const line = s.each > 5 ? 1 : 0;
-          group.append(svgElement("rect", { x: s.x(block, head), y: s.top + row * s.step + 1, width: Math.max(1, s.each - line), height: s.step - 2, fill: "var(--st-primary-color)", opacity: Math.min(1, weight ** 0.8).toFixed(3) }));
+          group.append(svgElement("rect", { x: s.x(block, head), y: s.top + row * s.step + 1, width: s.each - line, height: s.step - 2, fill: "var(--st-primary-color)", opacity: Math.min(1, weight ** 0.8).toFixed(3), class: "cell" }));
         });
     }
-    if (s.isNarrow) group.append(label(s.left, 28 * s.u, "heads, by block", { class: "soft", "font-size": 11 * s.u }));
     group.onclick = (event) => {
       const place = this.at(event);
       if (place) this.choose(...place);
@@ -111,8 +118,8 @@ class Looks {
   }
 
   at(event) {
-    const x = event.clientX - this.stage.getBoundingClientRect().left, { size: s, facts } = this;
-    for (let block = 0; block < facts.blocks; block++) {
+    const x = event.clientX - this.stage.querySelector("svg").getBoundingClientRect().left, { size: s, facts } = this;
+    for (const block of s.shown) {
       const head = Math.floor((x - s.x(block, 0)) / s.each);
       if (head >= 0 && head < facts.heads) return [block, head];
     }
@@ -123,6 +130,7 @@ class Looks {
   marks(s) {
     const group = svgElement("g"), [block, number] = this.head, u = s.u;
     this.facts.decisive.forEach((each, place) => {
+      if (!s.shown.includes(each.block)) return;
       const x = s.x(each.block, each.head) + s.each / 2, isChosen = each.block === block && each.head === number;
       const colour = isChosen ? "var(--orange)" : "var(--soft)";
       if (!s.isNarrow) group.append(label(x, s.top - 11 * u, String(place + 1), { "text-anchor": "middle", "font-weight": 600, "font-size": 12 * u }));
@@ -131,6 +139,24 @@ class Looks {
     const frame = { x: s.x(block, number) - 2, y: s.top - 2, width: Math.max(3, s.each) + 3, height: s.height - s.top, rx: 3 };
     group.append(svgElement("rect", { ...frame, fill: "none", stroke: "var(--orange)", "stroke-width": 2 }));
     return group;
+  }
+
+  // Where one block's heads have columns: a button for each block.
+  blocks() {
+    const box = this.root.querySelector(".blocks");
+    box.hidden = !this.size.isOne;
+    box.replaceChildren(element("span", "", "Block"));
+    for (let block = 0; block < this.facts.blocks; block++) {
+      const isShown = block === this.head[0], button = element("button", "", String(block));
+      button.type = "button";
+      button.setAttribute("aria-label", `Block ${block}`);
+      button.setAttribute("aria-pressed", String(isShown));
+      button.onclick = () => {
+        this.choose(block, this.head[1]);
+        box.querySelectorAll("button")[block].focus();
+      };
+      box.append(button);
+    }
   }
 
   pills() {

@@ -2,6 +2,9 @@
 // strongest pairs as bars, and all pairs as a small matrix. Pointing at a word, or reaching it by Tab, shows all of its pairs.
 // data: { first, second: [{ text, kind }], values: [[number]], whole, parts, pointed, scale }. `values` and `whole` are in units
 // of the cosine; `parts` says that numbers are written as parts of the cosine, not in per cent of it. Text is set by textContent.
+// With `chosen`, a word of the second text, values are what its words take from those of the first: it is pointed at unless a
+// person points at another, numbers are of the word that is pointed at, and a word of the second text that is pressed is reported
+// as "chosen". `said` then names the rows.
 const SVG = "http://www.w3.org/2000/svg";
 const STRONGEST = 14, LISTED = 6; // ribbons, and bars
 const LEAST = 0.01; // of the cosine: a thinner ribbon is not drawn, unless its word is pointed at
@@ -38,19 +41,29 @@ function columnsOf(a, b) {
   return columns;
 }
 
-export default function ({ data, parentElement }) {
-  const root = parentElement.querySelector(".ribbons");
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".ribbons"), isTaken = data.chosen !== undefined;
   const texts = [data.first, data.second], words = texts.map((parts) => parts.map((part) => part.text));
   const sums = [data.values.map((row) => row.reduce((sum, value) => sum + value, 0)), words[1].map((_, j) => data.values.reduce((sum, row) => sum + row[j], 0))];
   const pairs = data.values.flatMap((row, i) => row.map((value, j) => ({ i, j, value }))).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const largest = Math.max(...sums.flat().map(Math.abs), 1e-12);
-  const strongest = Math.abs(pairs[0]?.value ?? 0) || 1e-12;
+  // Of what is taken, all others together are no token: a scale up to them would leave the rest pale.
+  const single = isTaken ? pairs.filter((pair) => data.first[pair.i].kind !== "rest") : pairs;
+  const strongest = Math.abs(single[0]?.value ?? 0) || 1e-12;
   const written = (value, digits = 0) => {
     const text = data.parts ? value.toFixed(digits ? 3 : 2) : (100 * value / data.whole).toFixed(digits);
     const plain = /^-0(\.0*)?$/.test(text) ? text.slice(1) : text.replace("-", "−");
     return data.parts ? plain : `${plain} %`;
   };
-  let pointed = null; // [text, word]
+  const rest = isTaken ? [1, data.chosen] : null; // what is pointed at when nobody points
+  let pointed = rest; // [text, word]
+  // The number of a word: what it adds in all, or of what is taken the pair with the word that is pointed at; null for none.
+  const numberOf = (side, word) => {
+    if (!isTaken) return sums[side][word];
+    if (side === pointed[0]) return null;
+    return side ? data.values[pointed[1]][word] : data.values[word][pointed[1]];
+  };
+  let lastPlace = ""; // of the pointer
   const shown = () => (pointed ? pairs.filter((pair) => (pointed[0] ? pair.j : pair.i) === pointed[1]) : pairs);
 
   const left = node("div", "picture"), right = node("div", "aside");
@@ -78,7 +91,7 @@ export default function ({ data, parentElement }) {
     const tall = Math.max(28, size * 2.3), y = [44, height - tall - 42], columns = columnsOf(...words);
     if (columns) {
       const widths = columns.map((column) => Math.max(...column.map((at, side) => (at === null ? 0 : wide(words[side][at])))));
-      const total = widths.reduce((sum, each) => sum + each, 0), gap = Math.min(16, (width - total) / Math.max(1, columns.length - 1));
+      const total = widths.reduce((sum, each) => sum + each, 0), gap = Math.min(isTaken ? 56 : 16, (width - total) / Math.max(1, columns.length - 1));
       let x = 0;
       columns.forEach((column, number) => {
         column.forEach((at, side) => {
@@ -151,33 +164,50 @@ export default function ({ data, parentElement }) {
       svg.append(path);
     });
     texts.forEach((parts, side) => {
-      const name = data.names[side], most = Math.max(...sums[side]);
-      svg.append(make("text", { x: isNarrow && side ? width : 0, y: isNarrow || !side ? 14 : height - 3, "text-anchor": isNarrow && side ? "end" : "start", class: "soft" }, isNarrow ? name : `${name}, and what each ${data.unit} adds to the cosine`));
+      const name = data.names[side], numbers = parts.map((_, word) => numberOf(side, word)), most = Math.max(...numbers);
+      const strongestHere = isTaken ? Math.max(...numbers.map((value) => value ?? 0), 1e-12) : largest;
+      svg.append(make("text", { x: isNarrow && side ? width : 0, y: isNarrow || !side ? 14 : height - 3, "text-anchor": isNarrow && side ? "end" : "start", class: "soft" }, isNarrow ? name : isTaken ? data.said[side] : `${name}, and what each ${data.unit} adds to the cosine`));
       parts.forEach((part, word) => {
-        const [x, y, wide, tall] = at[side][word], value = sums[side][word], isOn = String(pointed) === String([side, word]), isMost = value === most;
-        const chip = make("g", { class: `word${isOn ? " on" : ""}`, tabindex: 0, role: "button", "aria-label": `${part.text}: ${written(value)}`, "data-word": `${side} ${word}` });
-        const fill = `color-mix(in srgb, var(${value < 0 ? "--takes" : "--adds"}) ${Math.round(46 * Math.abs(value) / largest)}%, var(--st-background-color))`;
+        const [x, y, wide, tall] = at[side][word], value = numbers[word], isOn = String(pointed) === String([side, word]), isMost = value !== null && value === most, isChosen = isTaken && side === 1 && word === data.chosen;
+        const read = value === null ? part.text : `${part.text}: ${written(value)}`;
+        const chip = make("g", { class: `word${isOn ? " on" : ""}${isChosen ? " chosen" : ""}`, tabindex: 0, role: "button", "aria-label": read, "data-word": `${side} ${word}` });
+        const fill = `color-mix(in srgb, var(${value < 0 ? "--takes" : "--adds"}) ${Math.round(46 * Math.abs(value ?? 0) / strongestHere)}%, var(--st-background-color))`;
         chip.append(make("rect", { x: x + 0.75, y: y + 0.75, width: wide - 1.5, height: tall - 1.5, rx: 7, style: `fill: ${fill}`, class: part.kind === "word" ? "plain" : "special" }));
         const fits = isNarrow ? Math.max(3, Math.floor((wide - 10) / (size * 0.61))) : part.text.length;
         chip.append(make("text", { x: x + wide / 2, y: y + tall / 2 + size / 3, "text-anchor": "middle", "font-size": size, class: `name${isMost ? " strong" : ""}` }, part.text.length > fits ? `${part.text.slice(0, fits - 1)}…` : part.text));
         const number = isNarrow ? { x: side ? x - 5 : x + wide + 5, y: y + tall / 2 + 4.5, "text-anchor": side ? "end" : "start" } : { x: x + wide / 2, y: side ? y + tall + 17 : y - 8, "text-anchor": "middle" };
-        const smaller = isNarrow ? 12 : Math.min(13, Math.max(9, (wide + 8) / (written(value).length * 0.62)));
-        chip.append(make("text", { ...number, "font-size": smaller * data.scale, class: isMost || value < -0.002 ? "number strong" : "number soft" }, written(value)));
+        if (value !== null) {
+          const smaller = isNarrow ? 12 : Math.min(13, Math.max(9, (wide + 8) / (written(value).length * 0.62)));
+          chip.append(make("text", { ...number, "font-size": smaller * data.scale, class: isMost || value < -0.002 ? "number strong" : "number soft" }, written(value)));
+        }
         chip.addEventListener("focus", () => {
           point([side, word]);
           root.querySelector(`[data-word="${side} ${word}"]`)?.focus({ preventScroll: true });
         });
-        chip.addEventListener("pointerenter", () => point([side, word]));
+        chip.addEventListener("pointerenter", (event) => {
+          // A word that is drawn anew under a pointer that rests is not pointed at: the keyboard may have chosen another.
+          const place = `${event.screenX} ${event.screenY}`;
+          if (place !== lastPlace) point([side, word]);
+          lastPlace = place;
+        });
+        if (isTaken && side) {
+          chip.addEventListener("click", () => setTriggerValue("chosen", word));
+          chip.addEventListener("keydown", (event) => {
+            if (event.key !== "Enter" && event.key !== " ") return;
+            event.preventDefault();
+            setTriggerValue("chosen", word);
+          });
+        }
         svg.append(chip);
       });
     });
-    svg.addEventListener("pointerleave", () => point(null));
+    svg.addEventListener("pointerleave", () => point(rest));
     left.replaceChildren(svg);
   }
 
   function drawAside() {
     const name = pointed ? `Strongest pairs of “${words[pointed[0]][pointed[1]]}”` : "Strongest pairs", bars = node("div", "bars");
-    shown().slice(0, LISTED).forEach((pair) => {
+    shown().filter((pair) => single.includes(pair)).slice(0, LISTED).forEach((pair) => {
       const bar = node("i", pair.value < 0 ? "takes" : "adds");
       bar.style.width = `${Math.max(1, 100 * Math.abs(pair.value) / strongest).toFixed(1)}%`;
       const track = node("span", "track");
@@ -216,7 +246,9 @@ export default function ({ data, parentElement }) {
     drawPicture();
     drawAside();
   }
+  const focused = root.getRootNode().activeElement?.dataset?.word; // before new data arrived
   draw();
+  if (focused) root.querySelector(`[data-word="${focused}"]`)?.focus({ preventScroll: true });
   let seen = root.clientWidth;
   const watcher = new ResizeObserver(() => {
     if (root.clientWidth === seen) return;

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import theme
+from components.charts.matrices import NUMBERED
 
 _PART_COLOURS = {
     "word": theme.BLUE,
@@ -121,11 +122,15 @@ def part_norm_bars(
     quantity: str = "norm of the vector",
     logarithmic: bool = False,
     chosen: tuple[str, str] | None = None,
+    decimals: int | None = None,
+    unit: str = "",
+    mark: tuple[float, str] | None = None,
 ) -> go.Figure:
     """Values [part, token] (by default norms) as bars, one group per token; as lines for more than 64 tokens.
 
     `chosen` has the part that stands for the chosen token, and what is written at its bars: all others are grey, and no
-    legend is needed.
+    legend is needed. `decimals`: few bars, one for each token, have their numbers, with a `unit`. `mark` is a value with a
+    dashed line across the figure, and the name of this line.
 
     Positions keep equal tokens apart; a part without a value for a token has NaN. On a logarithmic axis the values are
     points, because it has no zero from which a bar could begin.
@@ -133,6 +138,8 @@ def part_norm_bars(
     labels = [f"{position} {theme.plain(token, 16)}" for position, token in enumerate(tokens)]
     colours = {**_PART_COLOURS, "sum": theme.ORANGE}
     figure = go.Figure()
+    is_alone = np.isfinite(values).sum(axis=0).max() <= 1  # each token has a bar of one part only
+    numbered = None if len(tokens) > NUMBERED or not is_alone else decimals
     for name, row in zip(names, values, strict=True):
         shared = {
             "x": labels,
@@ -144,15 +151,29 @@ def part_norm_bars(
         if chosen is not None:
             colour = theme.BLUE if name == chosen[0] else theme.GREY
             for place in np.flatnonzero(np.isfinite(row)) if name == chosen[0] else ():
-                written = {"text": chosen[1], "showarrow": False, "yshift": 12, "font": {"color": theme.BLUE}}
+                written = {
+                    "text": chosen[1],
+                    "showarrow": False,
+                    "yshift": 12 if numbered is None else 30,
+                    "font": {"color": theme.BLUE},
+                }
                 figure.add_annotation(x=labels[place], y=float(row[place]), **written)
         if len(tokens) > MANY_TOKENS:  # bars would be thinner than a pixel
             figure.add_scatter(**shared, mode="lines", line={"color": colour, "width": 1.5})
         elif logarithmic:
             figure.add_scatter(**shared, mode="markers", marker={"color": colour, "size": 11})
         else:
-            figure.add_bar(**shared, marker_color=colour)
-    is_alone = np.isfinite(values).sum(axis=0).max() <= 1  # each token has a bar of one part only
+            bar = figure.add_bar(**shared, marker_color=colour).data[-1]
+            if numbered is not None:
+                text = [
+                    f"{theme.number(value, numbered)}{unit}" if np.isfinite(value) else "" for value in row.tolist()
+                ]
+                bar.update(text=text, textposition="outside", textangle=0, cliponaxis=False)
+    if mark is not None:
+        figure.add_hline(y=mark[0], line={"color": theme.GREY, "width": 1.5, "dash": "dash"})
+        at = {"x": 0, "xref": "paper", "xanchor": "left", "y": mark[0], "yanchor": "bottom"}
+        figure.add_annotation(**at, text=theme.plain(mark[1]), showarrow=False)
+        figure.update_yaxes(range=[0, 1.16 * max(mark[0], float(np.nanmax(values, initial=0)))])
     figure.update_layout(barmode="overlay" if is_alone else "group")
     theme.legend_below(figure, shown=chosen is None)
     figure.update_yaxes(title=quantity, **(_whole_decades(values) if logarithmic else {}))

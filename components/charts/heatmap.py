@@ -11,7 +11,6 @@ import plotly.graph_objects as go
 from components.charts import theme
 from components.charts.cells import frame, make_clickable, number_readably
 
-PALE_TO_BLUE = ((0.0, "#E4EDF6"), (0.5, "#8FB6DA"), (1.0, "#1F5F9E"))  # the lowest is not dark on a dark page
 MOST_OF_WORD = 10  # characters of a column's word
 FEW = 4  # rows of a matrix that are drawn high
 DIAGONAL = "rgba(133, 139, 149, 0.25)"  # pale on a light page, dark on a dark one: no colour of the scale
@@ -66,7 +65,7 @@ def similarity_heatmap(
             names,
             value,
             limits,
-            colorscale=PALE_TO_BLUE,
+            colorscale=theme.PALE_TO_BLUE,
             text=written(np.where(itself, np.nan, matrix), value) if show_values else None,
             texttemplate="%{text}" if show_values else None,
             showscale=colour_bar,

@@ -13,9 +13,10 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 from components.charts.cells import number_readably
-from components.charts.heatmap import PALE_TO_BLUE, hover_of, written
+from components.charts.heatmap import hover_of, written
 
 BORDER = "border of the window"
+Colours = str | tuple[tuple[float, str], ...]  # a scale by plotly's name for it, or its stops
 Border = Sequence[tuple[float, float]]  # a line of points (column, row); cell n reaches from n - 0.5 to n + 0.5
 
 MAX_TICKS = 20  # labels of an axis: as many as stand beside each other in half a page, or on a phone
@@ -92,7 +93,7 @@ def token_matrix(
             row_names,
             value,
             limits,
-            colorscale=_colours_of(blue_adds) if diverging else PALE_TO_BLUE if pale else theme.SEQUENTIAL,
+            colorscale=_colours_of(blue_adds) if diverging else theme.PALE_TO_BLUE if pale else theme.SEQUENTIAL,
             **({"xgap": 1, "ygap": 1} if pale and most < SQUARE_FROM else {}),
             text=written(np.asarray(matrix), value, decimals, numbers_from) if show_values else None,
             texttemplate="%{text}" if show_values else None,
@@ -231,19 +232,21 @@ def as_cells(values: np.ndarray, low: float, high: float) -> bytes:
     return np.rint(255 * np.clip(scaled, 0, 1)).astype(np.uint8).tobytes()
 
 
-def palette(count: int, pale: bool = False) -> np.ndarray:
-    """`count` evenly spaced colours of a sequential scale, from dark to bright or from `pale` to blue: uint8 [count, RGB]."""
-    from plotly.colors import sample_colorscale
+def palette(count: int, colours: Colours = theme.SEQUENTIAL) -> np.ndarray:
+    """`count` evenly spaced colours of a scale, by default of the sequential one, from dark to bright: uint8 [count, RGB]."""
+    from plotly.colors import hex_to_rgb, sample_colorscale
 
-    sampled = sample_colorscale(
-        PALE_TO_BLUE if pale else theme.SEQUENTIAL, list(np.linspace(0, 1, count)), colortype="tuple"
-    )
+    places = np.linspace(0, 1, count)
+    if not isinstance(colours, str):
+        stops, ends = [at for at, _ in colours], np.array([hex_to_rgb(colour) for _, colour in colours])
+        return np.rint(np.stack([np.interp(places, stops, channel) for channel in ends.T], axis=1)).astype(np.uint8)
+    sampled = sample_colorscale(colours, list(places), colortype="tuple")
     return np.rint(255 * np.array(sampled)).astype(np.uint8)
 
 
-def palette_bytes() -> bytes:
-    """The sequential colour scale as 256 x RGB bytes, for a canvas."""
-    return palette(256).tobytes()
+def palette_bytes(colours: Colours = theme.SEQUENTIAL) -> bytes:
+    """A colour scale as 256 x RGB bytes, for a canvas."""
+    return palette(256, colours).tobytes()
 
 
 def shrink(values: np.ndarray, factor: int) -> np.ndarray:

@@ -29,6 +29,8 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 _FIRST_DASH = (0, 0, 0, 3, 3, 1, 1)  # of each hue
 SYMBOLS = ("circle", "square", "diamond", "cross", "x", "star")
 SEQUENTIAL = "Cividis"
+# One hue, from about the page's colour on: shares, where most are small. The lowest is not dark on a dark page.
+PALE_TO_BLUE = ((0.0, "#E4EDF6"), (0.5, "#8FB6DA"), (1.0, "#1F5F9E"))
 # Blue for negative, orange for positive, grey in the middle: readable on light and dark.
 DIVERGING = ((0.0, BLUE), (0.5, "#D5D8DC"), (1.0, "#C96A00"))
 # Of parts of a sum beside words shaded in blue: blue adds, orange takes away.

@@ -268,7 +268,8 @@ def colour_bar(value: str, limits: tuple[float, float], *, pale: bool = False) -
     ends = f"{'pale' if pale else 'dark'} is {low}, {'blue' if pale else 'bright'} is {high}"
     key = f"Colours of the figures that follow: {messages.escape(value)}, {ends}."
     report.add(key, stand_alone.Part(message=key))
-    stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in matrices.palette(9, pale))
+    colours = matrices.palette(9, theme.PALE_TO_BLUE if pale else theme.SEQUENTIAL)
+    stops = ", ".join(f"rgb({red}, {green}, {blue})" for red, green, blue in colours)
     st.html(
         f'<div class="bi-scale" role="img" aria-label="{value}: {ends}"><span>{value}</span>'
         f'<span>{low}</span><i style="background: linear-gradient(to right, {stops})"></i><span>{high}</span></div>'

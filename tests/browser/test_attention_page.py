@@ -115,10 +115,38 @@ def test_no_names_of_kinds_lie_over_each_other_on_a_phone(look: Stage) -> None:
 def test_tiles_are_worked_by_keyboard(use: Stage) -> None:
     page = use.at("/attention?v=head-patterns")
     canvas = page.locator(CANVAS)
+    key = page.locator(".heads .key")  # what the colours and the numbers in the tiles stand for
+    expect(key).to_have_text("% of attention to the token before: 0 100")
+    assert key.locator("i").evaluate("bar => getComputedStyle(bar).backgroundImage.includes('rgb(31, 95, 158)')")
     canvas.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     wait_for_title(page, "Block 1, head 2")
+
+
+def test_ribbons_of_the_flow_follow_the_token_that_is_pointed_at_or_pressed(visit: Visit) -> None:
+    page = visit("/inside?v=attention-flow&fs=1&fl=through")
+    words = page.locator("svg.why .word")
+    expect(words).to_have_count(20)  # ten tokens that give, and the same ten that take
+    chosen = page.locator("svg.why .chosen")
+    expect(chosen.locator(".name")).to_have_text("bank")
+
+    def taken() -> list[float]:
+        labels = [word.get_attribute("aria-label") or "" for word in words.all()]
+        return [float(label.split(": ")[-1].removesuffix(" %")) for label in labels if label.endswith("%")]
+
+    assert len(taken()) == 10
+    assert abs(sum(taken()) - 100) <= 5  # each is rounded to a whole per cent
+    page.locator("svg.why [data-word='0 3']").hover()  # what “rob” gives to each token
+    expect(page.get_by_text("Strongest pairs of “rob”")).to_be_visible()
+    assert len(taken()) == 10
+    page.locator("svg.why [data-word='1 7']").focus()
+    page.keyboard.press("Enter")
+    wait_until(page, "() => new URLSearchParams(location.search).get('ft') === '7'")
+    expect(chosen.locator(".name")).to_have_text("week")
+    page.mouse.move(5, 5)
+    expect(page.get_by_text("Strongest pairs of “week”")).to_be_visible()
+    expect(page.get_by_text("of “week” after block 5 is its own start")).to_be_visible()
 
 
 @pytest.mark.parametrize("view", ["head", "model", "neuron", "matrix", "glance"])

@@ -99,6 +99,31 @@ def test_head_view_draws_every_weight_of_a_block(draw: Draw, pair: dict[str, Any
     assert page.locator("#note").text_content() == ""  # no line that could be seen is left out
 
 
+def test_weak_lines_are_hidden_and_counted_until_a_token_is_pointed_at(draw: Draw, pair: dict[str, Any]) -> None:
+    page = draw(head_view(**pair, block=2, head=1, least=0.15))
+    _, opacities = drawn_weights(page, pair["attentions"].shape[1:])
+    # Every line is there, and those of the one head that is switched on are seen if they are strong.
+    levels = np.rint(pair["attentions"][2, 1] * 255) / 255
+    strong = (levels >= 0.15) | ((levels == levels.max(axis=1, keepdims=True)) & (levels > 0))
+    shown = (
+        "(all) => all.filter((line) => getComputedStyle(line).display !== 'none' "
+        "&& +line.getAttribute('stroke-opacity')).length"
+    )
+    assert np.count_nonzero(opacities) == np.count_nonzero(levels)
+    lines = page.locator("#attention line")
+    assert lines.evaluate_all(shown) == np.count_nonzero(strong) < np.count_nonzero(levels)
+    said = f"{np.count_nonzero(strong)} of {np.count_nonzero(levels)} lines are drawn: those of 15 % or more and "
+    assert page.locator("#note").text_content() == f"{said}each token's strongest."
+    # Of two heads, both are counted.
+    page.get_by_role("checkbox", name="Head 4", exact=True).click()
+    levels = np.rint(pair["attentions"][2, [1, 4]] * 255) / 255
+    strong = (levels >= 0.15) | ((levels == levels.max(axis=2, keepdims=True)) & (levels > 0))
+    expect(page.locator("#note")).to_contain_text(f"{np.count_nonzero(strong)} of {np.count_nonzero(levels)} lines")
+    tokens_of(page, "left").nth(3).hover()
+    seen = page.locator("#attention line[visibility=visible]")
+    assert seen.evaluate_all(shown) == np.count_nonzero(levels[:, 3])
+
+
 def test_a_filter_draws_the_lines_between_its_texts(draw: Draw, pair: dict[str, Any]) -> None:
     weights, first = pair["attentions"], pair["second_start"]
     parts = {"a": slice(0, first), "b": slice(first, None)}

@@ -39,7 +39,11 @@ SELECTORS: dict[Figure, str] = {
     "text": "h1",
 }
 # The first figure of a view where another one of its kind stands before it.
-FIRST = {"word-senses": ".st-key-senses_map .js-plotly-plot", "score-split": "svg.why, .js-plotly-plot"}
+FIRST = {
+    "word-senses": ".st-key-senses_map .js-plotly-plot",
+    "score-split": "svg.why, .js-plotly-plot",
+    "attention-flow": "svg.why",
+}
 # What else the address of a view holds: what it needs, what takes less time, and figures of its own.
 FURTHER = {
     "pieces": ("", "rd=together"),

@@ -64,6 +64,47 @@ def test_a_head_is_chosen_in_the_browser_and_the_address_follows(visit: Visit) -
     wait_until(page, "() => !new URLSearchParams(location.search).has('h')")
 
 
+def test_a_phone_has_one_block_at_a_time_with_columns_for_a_finger(visit: Visit) -> None:
+    page = visit(address())
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    looks = drawn(page)
+    widths = looks.locator(".column .cell").evaluate_all(
+        "cells => cells.map(cell => cell.getBoundingClientRect().width)"
+    )
+    assert min(widths) >= 8
+    blocks = looks.get_by_role("group", name="Blocks").get_by_role("button")
+    expect(blocks).to_have_count(6)
+    expect(blocks.nth(2)).to_have_attribute("aria-pressed", "true")  # that of the most decisive head
+    blocks.nth(4).click()
+    assert state(looks)["head"] == [4, 1]
+    expect(looks.locator(".column")).to_contain_text("heads of block 4")
+    expect(blocks.nth(4)).to_be_focused()
+    own = state(looks)
+    shares = np.reshape(own["weights"], (6, own["heads"], own["rows"]))[4]
+    assert looks.locator(".column .cell").count() == int((shares >= 0.01).sum())
+    page.set_viewport_size({"width": 1440, "height": 900})  # all blocks beside each other
+    expect(blocks.first).to_be_hidden()
+    expect(page.get_by_text("In block 4, head 1, “it” looks most at")).to_be_visible()  # the finding has followed
+
+
+@pytest.mark.parametrize("width", [0, 1, 40, 150, 300, 900])
+def test_no_size_is_negative_in_a_box_of_any_width(visit: Visit, width: int) -> None:
+    """While a page changes, a box is narrower than its names for a moment."""
+    page = visit(address())
+    looks = drawn(page)
+    found: list[str] = []
+    page.on("console", lambda message: found.append(message.text) if message.type == "error" else None)
+    looks.evaluate("(root, width) => { root.style.width = `${width}px`; }", width)
+    wait_until(
+        page, "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+    )
+    looks.evaluate("(root) => root.bertInternalsLooks.draw()")
+    assert found == []
+    looks.evaluate("(root) => { root.style.width = ''; }")
+    expect(looks.locator(".column .cell").first).to_be_attached()
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
 @pytest.mark.parametrize(
     "text", [TROPHY, "Hello", "An unbelievably antidisestablishmentarian committee reconvened. " * 6]

@@ -95,10 +95,11 @@
   // --- fewer lines ----------------------------------------------------------------------------------------------
   let leftOut = ""; // of the drawing just made
   let ofCells = ""; // of the model view's pictures
+  let ofWeak = ""; // of the head view's hidden lines
   const isWider = () => document.documentElement.scrollWidth > window.innerWidth + 8;
   const write = () => {
     const sideways = isWider() ? "Swipe sideways to see all of this view." : "";
-    note.textContent = [sideways, ofCells, leftOut].filter(Boolean).join(" ");
+    note.textContent = [sideways, ofCells, leftOut, ofWeak].filter(Boolean).join(" ");
   };
   const level = (weight) => Math.round(weight * 255);
 
@@ -269,7 +270,24 @@
     });
   }
 
+  // Hides the lines of less than page.least, but for the strongest of each token and head, and says how many are drawn. A line
+  // of a head that is switched off is transparent and does not count. Pointing at a token shows its weak lines too.
+  function hideWeak() {
+    let [drawn, weak] = [0, 0];
+    for (const token of find("#attention .tokenAttention")) {
+      const lines = [...token.querySelectorAll("line")], strongest = Math.max(...lines.map((line) => line.__data__));
+      for (const line of lines) {
+        const isWeak = line.__data__ < page.least && line.__data__ < strongest;
+        line.classList.toggle("weak", isWeak);
+        if (+line.getAttribute("stroke-opacity") > 0) [drawn, weak] = [drawn + !isWeak, weak + isWeak];
+      }
+    }
+    const least = Math.round(100 * page.least), [shown, all] = [drawn, drawn + weak].map((count) => count.toLocaleString("en"));
+    ofWeak = weak ? `${shown} of ${all} lines are drawn: those of ${least} % or more and each token's strongest.` : "";
+  }
+
   function dressHeads(svg) {
+    hideWeak();
     find("#left text, #right text").forEach((text) => fit(text, 102));
     for (const side of ["left", "right"]) {
       const tokens = find(`#${side} > g:nth-child(2) > g`);
@@ -288,7 +306,11 @@
       state(square);
       square.setAttribute("x", sizes.square * (i % sizes.across));
       square.setAttribute("y", sizes.square * Math.floor(i / sizes.across));
-      new MutationObserver(() => state(square)).observe(square, { attributeFilter: ["fill"] });
+      new MutationObserver(() => {
+        state(square);
+        hideWeak();
+        write();
+      }).observe(square, { attributeFilter: ["fill"] });
       const number = append.call(d3.select(square.parentNode), "text").text(page.heads[i]).node();
       number.setAttribute("x", +square.getAttribute("x") + sizes.square / 2);
       number.setAttribute("y", +square.getAttribute("y") + sizes.square / 2 + 4);
@@ -297,10 +319,12 @@
     });
     const columns = squares.length > sizes.across ? sizes.across : 1;
     group(squares, columns, (square, i, alone) => tell(square, alone ? "dblclick" : "click"));
-    // Several rows of squares need more room than the dashboard, which does not know the frame's width, has given.
+    // Several rows of squares, and what is said of hidden lines, need more room than the dashboard, which does not know the
+    // frame's width, has given.
+    write();
     const frame = window.frameElement;
     const missing = document.documentElement.scrollHeight - window.innerHeight;
-    if (frame && sizes.top > 30 && missing > 0) frame.style.height = `${window.innerHeight + missing}px`;
+    if (frame && (sizes.top > 30 || ofWeak) && missing > 0) frame.style.height = `${window.innerHeight + missing}px`;
   }
 
   function dressModel(svg) {

@@ -56,6 +56,7 @@ def attention_page(
     head: int | None = None,
     filter: Filter = "all",
     zoom: float = 1.0,
+    least: float = 0.0,
 ) -> str:
     """A whole HTML document with one of the views, without bertviz's controls: the dashboard has these.
 
@@ -70,7 +71,8 @@ def attention_page(
     only with it may `filter` show a part of the attention.
     `blocks` and `heads` (numbers along the first two axes) restrict the data sent; the page keeps their numbers.
     `block` is shown (None: the first one sent), with only `head` or all of its heads. `zoom` enlarges the drawing
-    (see `fitting_zoom`) where the frame is wide enough.
+    (see `fitting_zoom`) where the frame is wide enough. In the head view, lines of less than `least` of a token's attention
+    are hidden, but for the token's strongest and while a person points at the token; the page says how many are drawn.
 
     Raises ValueError if the arguments do not fit together, and InputError (a ValueError) that says what to leave
     out if the page would be larger than MAX_BYTES.
@@ -118,6 +120,7 @@ def attention_page(
         "filter": filter,
         "dark": dark,
         "zoom": zoom,
+        "least": least,
     }
     text = " ".join(tokens)
     shown = text if len(text) <= 400 else text[:399] + "…"

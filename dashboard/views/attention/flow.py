@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from components.charts import matrices
 from components.snippets import attention as snippets
 from components.snippets.code import Snippet
 from dashboard import state
-from dashboard.ui import controls, figures, messages
+from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention.head_choice import (
     BLOCK_HELP,
     FILTERS,
@@ -32,6 +32,7 @@ FLOW_HELP = (
     "Norms weigh attention by how long the vectors are that it adds, through all blocks up to the chosen one or in one block. "
     "Rollout follows the bare attention weights."
 )
+MOST_WORDS, WORDS_OF_MANY = 24, 20  # tokens with a ribbon of their own, and how many where there are more
 COMPARED = "median of the other words"
 FIGURES = {"token": "One token", "all": "All tokens"}
 SPECIAL_HELP = "[CLS] and [SEP] often have so large a share that those of all other tokens look equally small."
@@ -79,8 +80,8 @@ class Estimate:
 def intro() -> str:
     """What the figure shows."""
     if state.get("flow_figure") == "all":
-        return "Each row is a token. Bright cells are the tokens that its vector comes from, by an estimate."
-    return "Each bar is a token of the input: how much of the chosen token's vector comes from it, by an estimate."
+        return "Each row is a token. Dark blue cells are the tokens that its vector comes from, by an estimate."
+    return "The thicker a ribbon, the more of the chosen token's vector comes from there, by an estimate."
 
 
 def flow(model_input: AttentionInput, row: Any) -> None:
@@ -112,7 +113,6 @@ def flow(model_input: AttentionInput, row: Any) -> None:
         return
     token = chosen_position(model_input, "flow_token")
     token = token if token in queries else queries[0]
-    _bars(model_input, estimate, token, keys, with_special)
 
     def choose(_: int, position: int) -> None:
         state.put("flow_token", position)
@@ -121,6 +121,8 @@ def flow(model_input: AttentionInput, row: Any) -> None:
         if position not in queries and not special[position]:  # it is in the text that is left out
             state.put("texts_filter", "all")
 
+    _ribbons(model_input, estimate, token, queries, keys, with_special, choose)
+    _bars(model_input, estimate, token, keys, with_special)
     controls.token_chips(
         [model_input.sentence],
         (token,),
@@ -155,6 +157,96 @@ def _norms(model_input: AttentionInput, block: int) -> Estimate:
     return Estimate("norms", norms, block, last, np.diagonal(norms), head)
 
 
+def _ribbons(
+    model_input: AttentionInput,
+    estimate: Estimate,
+    token: int,
+    queries: Sequence[int],
+    keys: Sequence[int],
+    with_special: bool,
+    choose: Callable[[int, int], None],
+) -> None:
+    """The finding, and from where each token's vector comes as ribbons, of which those into the chosen token are drawn."""
+    origins, takers, values = shown_tokens(estimate.values, token, queries, keys)
+    others = len(keys) - len(origins)
+    pieces = model_input.pieces
+    left_out = _left_out(model_input, estimate, [token], "its", with_special)
+    figures.above(
+        " ".join(filter(None, (_takeaway(model_input, estimate, token, keys), left_out))),
+        key="flow_ribbons",
+        table=lambda: _table(model_input, estimate, queries, keys),
+        code=_code(model_input, estimate, queries, keys),
+        title=f"Sources of “{pieces[token][:20]}”",
+        read="Above, the tokens of the input; below, the same tokens after the block. A ribbon is as thick as what the "
+        "chosen token takes. Point at a token above to see to which tokens it gives, and press one below to choose it. "
+        + _read(model_input, estimate, "bar", left_out),
+        not_shown=_not_shown(estimate, with_special),
+    )
+
+    def part(position: int) -> dict[str, str]:
+        return {"text": pieces[position], "kind": "special" if model_input.special[position] else "word"}
+
+    def chosen() -> None:
+        sent = browser.sent_by("flow_picture", "chosen")
+        if browser.is_index(sent, len(takers)):
+            choose(0, takers[sent])
+
+    share = estimate.is_share
+    place = f"after block {estimate.block}" if share else f"in block {estimate.block}"
+    browser.web_component("ribbons", '<div class="ribbons"></div>')(
+        key="flow_picture",
+        data={
+            "first": [part(key) for key in origins] + [{"text": f"{others} others", "kind": "rest"}] * bool(others),
+            "second": [part(query) for query in takers],
+            "values": ((values / 100 if share else values).round(7)).tolist(),
+            "whole": 1.0,
+            "parts": not share,
+            "chosen": takers.index(token),
+            "names": ["gives", "takes"],
+            "said": [
+                f"{'input' if share else 'tokens that contribute'}, and how much comes from each",
+                f"tokens {place}: press one",
+            ],
+            "unit": "token",
+            "all": "All tokens (rows give)",
+            "label": f"Ribbons from {len(origins)} tokens to {len(takers)} tokens {place}",
+            "scale": controls.scale(),
+        },
+        on_chosen_change=chosen,
+    )
+
+
+def shown_tokens(
+    values: np.ndarray, token: int, queries: Sequence[int], keys: Sequence[int]
+) -> tuple[list[int], list[int], np.ndarray]:
+    """The tokens that have a ribbon: origins, takers, and what they take [origin, taker], with a last row for all others.
+
+    All of them, or of many those from which the chosen `token` takes most, and itself. `values`: [query, key].
+    """
+    origins, takers = list(keys), list(queries)
+    if max(len(origins), len(takers)) > MOST_WORDS:
+        most = sorted(keys, key=lambda key: (key != token, -float(values[token, key])))[:WORDS_OF_MANY]
+        origins = sorted(most)
+        takers = [query for query in queries if query in {*origins, token}]
+        if takers == [token]:  # the texts that give and take are two
+            takers = sorted({token, *list(queries)[: WORDS_OF_MANY - 1]})
+    taken = values[np.ix_(takers, origins)].T
+    if len(origins) < len(keys):
+        rest = values[np.ix_(takers, keys)].sum(axis=1) - taken.sum(axis=0)
+        taken = np.vstack([taken, rest])
+    return origins, takers, taken
+
+
+def _table(
+    model_input: AttentionInput, estimate: Estimate, queries: Sequence[int], keys: Sequence[int]
+) -> pd.DataFrame:
+    """What each token takes from each: a row for a token that takes."""
+    rows, columns = (matrices.axis_labels(model_input.pieces, positions) for positions in (queries, keys))
+    frame = pd.DataFrame(estimate.values[np.ix_(queries, keys)].round(4), columns=columns)
+    frame.insert(0, "query", rows)
+    return frame
+
+
 def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Sequence[int], with_special: bool) -> None:
     """What the vector of one token takes from each token at the positions `keys`."""
     values, piece = estimate.values[token, keys], model_input.pieces[token]
@@ -184,7 +276,6 @@ def _bars(model_input: AttentionInput, estimate: Estimate, token: int, keys: Seq
         key="flow_bars",
         code=_code(model_input, estimate, [token], keys),
         alt=f"{title}: bars of {len(keys)} tokens",
-        message=" ".join(filter(None, (_takeaway(model_input, estimate, token, keys), left_out))),
         read=_read(model_input, estimate, "bar", left_out),
         not_shown=_not_shown(estimate, with_special),
         table=lambda: pd.DataFrame(columns),
@@ -272,6 +363,7 @@ def _matrix(
         columns="comes from the input token" if estimate.is_share else "token that contributes",
         value=estimate.unit,
         limits=(float(others.min()), float(others.max())) if others.size else None,
+        pale=True,
         message=_of_all(model_input, estimate, queries, keys),
         read=_read(model_input, estimate, "row", _left_out(model_input, estimate, queries, "a token's", with_special)),
         not_shown=_not_shown(estimate, with_special),

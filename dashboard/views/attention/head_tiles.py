@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from components.charts import theme
 from components.charts.matrices import as_cells, palette_bytes
 from dashboard.ui import browser
 
@@ -19,7 +20,7 @@ MAX_CELLS = 4 * 2**20 - 2**16  # one byte per cell; the rest of 4 MB is for the 
 
 
 HTML = (
-    '<div class="heads"><p class="axis">rows: blocks, columns: heads</p>'
+    '<div class="heads"><p class="axis"><span>rows: blocks, columns: heads</span><span class="key"></span></p>'
     '<canvas tabindex="0" role="img"></canvas><p class="hint" aria-live="polite"></p></div>'
 )
 
@@ -35,11 +36,15 @@ def head_tiles(
     height: int,
     limits: tuple[float, float] = (0.0, 1.0),
     scale: float = 1.0,
+    legend: tuple[str, str, str] = ("", "", ""),
+    numbers: Sequence[str] = (),
 ) -> None:
     """Draw values [block, head, size, size] as tiles. After a click, `on_click(block, head)` runs before the next draw.
 
     All tiles together are at most `height` pixels high, unless they would become too small to click. `hints` has a line
-    for each tile, block by block, which is visible while the pointer or the keyboard is on the tile.
+    for each tile, block by block, which is visible while the pointer or the keyboard is on the tile. The colours, from pale to
+    blue, are explained by a `legend`: what they stand for, and what the palest and the bluest are. `numbers` are written into
+    tiles of one cell that have room for them.
     Raises ValueError if there are more than MAX_CELLS cells.
     """
     blocks, heads, size, _ = values.shape
@@ -61,8 +66,10 @@ def head_tiles(
             "label": label,
             "scale": scale,
             "height": height,
+            "legend": list(legend),
+            "numbers": list(numbers),
         }
     ).encode()
     # A component accepts bytes only as its whole data, so the layout is sent in front of the cells.
-    packed = struct.pack("<I", len(layout)) + layout + palette_bytes() + as_cells(values, *limits)
+    packed = struct.pack("<I", len(layout)) + layout + palette_bytes(theme.PALE_TO_BLUE) + as_cells(values, *limits)
     browser.web_component("heads", HTML)(key=key, data=packed, on_clicked_change=clicked)

@@ -40,6 +40,7 @@ SETTINGS = (
     choice("long_cells", "cell", ("max", "mean"), words="value of a cell"),
     flag("flow_special", "fs", False, words="special tokens"),
     flag("mask_word", "mw", False, words="whole word"),
+    flag("weak_lines", "wl", False, words="weak lines"),
 )
 
 VIEWS = (
@@ -52,7 +53,7 @@ VIEWS = (
             "Where does a token look in one head?",
             "What are the lines of bertviz?",
         ),
-        intro="Lines lead from each token to the tokens it attends to; a thick line is a high weight.",
+        intro="Lines lead from each token to the tokens it attends to; a strong line is a high weight.",
         draw="dashboard.views.attention.single_heads:head_view",
         settings=(
             *OF_PAIRS,
@@ -64,8 +65,11 @@ VIEWS = (
             "special_tokens",
             "score_query",
             "long_cells",
+            "weak_lines",
         ),
-        examples=({**PAIR, "block": 4, "head": 3, "texts_filter": "ab", "special_tokens": "hidden"},),
+        examples=(
+            {**PAIR, "block": 4, "head": 3, "texts_filter": "ab", "special_tokens": "hidden", "weak_lines": True},
+        ),
         figure="frame",
         needs="blocks",
         needs_sentences=True,
@@ -241,7 +245,7 @@ VIEWS = (
             "Which heads look at the token before or at themselves?",
             "Does [CLS] attend to itself?",
         ),
-        intro="Each tile is a head. Bright heads attend to what you choose, such as the token before. Click one to open it.",
+        intro="Each tile is a head: the bluer, the more it attends to what you choose. Click one to open it.",
         draw="dashboard.views.attention.summaries:patterns",
         settings=(
             *OF_PAIRS,

@@ -37,7 +37,14 @@ if TYPE_CHECKING:
     from components.snippets.code import Snippet
     from dashboard.ui.pair_choice import Pair
 
+NUMBERED = 16  # tokens of a matrix whose cells have room for numbers
+NUMBERED_ON_A_PHONE = 9
 FRAME_HEIGHT = 560  # pixels of a bertviz view at most, unless that makes its type too small
+WEAK = 0.15  # of its token's attention: a weaker line is drawn only if it is the token's strongest
+WEAK_HELP = (
+    "Without them, the head view draws the lines of 15 % or more and the strongest line of each token; pointing at a token "
+    "shows all of its lines."
+)
 MOST_IN_REPORT = 3 << 20  # characters of a bertviz view
 HOW_TO = {
     "head": "Lines go from a token (left, the query) to the tokens that it attends to (right, the keys). A strong line "
@@ -87,6 +94,8 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
         with options(model_input):
             if view != "model":
                 show_me(model_input)
+            if view == "head":
+                controls.switch("weak_lines", "Weak lines too", WEAK_HELP)
     if sent is None:
         st.warning(
             f"{n_tokens} tokens are too many for this view: even one head would be more than 8 MiB. Use the matrix or the "
@@ -104,7 +113,10 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
     zoom = views.fitting_zoom(view, n_tokens, len(blocks), n_heads, width, height)
     names = {"head": "Head view", "model": "Model view", "neuron": "Neuron view"}
     how_to = HOW_TO[view].format(exceptions=_exceptions(model_input)) if view == "neuron" else HOW_TO[view]
-    figures.finding(_message(model_input, view), key=f"{view}_view", read=how_to, not_shown=NOT_SHOWN)
+    if view == "head":
+        _above_head_view(model_input, how_to)
+    else:
+        figures.finding(_message(model_input, view), key=f"{view}_view", read=how_to, not_shown=NOT_SHOWN)
     tall = views.frame_height(view, n_tokens, len(blocks), n_heads, zoom)
     alt = f"bertviz {names[view]}: attention between the tokens {' '.join(model_input.pieces[:40])}"
     is_dark = st.context.theme.type == "dark"
@@ -120,6 +132,37 @@ def _bertviz(model_input: AttentionInput, view: View, row: Any) -> None:
             f"{_range('block', blocks)} with {_range('head', heads)}, because at most 8 MiB are sent to the browser.",
             icon=":material/unfold_more:",
         )
+
+
+def _above_head_view(model_input: AttentionInput, how_to: str) -> None:
+    """The line above the head view; what is shared is the head that it opens with, as a matrix."""
+    block, head = model_input.block, model_input.head
+    second = analysis.second_text(model_input.sentence)
+    part = analysis.select_pair(model_input.attentions[block, head], second, model_input.direction)
+    labels = matrices.axis_labels(model_input.pieces)
+
+    def table() -> pd.DataFrame:
+        frame = pd.DataFrame(part.matrix.round(5), columns=[labels[key] for key in part.keys])
+        frame.insert(0, "query", [labels[query] for query in part.queries])
+        return frame
+
+    figures.above(
+        _message(model_input, "head"),
+        key="head_view",
+        table=table,
+        code=snippets.matrix(
+            model_input.pair.input(model_input.backend),
+            [block],
+            [head],
+            "one",
+            words=False,
+            special="shown",
+            texts=model_input.direction,
+        ),
+        title=f"Block {block}, head {head}",
+        read=how_to,
+        not_shown=NOT_SHOWN,
+    )
 
 
 def _message(model_input: AttentionInput, view: View) -> str:
@@ -232,6 +275,7 @@ def _document(
         head=None if view == "model" else model_input.head,
         filter=model_input.direction,
         zoom=zoom,
+        least=0.0 if view != "head" or state.get("weak_lines") else WEAK,
         **vectors,
     )
 
@@ -301,26 +345,29 @@ def matrix(model_input: AttentionInput, row: Any) -> None:
     seen = (
         wording.window_of(model_input.backend.structure, model_input.block, len(model_input.pieces)) if is_one else ""
     )
-    figures.matrix(
-        shares,
-        rows,
-        columns,
-        title,
-        key="head_matrix",
-        code=code(),
-        alt=f"{title}: attention of {len(rows)} query tokens to {len(columns)} key tokens",
-        rows="query",
-        columns="key",
-        value="attention",
-        limits=(0.0, float(np.nanmax(shares))),
-        show_values=len(rows) <= 9,
-        borders=borders,
-        message=" ".join(filter(None, (message, seen))),
-        read="Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for exact "
-        f"values. {sum_of_rows}"
-        + (" Orange lines are the borders of the block's window: beyond them attention is 0." if borders else ""),
-        not_shown=NOT_SHOWN,
-    )
+    is_wide = len(columns) > NUMBERED_ON_A_PHONE
+    with st.container(key="wide_cells" if is_wide else "narrow_cells"):
+        figures.matrix(
+            shares,
+            rows,
+            columns,
+            title,
+            key="head_matrix",
+            code=code(),
+            alt=f"{title}: attention of {len(rows)} query tokens to {len(columns)} key tokens",
+            rows="query",
+            columns="key",
+            value="attention",
+            limits=(0.0, float(np.nanmax(shares))),
+            pale=True,
+            show_values=max(len(rows), len(columns)) <= NUMBERED,
+            borders=borders,
+            message=" ".join(filter(None, (message, seen))),
+            read="Rows are the tokens that attend (queries). Columns are the tokens that they attend to (keys). Hover for "
+            f"exact values. {sum_of_rows}"
+            + (" Orange lines are the borders of the block's window: beyond them attention is 0." if borders else ""),
+            not_shown=NOT_SHOWN,
+        )
     _received(shares, rows, columns, [int(positions[query]) for query in part.queries], model_input.pair, code)
 
 

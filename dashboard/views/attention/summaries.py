@@ -53,6 +53,7 @@ NAMES: dict[str, str] = {
     "broad": "Spread out",
 }
 TOP = 8
+TURNS = "0° is no change, 90° nothing in common"
 MOST_MASKED = 32  # words that are masked to find the one to begin with
 MASKED_TOKENS = 4_000  # of all masked texts together: a trace holds every layer of them
 
@@ -99,6 +100,8 @@ def patterns(model_input: AttentionInput, row: Any) -> None:
         height=300,  # so that the ranking begins on the first screen
         limits=(0.0, max(best[0].score, 1e-6)),
         scale=controls.scale(),
+        legend=_legend(pattern, best[0].score),
+        numbers=["–" if np.isnan(score) else f"{100 * score:.0f}" for score in scores.ravel()],
     )
     st.caption("Click a row to open its head.")
     st.dataframe(
@@ -133,6 +136,12 @@ def _open_ranked(best: Sequence[RankedHead]) -> None:
     if cells and browser.is_index(cells[0][0], len(best)):
         ranked = best[cells[0][0]]
         open_head(ranked.block, ranked.head)
+
+
+def _legend(pattern: Pattern, best: float) -> tuple[str, str, str]:
+    """What the colours and numbers of the tiles stand for, and the ends of the colours."""
+    of_what = "entropy in % of the highest" if pattern == "broad" else f"% of attention to {MEANING[pattern]}"
+    return of_what, "0", f"{100 * best:.0f}"
 
 
 def _hint(scored: HeadPatterns, block: int, head: int, pattern: Pattern) -> str:
@@ -262,7 +271,7 @@ def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[
         most = among[np.argmax(angles[among])]
         message = (
             f"Of the {kind}, “{messages.escape(pieces[most])}” depends most on “{name}”: its vector turns by "
-            f"{angles[most]:.0f}°. "
+            f"{angles[most]:.0f}° ({TURNS}). "
             f"{message}"
         )
     last = len(kept.tokens) - 1
@@ -271,6 +280,9 @@ def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[
         pieces,
         f"Which vectors depend on “{typed[:20]}”?",
         quantity="turn in degrees",
+        decimals=0,
+        unit="°",
+        mark=(90.0, "90°: nothing in common"),
         chosen=("hidden token", "hidden"),
         digits=3,
         key="mask_vectors",
@@ -278,7 +290,8 @@ def _vector_change(model_input: AttentionInput, masked: Trace, hidden: Sequence[
         alt=f"Bars: degrees by which the mask turns each token's vector at layer {last}",
         message=message,
         read=f"The model reads the text twice: as typed, and with the mask. Each bar is the angle between a token's two "
-        f"vectors after the last block (layer {last}). 0° means that the token's vector does not depend on the hidden token.",
+        f"vectors after the last block (layer {last}). 0° means that the token's vector does not depend on the hidden token; "
+        "90°, a quarter turn, that nothing of its direction is left: such vectors have nothing in common (their cosine is 0).",
         not_shown="Why a vector changes. A vector that changes little may still use the hidden token, if the words around it "
         "give the same information.",
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from components.analysis.first_look.decisive import DECIDED
 from components.numbers import counted, percent
 from dashboard.ui import messages, wording
 
 if TYPE_CHECKING:
-    from components.analysis.first_look.decisive import Look
+    from components.analysis.first_look.decisive import Habits, Look
     from components.analysis.first_look.first_looks import FirstLooks
     from components.analysis.first_look.words import Word
     from components.model.trace import TokenizedSentence
@@ -25,6 +27,42 @@ def of_word(
 
     `is_usual_known`: what the heads do in other sentences has been measured.
     """
+    return f"{_counts(word, looks, sentence)} {_decisive(decisive, sentence, is_usual_known)}"
+
+
+def of_head(
+    word: Word,
+    at: tuple[int, int],
+    weights: np.ndarray,
+    looks: FirstLooks,
+    sentence: TokenizedSentence,
+    habits: Habits | None,
+) -> str:
+    """Where a word looks in one head, `at` a block and head, and then what `of_word` says of all heads.
+
+    `weights` are those of the word's last token in this head, [key]; the two tokens with most of them are named.
+    """
+    block, head = at
+    tokens = sentence.tokens
+
+    def name(position: int) -> str:
+        if position in word.positions:
+            return "itself"
+        if tokens[position].special:
+            return messages.escape(tokens[position].piece)
+        return wording.quoted(sentence.word_text(position))
+
+    first, *second = np.argsort(-weights, kind="stable")[:2].tolist()
+    said = f"In block {block}, head {head}, {wording.quoted(word.text)} looks most at {name(first)}: {percent(weights[first])}"
+    if habits is not None and not tokens[first].special and first not in word.positions:
+        usual = float(habits.at(np.array([first - word.last]))[block, head, 0])
+        said += f" ({percent(usual)} is usual at that distance)"
+    said += "".join(f", then at {name(position)}: {percent(weights[position])}" for position in second)
+    return f"{said}. {_counts(word, looks, sentence)}"
+
+
+def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence) -> str:
+    """At what most heads look first from a word."""
     special = " or ".join(dict.fromkeys(messages.escape(token.piece) for token in sentence.tokens if token.special))
     at = [(count, f"at {wording.quoted(other.text)}") for other, count in looks.at_words[:NAMED]]
     at += [(looks.itself, "at itself")] if looks.itself else []
@@ -34,8 +72,7 @@ def of_word(
     (count, first), *further = at
     verb = "looks" if count == 1 else "look"
     begin = f"From {wording.quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first {first}"
-    said = _listed([begin, *(f"{count} {what}" for count, what in further)])
-    return f"{said}. {_decisive(decisive, sentence, is_usual_known)}"
+    return f"{_listed([begin, *(f'{count} {what}' for count, what in further)])}."
 
 
 def _listed(parts: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ VIEWS = (
             "Which heads look from a pronoun at the noun that it stands for?",
             "How many heads look at [CLS] or [SEP]?",
         ),
-        intro="Left: one head. Right: a column for each head; the stronger a cell's colour, the more attention the token gets.",
+        intro="Left: one head. Right: a column for each head, bluer for more attention.",
         draw="dashboard.views.word_attention.picture:draw",
         settings=(*OF_SENTENCES, "sentence", "tokens", "block", "head"),
         examples=(

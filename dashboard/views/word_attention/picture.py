@@ -38,7 +38,8 @@ _KEY = "word_looks"
 _HTML = (
     '<section class="drawing looks" aria-label="What the word looks at"><div class="stage" tabindex="0" role="application" '
     'aria-label="Heads: left and right arrow keys choose a head, up and down a block"></div>'
-    '<p class="hint" aria-live="polite"></p><div class="pills" role="group" aria-label="Most decisive heads"></div></section>'
+    '<p class="hint" aria-live="polite"></p><div class="blocks" role="group" aria-label="Blocks"></div>'
+    '<div class="pills" role="group" aria-label="Most decisive heads"></div></section>'
 )
 MOST_TOKENS = 256  # of a sentence: the attentions of all heads of more take too long to compute while a person waits
 MOST_ROWS, ROWS_OF_MANY = 24, 20  # tokens with a row of their own, and how many where there are more
@@ -69,6 +70,8 @@ class Looked:
     word: Word | None  # None for a special token or a punctuation mark
     decisive: tuple[Look, ...]
     head: tuple[int, int]  # block and head of the fan
+    habits: Habits | None  # what the heads do in other sentences, if that is known
+    is_chosen: bool  # somebody has chosen the head of the fan
 
     @property
     def row(self) -> Float32:
@@ -110,20 +113,19 @@ def draw(backend: Backend) -> None:
     if habits is None:
         with below, frame.figure("looks_habits"):
             habits = included_words(backend).habits
-    nothing = Habits(np.zeros((*weights.shape[:2], 2 * REACH + 1), np.float32))
-    looked = _looked(sentence, chosen[row], weights, habits or nothing)
+    looked = _looked(sentence, chosen[row], weights, habits)
     if habits is None:
         with below:
             st.caption("What its heads do in other sentences is not known yet: until then the largest share counts.")
     with above:
-        _picture(backend, looked, row, pick, habits is not None)
+        _picture(backend, looked, row, pick)
     _other_answer(backend, looked)
 
 
-def _picture(backend: Backend, looked: Looked, row: int, pick: Callable[[int], None], is_usual_known: bool) -> None:
+def _picture(backend: Backend, looked: Looked, row: int, pick: Callable[[int], None]) -> None:
     """The finding and the drawing."""
     figures.above(
-        _said(looked, is_usual_known),
+        _said(looked),
         key=_KEY,
         table=partial(_table, looked),
         code=snippets.one_word(controls.current_input(backend), row, looked.position),
@@ -146,23 +148,30 @@ def _weights(backend: Backend, text: str) -> Float32:
     return trace.attentions[:, 0]
 
 
-def _looked(sentence: TokenizedSentence, position: int, weights: Float32, habits: Habits) -> Looked:
+def _looked(sentence: TokenizedSentence, position: int, weights: Float32, habits: Habits | None) -> Looked:
     words = words_of([sentence])
     word = next((word for word in words if position in word.positions), None)
-    decisive = () if word is None else decisive_heads(weights, word, words, habits, DECISIVE)
+    known = habits or Habits(np.zeros((*weights.shape[:2], 2 * REACH + 1), np.float32))
+    decisive = () if word is None else decisive_heads(weights, word, words, known, DECISIVE)
     block, head = (decisive[0].block, decisive[0].head) if decisive else (0, 0)
     blocks, heads = weights.shape[:2]
     block = block if state.get("block") is None else min(int(state.get("block")), blocks - 1)
     head = head if state.get("head") is None else min(int(state.get("head")), heads - 1)
-    return Looked(sentence, position if word is None else word.last, weights, words, word, decisive, (block, head))
+    at = position if word is None else word.last
+    is_chosen = state.get("block") is not None or state.get("head") is not None
+    return Looked(sentence, at, weights, words, word, decisive, (block, head), habits, is_chosen)
 
 
-def _said(looked: Looked, is_usual_known: bool) -> str:
+def _said(looked: Looked) -> str:
+    """The finding: of the head that somebody has chosen, or of the most decisive one; and of all heads."""
     if looked.word is None:
         token = wording.quoted(looked.sentence.tokens[looked.position].piece)
         return f"{token} is no word. Click a word above to see where it looks."
     looks = first_looks(looked.weights, looked.word, looked.words, looked.sentence)
-    return findings.of_word(looked.word, looks, next(iter(looked.decisive), None), looked.sentence, is_usual_known)
+    first = next(iter(looked.decisive), None)
+    if not looked.is_chosen or (first is not None and (first.block, first.head) == looked.head):
+        return findings.of_word(looked.word, looks, first, looked.sentence, looked.habits is not None)
+    return findings.of_head(looked.word, looked.head, looked.row[looked.head], looks, looked.sentence, looked.habits)
 
 
 def _data(looked: Looked) -> bytes:

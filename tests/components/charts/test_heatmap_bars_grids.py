@@ -127,6 +127,21 @@ def test_part_norms_keep_equal_tokens_apart() -> None:
     np.testing.assert_array_equal(figure.data[1].y, [3, 4])
 
 
+def test_few_lone_bars_have_their_numbers_and_a_line_names_a_value() -> None:
+    values = np.array([[43.6, np.nan], [np.nan, 92.2]])
+    named = {"decimals": 0, "unit": "°", "mark": (90.0, "90°: nothing in common"), "chosen": ("b", "hidden")}
+    figure = part_norm_bars(["a", "b"], ["x", "y"], values, "Title", **named)
+    assert [list(trace.text) for trace in figure.data] == [["44°", ""], ["", "92°"]]
+    (line,) = figure.layout.shapes
+    assert (line.y0, line.y1) == (90, 90)
+    assert [note.text for note in figure.layout.annotations] == ["hidden", "90°: nothing in common"]
+    assert figure.layout.yaxis.range[1] > 92.2  # the line and the numbers are within the figure
+    low = part_norm_bars(["a"], ["x", "y"], np.array([[3.0, 4.0]]), "Title", mark=(90.0, "far"))
+    assert low.layout.yaxis.range[1] > 90
+    many = part_norm_bars(["a"], ["x"] * 17, np.ones((1, 17)), "Title", decimals=0)
+    assert many.data[0].text is None
+
+
 @pytest.mark.parametrize(
     ("values", "powers"),
     [([3.0, 11.0], (0, 2)), ([0.2, 0.4], (-1, 0)), ([10.0, 10.0], (1, 2)), ([np.nan, 5.0], (0, 1))],

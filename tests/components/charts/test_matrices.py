@@ -121,6 +121,14 @@ def test_the_palette_has_256_colours_from_dark_to_bright() -> None:
     assert colours[-1].sum() > 450
 
 
+def test_a_pale_matrix_goes_to_blue() -> None:
+    cells = token_matrix(np.eye(2), ["a", "b"], ["a", "b"], "T", rows="r", columns="c", value="v", pale=True).data[0]
+    assert [colour for _, colour in cells.colorscale] == [colour for _, colour in theme.PALE_TO_BLUE]
+    colours = np.frombuffer(palette_bytes(theme.PALE_TO_BLUE), np.uint8).reshape(256, 3).astype(int)
+    assert [list(colours[at]) for at in (0, 255)] == [[0xE4, 0xED, 0xF6], [0x1F, 0x5F, 0x9E]]
+    assert (np.diff(colours.sum(axis=1)) <= 0).all()  # ever darker
+
+
 def test_shrinking_keeps_the_largest_of_each_patch() -> None:
     values = np.arange(2 * 1 * 5 * 5).reshape(2, 1, 5, 5)
     small = shrink(values, 2)

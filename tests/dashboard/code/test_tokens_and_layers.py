@@ -139,6 +139,17 @@ HEIGHTS: list[tuple[str, dict[str, Any], list[str], dict[str, tuple[str, slice]]
 ]
 
 
+def test_the_head_view_shares_its_head(open_page: Open, run: Run) -> None:
+    for more in ({}, {"sb": "2", "f": "ab"}):
+        app = open_page("attention", s=SENTENCES, view="head", l="2", h="3", **more)
+        app.session_state["data_head_view"] = True
+        app.run()
+        (shown,) = (table.value for table in app.dataframe if "query" in table.value)
+        same(
+            run(codes(app)["head_view"].snippet)["values"], shown.drop(columns="query").to_numpy(), 6e-6
+        )  # rounded to five digits
+
+
 @pytest.mark.parametrize(("page", "address", "matrices", "heights"), HEIGHTS)
 def test_matrices_with_lines_and_bars(
     open_page: Open,

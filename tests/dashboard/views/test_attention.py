@@ -307,6 +307,52 @@ def test_flow_opens_after_the_last_block_with_the_shares_of_one_token(open_page:
     assert "adds most to “bank” (a vector of length" in texts(app)
 
 
+def ribbons(app: Any) -> dict[str, Any]:
+    """What the page sent to the picture of the flow."""
+    element = next(item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_ribbons")
+    sent: dict[str, Any] = json.loads(element.proto.json)
+    return sent
+
+
+def test_ribbons_are_as_thick_as_the_shares(open_page: Open) -> None:
+    app = open_page("attention", v="attention-flow", fs="1", fb="5", fl="through")
+    sent, shares = ribbons(app), shares_by_norms()[5]
+    np.testing.assert_allclose(np.array(sent["values"]).T, shares / 100, atol=1e-6)  # [taker, origin]
+    np.testing.assert_allclose(np.sum(sent["values"], axis=0), 1, atol=1e-5)  # a token takes all from somewhere
+    assert [part["text"] for part in sent["first"]] == [part["text"] for part in sent["second"]]
+    assert (sent["second"][sent["chosen"]]["text"], sent["parts"]) == ("bank", False)
+    app.session_state["flow_picture"] = {"chosen": 99}
+    app.run()
+    assert not app.exception
+    # The lengths of one block are no shares.
+    lengths = ribbons(open_page("attention", v="attention-flow", fs="1", fl="norms"))
+    inside = backend().inside(BANK[0])
+    norms = attention_flow.summed_norms(attentions()[0], inside.value_contributions(0))
+    np.testing.assert_allclose(np.array(lengths["values"]).T, norms, rtol=1e-4, atol=1e-6)
+    assert lengths["parts"]
+
+
+def test_of_many_tokens_the_others_share_a_ribbon() -> None:
+    values = np.random.default_rng(3).dirichlet(np.ones(40), size=40)  # [query, key]
+    everything = list(range(40))
+    origins, takers, taken = flow.shown_tokens(values, 7, everything, everything)
+    assert taken.shape == (len(origins) + 1, len(takers))
+    assert len(origins) == flow.WORDS_OF_MANY
+    assert 7 in origins
+    assert 7 in takers
+    np.testing.assert_allclose(taken.sum(axis=0), 1)
+    kept = np.delete(values[7], 7)
+    assert sorted(values[7, [key for key in origins if key != 7]]) == pytest.approx(sorted(kept)[-19:])
+    few = flow.shown_tokens(values[:5, :5], 2, range(5), range(5))
+    np.testing.assert_array_equal(few[2], values[:5, :5].T)
+    # Tokens of one text that take from another: the chosen one is always among them.
+    origins, takers, taken = flow.shown_tokens(values, 2, range(10), range(10, 40))
+    assert takers == list(range(10))
+    np.testing.assert_allclose(taken.sum(axis=0), values[:10, 10:].sum(axis=1))
+    # One token has one ribbon, from itself.
+    np.testing.assert_array_equal(flow.shown_tokens(np.ones((1, 1)), 0, [0], [0])[2], [[1]])
+
+
 def test_it_does_not_read_like_a_resolved_pronoun_where_others_take_as_much(open_page: Open) -> None:
     text = "The trophy does not fit in the suitcase because it is too big."
     app = open_page("attention", v="attention-flow", s=[text])
@@ -521,6 +567,21 @@ def test_the_word_to_mask_is_found_with_few_masked_texts_of_a_long_one(
     length = len(figures(app)[0]["data"][0]["y"])
     assert length > 200
     assert max(read) == summaries.MASKED_TOKENS // length > 1
+
+
+def test_an_angle_is_said_in_words(open_page: Open) -> None:
+    app = open_page("attention", v="mask-token", mp="5")
+    assert "° (0° is no change, 90° nothing in common)." in texts(app)
+    lines = figures(app)[0]["layout"]["shapes"]
+    assert [line["y0"] for line in lines] == [90]
+
+
+def test_the_head_view_hides_weak_lines_unless_they_are_wanted(open_page: Open) -> None:
+    app = open_page("attention", v="head-view")
+    assert '"least":0.15' in app.get("iframe")[0].proto.srcdoc
+    app.toggle(key="w_weak_lines").set_value(True).run()
+    assert '"least":0.0' in app.get("iframe")[0].proto.srcdoc
+    assert '"least":0.0' in open_page("attention", v="model-view").get("iframe")[0].proto.srcdoc
 
 
 def test_a_mark_is_not_said_to_be_a_word(open_page: Open) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from components.analysis.first_look.decisive import Look
+from components.analysis.first_look.decisive import REACH, Look
 from components.analysis.first_look.first_looks import FirstLooks
 from components.analysis.first_look.words import words_of
+from components.numbers import percent
+from dashboard.jobs.included_words import kept_habits
 from dashboard.views.word_attention import findings, picture
 from tests.support import plain_encoder as plain
 from tests.support.packed import unpacked
@@ -119,6 +121,33 @@ def test_nothing_else_that_a_browser_sends_has_an_effect(open_page: Open, sent_w
     app.run()
     assert not app.exception
     assert setting(app, "head") is None
+
+
+def test_the_finding_follows_the_chosen_head(open_page: Open) -> None:
+    shown = texts(at_rest(open_page(VIEW, s=TROPHY, t="10", b="4", h="7"))).replace("\\", "")
+    run, habits = plain.run(TROPHY), kept_habits(backend())
+    weights = run.attention[4, 7, 10]
+    first, second = np.argsort(-weights)[:2].tolist()
+    names = [run.pieces[at] if at in (0, len(run.pieces) - 1) else f"“{run.pieces[at]}”" for at in (first, second)]
+    assert f"In block 4, head 7, “it” looks most at {names[0]}: {percent(weights[first])}" in shown
+    assert f", then at {names[1]}: {percent(weights[second])}. From “it”, 11 of 72" in shown
+    # Of a word that is looked at, what the head gives to that distance anyway.
+    assert habits is not None
+    word = texts(at_rest(open_page(VIEW, s=TROPHY, t="10", b="3", h="1")))
+    usual = percent(float(habits.weights[3, 1, REACH + 2 - 10]))
+    assert f"looks most at “trophy”: {percent(run.attention[3, 1, 10, 2])} ({usual} is usual at that distance)" in word
+    # The most decisive head, chosen or not, has the sentence that says so.
+    assert "The most decisive look goes to “big”" in texts(at_rest(open_page(VIEW, s=TROPHY, t="10", b="2", h="1")))
+
+
+def test_a_head_that_looks_at_its_own_word_has_no_usual_share() -> None:
+    (sentence,) = backend().tokenize(["unbelievably"])
+    (word,) = words_of([sentence])
+    weights = np.full(len(sentence), 0.05, np.float32)
+    weights[word.last] = 0.8
+    said = findings.of_head(word, (1, 2), weights, FirstLooks(4, (), 4, 0, 0), sentence, kept_habits(backend()))
+    assert said.startswith("In block 1, head 2, “unbelievably” looks most at itself: 80 %, then at ")
+    assert "usual" not in said
 
 
 def look(weight: float, usual: float, target: int = 2) -> Look:

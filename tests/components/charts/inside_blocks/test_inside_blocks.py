@@ -26,6 +26,17 @@ def test_a_single_part_has_no_sum_and_no_legend() -> None:
     assert figure.layout.showlegend is False
 
 
+def test_few_scores_have_their_numbers_and_of_several_parts_the_sum_has() -> None:
+    one = score_bars({"content to content": np.array([-0.774, np.nan])}, np.array([0.6, 0.4]), ["0 a", "1 b"], "Title")
+    assert [list(trace.text) for trace in one.data] == [["−0.77", ""], ["0.60", "0.40"]]
+    parts = {"content to content": np.array([1.0, -2.0]), "distance": np.array([0.5, 3.0])}
+    several = score_bars(parts, np.array([0.6, 0.4]), ["0 a", "1 b"], "Title")
+    assert [trace.text for trace in several.data[:2]] == [None, None]
+    assert list(several.data[2].text) == ["1.50", "1.00"]
+    many = score_bars({"content to content": np.zeros(17)}, np.zeros(17), [f"{at} a" for at in range(17)], "Title")
+    assert {trace.text for trace in many.data} == {None}
+
+
 def test_angles_are_drawn_by_their_cosine_and_said_in_degrees() -> None:
     figure = rotation_heatmap(np.array([[0.0, 0.0], [np.pi, np.pi / 2]]), "Title")
     np.testing.assert_allclose(figure.data[0].z, [[1, 1], [-1, 0]], atol=1e-7)

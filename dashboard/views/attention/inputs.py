@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import streamlit as st
-
 from components.analysis.attention.weights import of_sentence
 from dashboard import state
 from dashboard.ui import controls, pair_choice

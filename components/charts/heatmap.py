@@ -114,7 +114,7 @@ def similarity_heatmap(
         lines_of = [
             f"{column}<br>{theme.plain(word, MOST_OF_WORD)}" for column, word in zip(columns, short, strict=True)
         ]
-        figure.update_xaxes(title=None, tickmode="array", tickvals=columns, ticktext=lines_of)
+        figure.update_xaxes(title="sentence", tickmode="array", tickvals=columns, ticktext=lines_of)
     height = 62 if len(names) <= FEW else 46 if len(names) <= 2 * FEW else 34
     return theme.finish(figure, title, min(900, 150 + height * len(names)))
 

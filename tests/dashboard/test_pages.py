@@ -66,6 +66,7 @@ TITLES = {
     "training-data": "What does the model learn from?",
     "laboratory": "What do you want to know?",
     "one-input": "What is a cross-encoder given?",
+    "lecture": "My lecture",
     "glossary": "Glossary",
     "about": "About BERT Internals",
 }

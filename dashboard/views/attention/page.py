@@ -68,7 +68,8 @@ VIEWS = (
             "weak_lines",
         ),
         examples=(
-            {**PAIR, "block": 4, "head": 3, "texts_filter": "ab", "special_tokens": "hidden", "weak_lines": True},
+            {**PAIR, "block": 4, "head": 3, "texts_filter": "ab", "special_tokens": "hidden"},
+            {"head": 1, "weak_lines": True},
         ),
         figure="frame",
         needs="blocks",

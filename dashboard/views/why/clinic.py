@@ -493,7 +493,8 @@ def _by_layer(
         key="clinic_layers",
         code=code.by_layer(layers, pooling),
         alt=f"How often a paraphrase is more similar than a changed pair, for {len(kinds)} kinds by layer",
-        message=by_layer_finding(found[layer], kind, layer),
+        message=f"{by_layer_finding(found[layer], kind, layer)} Over all layers that is between "
+        f"{_percent(min(shares[kind]))} and {_percent(max(shares[kind]))}.",
         read="A question for the model: which of two pairs means the same? One pair is a paraphrase, which says the same in "
         "other words, the other a changed pair. The answer is the pair with the higher cosine. A curve says how often that is "
         "right, over all paraphrases and all pairs of a kind: 100 % would be always, 50 % is guessing, and 0 % means that a "

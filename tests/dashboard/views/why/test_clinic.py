@@ -117,6 +117,8 @@ def test_the_layers_share_is_the_area_under_the_curve(open_page: Open, cosines: 
     for kind in PAIRS.changed_kinds:
         assert curves[kind.capitalize()][6] == pytest.approx(100 * share_of(cosines, kind), abs=0.2)
     right = 100 * share_of(cosines, "names")
+    low, high = (f"{value:.0f} %" for value in (min(curves["Names"]), max(curves["Names"])))
+    assert f"Over all layers that is between {low} and {high}." in texts(app)
     assert f"Beside another name, layer 6 finds the pair that means the same in **{right:.0f} %** of cases" in texts(
         app
     )

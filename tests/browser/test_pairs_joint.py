@@ -85,8 +85,10 @@ def test_the_chips_of_a_pair_show_token_types_and_a_click_its_facts(use: Stage) 
 @pytest.mark.parametrize("phone", [False, True])
 def test_the_map_colours_both_texts_of_a_pair(use: Stage, phone: bool) -> None:
     page = use.at(f"/map?by=pca&{ADDRESS}", phone=phone)
+    page.get_by_role("button", name="Options").click()
     page.get_by_role("radio", name="A + B").click()
     page.wait_for_url("**rd=together**")
+    page.keyboard.press("Escape")
     wait_until(
         page,
         "() => document.querySelectorAll('.js-plotly-plot').length === 2"

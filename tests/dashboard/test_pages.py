@@ -97,7 +97,7 @@ def test_a_page_opens_with_its_title_without_errors_and_with_the_controls_of_wha
     assert not app.warning
     if view in (drawn := {"one-word": 1, "model-facts": 1, "block": 2}):
         assert complete_figures(app) == drawn[view]
-    if view not in {"lessons", "glossary", "about"}:
+    if view not in {"lessons", "lecture", "glossary", "about"}:
         models = {item.key for item in app.sidebar.selectbox}
         assert ("w_model2" in models) == (view in {"one-word", "hits"})
         assert "w_model" in models

@@ -26,9 +26,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const beside = { ArrowUp: item.previousElementSibling, ArrowDown: item.nextElementSibling }[event.key];
       if (!beside) return;
       event.preventDefault();
-      if (event.key === "ArrowUp") beside.before(item);
-      else beside.after(item);
-      dots.focus();
+      if (event.key === "ArrowUp") item.after(beside);
+      else item.before(beside);
       report(number);
     };
     dots.onpointerdown = (event) => {
@@ -39,8 +38,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
       if (!item.classList.contains("dragged")) return;
       const above = item.previousElementSibling, below = item.nextElementSibling;
       const middle = (element) => element.getBoundingClientRect().top + element.offsetHeight / 2;
-      if (above && clientY < middle(above)) above.before(item);
-      else if (below && clientY > middle(below)) below.after(item);
+      // The others move: what is taken out of the page and put back loses the pointer.
+      if (above && clientY < middle(above)) item.after(above);
+      else if (below && clientY > middle(below)) item.before(below);
     };
     dots.onpointerup = dots.onpointercancel = () => {
       if (!item.classList.contains("dragged")) return;

@@ -52,9 +52,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     event.preventDefault();
     if (!data.ends[step > 0 ? 1 : 0]) setTriggerValue("step", step);
   };
-  window.addEventListener("keydown", pressed);
+  // This function runs again whenever the data change, and only its last cleanup is called: one listener at a time.
+  bar.bertInternalsKeys?.abort();
+  const listening = (bar.bertInternalsKeys = new AbortController());
+  window.addEventListener("keydown", pressed, { signal: listening.signal });
   return () => {
-    window.removeEventListener("keydown", pressed);
+    listening.abort();
     delete page.dataset.bare;
   };
 }

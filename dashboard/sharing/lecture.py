@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -181,15 +181,13 @@ def reorder(order: object) -> None:
         state.put("lecture", tuple(stars[number] for number in order))
 
 
-def to_bytes(stars: Iterable[str]) -> bytes:
-    """The lecture as one page of HTML, made on the click."""
-    pictures = list(stars)
+def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:
+    """The lecture as one page of HTML: the title of each picture, and what it showed."""
     parts: list[Part] = []
-    for number, noted in enumerate(pictures, start=1):
-        found = shown(noted)
+    for number, (title, found) in enumerate(pictures, start=1):
         if found is None:
             text = "This picture has not been drawn in the session that saved the lecture."
-            parts.append(Part(title=f"{number}. {read(noted).title}", message=text))
+            parts.append(Part(title=f"{number}. {title}", message=text))
             continue
         facts = "<br>".join(map(html.escape, found.facts))
         parts.append(Part(title=f"{number}. {found.title}", markup=f'<p class="facts">{facts}</p>'))
@@ -200,5 +198,5 @@ def to_bytes(stars: Iterable[str]) -> bytes:
 
 
 def saver(stars: tuple[str, ...]) -> Callable[[], bytes]:
-    """What makes the page of a lecture when a person saves it."""
-    return partial(to_bytes, stars)
+    """What makes the page of a lecture when a person saves it, which is not in a run of the session."""
+    return partial(to_bytes, [(read(noted).title, shown(noted)) for noted in stars])

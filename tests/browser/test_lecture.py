@@ -28,14 +28,14 @@ def test_a_picture_with_a_star_stands_in_the_lecture_and_leaves_as_a_page(visit:
         page.get_by_role("button", name="Export as one page").click()
     path = tmp_path / "lecture.html"
     download.value.save_as(path)
+    page.goto("about:blank")
     asked: list[str] = []
 
     def note(request: Request) -> None:
-        if request.url != path.as_uri():
-            asked.append(request.url)
+        asked.append(request.url)
 
     page.on("request", note)
-    page.goto(path.as_uri())
+    page.set_content(path.read_text(encoding="utf-8"))
     expect(page.get_by_role("heading", name=f"1. {MASK}")).to_be_visible()
     expect(page.locator(".js-plotly-plot .bars path").first).to_be_visible()
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == []

@@ -105,7 +105,7 @@ def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(
     lecture._keep("inside", stars[0], part, lambda: pytest.fail("a figure has its numbers"))
     lecture._keep("text", stars[1], Part(title="Pieces", message="Two."), lambda: pd.DataFrame({"piece": ["##ing"]}))
     assert zlib.decompress(lecture.shown(stars[0]).figure)  # type: ignore[union-attr]
-    written = lecture.to_bytes(stars).decode()
+    written = lecture.saver(stars)().decode()
     headings = [
         f"{number}. {table.VIEWS[key].question}"
         for number, key in enumerate(("block", "pieces", "mask-token"), start=1)

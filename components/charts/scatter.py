@@ -139,7 +139,7 @@ def moving_map(
                 {"type": kind, **{axis: maps[layer][own, column] for column, axis in enumerate(axes)}}
                 for kind, own in zip(kinds, rows, strict=True)
             ]
-            + [{"type": "scatter", **_segments(maps[layer], joined[layer])}] * bool(joined),
+            + ([{"type": "scatter", **_segments(maps[layer], joined[layer])}] if joined else []),
             traces=list(range(len(rows) + bool(joined))),
         )
         for layer in layers
@@ -171,14 +171,14 @@ def moving_map(
         updatemenus=[
             {
                 **button,
-                "pad": {"b": round(60 * scale), "r": round(74 * scale)},
+                "pad": {"b": round(70 * scale), "r": round(74 * scale)},
                 "bgcolor": PLAY,
                 "font": {"color": "#FFFFFF"},
                 "buttons": [{"label": "▶ Play", "method": "animate", "args": [None, play]}],
             },
             {
                 **button,
-                "pad": {"b": round(60 * scale)},
+                "pad": {"b": round(70 * scale)},
                 "bgcolor": "rgba(0,0,0,0)",
                 "buttons": [{"label": "Pause", "method": "animate", "args": [[None], stop]}],
             },

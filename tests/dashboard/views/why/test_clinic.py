@@ -117,7 +117,7 @@ def test_the_layers_share_is_the_area_under_the_curve(open_page: Open, cosines: 
     for kind in PAIRS.changed_kinds:
         assert curves[kind.capitalize()][6] == pytest.approx(100 * share_of(cosines, kind), abs=0.2)
     right = 100 * share_of(cosines, "names")
-    low, high = (f"{value:.0f} %" for value in (min(curves["Names"]), max(curves["Names"])))
+    low, high = (clinic._percent(value / 100) for value in (min(curves["Names"]), max(curves["Names"])))
     assert f"Over all layers that is between {low} and {high}." in texts(app)
     assert f"Beside another name, layer 6 finds the pair that means the same in **{right:.0f} %** of cases" in texts(
         app
@@ -143,9 +143,9 @@ def test_the_probe_and_its_control_task(open_page: Open) -> None:
     curves = {trace["name"]: np.array(trace["y"]) for trace in figures(app)[0]["data"]}
     assert curves["probe"].min() > 90
     assert curves["control task"].max() < 65
-    by_heart = f"learning by heart: {curves['control task'][6]:.0f} %"
+    by_heart = f"by heart {curves['control task'][6]:.0f} %"
     assert (
-        f"tells whether a sentence is negated: **{curves['probe'][6]:.0f} %** right (guessing: 50 %, {by_heart})"
+        f"tells whether a sentence is negated: **{curves['probe'][6]:.0f} %** right (guessing 50 %, {by_heart})"
         in texts(app)
     )
     for term in ("probe", "control task", "selectivity"):

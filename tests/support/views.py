@@ -20,4 +20,6 @@ def views_by_folder() -> dict[str, tuple[str, ...]]:
 
 
 # A view of each subject that needs a model.
-ONE_OF_EACH = tuple(views[0] for folder, views in views_by_folder().items() if folder not in {"lessons", "lecture", "about"})
+ONE_OF_EACH = tuple(
+    views[0] for folder, views in views_by_folder().items() if folder not in {"lessons", "lecture", "about"}
+)

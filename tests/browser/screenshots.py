@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -31,6 +32,13 @@ SHOTS = (
     ("attention", "/inside?v=all-heads", 900),
     ("map", "/meaning?v=two-layers&sp=0", 1010),
     ("search", "/search?v=hits&vs=bm25", 1010),
+)
+PICTURES_OF_A_LECTURE = (
+    "text?v=pieces#pieces",
+    "inside?v=block#block_change",
+    "inside?v=one-word-attention#looks",
+    "meaning?v=one-word#words",
+    "search?v=hits#hits",
 )
 NOT_DRAWN = "[data-testid=stMain] [data-testid=stSkeleton], [data-testid=stMain] [data-testid=stProgress]"
 
@@ -55,12 +63,17 @@ def main() -> None:
         stop_server(server)
 
 
+# What a view is shown with where it opens empty.
+SHOWN_WITH = {"lecture": "".join(f"&lecture={quote(star)}" for star in PICTURES_OF_A_LECTURE)}
+
+
 def take_views(browser: Browser, server: Server, keys: Sequence[str]) -> None:
     """A picture of each view as it opens, for docs/pages.md."""
     document.PICTURES.mkdir(exist_ok=True)
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     for key in keys:
-        open_drawn(page, f"{server.url}/{table.place_of(key)}?v={key}" if key != "home" else server.url)
+        path = f"/{table.place_of(key)}?v={key}{SHOWN_WITH.get(key, '')}"
+        open_drawn(page, server.url if key == "home" else server.url + path)
         page.screenshot(path=document.PICTURES / f"{key}.jpg", type="jpeg", quality=70)
     page.close()
 

@@ -23,9 +23,11 @@ def test_the_tiles_keep_one_observer_and_none_at_the_end(look: Stage) -> None:
           };
           const { default: draw } = await import(address);
           const parentElement = document.createElement("div");
-          parentElement.innerHTML = "<p class='axis'><span class='key'></span></p><div><canvas></canvas><p class='hint'></p></div>";
+          parentElement.innerHTML = "<p class='axis'><span class='key'></span></p>" +
+            "<div><canvas></canvas><p class='hint'></p></div>";
           document.body.append(parentElement);
-          const layout = { blocks: 1, heads: 1, size: 1, hints: [""], selected: [0, 0], scale: 1, height: 300, label: "", legend: ["", "", ""], numbers: [] };
+          const layout = { blocks: 1, heads: 1, size: 1, hints: [""], selected: [0, 0], scale: 1, height: 300, label: "",
+            legend: ["", "", ""], numbers: [] };
           const text = new TextEncoder().encode(JSON.stringify(layout));
           const data = new Uint8Array(4 + text.length + 768 + 1);
           new DataView(data.buffer).setUint32(0, text.length, true);

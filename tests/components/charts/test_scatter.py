@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from components.charts import scatter, theme
-from components.charts.scatter import GROUPS, REST, Colours, PointTexts, fitting, moving_map, token_map
+from components.charts.scatter import GROUPS, REST, Colours, PointTexts, moving_map, token_map
 
 
 def texts(count: int) -> PointTexts:

@@ -43,6 +43,7 @@ def test_a_picture_with_a_star_stands_in_the_lecture_and_leaves_as_a_page(visit:
 
 def test_pictures_are_put_in_order_by_key_and_by_mouse(visit: Visit) -> None:
     page = visit(LECTURE)
+    expect(page.locator(".lecture li")).to_have_count(2)
     assert names(page) == [BLOCK, MASK]
     page.get_by_role("button", name="Move picture 1").focus()
     page.keyboard.press("ArrowDown")

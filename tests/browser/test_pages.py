@@ -29,8 +29,9 @@ def wait_for_trace(page: Page, name: str) -> None:
 
 
 def has_bank_curves(page: Page) -> None:
-    # The band arrives a moment after the curves, when it is measured for the first time.
-    wait_for_trace(page, "unrelated tokens")
+    # The band arrives a moment after the curves, when it is measured for the first time; after Back other curves go first.
+    for name in ("unrelated tokens", *BANK):
+        wait_for_trace(page, name)
     drawn = figure(page)
     assert drawn["lines"] >= 4  # three pairs and the mean of the band
     for name, values in BANK.items():

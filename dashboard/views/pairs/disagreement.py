@@ -215,7 +215,7 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
     not_by_this = (
-        "**Not how the vectors ranked.** They compare one vector per text, whose cosine is "
+        "Not how the vectors ranked. They compare one vector per text, whose cosine is "
         f"{numbers.number(pair.cosine)}."
     )
     not_shown = (

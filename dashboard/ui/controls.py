@@ -137,7 +137,11 @@ def bind(
         chosen = state.get(setting)
         # A run that the next click interrupts forgets what it has drawn, and Streamlit then reports the value on
         # display as new. Nobody has chosen it, so it must not become a choice (and get into the address).
-        if sent == (default if chosen is None else to_widget(chosen)):
+        displayed = default if chosen is None else to_widget(chosen)
+        if sent == displayed:
+            return
+        # Nor must it take back what was chosen elsewhere since, as another view that does not stand among these.
+        if options is not None and displayed is not None and not _is_offered(displayed, arguments):
             return
         if _is_offered(sent, arguments):
             stop_playing()

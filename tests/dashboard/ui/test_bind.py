@@ -12,7 +12,7 @@ from dashboard import access, state
 from dashboard.declared import table
 from dashboard.ui import controls
 from tests.dashboard.page_states import small_corpus
-from tests.support.pages import Open, choose_view, go_to, setting, texts
+from tests.support.pages import Open, at_rest, choose_view, go_to, setting, texts
 
 
 def forge(widget: Any, *values: str, text: str | None = None) -> None:
@@ -236,3 +236,14 @@ def test_playing_counts_what_was_drawn_and_ends_at_the_last_number(monkeypatch: 
 def test_a_sentence_that_is_not_there_says_how_many_there_are(open_page: Open) -> None:
     app = open_page("attention", sa="63", v="attention-matrix")
     assert "Sentence A 64 is not available here. There are 3 sentences." in texts(app)
+
+
+def test_what_a_display_of_before_sends_takes_no_later_choice_back(open_page: Open) -> None:
+    app = at_rest(open_page("all-heads"))
+    choices = app.segmented_control(key="w_inside_view")
+    app.session_state["inside_view"] = "block"  # chosen since, among the names: the browser has not seen it
+    choices.set_value("head-view").run()
+    assert setting(app, "inside_view") == "block"
+    app = at_rest(open_page("all-heads"))
+    app.segmented_control(key="w_inside_view").set_value("head-view").run()
+    assert setting(app, "inside_view") == "head-view"

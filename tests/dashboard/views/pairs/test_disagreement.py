@@ -130,7 +130,8 @@ def test_the_first_pair_and_its_evidence(open_page: Open, scorer: Backend, demo_
     assert 1 in (before, after)  # the page opens with a pair that says who is right
     right = "cross-encoder is" if after == 1 else "vectors are"
     assert f"**The {right} right:**" in texts(app)
-    assert "Not how the vectors ranked. They compare one vector per text, whose cosine is" in texts(app)
+    assert "Not how the vectors ranked." in texts(app)  # above the figure
+    assert "They compare one vector per text, whose cosine is" in texts(app)
     matrix, drops = figures(app)[:2]
     expected = late_interaction.of_trace(model.trace([query, document], max_length=model.own_max_length), 6)
     np.testing.assert_allclose(matrix["data"][0]["z"], expected.matrix, atol=1e-5)
@@ -200,5 +201,6 @@ def test_a_late_interaction_model_is_explained_by_its_trained_vectors(
     (score,) = late_interaction_scores(model, pair["query"], [pair["document"][:12]], model.facts.layers)
     shown = np.asarray(figures(app)[0]["data"][0]["z"], float)
     assert shown.max(axis=1).sum() == pytest.approx(float(score), abs=1e-3)
-    assert "Not how the vectors ranked. They compare one vector per text, whose cosine is" in texts(app)
+    assert "Not how the vectors ranked." in texts(app)  # above the figure
+    assert "They compare one vector per text, whose cosine is" in texts(app)
     assert "only the first 12 are explained here" in texts(app)

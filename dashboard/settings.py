@@ -226,9 +226,14 @@ def parse_lecture(values: list[str]) -> tuple[str, ...]:
     """The pictures of a lecture, each as `dashboard.sharing.lecture.star_of` writes it. Raises ValueError."""
     if len(values) > MOST_PICTURES:
         raise ValueError(f"there are more than {MOST_PICTURES} pictures")
-    if not all(map(_STAR.fullmatch, values)):
+    if not all(map(is_star, values)):
         raise ValueError("it names no figure of a view")
     return tuple(dict.fromkeys(values))
+
+
+def is_star(text: str) -> bool:
+    """Whether a text names a figure of a view as a lecture does."""
+    return _STAR.fullmatch(text) is not None
 
 
 def parse_lesson(values: list[str]) -> tuple[str, int]:

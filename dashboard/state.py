@@ -35,6 +35,8 @@ PACKED = "zip"  # the key of long texts in an address that would be too long wit
 LONG = 80  # characters of a setting's texts that are packed, and left out if that is not enough
 
 MODELS = ("model", "model2", "cross_encoder")  # the settings that name a model
+# What a person has put together: no Back, no reset of the settings, and no session file without one takes it away.
+KEPT = ("lecture",)
 COMPARED = "compared_models"  # the setting that names several
 MOST_NAMED = 3  # keys or values of a link that a notice names
 _SHOWN_AT = "_shown_at"  # session key: a path, and the page that it shows since its address named a view of that one
@@ -108,7 +110,8 @@ def reset() -> None:
     """Restore the default of every setting."""
     with restoring():
         for setting in SETTINGS:
-            st.session_state.pop(setting.name, None)
+            if setting.name not in KEPT:
+                st.session_state.pop(setting.name, None)
     st.session_state.pop("_notices", None)
     st.session_state.pop(EXPECTED_REVISIONS, None)
 
@@ -152,7 +155,7 @@ def read_address(path: str, history: bool = False) -> str:
     page = named
     if history:
         with restoring():
-            _take_address(page)
+            _take_address(page, keep=KEPT)
         # Writing an address adds a step to the browser's history, so wait until a setting changes again.
         st.session_state["_held"] = address_of(page)[0]
     else:
@@ -165,10 +168,10 @@ def arrivals() -> int:
     return int(st.session_state.get(_ARRIVALS, 0))
 
 
-def _take_address(page: str) -> None:
+def _take_address(page: str, keep: tuple[str, ...] = ()) -> None:
     st.session_state[_ARRIVALS] = arrivals() + 1
     address = {key: st.query_params.get_all(key) for key in st.query_params}
-    apply(page, unpacked(page, address))
+    apply(page, unpacked(page, address), keep)
     st.session_state["_address"] = address
 
 
@@ -305,7 +308,8 @@ def apply_chosen(values: dict[str, list[str]]) -> list[str]:
     ignored = []
     for setting in SETTINGS:
         if setting.name not in values:
-            st.session_state.pop(setting.name, None)
+            if setting.name not in KEPT:
+                st.session_state.pop(setting.name, None)
         elif problem := _take(setting, values[setting.name]):
             ignored.append(f"The {setting.label} was ignored: {problem}.")
     if unknown := sorted(values.keys() - SETTING.keys()):

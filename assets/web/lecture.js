@@ -1,14 +1,13 @@
 // The pictures of a lecture in their order. A picture is moved by its dots: dragged, or with ↑ and ↓. Text is only ever set with
-// textContent. Reports "ordered" (the number of each picture, in the new order), "opened" and "removed" (a number).
+// textContent. Reports "ordered" (the stars of all pictures, in the new order), "opened" and "removed" (a star).
 export default function ({ data, parentElement, setTriggerValue }) {
   const list = parentElement.querySelector(".lecture");
   const focused = parentElement.activeElement ?? parentElement.getRootNode().activeElement;
-  const handled = focused?.classList?.contains("dots") ? list.moved : undefined;
+  const handled = focused?.classList?.contains("dots") ? focused.closest("li").dataset.star : undefined;
   const make = (tag, className, text = "") => Object.assign(document.createElement(tag), { className, textContent: text });
-  const order = () => [...list.children].map((item) => Number(item.dataset.number));
-  const report = (number) => {
-    list.moved = order().indexOf(number);
-    if (order().some((one, place) => one !== place)) setTriggerValue("ordered", order());
+  const order = () => [...list.children].map((item) => item.dataset.star);
+  const report = () => {
+    if (order().some((star, place) => star !== data.pictures[place].star)) setTriggerValue("ordered", order());
   };
   const button = (className, text, label, action) => {
     const made = make("button", className, text);
@@ -20,7 +19,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   };
   list.replaceChildren(...data.pictures.map((picture, number) => {
     const item = make("li", number === data.now ? "now" : "");
-    item.dataset.number = number;
+    item.dataset.star = picture.star;
     const dots = button("dots", "⠿", `Move picture ${number + 1}: ${picture.title}`, () => {});
     dots.onkeydown = (event) => {
       const beside = { ArrowUp: item.previousElementSibling, ArrowDown: item.nextElementSibling }[event.key];
@@ -28,9 +27,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
       event.preventDefault();
       if (event.key === "ArrowUp") item.after(beside);
       else item.before(beside);
-      report(number);
+      report();
     };
     dots.onpointerdown = (event) => {
+      if (event.button) return;
       dots.setPointerCapture(event.pointerId);
       item.classList.add("dragged");
     };
@@ -45,17 +45,17 @@ export default function ({ data, parentElement, setTriggerValue }) {
     dots.onpointerup = dots.onpointercancel = () => {
       if (!item.classList.contains("dragged")) return;
       item.classList.remove("dragged");
-      report(number);
+      report();
     };
-    const open = button("open", "", `Show picture ${number + 1}: ${picture.title}`, () => setTriggerValue("opened", number));
+    const open = button("open", "", `Show picture ${number + 1}: ${picture.title}`, () => setTriggerValue("opened", picture.star));
     const title = make("b", "", picture.title);
     const head = make("span", "head");
     head.append(title, make("small", "", [picture.place, picture.model].filter(Boolean).join(" · ")));
     open.append(head);
     if (picture.says) open.append(make("span", "says", picture.says));
     item.append(dots, make("span", "number", number + 1), open,
-      button("star", "★", `Take picture ${number + 1} out: ${picture.title}`, () => setTriggerValue("removed", number)));
+      button("star", "★", `Take picture ${number + 1} out: ${picture.title}`, () => setTriggerValue("removed", picture.star)));
     return item;
   }));
-  if (handled !== undefined) list.children[handled]?.querySelector(".dots").focus();
+  if (handled) [...list.children].find((item) => item.dataset.star === handled)?.querySelector(".dots").focus();
 }

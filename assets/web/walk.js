@@ -36,6 +36,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   lay();
   const next = data.next ? `: ${data.next}` : "";
   const place = Object.assign(document.createElement("span"), { className: "place", textContent: data.place });
+  const root = bar.getRootNode(), focused = [...bar.querySelectorAll("button")].indexOf(root.activeElement);
   bar.setAttribute("aria-label", isLecture ? "My lecture" : "Views of this page");
   bar.replaceChildren(
     button("‹", `Previous ${data.of} (←)`, () => setTriggerValue("step", -1), data.ends[0]),
@@ -44,9 +45,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     fold,
     ...(isLecture ? [button("End", "End the lecture", () => setTriggerValue("step", "end"))] : []),
   );
+  if (focused >= 0) bar.querySelectorAll("button")[focused]?.focus();
+  find(data.figure, data.place);
   const pressed = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1, ...(isLecture ? { PageDown: 1, PageUp: -1 } : {}) }[event.key];
-    if (!step || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!step || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || event.repeat) return;
     const owners = event.key.startsWith("Page") ? "input, textarea, select, [role='dialog']" : OWNERS;
     if (event.composedPath().some((one) => one.matches?.(owners))) return;
     event.preventDefault();
@@ -60,4 +63,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
     listening.abort();
     delete page.dataset.bare;
   };
+}
+
+// Scrolls to the picture of the lecture where it stands further below in its view, once it is drawn.
+let found = "";
+function find(figure, place, looks = 0) {
+  const wanted = `${place} ${figure}`;
+  if (!figure || found === wanted || looks > 40) return;
+  const shown = document.querySelector(`.st-key-${CSS.escape(figure)}`);
+  if (!shown?.offsetHeight || document.querySelector("[data-stale='true']")) {
+    setTimeout(find, 250, figure, place, looks + 1);
+    return;
+  }
+  found = wanted;
+  if (shown.getBoundingClientRect().top > 0.6 * innerHeight) shown.scrollIntoView({ block: "center" });
 }

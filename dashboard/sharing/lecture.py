@@ -23,7 +23,7 @@ from components.charts.stand_alone import page as stand_alone
 from components.charts.stand_alone.page import MOST_ROWS, Part
 from dashboard import state
 from dashboard.declared import table
-from dashboard.settings import MOST_PICTURES
+from dashboard.settings import MOST_PICTURES, is_star
 from dashboard.sharing import report
 from dashboard.ui.wording import counted
 
@@ -34,7 +34,7 @@ _SHOWN = "_lecture_shown"  # session key: what each picture showed when it was d
 PLACE = "_lecture_place"  # session key: the number of the picture that is shown, from 0, while a lecture is given
 _SAID = "_lecture_said"  # session key: at which figure what is said next, and its icon: a callback cannot draw
 _BEFORE = "_lecture_before"  # session key: the list before a picture was taken out of it
-_MOST_BYTES = 1 << 20  # of a packed figure: a session's memory is for small things
+_MOST_BYTES = 4 << 20  # of all packed figures: a session's memory is for small things
 _NOT_OF_A_PICTURE = ("projector", "lesson", "class_code")  # settings of how it is looked at
 
 
@@ -78,18 +78,22 @@ def listed() -> tuple[str, ...]:
 
 
 def star_of(page: str, figure: str) -> str:
-    """What is noted of a figure of the view that is open on a page, as it is now."""
-    address, _ = state.address_of(page)
+    """What is noted of a figure of the view that is open on a page, as it is now; empty if its texts are too long for it."""
+    address, has_room = state.address_of(page)
     left_out = {table.SETTING[name].short for name in _NOT_OF_A_PICTURE}
     values = {key: texts for key, texts in address.items() if key not in left_out}
-    query = urlencode(values, doseq=True, quote_via=quote, errors="surrogatepass")
-    return f"{page}?{query}#{quote(figure, safe='')}"
+    query = urlencode(values, doseq=True, safe="/", quote_via=quote, errors="surrogatepass")
+    noted = f"{page}?{query}#{quote(figure, safe='')}"
+    return noted if has_room and is_star(noted) else ""
 
 
 def read(star: str) -> Picture:
     """The picture of a star. Of a view that there is no more it is the first of its page, and of such a page Start."""
     parts = urlsplit(star)
-    address = parse_qs(parts.query, keep_blank_values=True, errors="surrogatepass")
+    try:
+        address = parse_qs(parts.query, keep_blank_values=True, errors="surrogatepass")
+    except UnicodeDecodeError:  # a link that was cut, or made by hand
+        address = parse_qs(parts.query, keep_blank_values=True, errors="replace")
     page = parts.path if parts.path in table.PAGE_BY_KEY else table.PAGES[0].key
     address = state.unpacked(page, address)
     view = "".join(address.get(table.VIEW, []))
@@ -122,8 +126,11 @@ def star(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame]
 
 def _toggle(page: str, figure: str) -> None:
     noted, stars = star_of(page, figure), listed()
-    if noted in stars:
-        take_out(stars.index(noted))
+    if not noted:
+        said = "These sentences are too long to be kept with a picture. “Session” saves them as a file."
+        st.session_state[_SAID] = (figure, said, ":material/block:")
+    elif noted in stars:
+        take_out(noted)
     elif len(stars) >= MOST_PICTURES:
         st.session_state[_SAID] = (figure, f"A lecture has at most {MOST_PICTURES} pictures.", ":material/block:")
     else:
@@ -133,12 +140,15 @@ def _toggle(page: str, figure: str) -> None:
 
 
 def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]) -> None:
-    """Keep what a picture of the lecture shows, once for each session."""
+    """Keep what a picture of the lecture shows now, and of no other picture than those of the list."""
     known: dict[str, Shown] = st.session_state.setdefault(_SHOWN, {})
-    if noted in known:
+    if noted in known and known[noted].part.message == part.message:
         return
+    wanted = {*listed(), *st.session_state.get(_BEFORE, ())} - {noted}
+    for gone in known.keys() - wanted:
+        del known[gone]
     packed = b"" if part.figure is None else zlib.compress(part.figure.to_json().encode())
-    if len(packed) > _MOST_BYTES:
+    if len(packed) + sum(len(other.figure) for other in known.values()) > _MOST_BYTES:
         packed = b""
     rows = None if packed else numbers().head(MOST_ROWS)
     title = table.VIEWS[state.view_of(page)].question or part.title
@@ -152,11 +162,11 @@ def shown(noted: str) -> Shown | None:
     return known.get(noted)
 
 
-def take_out(number: int) -> None:
+def take_out(noted: str) -> None:
     """Take a picture out of the list, which `bring_back` undoes."""
     stars = listed()
     st.session_state[_BEFORE] = stars
-    state.put("lecture", (*stars[:number], *stars[number + 1 :]))
+    state.put("lecture", tuple(star for star in stars if star != noted))
 
 
 def can_bring_back() -> bool:
@@ -171,14 +181,9 @@ def bring_back() -> None:
 
 
 def reorder(order: object) -> None:
-    """Put the pictures in an order: the number of each, from 0. What is not an order of them all changes nothing."""
-    stars = listed()
-    if (
-        isinstance(order, list)
-        and all(type(number) is int for number in order)
-        and sorted(order) == [*range(len(stars))]
-    ):
-        state.put("lecture", tuple(stars[number] for number in order))
+    """Put the pictures in an order of their stars. What is not an order of them all changes nothing."""
+    if isinstance(order, list) and all(isinstance(noted, str) for noted in order) and sorted(order) == sorted(listed()):
+        state.put("lecture", tuple(order))
 
 
 def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 END = "end"
+_WAS_PROJECTED = "_walk_was_projected"  # session key: whether the projector was on before the lecture
 _KEY = "walk"
 _STEP = "_walk_step"  # session key: where the person wants to go: 1, -1, or 0 to end the lecture
 
 
 def begin() -> None:
     """Let the next run show the first picture of the lecture, on the projector."""
+    st.session_state[_WAS_PROJECTED] = state.peek("projector")
     state.put("projector", True)
     show(0)
 
@@ -43,7 +45,7 @@ def take(page: str) -> None:
     stars = lecture.listed()
     if step == END:
         st.session_state.pop(lecture.PLACE)
-        state.put("projector", False)
+        state.put("projector", st.session_state.pop(_WAS_PROJECTED, state.peek("projector")))
         st.switch_page(navigation.page_of("lecture"))
     if not 0 <= place + step < len(stars):
         return
@@ -56,7 +58,7 @@ def _open(picture: lecture.Picture) -> NoReturn:
         state.default("sentences") if table.VIEWS[picture.view].uses_sentences else state.peek("sentences")
     )
     sentence_bar.keep_own(sentences, "The lecture's sentences are now in place of")
-    state.open_address(picture.page, dict(picture.address), keep=("projector", "lesson", "class_code"))
+    state.open_address(picture.page, dict(picture.address), keep=("projector", "lesson", "class_code", *state.KEPT))
     state.open_view(picture.view)
     st.switch_page(navigation.page_of(picture.page))
 
@@ -79,16 +81,22 @@ def draw(page: str) -> None:
     if page == "lecture" or (place is None and not (state.peek("projector") and len(table.views_of(page)) > 1)):
         return
     if place is None:
-        data = {"of": "view", "place": "", "next": "", "ends": [False, False]}
+        data = {"of": "view", "place": "", "next": "", "figure": "", "ends": [False, False]}
     else:
         following = lecture.read(stars[place + 1]).title if place + 1 < len(stars) else ""
         ends = [place == 0, place + 1 == len(stars)]
-        data = {"of": "picture", "place": f"{place + 1} of {len(stars)}", "next": following, "ends": ends}
+        data = {
+            "of": "picture",
+            "place": f"{place + 1} of {len(stars)}",
+            "next": following,
+            "figure": lecture.read(stars[place]).figure,
+            "ends": ends,
+        }
     with st.container(key="walk_bar"):
         browser.web_component("walk", '<nav class="walk"></nav>')(key=_KEY, data=data, on_step_change=_stepped)
 
 
 def _stepped() -> None:
     sent = browser.sent_by(_KEY, "step")
-    if sent in (1, -1, END):
+    if sent == END or (type(sent) is int and sent in (1, -1)):
         st.session_state[_STEP] = sent

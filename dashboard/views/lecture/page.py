@@ -6,7 +6,7 @@ from dashboard.declared.view import EVERYWHERE, Declared, View
 from dashboard.settings import Setting, parse_lecture
 
 DECLARED = Declared(
-    settings=(Setting("lecture", "lecture", (), parse_lecture, list),),
+    settings=(Setting("lecture", "lecture", (), parse_lecture, list, shared=True),),
     views=(
         View(
             key="lecture",

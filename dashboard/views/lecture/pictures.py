@@ -25,8 +25,8 @@ def draw() -> None:
             _tools(stars)
     if not stars:
         st.info(
-            "No picture yet. Above each picture of the dashboard stands a star (:material/star:), beside Share: it puts the "
-            "picture here, with its sentences and settings.",
+            "No picture yet. Above each picture of the dashboard stands a star (:material/star:), beside Share (on a phone "
+            "there is none): it puts the picture here, with its sentences and settings.",
             icon=":material/star:",
         )
         _undo()
@@ -41,7 +41,11 @@ def draw() -> None:
     st.caption(line)
     browser.web_component("lecture", '<ol class="lecture"></ol>')(
         key=_KEY,
-        data={"pictures": [_card(star) for star in stars], "now": st.session_state.get(lecture.PLACE)},
+        # By their stars, not by their numbers: what a person does may be of a list that has changed since.
+        data={
+            "pictures": [{"star": star, **_card(star)} for star in stars],
+            "now": st.session_state.get(lecture.PLACE),
+        },
         on_ordered_change=_ordered,
         on_opened_change=_opened,
         on_removed_change=_removed,
@@ -100,12 +104,12 @@ def _ordered() -> None:
 
 
 def _opened() -> None:
-    number = browser.sent_by(_KEY, "opened")
-    if browser.is_index(number, len(lecture.listed())):
-        walk.show(number)
+    star = browser.sent_by(_KEY, "opened")
+    if star in lecture.listed():
+        walk.show(lecture.listed().index(star))
 
 
 def _removed() -> None:
-    number = browser.sent_by(_KEY, "removed")
-    if browser.is_index(number, len(lecture.listed())):
-        lecture.take_out(number)
+    star = browser.sent_by(_KEY, "removed")
+    if star in lecture.listed():
+        lecture.take_out(star)

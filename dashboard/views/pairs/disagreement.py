@@ -215,8 +215,7 @@ def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagr
 
 def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
     not_by_this = (
-        "Not how the vectors ranked. They compare one vector per text, whose cosine is "
-        f"{numbers.number(pair.cosine)}."
+        f"Not how the vectors ranked. They compare one vector per text, whose cosine is {numbers.number(pair.cosine)}."
     )
     not_shown = (
         "Why the vectors gave this rank: one vector per text has no tokens that could be compared in such cells."

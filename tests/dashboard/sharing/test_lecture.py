@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
@@ -76,25 +77,74 @@ def test_a_view_that_is_gone_leads_to_its_page_and_an_unknown_page_to_the_first(
     assert lecture.read("search?v=block#x").page == "inside"  # where it stands now
 
 
-@pytest.mark.parametrize("order", [None, "210", [0, 1], [0, 0, 1], [0, 1, 3], [True, False, 2], [2.0, 1.0, 0.0], {}])
+@pytest.mark.parametrize(
+    "order",
+    [None, "a", ["a?#1", "b?#2"], ["a?#1", "a?#1", "b?#2"], ["a?#1", "b?#2", "d?#4"], [0, 1, 2], [["a?#1"]], {}],
+)
 def test_only_an_order_of_all_pictures_is_taken(session: dict[str, Any], order: object) -> None:
     stars = ("a?#1", "b?#2", "c?#3")
     session["lecture"] = stars
     lecture.reorder(order)
     assert lecture.listed() == stars
-    lecture.reorder([2, 0, 1])
+    lecture.reorder(["c?#3", "a?#1", "b?#2"])
     assert lecture.listed() == ("c?#3", "a?#1", "b?#2")
 
 
 def test_what_was_taken_out_comes_back_to_its_place(session: dict[str, Any]) -> None:
     session["lecture"] = stars = ("a?#1", "b?#2", "c?#3")
     assert not lecture.can_bring_back()
-    lecture.take_out(1)
+    lecture.take_out("b?#2")
     assert lecture.listed() == ("a?#1", "c?#3")
     assert lecture.can_bring_back()
     lecture.bring_back()
     assert lecture.listed() == stars
     assert not lecture.can_bring_back()
+
+
+def test_sentences_without_room_in_an_address_are_refused_with_the_reason(open_page: Open) -> None:
+    random = np.random.default_rng(0)
+    long = tuple(" ".join(map(str, random.integers(0, 10**9, 30))) for _ in range(60))
+    app = at_rest(open_page("block", session={"sentences": long, "inside_view": "block"}))
+    star_button(app, "block_change").click().run()
+    assert setting(app, "lecture") in (None, ())
+    assert "too long to be kept with a picture" in " ".join(toast.value for toast in app.toast)
+
+
+def test_a_link_that_was_cut_can_be_opened_and_its_picture_taken_out(open_page: Open) -> None:
+    app = at_rest(open_page("lecture", lecture=["text?v=%FF#x", "text?v=pieces&s=%ED%A0%80#y"]))
+    assert not app.exception
+    assert "2 pictures" in texts(app)
+    assert lecture.read("text?v=%FF#x").page == "text"
+
+
+def test_back_and_a_reset_of_the_settings_leave_the_list(session: dict[str, Any]) -> None:
+    session["lecture"] = ("a?#1",)
+    state.apply("lecture", {"s": ["Another sentence."]}, keep=state.KEPT)
+    state.reset()
+    state.apply_chosen({"sentences": ["A session file of before."]})
+    assert lecture.listed() == ("a?#1",)
+    state.apply_chosen({"lecture": ["b?#2"]})
+    assert lecture.listed() == ("b?#2",)
+
+
+def test_what_pictures_showed_is_kept_within_bounds(session: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    session.update({"lecture": ("inside?#1", "inside?#2"), "inside_view": "block"})
+    figure = go.Figure(go.Bar(y=np.random.default_rng(0).normal(size=500)))
+    table_of = lambda: pd.DataFrame({"value": [1]})  # noqa: E731
+    lecture._keep("inside", "inside?#1", Part(figure=figure, message="One."), table_of)
+    size = len(lecture.shown("inside?#1").figure)  # type: ignore[union-attr]
+    monkeypatch.setattr(lecture, "_MOST_BYTES", size + 10)
+    lecture._keep("inside", "inside?#2", Part(figure=figure, message="Two."), table_of)
+    second = lecture.shown("inside?#2")
+    assert second is not None
+    assert (second.figure, second.part.table is None) == (b"", False)  # its numbers in its place
+    session["lecture"] = ("inside?#2",)
+    lecture._keep("inside", "inside?#2", Part(figure=figure, message="Two, drawn again."), table_of)
+    assert lecture.shown("inside?#1") is None
+    second = lecture.shown("inside?#2")
+    assert second is not None
+    assert second.figure
+    assert second.part.message == "Two, drawn again."
 
 
 def test_the_page_has_each_picture_with_its_sentences_and_says_which_is_lacking(session: dict[str, Any]) -> None:
@@ -162,7 +212,7 @@ def test_a_lecture_from_a_link_names_its_pictures_and_is_walked_through(open_pag
     app.session_state[walk._STEP] = walk.END
     app.run()
     assert setting(app, lecture.PLACE) is None
-    assert setting(app, "projector") is False
+    assert setting(app, "projector") is False  # as before the lecture
 
 
 def test_own_sentences_can_be_brought_back_after_a_lecture(open_page: Open) -> None:

@@ -144,6 +144,7 @@ class Looks {
   // Where one block's heads have columns: a button for each block.
   blocks() {
     const box = this.root.querySelector(".blocks");
+    const focused = [...box.querySelectorAll("button")].indexOf(box.getRootNode().activeElement);
     box.hidden = !this.size.isOne;
     box.replaceChildren(element("span", "", "Block"));
     for (let block = 0; block < this.facts.blocks; block++) {
@@ -157,6 +158,7 @@ class Looks {
       };
       box.append(button);
     }
+    if (focused >= 0) box.querySelectorAll("button")[focused]?.focus();
   }
 
   pills() {

@@ -27,8 +27,13 @@ class Surroundings:
     """The nearest other tokens of a word's occurrences at one layer."""
 
     nearest: Int64  # [occurrence, k] rows of all tokens, the nearest first
-    own: int  # how many of them are from the occurrence's own sentence
+    own_of_each: tuple[int, ...]  # how many of an occurrence's are from its own sentence
     cosine: float  # of two different occurrences, on average; NaN of a single one
+
+    @property
+    def own(self) -> int:
+        """How many of all are from the occurrence's own sentence."""
+        return sum(self.own_of_each)
 
     @property
     def asked(self) -> int:
@@ -53,14 +58,14 @@ def surroundings(
     others = np.flatnonzero(~left_out)
     numbers, chosen = np.asarray(sentences), list(rows)
     nearest = np.zeros((len(chosen), min(most, len(others))), np.int64)
-    own = 0
+    own: list[int] = []
     for number, row in enumerate(chosen):
         cosines = directions[others] @ directions[row]
         is_own = numbers[others] == numbers[row]
         # Of equal cosines those of other sentences come first.
         found = others[np.lexsort((others, is_own, -np.round(cosines / _TIE)))][: nearest.shape[1]]
         nearest[number] = found
-        own += int((numbers[found] == numbers[row]).sum())
+        own.append(int((numbers[found] == numbers[row]).sum()))
     between = directions[chosen] @ directions[chosen].T
     pairs = between[np.triu_indices(len(chosen), 1)]
-    return Surroundings(nearest, own, float(pairs.mean()) if len(pairs) else float("nan"))
+    return Surroundings(nearest, tuple(own), float(pairs.mean()) if len(pairs) else float("nan"))

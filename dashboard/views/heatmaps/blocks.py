@@ -458,18 +458,20 @@ def tokens(backend: Backend) -> None:
     ]
     limits = (0.0, 100.0) if as_percentiles else matrices.side_by_side_limits(*shown)
     drawn = _pictures_that_fit(shown)
+    numbered = max(max(shown[index].shape) for index in drawn) <= NUMBERED
     figures.finding(
         pair_findings.of_pictures(
             [(similarities[index], others[index]) for index in drawn], query, trace.sentences, as_percentiles
         ),
         key="token_pairs",
         read="A row is a token of the first sentence, a column one of the other. The bluer a cell, the more alike the "
-        "directions of the two vectors are (cosine): 1 is the same direction, 0 none in common. The largest have numbers; "
-        "point at a cell for its own. Compare one sentence with two others: which has a blue cell for each of its words?"
+        "directions of the two vectors are (cosine): 1 is the same direction, 0 none in common. "
+        + "The largest have numbers; " * numbered
+        + ("point" if numbered else "Point")
+        + " at a cell for its own. Compare one sentence with two others: which has a blue cell for each of its words?"
         + (" A percentile is the share of unrelated tokens that are less similar at this layer." * as_percentiles),
         not_shown=NOT_SHOWN,
     )
-    numbered = max(max(shown[index].shape) for index in drawn) <= NUMBERED
     if not numbered:
         figures.colour_bar("percentile" if as_percentiles else "cosine", limits, pale=True)
     # Of the pictures together a quarter of the cells: all numbers would be as small as the longest.

@@ -55,8 +55,9 @@ def of_one_that_moves_away(word: str, names: Sequence[str], curves: LayerCurves,
             continue
         where = f"of {name}" if name.startswith("sentence ") else f"beside “{name}”"
         others = f"the other {'two' if len(names) == 3 else len(names) - 1}"
+        are = "stay" if abs(float((rest[:, -1] - rest[:, 0]).mean())) < courses.FAINT else "are"
         return (
-            f"The “{word}” {where} moves away from {others} ({_span(own[:, -1])} after the last block), which stay at "
+            f"The “{word}” {where} moves away from {others} ({_span(own[:, -1])} after the last block), which {are} at "
             f"{_span(rest[:, -1])} to each other{_unrelated(float(values[:, -1].max()), band)}"
         )
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,9 +89,10 @@ def named_sentences(trace: Trace) -> list[str]:
     """The sentences, as Markdown, each with the word or the number in bold by which the figures call it."""
     lines = []
     for number, (item, word) in enumerate(zip(trace.sentences, telling_words(trace), strict=True), start=1):
-        before, found, after = item.text.partition(word) if word else ("", "", "")
+        found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", item.text) if word else None  # not within another word
         if found:
-            lines.append(f"{messages.escape(before)}**{messages.escape(found)}**{messages.escape(after)}")
+            before, after = item.text[: found.start()], item.text[found.end() :]
+            lines.append(f"{messages.escape(before)}**{messages.escape(word)}**{messages.escape(after)}")
         else:
             lines.append(f"**{number}** {messages.escape(item.text)}")
     return lines

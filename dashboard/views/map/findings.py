@@ -148,8 +148,14 @@ def of_surroundings(
         return f"{text}."
     if own[0] == own[-1]:
         return f"{text}; at both, {own[0]} {counted_of} {are}."
-    towards = "**towards** its own sentence" if own[-1] > own[0] else "away from its own sentence"
-    return f"{text}, each {towards}: {own[0]}, then {own[-1]} {counted_of} {are}."
+    way = "**towards**" if own[-1] > own[0] else "away from"
+    # Of each occurrence, whether it goes the way that all together go.
+    steps_of_each = np.sign(np.subtract(around[-1].own_of_each, around[0].own_of_each))
+    if (steps_of_each == np.sign(own[-1] - own[0])).all():
+        towards = f"each {way} its own sentence"
+    else:
+        towards = f"on the whole {way} their own sentences"
+    return f"{text}, {towards}: {own[0]}, then {own[-1]} {counted_of} {are}."
 
 
 def _ends(cosines: Sequence[float]) -> str:

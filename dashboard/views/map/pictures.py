@@ -98,11 +98,13 @@ def ends(backend: Backend) -> None:
     else:
         marked = _marked(backend, token_set, rows)
         maps = {layer: drawing.maps[layer] for layer in layers}
+        is_flat = options.dims == 2
+        marks = _marks(token_set, marked, are_joined=len(layers) == 2 and is_flat, told_apart=True if is_flat else None)
         with figure_slot:
             read, not_shown = how_to_read(options)
             figures.finding(
                 findings.of_layers(token_set, marked, layers),
-                read=f"{read} {_marks(token_set, marked, are_joined=len(layers) == 2 and options.dims == 2)}",
+                read=f"{read} {marks}",
                 not_shown=f"{not_shown} {_trusted(token_set, maps, options)} {_rule_of_method()} {in_numbers(maps)}",
                 key="map_finding",
             )
@@ -159,6 +161,7 @@ def through(backend: Backend) -> None:
         else None,
     )
     trusts = [maps[layer].trust for layer in layers]
+    marks = _marks(token_set, marked, are_joined=False, told_apart=False if options.dims == 2 else None)
     with figure_slot:
         figures.figure(
             figure,
@@ -166,7 +169,7 @@ def through(backend: Backend) -> None:
             code=snippets.layers(choices.code_of_tokens(backend), options, layers),
             alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
             message=findings.of_layers(token_set, marked, layers),
-            read=f"{READ} {_marks(token_set, marked, are_joined=False)}"
+            read=f"{READ} {marks}"
             + " The maps of all layers start from one common map and are turned to fit it. "
             + (MOVES_IN_PCA if options.method == "pca" else "If a token moves, its neighbours have often changed."),
             not_shown=f"{how_to_read(options)[1]} {_trust_of_layers(trusts)} {_rule_of_method()}",
@@ -319,8 +322,11 @@ def _trust_of_layers(trusts: Sequence[MapTrust]) -> str:
     return f"The trustworthiness of the maps is between {least} and {most} (1 is best)."
 
 
-def _marks(token_set: TokenSet, marked: findings.Marked | None, are_joined: bool) -> str:
-    """What the marks in the maps are; `are_joined` where lines between two maps are drawn."""
+def _marks(token_set: TokenSet, marked: findings.Marked | None, *, are_joined: bool, told_apart: bool | None) -> str:
+    """What the marks in the maps are; `are_joined` where lines between two maps are drawn.
+
+    `told_apart`: whether lines to the nearest tokens differ by their sentence; None where there are no such lines.
+    """
     if marked is None:
         return ""
     lines = ""
@@ -329,8 +335,9 @@ def _marks(token_set: TokenSet, marked: findings.Marked | None, are_joined: bool
     elif are_joined:
         lines = ", and blue lines join each of them with itself at the other layer"
     near = ""
-    if findings.nearest_pairs(token_set, marked, token_set.layers[0]):
-        near = " Lines within a map lead to the tokens nearest in the model: solid and blue in the same sentence, else dashed."
+    if told_apart is not None and findings.nearest_pairs(token_set, marked, token_set.layers[0]):
+        near = " Lines within a map lead to the tokens nearest in the model"
+        near += ": solid and blue in the same sentence, else dashed." if told_apart else "."
     return (
         f"The blue points are “{messages.escape(marked.word[:40])}”{lines}.{near} A label with × stands for several points. "
         "Whatever has no room gets its label when the map is enlarged."

@@ -268,9 +268,7 @@ def _left_out(stage: SecondStage, query: str, document: str) -> LeaveOneOut:
 def drop_in_words(word: str, text: str, score: float, drop: float) -> str:
     """Which word of which text the score needs most: without it the score falls by the largest `drop`, which can be below 0."""
     if drop <= 0:
-        return (
-            f"No word speaks for the pair. Without any one of them the score of {numbers.number(score)} does not fall."
-        )
+        return f"No word raises the score. Without any one of them the score of {numbers.number(score)} does not fall."
     return (
         f"{quoted(word)} of the {text} counts most. Without it the score of {numbers.number(score)} falls by "
         f"{numbers.number(drop)}."

@@ -227,7 +227,7 @@ def by_layer_finding(share: Separation, kind: str, layer: int) -> str:
     if share.high < 0.5:
         return f"{start} (guessing: 50 %)."
     if share.low > 0.5:
-        return f"{start}: more than by guessing (50 %)."
+        return f"{start}: better than guessing (50 %)."
     return f"{start}: no better and no worse than guessing (50 %)."
 
 
@@ -241,7 +241,8 @@ def _percent(share: float) -> str:
 def finding(medians: Mapping[str, float], paraphrase: float) -> str:
     """In how many kinds the typical changed pair is nearer than the typical paraphrase; `medians` are the kinds' cosines."""
     above = [kind for kind in medians if medians[kind] > paraphrase]
-    level, low, high = (apart(value)[0] for value in (paraphrase, min(medians.values()), max(medians.values())))
+    told = [medians[kind] for kind in above] or list(medians.values())
+    level, low, high = apart(paraphrase, min(told), max(told))
     same = f"two sentences that mean the same ({level})"
     if len(medians) == 1:
         how = "nearer than" if above else "no nearer than"
@@ -249,7 +250,8 @@ def finding(medians: Mapping[str, float], paraphrase: float) -> str:
     count = f"all {len(medians)}" if len(above) == len(medians) else f"{len(above)} of {len(medians)}"
     if not above:
         return f"In **none of {len(medians)} kinds** is the typical changed pair ({low} to {high}) nearer than {same}."
-    return f"In **{count} kinds** the typical changed pair ({low} to {high}) is nearer than {same}."
+    span = low if len(above) == 1 else f"{low} to {high}"
+    return f"In **{count} kinds** the typical changed pair ({span}) is nearer than {same}."
 
 
 def _nearest_in_words(measured: Measured, kind: str, layer: int, pooling: Pooling) -> None:

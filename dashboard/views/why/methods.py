@@ -187,7 +187,7 @@ def left_out_finding(comparison: MethodComparison) -> str:
     if len(order) > 1 and falls[order[1]] >= SAME:
         second = apart(comparison.cosine, comparison.cosine - float(falls[order[1]]))[1]
         return f"{said}; next is {messages.escape(_named(comparison, order[1]))}, to {second}."
-    return f"{said}, and without no other word."
+    return f"{said}; without any other word it does not fall."
 
 
 def _left_out(comparison: MethodComparison, place: str, code: Snippet) -> None:

@@ -101,6 +101,11 @@ def test_a_word_that_moves_apart_and_one_that_does_not(first: float, last: float
 
 
 def around(own: int, cosine: float, asked: int = 9) -> Surroundings:
+    """Three occurrences among whose nearest tokens `own` are from their own sentences, as evenly as can be."""
+    return spread((own // 3, (own + 1) // 3, (own + 2) // 3), cosine, asked)
+
+
+def spread(own: tuple[int, ...], cosine: float, asked: int = 9) -> Surroundings:
     return Surroundings(np.zeros((asked // 3, 3), np.int64), own, cosine)
 
 
@@ -116,6 +121,12 @@ def around(own: int, cosine: float, asked: int = 9) -> Surroundings:
         (around(7, 0.5), around(3, 0.9), "**come closer** (mean cosine 0.50 to 0.90), each away from its own sentence"),
         (around(3, 0.98), around(3, 0.97), "**stay as near to each other** (mean cosine 0.98 to 0.97); at both, 3 of"),
         (around(0, 0.9), around(1, 0.7), "0, then 1 of their 9 nearest other tokens is from the same sentence"),
+        (
+            spread((1, 1, 0), 0.98),
+            spread((3, 0, 1), 0.79),
+            "on the whole **towards** their own sentences: 2, then 4 of their 9",  # not each of them
+        ),
+        (spread((2, 2, 2), 0.9), spread((1, 2, 2), 0.7), "on the whole away from their own sentences: 6, then 5"),
     ],
 )
 def test_a_word_moves_towards_its_sentence_only_where_it_does(
@@ -180,10 +191,15 @@ def test_a_sample_of_the_occurrences_is_said_to_be_one() -> None:
 def test_only_lines_that_are_drawn_are_explained() -> None:
     tokens, _ = tokens_of([" ".join(f"bank{number}" for number in range(40)), "A bank."])
     marked = findings.Marked("bank", (1, 2))
-    assert "blue lines join each of them" in pictures._marks(tokens, marked, are_joined=True)
-    assert "lines join" not in pictures._marks(tokens, marked, are_joined=False)
-    assert "Lines within a map" in pictures._marks(tokens, marked, are_joined=False)
-    many = pictures._marks(tokens, findings.Marked("bank", tuple(range(100))), are_joined=True)
+    assert "blue lines join each of them" in pictures._marks(tokens, marked, are_joined=True, told_apart=True)
+    moving = pictures._marks(tokens, marked, are_joined=False, told_apart=False)
+    assert "lines join" not in moving
+    assert "Lines within a map lead to the tokens nearest in the model." in moving
+    assert "else dashed" in pictures._marks(tokens, marked, are_joined=False, told_apart=True)
+    assert "Lines within" not in pictures._marks(
+        tokens, marked, are_joined=False, told_apart=None
+    )  # in three dimensions
+    many = pictures._marks(tokens, findings.Marked("bank", tuple(range(100))), are_joined=True, told_apart=True)
     assert "Lines within a map" not in many  # of so many the nearest are not drawn
     assert f"blue lines join the first {labels.MOST_JOINED} of them" in many
 

@@ -26,7 +26,7 @@ def test_a_word_counts_most_only_if_the_score_falls_without_it() -> None:
     said = view.drop_in_words("visas", "query", 1.5, 0.25)
     assert said.startswith("“visas” of the query counts most.")
     assert said.endswith("the score of 1.500 falls by 0.250.")
-    assert view.drop_in_words("visas", "query", 1.5, -0.1).startswith("No word speaks for the pair.")
+    assert view.drop_in_words("visas", "query", 1.5, -0.1).startswith("No word raises the score.")
 
 
 def test_differences_are_sorted_and_equal_ranks_left_out() -> None:

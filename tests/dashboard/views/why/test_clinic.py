@@ -84,10 +84,12 @@ def test_the_strips_and_the_answer_are_the_models_cosines(open_page: Open, cosin
             {"a": 0.6, "b": 0.5},
             "In **none of 2 kinds** is the typical changed pair (0.50 to 0.60) nearer than two sentences that mean the same",
         ),
-        ({"a": 0.9, "b": 0.5}, "In **1 of 2 kinds** the typical changed pair (0.50 to 0.90) is nearer"),
+        ({"a": 0.9, "b": 0.5}, "In **1 of 2 kinds** the typical changed pair (0.90) is nearer"),
+        ({"a": 0.9, "b": 0.5, "c": 0.8}, "In **2 of 3 kinds** the typical changed pair (0.80 to 0.90) is nearer"),
+        ({"a": 0.7014, "b": 0.9}, "In **all 2 kinds** the typical changed pair (0.701 to 0.900) is nearer"),
         ({"a": 0.9}, "The typical pair of “a” (0.90) is nearer than two sentences that mean the same (0.70)."),
         ({"a": 0.7}, "is no nearer than two sentences that mean the same"),
-        ({"a": 0.9961, "b": 0.8}, "(0.80 to 0.996)"),
+        ({"a": 0.9961, "b": 0.8}, "(0.800 to 0.996)"),
     ],
 )
 def test_the_finding_counts_the_kinds_and_does_not_assume_that_all_are_unseen(
@@ -128,7 +130,7 @@ def test_the_layers_share_is_the_area_under_the_curve(open_page: Open, cosines: 
     ("share", "said"),
     [
         (Separation(0.08, 0.03, 0.15), "the same in **8 %** of cases (guessing: 50 %)."),
-        (Separation(0.9, 0.8, 0.95), "the same in **90 %** of cases: more than by guessing (50 %)."),
+        (Separation(0.9, 0.8, 0.95), "the same in **90 %** of cases: better than guessing (50 %)."),
         (Separation(0.55, 0.45, 0.65), "the same in **55 %** of cases: no better and no worse than guessing (50 %)."),
     ],
 )

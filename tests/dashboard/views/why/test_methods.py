@@ -107,7 +107,7 @@ def told(cosine: float, *falls: float) -> str:
 def test_the_finding_does_not_assume_that_some_word_matters() -> None:
     falls = "(A) the cosine falls from **0.50** to"
     assert told(0.5, 0.1, 0.3, -0.2) == f"Without “w1” {falls} **0.20**; next is “w0” (A), to 0.40."
-    assert told(0.5, 0.1, -0.2) == f"Without “w0” {falls} **0.40**, and without no other word."
+    assert told(0.5, 0.1, -0.2) == f"Without “w0” {falls} **0.40**; without any other word it does not fall."
     assert told(0.5, -0.1, -0.2).startswith("No single word matters: without any one of them, the cosine of **0.50** ")
     assert told(0.5, 0.0, 0.004).startswith("No single word matters")
 

@@ -133,8 +133,8 @@ def _figure(result: ProbeResult, kind: str, question: str, layer: int, pooling: 
         read="At each layer a simple classifier (a **probe**) gets the vectors of sentences, one at a time, with the answer, "
         f"and learns. Then it is asked about pairs that it has not seen: {probes.FOLDS} parts, each left out once; both "
         "sentences of a pair are in one part. Blue: how often it is right. Orange is the same with answers given at random, "
-        "one for each changed word (the **control task**): there is nothing to understand, so that only learning words by heart "
-        "helps. The distance between the two curves is the **selectivity**. Bands are 95 % intervals over the pairs.",
+        "one for each changed word (the **control task**): there is nothing to understand, so that only learning words by "
+        "heart helps. The distance between the two curves is the **selectivity**. Bands are 95 % intervals over the pairs.",
         not_shown="That the model uses what can be read, or understands it: the cosine can ignore it all the same. The "
         "changed word is in the input, so that the mean of the token vectors holds it from layer 0 on. "
         + (

@@ -63,7 +63,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (side === pointed[0]) return null;
     return side ? data.values[pointed[1]][word] : data.values[word][pointed[1]];
   };
-  let lastPlace = ""; // of the pointer
   const shown = () => (pointed ? pairs.filter((pair) => (pointed[0] ? pair.j : pair.i) === pointed[1]) : pairs);
 
   const left = node("div", "picture"), right = node("div", "aside");
@@ -187,8 +186,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
         chip.addEventListener("pointerenter", (event) => {
           // A word that is drawn anew under a pointer that rests is not pointed at: the keyboard may have chosen another.
           const place = `${event.screenX} ${event.screenY}`;
-          if (place !== lastPlace) point([side, word]);
-          lastPlace = place;
+          if (place !== root.pointerPlace) point([side, word]);
+          root.pointerPlace = place;
         });
         if (isTaken && side) {
           chip.addEventListener("click", () => setTriggerValue("chosen", word));
@@ -201,7 +200,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
         svg.append(chip);
       });
     });
-    svg.addEventListener("pointerleave", () => point(rest));
     left.replaceChildren(svg);
   }
 
@@ -246,6 +244,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     drawPicture();
     drawAside();
   }
+  // Of the root, which stays: a picture that was drawn anew under the pointer is not told that the pointer leaves it.
+  root.onpointerleave = () => point(rest);
+  root.onpointermove = (event) => {
+    if (!event.target.closest("svg.why")) point(rest);
+  };
   const focused = root.getRootNode().activeElement?.dataset?.word; // before new data arrived
   draw();
   if (focused) root.querySelector(`[data-word="${focused}"]`)?.focus({ preventScroll: true });

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from components.analysis.why.contrasts import changed_forms
 from components.arrays import Float64, Int64, read_only
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 
@@ -60,6 +61,19 @@ class ProbeResult:
     def selectivity(self) -> Float64:
         """float64 [layer]"""
         return self.accuracy - self.control_accuracy
+
+
+def probe_pairs(
+    vectors: np.ndarray,
+    first: Sequence[str],
+    second: Sequence[str],
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> ProbeResult:
+    """Probe every layer of pairs of texts: vectors [layer, text, dim], the `first` texts of all pairs before the others."""
+    both = vectors.reshape(len(vectors), 2, len(first), -1)  # [layer, side, pair, dim]
+    forms = [changed_forms(*texts) for texts in zip(first, second, strict=True)]
+    return probe_layers(both, forms, progress=progress, is_cancelled=is_cancelled)
 
 
 def probe_layers(

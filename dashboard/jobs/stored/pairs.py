@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from components.analysis.why import patching
-from components.analysis.why.contrasts import PairCosines, changed_forms, pair_cosines
+from components.analysis.why.contrasts import PairCosines, pair_cosines
 from components.analysis.why.patching import PairEffect
-from components.analysis.why.probes import ProbeResult, probe_layers
+from components.analysis.why.probes import ProbeResult, probe_pairs
 from components.arrays import read_only
 from components.retrieval.corpora.minimal_pairs import MinimalPairs, read_minimal_pairs
 from dashboard.ready_made import ASSETS
@@ -161,5 +161,4 @@ def _probe(backend: Backend, pairs: MinimalPairs, kind: str) -> ProbeResult:
     first, second = ([texts[row] for row in rows] for texts in (pairs.first, pairs.second))
     options = backend.embed_options(backend.text_layers, [backend.own_pooling], precision="float32")
     vectors = backend.embed([*first, *second], options=options)[:, 0]
-    both = vectors.reshape(len(options.layers), 2, len(first), -1)  # [layer, side, pair, dim]
-    return probe_layers(both, [changed_forms(*each) for each in zip(first, second, strict=True)])
+    return probe_pairs(vectors, first, second)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,15 +74,27 @@ def first_pieces(token_set: TokenSet, rows: Sequence[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def of_layers(token_set: TokenSet, marked: Marked | None, layers: Sequence[int]) -> str:
-    """What the maps of one or two layers show of the marked word; without one, of all tokens' nearest."""
+def around_of(token_set: TokenSet, marked: Marked | None, layers: Sequence[int]) -> dict[int, Surroundings]:
+    """The tokens nearest to the marked word at each of some layers; none where no lines lead to them."""
+    if marked is None or not marked.rows or not _is_drawn(token_set, marked):
+        return {}
+    return {layer: surroundings_of(token_set, marked, layer) for layer in layers}
+
+
+def of_layers(
+    token_set: TokenSet, marked: Marked | None, layers: Sequence[int], around_by_layer: Mapping[int, Surroundings]
+) -> str:
+    """What the maps of some layers show of the marked word; without one, of all tokens' nearest.
+
+    `around_by_layer` is what `around_of` gives for these layers.
+    """
     layers = list(dict.fromkeys(layers))
     if marked is None or not marked.rows:
         return of_sets(token_set, layers)
-    if not _is_drawn(token_set, marked):
+    if not around_by_layer:
         found = [company(token_set.at(layer), marked.rows) for layer in layers]
         return of_company(marked.word, len(marked.rows), layers, found)
-    around = [surroundings_of(token_set, marked, layer) for layer in layers]
+    around = [around_by_layer[layer] for layer in layers]
     if len(marked.rows) == 1:
         names = [[token_set.tokens[row].text for row in each.nearest[0].tolist()] for each in around]
         return of_one(marked.word, layers, names)
@@ -105,18 +117,19 @@ def surroundings_of(token_set: TokenSet, marked: Marked, layer: int) -> Surround
     return surroundings(token_set.at(layer), marked.rows, sentences, same)
 
 
-def nearest_pairs(token_set: TokenSet, marked: Marked | None, layer: int) -> list[tuple[int, int, bool]]:
-    """The lines from the marked word to the tokens nearest to it: both rows, and whether the second is of another sentence.
+def nearest_pairs(
+    token_set: TokenSet, marked: Marked | None, around: Surroundings | None
+) -> list[tuple[int, int, bool]]:
+    """The lines from the marked word to the tokens `around` it: both rows, and whether the second is of another sentence.
 
     Those of the same sentence come last, so that they are drawn above the others.
     """
-    if marked is None or not marked.rows or not _is_drawn(token_set, marked):
+    if marked is None or around is None:
         return []
     tokens = token_set.tokens
-    found = surroundings_of(token_set, marked, layer).nearest
     pairs = [
         (row, other, tokens[row].sentence != tokens[other].sentence)
-        for row, others in zip(marked.rows, found.tolist(), strict=True)
+        for row, others in zip(marked.rows, around.nearest.tolist(), strict=True)
         for other in others
     ]
     return sorted(pairs, key=lambda pair: not pair[2])

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from components.analysis.maps.drawing import LayerMap
     from components.analysis.maps.map_trust import MapTrust
     from components.analysis.maps.projection import MapOptions
+    from components.analysis.maps.surroundings import Surroundings
     from components.analysis.maps.token_set import TokenSet
     from components.model.backend import Backend
     from components.snippets.code import Snippet
@@ -99,11 +100,13 @@ def ends(backend: Backend) -> None:
         marked = _marked(backend, token_set, rows)
         maps = {layer: drawing.maps[layer] for layer in layers}
         is_flat = options.dims == 2
-        marks = _marks(token_set, marked, are_joined=len(layers) == 2 and is_flat, told_apart=True if is_flat else None)
+        around = findings.around_of(token_set, marked, layers)
+        has_lines = is_flat and any(each.asked for each in around.values())
+        marks = _marks(marked, are_joined=len(layers) == 2 and is_flat, told_apart=True if has_lines else None)
         with figure_slot:
             read, not_shown = how_to_read(options)
             figures.finding(
-                findings.of_layers(token_set, marked, layers),
+                findings.of_layers(token_set, marked, layers, around),
                 read=f"{read} {marks}",
                 not_shown=f"{not_shown} {_trusted(token_set, maps, options)} {_rule_of_method()} {in_numbers(maps)}",
                 key="map_finding",
@@ -111,7 +114,19 @@ def ends(backend: Backend) -> None:
             for number, (column, layer) in enumerate(zip(st.columns(len(layers)), layers, strict=True)):
                 with column:
                     code = snippets.layers(choices.code_of_tokens(backend), options, [layer])
-                    _one(token_set, maps[layer], layer, number, by, rows, options, renderer, code, marked)
+                    _one(
+                        token_set,
+                        maps[layer],
+                        layer,
+                        number,
+                        by,
+                        rows,
+                        options,
+                        renderer,
+                        code,
+                        marked,
+                        around.get(layer),
+                    )
             _key(token_set, by)
         labels.thin(_positions(_drawn_rows(token_set, renderer), marked.rows) if marked is not None else ())
     if joint:
@@ -142,7 +157,8 @@ def through(backend: Backend) -> None:
     maps = {layer: drawing.maps[layer] for layer in layers}
     drawn_rows = _sampled(token_set, renderer)
     marked = _marked(backend, token_set, rows)
-    nearest = {layer: findings.nearest_pairs(token_set, marked, layer) for layer in layers}
+    around = findings.around_of(token_set, marked, layers)
+    nearest = {layer: findings.nearest_pairs(token_set, marked, around.get(layer)) for layer in layers}
     place_of = {int(row): number for number, row in enumerate(drawn_rows)}
     figure = scatter.moving_map(
         {layer: layer_map.points[drawn_rows] for layer, layer_map in maps.items()},
@@ -161,14 +177,15 @@ def through(backend: Backend) -> None:
         else None,
     )
     trusts = [maps[layer].trust for layer in layers]
-    marks = _marks(token_set, marked, are_joined=False, told_apart=False if options.dims == 2 else None)
+    has_lines = options.dims == 2 and bool(nearest[0])
+    marks = _marks(marked, are_joined=False, told_apart=False if has_lines else None)
     with figure_slot:
         figures.figure(
             figure,
             key="map_moving",
             code=snippets.layers(choices.code_of_tokens(backend), options, layers),
             alt=f"Map of {len(token_set):,} tokens that moves from layer 0 to {layers[-1]}",
-            message=findings.of_layers(token_set, marked, layers),
+            message=findings.of_layers(token_set, marked, layers, around),
             read=f"{READ} {marks}"
             + " The maps of all layers start from one common map and are turned to fit it. "
             + (MOVES_IN_PCA if options.method == "pca" else "If a token moves, its neighbours have often changed."),
@@ -248,6 +265,7 @@ def _one(
     renderer: scatter.Renderer,
     code: Snippet,
     marked: findings.Marked | None,
+    around: Surroundings | None,
 ) -> None:
     key = f"map_{number}"
     drawn = _sampled(token_set, renderer)
@@ -267,7 +285,7 @@ def _one(
         marked=None if marked is None else scatter.Marked(marked.word, _positions(drawn, marked.rows)),
     )
     if options.dims == 2:
-        pairs = findings.nearest_pairs(token_set, marked, layer)
+        pairs = findings.nearest_pairs(token_set, marked, around)
         scatter.join_pairs(figure, layer_map.points, pairs, (theme.BLUE, theme.GREY))
     figures.figure(
         figure,
@@ -322,7 +340,7 @@ def _trust_of_layers(trusts: Sequence[MapTrust]) -> str:
     return f"The trustworthiness of the maps is between {least} and {most} (1 is best)."
 
 
-def _marks(token_set: TokenSet, marked: findings.Marked | None, *, are_joined: bool, told_apart: bool | None) -> str:
+def _marks(marked: findings.Marked | None, *, are_joined: bool, told_apart: bool | None) -> str:
     """What the marks in the maps are; `are_joined` where lines between two maps are drawn.
 
     `told_apart`: whether lines to the nearest tokens differ by their sentence; None where there are no such lines.
@@ -335,7 +353,7 @@ def _marks(token_set: TokenSet, marked: findings.Marked | None, *, are_joined: b
     elif are_joined:
         lines = ", and blue lines join each of them with itself at the other layer"
     near = ""
-    if told_apart is not None and findings.nearest_pairs(token_set, marked, token_set.layers[0]):
+    if told_apart is not None:
         near = " Lines within a map lead to the tokens nearest in the model"
         near += ": solid and blue in the same sentence, else dashed." if told_apart else "."
     return (

@@ -10,7 +10,6 @@ import streamlit as st
 
 from components.analysis.similarity.baseline import sample_of_rows
 from components.analysis.why import probes
-from components.analysis.why.contrasts import changed_forms
 from components.charts import minimal_pairs as charts
 from components.charts import theme
 from components.charts.retrieval.evaluation import Curve
@@ -84,9 +83,7 @@ def _probed(backend: Backend, first: list[str], second: list[str], options: Embe
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> ProbeResult:
         vectors = backend.embed([*first, *second], options=options, is_cancelled=is_cancelled)[:, 0]
-        both = vectors.reshape(len(options.layers), 2, len(first), -1)  # [layer, side, pair, dim]
-        forms = [changed_forms(*texts) for texts in zip(first, second, strict=True)]
-        return probes.probe_layers(both, forms, progress=report_progress, is_cancelled=is_cancelled)
+        return probes.probe_pairs(vectors, first, second, report_progress, is_cancelled)
 
     return requests.latest(
         ("probe", backend.spec.key, backend.revision, options, tuple(first), tuple(second)),

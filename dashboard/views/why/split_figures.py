@@ -250,27 +250,14 @@ def _drawn(
     """The ribbons in `picture`; folded, the matrix of pairs and beside it the sums by word; `code` makes that of either."""
     with picture:
         _ribbons(split.bounded(MOST_ROWS), key)
-    with st.expander("All pairs and words, with their numbers", icon=":material/grid_on:", key=f"{key}_more"):
-        _numbers(split, words, title, key, code, read, not_shown, message)
-
-
-def _numbers(
-    split: Ledger,
-    words: Ledger,
-    title: str,
-    key: str,
-    code: Callable[[snippets.Shown], Snippet],
-    read: str,
-    not_shown: str,
-    message: str,
-) -> None:
+    more = st.expander("All pairs and words, with their numbers", icon=":material/grid_on:", key=f"{key}_more")
     is_whole = max(len(words.first), len(words.second)) <= MOST_ROWS
     split, bounded = split.bounded(MOST_ROWS), words.bounded(MOST_ROWS)
     rows, columns = _labels(split.first), _labels(split.second)
     # Of single words: the sums of all others would leave every other cell pale.
     single = [[part.kind != "rest" for part in parts] for parts in (split.first, split.second)]
     limit = float(np.abs(split.contributions[np.ix_(*single)]).max(initial=0.0)) or 1.0
-    left, right = st.columns([3, 2])
+    left, right = more.columns([3, 2])
     with left:
         figures.matrix(
             split.contributions,
@@ -315,7 +302,7 @@ def _numbers(
             table=partial(_table, words),
         )
     if not is_whole:
-        st.caption(
+        more.caption(
             f":material/info: Long texts: the {MOST_ROWS - 1} words of each text that contribute most have a row of their own. "
             "The last row and column sum up all others, so that all still sums; the colours reach as far as single words do, "
             f"{number(limit, 5)}. The data of “By word” has every word."

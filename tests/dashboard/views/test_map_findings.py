@@ -47,7 +47,7 @@ def test_the_marked_word_and_its_sentence_on_unseen_sentences(
     if marked is not None and count is not None:
         assert len(marked.rows) == count
     for layers in ([0, 6], [3], [2, 2]):
-        text = findings.of_layers(tokens, marked, layers)
+        text = findings.of_layers(tokens, marked, layers, findings.around_of(tokens, marked, layers))
         assert "nan" not in text
         assert len(text.replace("*", "")) <= 260
         if marked is not None:
@@ -155,9 +155,10 @@ def test_of_a_word_that_stands_once_the_nearest_tokens_are_named() -> None:
     cosines[marked.rows[0]] = -2
     names = [tokens.tokens[row].text for row in np.argsort(-cosines)[:3].tolist()]
     assert names == ["can", "the", "can"]
-    text = findings.of_layers(tokens, marked, [0, 6])
+    around = findings.around_of(tokens, marked, [0, 6])
+    text = findings.of_layers(tokens, marked, [0, 6], around)
     assert "and “can” ×2 and “the” at layer 6." in text
-    pairs = findings.nearest_pairs(tokens, marked, 6)
+    pairs = findings.nearest_pairs(tokens, marked, around[6])
     assert sorted(tokens.tokens[other].text for _, other, _ in pairs) == sorted(names)
 
 
@@ -191,16 +192,16 @@ def test_a_sample_of_the_occurrences_is_said_to_be_one() -> None:
 def test_only_lines_that_are_drawn_are_explained() -> None:
     tokens, _ = tokens_of([" ".join(f"bank{number}" for number in range(40)), "A bank."])
     marked = findings.Marked("bank", (1, 2))
-    assert "blue lines join each of them" in pictures._marks(tokens, marked, are_joined=True, told_apart=True)
-    moving = pictures._marks(tokens, marked, are_joined=False, told_apart=False)
+    assert "blue lines join each of them" in pictures._marks(marked, are_joined=True, told_apart=True)
+    moving = pictures._marks(marked, are_joined=False, told_apart=False)
     assert "lines join" not in moving
     assert "Lines within a map lead to the tokens nearest in the model." in moving
-    assert "else dashed" in pictures._marks(tokens, marked, are_joined=False, told_apart=True)
-    assert "Lines within" not in pictures._marks(
-        tokens, marked, are_joined=False, told_apart=None
-    )  # in three dimensions
-    many = pictures._marks(tokens, findings.Marked("bank", tuple(range(100))), are_joined=True, told_apart=True)
-    assert "Lines within a map" not in many  # of so many the nearest are not drawn
+    assert "else dashed" in pictures._marks(marked, are_joined=False, told_apart=True)
+    assert "Lines within" not in pictures._marks(marked, are_joined=False, told_apart=None)  # in three dimensions
+    of_many = findings.Marked("bank", tuple(range(100)))
+    assert findings.around_of(tokens, of_many, tokens.layers) == {}  # of so many the nearest are not drawn
+    many = pictures._marks(of_many, are_joined=True, told_apart=None)
+    assert "Lines within a map" not in many
     assert f"blue lines join the first {labels.MOST_JOINED} of them" in many
 
 

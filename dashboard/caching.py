@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from components.analysis.similarity.baseline import Baseline, Baselines
     from components.analysis.similarity.calibration import Calibration
     from components.analysis.similarity.cka import LayerCKA
+    from components.analysis.vocabulary import Alike, Kinds
     from components.analysis.word_senses import SenseCurve
     from components.arrays import Float32
     from components.distributed.serving import Served
@@ -266,6 +267,24 @@ def baseline_ready(backend: Backend) -> bool:
 
 def _model_key(backend: Backend) -> tuple[str, str]:
     return (backend.spec.key, backend.revision)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)  # read-only
+def vocabulary_kinds(key: tuple[str, str], _vocabulary: Sequence[str]) -> Kinds | None:
+    """How many pieces of a vocabulary begin and continue words; keyed on the model and its revision."""
+    from components.analysis import vocabulary
+
+    return vocabulary.kinds(_vocabulary)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)  # read-only
+def beginning_alike(
+    key: tuple[str, str], pieces: tuple[str, ...], named: int, _vocabulary: Sequence[str]
+) -> list[Alike]:
+    """Of each of some pieces those that begin alike; keyed on the model and its revision."""
+    from components.analysis import vocabulary
+
+    return vocabulary.beginning_alike(_vocabulary, pieces, named)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

@@ -410,10 +410,11 @@ def vocabulary(backend: Backend) -> None:
         _tell_known(backend, *chosen)
     known, listed = st.columns([7, 4], gap="medium")
     with known:
-        rows = ([] if found is None else [found]) + ([] if chosen is None else _known_rows(vocabulary, *chosen))
+        rows = ([] if found is None else [found]) + ([] if chosen is None else _known_rows(backend, *chosen))
         if rows:
             figures.markup(known_pieces(rows, len(vocabulary)), "known_pieces")
-        figures.note(findings.of_kinds(vocabulary_search.kinds(vocabulary), len(vocabulary)), "kinds")
+        kinds = caching.vocabulary_kinds((backend.spec.key, backend.revision), vocabulary)
+        figures.note(findings.of_kinds(kinds, len(vocabulary)), "kinds")
     with listed:
         if not query:
             st.caption(f"Type something to search the {len(vocabulary):,} pieces.")
@@ -440,10 +441,12 @@ def _tell_known(backend: Backend, sentence: TokenizedSentence, position: int, ro
     )
 
 
-def _known_rows(vocabulary: Sequence[str], sentence: TokenizedSentence, position: int, row: int) -> list[KnownRow]:
+def _known_rows(backend: Backend, sentence: TokenizedSentence, position: int, row: int) -> list[KnownRow]:
     """Where the different pieces of a sentence stand in the vocabulary, and how many others begin like each."""
     pieces = {token.piece: token.id for token in sentence.tokens if not token.special}
-    alike = vocabulary_search.beginning_alike(vocabulary, list(pieces), NAMED_HITS)
+    alike = caching.beginning_alike(
+        (backend.spec.key, backend.revision), tuple(pieces), NAMED_HITS, backend.tokenization.vocabulary
+    )
     chosen = sentence.tokens[position].id
     return [
         KnownRow(piece, f"{number:,}", (number,), others.total, others.first, "chosen" if number == chosen else "")

@@ -147,7 +147,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const { layout, relations, cells, weights, own } = readHeads(data);
   const root = parentElement.querySelector(".heads"), { opened, size } = layout, area = size * size;
   const [box, keys, hint, one, pills] = [".tiles", ".keys", ".hint", ".one", ".pills"].map((name) => root.querySelector(name));
-  const focused = root.getRootNode().activeElement?.dataset?.at;
   const selected = layout.selected[0] * layout.heads + layout.selected[1];
   const choose = (at) => {
     for (const tile of box.querySelectorAll(".tile")) tile.setAttribute("aria-pressed", String(+tile.dataset.at === at));
@@ -236,7 +235,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     pills.append(pill);
   });
 
-  const draw = () => {
+  const drawAll = () => {
     const u = rem(), narrow = root.clientWidth < NARROW * u;
     root.classList.toggle("narrow", narrow);
     const found = fitted(layout, box.clientWidth, u, narrow);
@@ -261,12 +260,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
       return mark;
     });
     box.replaceChildren(...titles, ...tiles, ...marks);
-    if (focused !== undefined) tiles[+focused]?.focus({ preventScroll: true });
     const above = plot.offsetTop - one.offsetTop, rows = opened.tokens.length * (shape === "lines" ? 24 : 22) * u + 24 * u;
     plot.style.height = `${narrow ? Math.max(200 * u, rows) : Math.max(240 * u, Math.min(found.height, layout.height) - above - 30 * u)}px`;
     drawOne();
     root.dataset.drawn = `${layout.blocks}x${layout.heads}x${size}`;
   };
+  const draw = () => drawKeepingFocus(root, "at", drawAll);
   draw();
   drawAtEachWidth(root, draw);
   return () => root.bertInternalsObserver.disconnect();

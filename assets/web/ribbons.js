@@ -249,14 +249,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.onpointermove = (event) => {
     if (!event.target.closest("svg.why")) point(rest);
   };
-  const focused = root.getRootNode().activeElement?.dataset?.word; // before new data arrived
-  draw();
-  if (focused) root.querySelector(`[data-word="${focused}"]`)?.focus({ preventScroll: true });
+  drawKeepingFocus(root, "word", draw);
   let seen = root.clientWidth;
   const watcher = new ResizeObserver(() => {
     if (root.clientWidth === seen) return;
     seen = root.clientWidth;
-    draw();
+    drawKeepingFocus(root, "word", draw);
   });
   watcher.observe(root);
   root._stop?.();

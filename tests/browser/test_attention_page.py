@@ -87,6 +87,22 @@ def test_all_heads_are_worked_by_keyboard(use: Stage) -> None:
     expect(heads.locator(".hint")).to_contain_text("Block 1, head 0")
 
 
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("/attention?v=all-heads&tiles=block", ".heads .tile[aria-label^='Block 1, head 1 ']"),
+        ("/inside?v=attention-flow", "svg.why [data-word='0 3']"),
+    ],
+)
+def test_the_focus_stays_where_the_picture_is_drawn_at_another_width(visit: Visit, path: str, part: str) -> None:
+    page = visit(path)
+    page.locator(part).focus()
+    expect(page.locator(part)).to_be_focused()
+    page.set_viewport_size({"width": 1200, "height": 900})
+    wait_until_still(page, part)
+    expect(page.locator(part)).to_be_focused()
+
+
 def test_pointing_at_a_token_shows_its_lines_alone(use: Stage) -> None:
     page = use.at("/attention?v=all-heads&b=0&h=0")
     heads = page.locator(HEADS)

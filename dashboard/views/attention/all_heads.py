@@ -172,7 +172,7 @@ def _draw(model_input: AttentionInput, linked: np.ndarray, order: str) -> list[s
             own.tobytes(),
         )
     )
-    browser.web_component("all_heads", _HTML, "drawing")(
+    browser.web_component("all_heads", _HTML, "focus", "drawing")(
         key=KEY,
         data=packed,
         on_clicked_change=partial(_clicked, n_blocks, n_heads),

@@ -193,7 +193,7 @@ def _ribbons(
 
     share = estimate.is_share
     place = f"after block {estimate.block}" if share else f"in block {estimate.block}"
-    browser.web_component("ribbons", '<div class="ribbons"></div>')(
+    browser.web_component("ribbons", '<div class="ribbons"></div>', "focus")(
         key="flow_picture",
         data={
             "first": [part(key) for key in origins] + [{"text": f"{others} others", "kind": "rest"}] * bool(others),

@@ -219,7 +219,7 @@ def blocks(
 def _ribbons(split: Ledger, key: str) -> None:
     """Both texts as rows of words, ribbons between them, the strongest pairs and the small matrix, in the browser."""
     unit = "token" if any(part.kind == "special" for part in split.first) else "word"
-    browser.web_component("ribbons", '<div class="ribbons"></div>')(
+    browser.web_component("ribbons", '<div class="ribbons"></div>', "focus")(
         key=f"{key}_ribbons",
         data={
             "first": [{"text": part.text, "kind": part.kind} for part in split.first],

@@ -26,16 +26,12 @@ def mask_of(tokenization: Tokenization) -> str | None:
     """How the tokenizer writes its mask; None if it has none."""
     if tokenization.mask_id is None:
         return None
-    return tokenization.special_tokens["mask"][0]
+    return next(iter(tokenization.special_tokens["mask"]), None)
 
 
 def typed_masks(sentence: TokenizedSentence, tokenization: Tokenization) -> tuple[int, ...]:
     """The positions at which a text itself has a mask."""
-    return tuple(
-        token.position
-        for token in sentence.tokens
-        if token.id == tokenization.mask_id and not (token.special and token.word is None)
-    )
+    return tuple(token.position for token in sentence.tokens if token.id == tokenization.mask_id)
 
 
 def check_hidden(sentence: TokenizedSentence, positions: tuple[int, ...], tokenization: Tokenization) -> None:

@@ -26,7 +26,7 @@ def mask_of(tokenization: Tokenization) -> str | None:
     """How the tokenizer writes its mask; None if it has none."""
     if tokenization.mask_id is None:
         return None
-    return next(iter(tokenization.special_tokens["mask"]), None)
+    return tokenization.special_tokens["mask"][0]
 
 
 def typed_masks(sentence: TokenizedSentence, tokenization: Tokenization) -> tuple[int, ...]:

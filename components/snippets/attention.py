@@ -1,4 +1,4 @@
-"""Code for attention: one head or several as a matrix, patterns, flow, and what changes when a token is masked."""
+"""Code for attention: one head or several as a matrix, patterns, flow; what changes when a token is masked, and its guesses."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from components.snippets.code import Input, Snippet
 
 if TYPE_CHECKING:
     from components.analysis.attention.weights import Combination, TextsFilter
+    from components.model.backend import Backend
 
 Special = Literal["shown", "hidden", "renormalised"]
 ATTENTIONS = "attentions = of_sentence(trace, 0)  # [block, head, query, key]"
@@ -246,4 +247,54 @@ def masked_attention(read: Input, position: int, whole_word: bool, block: int, h
         *_masked(read, position, whole_word),
         f"values = masked.attentions[{block}, 0, {head}] - trace.attentions[{block}, 0, {head}]",
         "print(values)  # [query, key]",
+    )
+
+
+def layer_guesses(read: Input, hidden: Sequence[int], positions: Sequence[int], only_left: bool, k: int) -> Snippet:
+    """The `k` first guesses at `positions`, by layer, and how surprised the model is by the text."""
+    pair = None if read.pairs is None else read.pairs[0]
+    shared = {"pair": pair, "max_length": read.max_length, "only_left": only_left or None}
+    given = code.call(
+        "backend.guesses",
+        "texts[0]",
+        **shared,
+        hidden=tuple(hidden) or None,
+        positions=tuple(positions),
+        k=k,
+    )
+    return read.snippet(
+        f"guesses = {given}",
+        "values = guesses.probabilities  # [layer, token, guess]",
+        "print(guesses.ids, values, guesses.true_ranks)",
+        f"print({code.call('backend.surprises', 'texts[0]', **shared)}.pseudo_perplexity)",
+    )
+
+
+def two_contexts(read: Input, hidden: Sequence[Sequence[int]], positions: Sequence[int], k: int) -> Snippet:
+    """The `k` first guesses after the last block in each of two texts, at one position of each."""
+    places = code.literal(list(zip(map(tuple, hidden), ((position,) for position in positions), strict=True)))
+    call = code.call("backend.guesses", "text", "hidden=hidden", "positions=at", max_length=read.max_length, k=k)
+    return read.snippet(
+        f"places = {places}  # hidden, and read",
+        f"guesses = [{call} for text, (hidden, at) in zip(texts, places, strict=True)]",
+        "values = [one.probabilities[-1, 0] for one in guesses]",
+        "print([one.ids[-1, 0] for one in guesses], values)",
+    )
+
+
+def template(
+    backend: Backend, templates: Sequence[str], words: Sequence[str], controls: Sequence[str], max_length: int | None
+) -> Snippet:
+    """The probabilities of asked words for each filling of some templates."""
+    call = code.call(
+        "template_guesses",
+        "backend",
+        "templates",
+        words=tuple(words),
+        controls=tuple(controls) or None,
+        max_length=max_length,
+    )
+    return Snippet(
+        (code.model(backend), code.texts(templates, "templates")),
+        (f"found = {call}", "values = found.mean_probabilities", "print(found.fillings, values)  # [filling, word]"),
     )

@@ -109,6 +109,7 @@ HOMES = {
         "components.analysis.attention.overview": ("attention_overview", "attention_row"),
         "components.analysis.attention.rotation": ("angles", "score_by_distance"),
         "components.analysis.attention.scores": ("head_scores",),
+        "components.analysis.guesses.templates": ("template_guesses",),
         "components.analysis.inner_dimensions": ("strongest",),
         "components.analysis.attention.weights": (
             "combine",

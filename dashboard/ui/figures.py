@@ -288,6 +288,7 @@ def part_bars(
     not_shown: str,
     message: str = "",
     digits: int = 4,
+    most_above: int = MOST_ABOVE,
     **options: Any,
 ) -> None:
     """Bars of one value per part and token, with a table; the `options` are those of `bars.part_norm_bars`."""
@@ -300,6 +301,7 @@ def part_bars(
         read=read,
         not_shown=not_shown,
         message=message,
+        most_above=most_above,
         table=lambda: pd.DataFrame({"token": pieces, **dict(zip(parts, values.round(digits), strict=True))}),
     )
 

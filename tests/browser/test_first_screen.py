@@ -36,6 +36,7 @@ SELECTORS: dict[Figure, str] = {
     "architecture": ".arch > svg",
     "plot or table": f"{PLOT}, {TABLE}",
     "canvas or table": f"canvas, {TABLE}",
+    "guess or plot": f".guess .figure svg, {PLOT}",
     "text": "h1",
 }
 # The first figure of a view where another one of its kind stands before it.

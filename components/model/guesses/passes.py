@@ -205,14 +205,18 @@ def _read(
         asked = np.array(
             [[true, *wanted.asked] for reading in chosen for true in _true_ids(model, reading)], np.int64
         ).reshape(len(places), 1 + len(wanted.asked))
-        states = _states(model, module, chosen, wanted)
-        for result, vectors in zip(results, states, strict=True):
-            for first in range(0, len(places), head.rows_at_once):
-                if is_cancelled():
-                    raise Cancelled
-                part = slice(first, first + head.rows_at_once)
-                with torch.inference_mode():
-                    _put(result, places[part], kept(head.scores(vectors[part]), k, asked[part]))
+        # All layers in one go: each call of the head reads the whole table of pieces.
+        vectors = torch.cat(_states(model, module, chosen, wanted))  # [layer * row, dim]
+        layers, rows_of = np.divmod(np.arange(len(vectors)), max(1, len(places)))
+        for first in range(0, len(vectors), head.rows_at_once):
+            if is_cancelled():
+                raise Cancelled
+            part = slice(first, first + head.rows_at_once)
+            with torch.inference_mode():
+                best = kept(head.scores(vectors[part]), k, asked[rows_of[part]])
+            for layer in np.unique(layers[part]).tolist():
+                own = layers[part] == layer
+                _put(results[layer], places[rows_of[part][own]], _rows(best, own))
         done += len(batch)
         progress(done, len(readings))
     return results
@@ -318,6 +322,11 @@ def _empty(rows: int, k: int, asked: int) -> Kept:
 def _put(result: Kept, rows: Int64, part: Kept) -> None:
     for name, values in vars(part).items():
         getattr(result, name)[rows] = values
+
+
+def _rows(of: Kept, chosen: np.ndarray) -> Kept:
+    """The rows for which `chosen` is true."""
+    return Kept(**{name: values[chosen] for name, values in vars(of).items()})
 
 
 def _part(of: Kept, rows: slice) -> Kept:

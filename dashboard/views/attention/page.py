@@ -375,6 +375,7 @@ VIEWS = (
                 "contexts": "template",
                 "template": "The [cat, dog] sat on [MASK].",
                 "asked_words": "it",
+                "control_words": "man",
             },
         ),
         figure="text",

@@ -1,4 +1,4 @@
-"""Code for attention: one head or several as a matrix, patterns, flow; what changes when a token is masked, and its guesses."""
+"""Code for attention: one head or several as a matrix, patterns, flow; what changes around a mask, and guesses in contexts."""
 
 from __future__ import annotations
 
@@ -247,26 +247,6 @@ def masked_attention(read: Input, position: int, whole_word: bool, block: int, h
         *_masked(read, position, whole_word),
         f"values = masked.attentions[{block}, 0, {head}] - trace.attentions[{block}, 0, {head}]",
         "print(values)  # [query, key]",
-    )
-
-
-def layer_guesses(read: Input, hidden: Sequence[int], positions: Sequence[int], only_left: bool, k: int) -> Snippet:
-    """The `k` first guesses at `positions`, by layer, and how surprised the model is by the text."""
-    pair = None if read.pairs is None else read.pairs[0]
-    shared = {"pair": pair, "max_length": read.max_length, "only_left": only_left or None}
-    given = code.call(
-        "backend.guesses",
-        "texts[0]",
-        **shared,
-        hidden=tuple(hidden) or None,
-        positions=tuple(positions),
-        k=k,
-    )
-    return read.snippet(
-        f"guesses = {given}",
-        "values = guesses.probabilities  # [layer, token, guess]",
-        "print(guesses.ids, values, guesses.true_ranks)",
-        f"print({code.call('backend.surprises', 'texts[0]', **shared)}.pseudo_perplexity)",
     )
 
 

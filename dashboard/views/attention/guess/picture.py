@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from components.snippets import attention as snippets
+from components.snippets.plain import guesses as snippets
 from dashboard.ui import browser, controls, figures
 from dashboard.views.attention.guess import findings
 from dashboard.views.attention.guess.findings import Guessed, ordinal, share_text
@@ -55,12 +55,8 @@ def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[
         said,
         key=KEY,
         table=partial(table_of, reading, backend.tokenization),
-        code=snippets.layer_guesses(
-            model_input.pair.input(backend),
-            reading.guesses.hidden,
-            reading.positions,
-            reading.guesses.only_left,
-            SHOWN,
+        code=snippets.through_layers(
+            model_input.pair.input(backend), reading.guesses.hidden, SHOWN, reading.guesses.only_left
         ),
         title="Guesses for the hidden word",
         read=READ,

@@ -123,7 +123,7 @@ def above(
     part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
     report.add(key, part, table)
     with _line(message, read, not_shown, key):
-        lecture.star(st.session_state[_PAGE], key, part, table)
+        lecture.star(st.session_state[_PAGE], key, part, table, place)
         _share(key, table, code, title, draw_files=partial(figure_files.draw_own, place, message, key=key))
 
 

@@ -108,6 +108,7 @@ def _template(backend: Backend, row: Any) -> None:
         table=lambda: pd.DataFrame({"filling": names, **dict(zip(found.words, shares.T.round(6), strict=True))}),
         code=snippets.template(backend, templates, found.words, found.controls, length),
         title="Fillings of a template",
+        place="[data-testid=stTable]",
         read="A row for each filling of the template, and for each control word; a column for each word that is compared: its "
         "probability at the mask, the mean over the templates where there are several. The last column has the first guess of "
         "all in the first template.",
@@ -154,6 +155,7 @@ def _two(backend: Backend, row: Any) -> None:
             SHOWN,
         ),
         title="The same mask in two sentences",
+        place=f".st-key-{KEY}",
         read="The pieces that the model guesses for the hidden word of each sentence, read by itself, with their "
         "probabilities. Blue is the word that was hidden.",
         not_shown=NOT_SHOWN,

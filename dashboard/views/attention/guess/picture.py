@@ -59,6 +59,7 @@ def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[
             model_input.pair.input(backend), reading.guesses.hidden, SHOWN, reading.guesses.only_left
         ),
         title="Guesses for the hidden word",
+        place=f".st-key-{KEY}",
         read=READ,
         not_shown=NOT_SHOWN,
     )

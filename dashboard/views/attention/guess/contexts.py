@@ -160,13 +160,15 @@ def _two(backend: Backend, row: Any) -> None:
         "probabilities. Blue is the word that was hidden.",
         not_shown=NOT_SHOWN,
     )
-    name = partial(name_of, backend.tokenization)
+    readable = partial(name_of, backend.tokenization)
     data = {
         "said": " ".join(f"Sentence {one.name}: {', '.join(one.facts.pieces[:5])}." for one in contexts),
         "height": TWO_HEIGHT if controls.scale() == 1 else TWO_ON_PROJECTOR,
         "masks": [],
         "panels": [
-            panel_of(one.guesses, one.position, one.marked, one.facts, name, f"{one.name}  {_sentence(backend, one)}")
+            panel_of(
+                one.guesses, one.position, one.marked, one.facts, readable, f"{one.name}  {_sentence(backend, one)}"
+            )
             for one in contexts
         ],
         "lens": None,

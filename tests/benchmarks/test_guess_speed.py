@@ -14,9 +14,7 @@ from components.model.backend import Backend
 from components.model.store import TraceStore
 from tests.support.measurements import report
 
-SENTENCE = (
-    "The trophy does not fit in the suitcase because it is too big, and it is."  # 20 tokens with [CLS] and [SEP]
-)
+SENTENCE = "The trophy does not fit in the suitcase because it is too big, and it is."  # 20 tokens with [CLS] and [SEP]
 TRIES = 5
 
 

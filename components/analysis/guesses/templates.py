@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -146,12 +147,8 @@ def template_guesses(
         texts = [template.filled(filling) for filling in fillings]
         _check_masks(backend, texts, number + 1, max_length)
         asked = [_id(word, backend, texts[0]) for word in asked_words]
-        done = number * len(fillings)
-        found.append(
-            backend.guesses_at_masks(
-                texts, k, asked, max_length, lambda part, _, done=done: progress(done + part, total), is_cancelled
-            )
-        )
+        counted = partial(_progress_from, progress, number * len(fillings), total)
+        found.append(backend.guesses_at_masks(texts, k, asked, max_length, counted, is_cancelled))
         ids_of_words.append(asked)
     shape = (len(read), len(fillings))
     return TemplateGuesses(
@@ -167,6 +164,10 @@ def template_guesses(
         ),
         word_ranks=np.array([[one.asked_ranks[0, 0] for one in row] for row in found], np.int64).reshape(*shape, -1),
     )
+
+
+def _progress_from(progress: ReportProgress, before: int, total: int, done: int, _: int) -> None:
+    progress(before + done, total)
 
 
 def _different(words: Sequence[str]) -> tuple[str, ...]:

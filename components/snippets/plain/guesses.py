@@ -117,7 +117,7 @@ def surprise(read: Input, only_left: bool = False) -> Snippet:
         _setup(read, only_left),
         (
             'typed = inputs["input_ids"][0].tolist()',
-            IN_TURN.format(others=f"set({code.literal(others)})"),
+            IN_TURN.format(others="{" + ", ".join(map(str, others)) + "}" if others else "set()"),
             "pseudo_perplexity = 2 ** np.nanmean(values)",
             "print(values, pseudo_perplexity)  # [token] in bits",
         ),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from components.model.backend import Backend
 from components.snippets.code import START, Input, Snippet
@@ -28,6 +30,15 @@ CLOSE = 1e-5
 def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Backend:
     folder = tiny.save_masked_lm_of(tmp_path_factory.mktemp(request.param), request.param)
     return Backend.load(str(folder), device_name="cpu")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread_for_a_pass() -> Iterator[None]:
+    """Tiny models gain nothing from several threads, and lose much where other work waits for the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def run(snippet: Snippet, is_plain: bool) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from components.jobs import Cancelled
 from components.model.backend import Backend
 from components.model.guesses import passes
 from components.model.store import TraceStore
-from tests.components.model.guesses.conftest import FINAL_NORMS, HEADS, Plain
 from tests.support import tiny
 from tests.support.closeness import assert_close
+from tests.support.plain_masked_lm import FINAL_NORMS, HEADS, Plain
 
 TEXT, HIDDEN = "the cat sat on the river bank", (2, 4)
 CLOSE = 1e-5  # of the largest number: float32 against float64

@@ -156,7 +156,7 @@ VIEWS = (
         question="What is searched?",
         asks=("How do I use a file of my own?",),
         intro="How long its sentences are, and how it was read. Another corpus, or a file of yours, is chosen at the top.",
-        draw="dashboard.views.search.corpus:corpus",
+        draw="dashboard.views.search.whole_corpus.contents:corpus",
         settings=(
             *OF_MODELS,
             "corpus",

@@ -14,17 +14,17 @@ from components import operator_settings
 from components.analysis.similarity import late_interaction
 from components.jobs import Cancelled, Job
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
-from components.model.trace import POOLINGS
+from components.model.trace import POOLINGS, TraceOptions
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.engines import graph
-from components.retrieval.search import chance, lexical
+from components.retrieval.search import chance, lexical, score_split
 from components.retrieval.search.lexical import make_ranker
 from components.retrieval.search.paraphrases import most_similar_pairs
 from components.retrieval.search.rerank import late_interaction_scores
 from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import embedding, reranking
-from dashboard.views.search import batches
+from dashboard.views.search import batches, shading
 from dashboard.views.search.ranked import Ranked, up_to
 from dashboard.views.search.request import SearchRequest
 from tests.support.closeness import assert_close
@@ -106,7 +106,11 @@ def test_layer_pooling_and_similarity(
     assert len(set(rows_of(app)) & set(best.tolist())) >= 24  # neighbours may swap at the last digit
 
 
-def test_changing_layer_pooling_and_k_costs_no_forward_pass(open_page: Open, demo_vectors: np.ndarray) -> None:
+def test_changing_layer_pooling_and_k_costs_no_forward_pass(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The words of hits, which come behind them, are the test below.
+    monkeypatch.setattr(shading, "of_vectors", lambda *_: None)
     app = at_rest(open_page("search"))  # random queries are embedded once, for the level of chance
     before = backend().forward_passes
     app.slider(key="w_k").set_value(30).run()
@@ -118,6 +122,68 @@ def test_changing_layer_pooling_and_k_costs_no_forward_pass(open_page: Open, dem
     at_rest(app)
     app.text_input(key="w_query").set_value("a new query of its own").run()
     assert backend().forward_passes == before + 1
+
+
+def test_hits_do_not_wait_for_their_words_which_cost_one_pass(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_rest(open_page("search", q="a query whose words are known"))
+    gate, shades = threading.Event(), score_split.shades
+    monkeypatch.setattr(shading, "shades", lambda parts: gate.wait(60) and shades(parts))
+    before = backend().forward_passes
+    app = open_page("search", q="ferries stayed in port")
+    try:
+        assert len(hits(app)) == 10
+        assert {part["shade"] for row in hits(app) for part in row["parts"]} == {None}
+        assert any(part["shared"] for row in hits(app) for part in row["parts"])  # marked until then
+        assert not app.main.get("progress")
+    finally:
+        gate.set()
+    app = at_rest(app)
+    assert max(part["shade"] for part in hits(app)[0]["parts"]) > 0
+    assert backend().forward_passes == before + 2  # the query's vector, and the words of ten hits together
+
+
+def test_shaded_words_are_those_of_the_exact_split(open_page: Open, demo_vectors: np.ndarray) -> None:
+    """As strongly as the word adds to the cosine that is on screen, by the formula, with a pass of its own."""
+    query, nonsense = "volcano erupted", "flurbish quontle zib"
+    for asked in (query, nonsense):
+        app = at_rest(open_page("search", q=asked))
+        for row in hits(app)[:3]:
+            text = current.demo().texts[row["index"]]
+            trace = backend().run([asked, text], options=TraceOptions(max_length=256))
+            vectors = [trace.hidden_states[6, side, : len(trace.sentences[side])].astype(np.float64) for side in (0, 1)]
+            means = [side.mean(axis=0) for side in vectors]
+            scale = np.linalg.norm(means[0]) * np.linalg.norm(means[1])
+            added = vectors[1] @ means[0] / len(vectors[1]) / scale  # [token] of the hit
+            assert added.sum() == pytest.approx(float(row["score"]), abs=2e-3)
+            by_word: dict[int, float] = {}
+            for token, value in zip(trace.sentences[1].tokens, added, strict=True):
+                if not token.special:  # with the marks that stand at a word, as typed
+                    place = text.rfind(" ", 0, token.start + 1) + 1
+                    by_word[place] = by_word.get(place, 0.0) + value
+            top = max(0.08, *by_word.values())
+            expected_words = {
+                text[place:].split()[0].strip(".,"): value / top
+                for place, value in by_word.items()
+                if value >= 0.4 * top
+            }
+            shown = {part["text"].strip(".,"): part["shade"] for part in row["parts"] if part["shade"]}
+            if not any("-" in word or "'" in word for word in expected_words):
+                assert shown == pytest.approx(expected_words, abs=2e-3), text
+            assert all(row["asked"])
+
+
+def test_shades_begin_at_40_per_cent_of_the_largest_part_and_never_grow_beyond_it() -> None:
+    def part(value: float, start: int, kind: score_split.PartKind = "word") -> score_split.ScorePart:
+        return score_split.ScorePart("word", kind, ((start, start + 2),), value)
+
+    parts = [part(0.2, 0), part(0.08, 3), part(0.079, 6), part(-0.3, 9), part(0.9, 12, "punctuation")]
+    assert score_split.shades(parts) == ((0, 2, 1.0), (3, 5, pytest.approx(0.4)))
+    faint = score_split.shades([part(0.04, 0), part(0.03, 3)])  # nonsense: half of what would be shaded fully
+    assert faint == ((0, 2, pytest.approx(0.5)),)
+    assert score_split.shades([part(0.02, 0)]) == ()
+    assert score_split.shades([]) == ()
 
 
 @pytest.mark.parametrize("kind", ["bow", "tfidf", "lsa", "bm25", "jm"])
@@ -271,17 +337,19 @@ def test_equal_vectors_are_no_better_than_chance(open_page: Open, demo_vectors: 
     assert not any(row["close"] for row in hits(app))
 
 
-def test_what_the_level_of_chance_is_stands_below_the_hits_with_what_was_left_out(
+def test_what_the_level_of_chance_is_stands_behind_the_question_mark_with_what_was_left_out(
     open_page: Open, demo_vectors: np.ndarray
 ) -> None:
     app = at_rest(open_page("search", q="volcano erupted"))
     (line,) = [item.value for item in app.markdown if "closer than chance" in item.value]
-    assert line.startswith(
-        "**Layer 6, Mean, cosine** :material/insights: **4 of 630 sentences are closer than chance:**"
+    assert line == (
+        ":material/insights: **4 of 630 sentences are closer than chance:** the first, at 0.57, has the query's “volcano” "
+        "and “erupted”; chance reaches 0.42."
     )
-    assert line.endswith("the first hit has 0.57, chance reaches 0.42.")
-    (below,) = [item.value for item in app.caption if "The level of chance" in item.value]
-    assert "find nothing above it among the sentences that have none of their words" in below
+    (read,) = [item.value for item in app.markdown if "The level of chance" in item.value]
+    assert "find nothing above it among the sentences that have none of their words" in read
+    assert "**Layer 6, Mean, cosine.**" in read
+    assert hit_axis(app)["name"] == "best by chance 0.42"
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,11 @@ def hits_component() -> Any:
     return web_component("hits", '<div class="hits"><div class="above"></div><ol></ol></div>')
 
 
+def reranked_component() -> Any:
+    """Two lists of the same texts in two orders, with lines between them."""
+    return web_component("reranked", '<div class="reranked"></div>')
+
+
 def is_index(value: object, count: int) -> TypeGuard[int]:
     """Whether a value that a browser sent is a whole number 0..count-1; True and False are not."""
     return type(value) is int and 0 <= value < count

@@ -114,13 +114,21 @@ def above(
     title: str,
     read: str,
     not_shown: str,
+    chart: go.Figure | None = None,
+    alt: str = "",
 ) -> None:
-    """The line above a picture that we draw ourselves: its finding, “?”, and “Share” with its numbers and their code."""
-    part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
+    """The line above a picture that we draw ourselves: its finding, “?”, and “Share” with its numbers and their code.
+
+    The `chart`, described by `alt`, says the same as a figure: it is what a person takes along, and what a report shows.
+    """
+    if chart is None:
+        part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
+    else:
+        part = stand_alone.Part(chart, alt=alt, title=title, message=message, read=read, not_shown=not_shown)
     report.add(key, part, table)
     with _line(message, read, not_shown, key):
         lecture.star(st.session_state[_PAGE], key, part, table)
-        _share(key, table, code, title)
+        _share(key, table, code, title, draw_files=None if chart is None else partial(figure_files.draw, part, key=key))
 
 
 def _line(message: str, read: str, not_shown: str, key: str) -> DeltaGenerator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,17 +17,21 @@ from components.jobs import Cancelled, Job
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
 from components.model.trace import POOLINGS, TraceOptions
 from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.corpora.demo import sentences_that_differ
 from components.retrieval.engines import graph
 from components.retrieval.search import chance, lexical, score_split
 from components.retrieval.search.lexical import make_ranker
-from components.retrieval.search.paraphrases import most_similar_pairs
+from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
 from components.retrieval.search.rerank import late_interaction_scores
+from components.words.differences import difference
 from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import embedding, reranking
 from dashboard.views.search import batches, shading
 from dashboard.views.search.ranked import Ranked, up_to
 from dashboard.views.search.request import SearchRequest
+from dashboard.views.search.whole_corpus import duplicates
+from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, hit_axis, hits, texts
 
@@ -435,16 +440,16 @@ def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None
 
 
 def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: np.ndarray) -> None:
-    app = open_page("search", v="similar-pairs")
+    app = open_page("search", v="similar-pairs", of="corpus")
     assert "place in the corpus, counted from 0" in texts(app)
-    table = app.table[0].value
+    table = near_pairs(app)
     unit = demo_vectors[6, 0] / np.linalg.norm(demo_vectors[6, 0], axis=1, keepdims=True)
     cosines = unit @ unit.T
     cosines[np.tril_indices(630)] = -1
-    shown = table["cosine"].astype(float)
-    np.testing.assert_allclose(shown, np.sort(cosines, axis=None)[::-1][:100], atol=1e-4)
-    pairs = [tuple(map(int, numbers.split(" – "))) for numbers in table["numbers"]]
-    np.testing.assert_allclose([cosines[pair] for pair in pairs], shown, atol=1e-4)
+    shown = [cosine for _, _, cosine in table]
+    assert sorted(shown, reverse=True) == pytest.approx(np.sort(cosines, axis=None)[::-1][:100], abs=6e-4)
+    pairs = [(first, second) for first, second, _ in table]
+    np.testing.assert_allclose([cosines[pair] for pair in pairs], shown, atol=6e-4)
     assert len(set(pairs)) == 100
     # None of them is above the level: the nearest ones are shown, and it is said so.
     assert (
@@ -454,7 +459,40 @@ def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: n
     app.slider(key="w_least_cosine").set_value(0.55).run()
     above = int((cosines >= 0.55).sum())
     assert f"**{above} pairs** have a cosine of 0.55 or more" in texts(app)
-    assert len(app.table[0].value) == above > 1
+    assert len(near_pairs(app)) == above > 1
+
+
+def near_pairs(app: Any) -> list[tuple[int, int, float]]:
+    """The numbers and the cosine of each pair on screen."""
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-near" in item.proto.body]
+    found = re.findall(r'data-first="(\d+)" data-second="(\d+)"[^>]*><b>([\d.−]+)</b>', drawn)
+    return [(int(first), int(second), float(cosine.replace("−", "-"))) for first, second, cosine in found]
+
+
+def test_opposites_are_named_where_the_view_opens(open_page: Open) -> None:
+    app = at_rest(open_page("similar-pairs"))
+    assert not app.error
+    texts_of = sentences_that_differ().texts
+    shown = near_pairs(app)
+    assert len(shown) == 100
+    assert min(cosine for *_, cosine in shown) >= 0.9
+    assert len({difference(texts_of[first], texts_of[second]).kind for first, second, _ in shown[:8]}) >= 4
+    assert re.search(
+        r"\*\*\d+ pairs\*\* have a cosine of 0.90 or more, but in \d+ of them .* differs: a threshold alone", texts(app)
+    )
+    app = at_rest(open_page("similar-pairs", corpus=small_corpus()))  # of an own corpus there is no choice
+    assert "w_compared_texts" not in {group.key for group in app.button_group}
+
+
+def test_opposites_are_claimed_only_where_there_are_some() -> None:
+    pair = SimilarPair(0, 1, 0.95)
+    said = duplicates.duplicates_in_words([pair] * 5, 5, 0.9, {}, {"word": 4, "wording": 1})
+    assert (
+        said
+        == "**5 pairs** have a cosine of 0.90 or more, and none differs in a number, a day, a “not” or their order."
+    )
+    said = duplicates.duplicates_in_words([pair] * 5, 5, 0.9, {}, {"negation": 2, "number": 1, "word": 2})
+    assert "but in 3 of them a “not” or a number differs: a threshold alone merges opposites." in said
 
 
 def test_exact_repeats_are_listed_and_are_no_pairs(open_page: Open) -> None:
@@ -465,8 +503,9 @@ def test_exact_repeats_are_listed_and_are_no_pairs(open_page: Open) -> None:
     caching.corpora().put(key, repeated)
     app = at_rest(open_page("search", v="similar-pairs", corpus=key))
     assert "**3 sentences** repeat an earlier one exactly, and stand below." in texts(app)
-    pairs, repeats = (table.value for table in app.table)
-    assert not any(first == second for first, second in zip(pairs["first"], pairs["second"], strict=True))
+    repeated_texts = repeated.texts
+    assert not any(repeated_texts[first] == repeated_texts[second] for first, second, _ in near_pairs(app))
+    (repeats,) = (table.value for table in app.table)
     assert list(repeats["times"]) == [3, 2]
     assert list(repeats["numbers"]) == ["0, 2, 3", "1, 4"]
 
@@ -493,7 +532,7 @@ class Comparison:
 def comparison(monkeypatch: pytest.MonkeyPatch) -> Iterator[Comparison]:
     caching.evaluations.clear()
     one = Comparison()
-    monkeypatch.setattr(batches, "most_similar_pairs", one)
+    monkeypatch.setattr(duplicates, "most_similar_pairs", one)
     yield one
     one.release.set()
     for job in caching.evaluations().under_way():
@@ -506,7 +545,7 @@ def test_two_people_wait_for_one_comparison_of_all_pairs(
 ) -> None:
     for person in ("Ann", "Ben"):
         monkeypatch.setattr(caching, "person", lambda person=person: person)
-        app = open_page("search", v="similar-pairs")
+        app = open_page("search", v="similar-pairs", of="corpus")
     (job,) = caching.evaluations().under_way()
     assert job.people == {"Ann", "Ben"}
     assert app.main.get("progress")[0].proto.text.startswith(
@@ -527,7 +566,7 @@ def test_stop_reaches_the_comparison_of_all_pairs(
     open_page: Open, demo_vectors: np.ndarray, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(caching, "person", lambda: "Ann")
-    app = open_page("search", v="similar-pairs")
+    app = open_page("search", v="similar-pairs", of="corpus")
     (job,) = caching.evaluations().under_way()
     app.button(key="stop_pairs").click().run()
     assert job.finished.wait(10)
@@ -544,13 +583,13 @@ def test_stop_reaches_the_comparison_of_all_pairs(
 def test_a_large_corpus_is_compared_on_a_click_only(
     open_page: Open, demo_vectors: np.ndarray, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "PAIRS_AT_ONCE", 100)
+    monkeypatch.setattr(duplicates, "PAIRS_AT_ONCE", 100)
     monkeypatch.setattr(caching, "person", lambda: "Ann")
-    app = open_page("search", v="similar-pairs")
+    app = open_page("search", v="similar-pairs", of="corpus")
     assert comparison.runs == 0
     app.button(key="find_pairs").click().run()
     (job,) = caching.evaluations().under_way()
-    other = open_page("search", v="similar-pairs")  # whoever did not ask does not join
+    other = open_page("search", v="similar-pairs", of="corpus")  # whoever did not ask does not join
     assert other.button(key="find_pairs").label == "Compare all 198,135 pairs"
     app.button(key="stop_pairs").click().run()
     assert job.finished.wait(10)
@@ -874,3 +913,12 @@ def test_milvus_where_the_operator_names_it(open_page: Open, demo_vectors: np.nd
     assert not app.exception
     assert rows_of(app) == rows_of(exact)
     assert "Milvus" in texts(app)
+
+
+def test_many_queries_say_for_how_many_something_is_close() -> None:
+    assert batches.finding_of_queries([0.5, 0.3], 0.4) == "**For 1 of 2 queries** the best hit is closer than chance."
+    assert batches.finding_of_queries([0.5, 0.6], 0.4) == "**For all 2 queries** the best hit is closer than chance."
+    assert batches.finding_of_queries([0.4, 0.3], 0.4).startswith("**Nothing close** to any of the 2 queries")
+    assert batches.finding_of_queries([0.5], 0.4) == "**The query's best hit is closer than chance.**"
+    assert batches.finding_of_queries([0.1], 0.4) == "**Nothing close** to the query."
+    assert batches.finding_of_queries([0.1], None) == "1 query, each with its best hit."

@@ -346,7 +346,7 @@ def test_it_opens_with_max_sim_and_older_addresses_with_the_cross_encoder(
     monkeypatch.setattr(rerank_quality, "measured", lambda *_: [])
     app = at_rest(open_page("retrieve-rerank"))
     assert app.segmented_control(key="w_second_stage").value == "maxsim"
-    assert app.query_params["by"] == ["maxsim"]
+    assert app.query_params["by"] == "maxsim"
     for page in ("pairs", "search"):
         app = at_rest(open_page(page, v="retrieve-rerank", q=view.REPAIRED[0]))
         assert app.segmented_control(key="w_second_stage").value == "rerank"

@@ -143,7 +143,7 @@ HOMES = {
         "components.model.backend": ("Backend",),
         "components.model.one_block.nearly_closed": ("closed_share",),
         "components.retrieval.corpora.corpus": ("read_corpus",),
-        "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences"),
+        "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences", "sentences_that_differ"),
         "components.training.before_after": (
             "head_change",
             "layer_change",

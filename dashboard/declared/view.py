@@ -26,6 +26,8 @@ Figure = Literal[
     "path",
     "looks",
     "architecture",
+    "lists",
+    "pairs",
     "plot or table",
     "canvas or table",
     "guess or plot",

@@ -114,17 +114,28 @@ def above(
     title: str,
     read: str,
     not_shown: str,
-    place: str,
+    place: str = "",
+    chart: go.Figure | None = None,
+    alt: str = "",
 ) -> None:
     """The line above a picture that we draw ourselves: its finding, “?”, and “Share” with its numbers and their code.
 
-    `place` is the CSS selector of the picture, which the browser saves as a file.
+    `place` is the CSS selector of the picture, which the browser saves as a file. Instead of it a `chart`, described by `alt`,
+    can say the same as a figure: it is what a person takes along then. A list of texts has neither.
     """
-    part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
+    if chart is None:
+        part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
+    else:
+        part = stand_alone.Part(chart, alt=alt, title=title, message=message, read=read, not_shown=not_shown)
     report.add(key, part, table)
+    draw_files = None
+    if chart is not None:
+        draw_files = partial(figure_files.draw, part, key=key)
+    elif place:
+        draw_files = partial(figure_files.draw_own, place, message, key=key)
     with _line(message, read, not_shown, key):
         lecture.star(st.session_state[_PAGE], key, part, table, place)
-        _share(key, table, code, title, draw_files=partial(figure_files.draw_own, place, message, key=key))
+        _share(key, table, code, title, draw_files=draw_files)
 
 
 def _line(message: str, read: str, not_shown: str, key: str) -> DeltaGenerator:

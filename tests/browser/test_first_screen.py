@@ -34,6 +34,8 @@ SELECTORS: dict[Figure, str] = {
     "path": ".path canvas[data-drawn]",
     "looks": ".looks svg",
     "architecture": ".arch > svg",
+    "lists": ".reranked",
+    "pairs": ".bi-kinds, .bi-near",
     "plot or table": f"{PLOT}, {TABLE}",
     "canvas or table": f"canvas, {TABLE}",
     "guess or plot": f".guess .figure svg, {PLOT}",

@@ -117,6 +117,7 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
     settle(page)
     expect(page.get_by_text("the time per query is measured")).to_have_count(0, timeout=60_000)
     settle(page)
+    page.get_by_text("All runs as a table").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Save the runs (JSON)").click()
     path = tmp_path / download.value.suggested_filename

@@ -96,7 +96,7 @@ def draw(
     code: Snippet,
 ) -> None:
     """Bars for each kind of difference. `names` are those of the models before training and untouched."""
-    pairs = stored.pairs()
+    pairs = stored.demo_pairs()
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Failures:
         total, cosines = 2 * len(models) * len(pairs), []

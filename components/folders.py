@@ -12,6 +12,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -62,6 +63,25 @@ def private_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A private folder with a name that nobody can guess, gone at the end, also where a signal comes meanwhile.
+
+    tempfile.TemporaryDirectory leaves its folder where a signal comes between the folder and the record of it. A process that
+    is killed leaves this one too. Raises OSError.
+    """
+    folder = Path(tempfile.gettempdir()) / f"bert-internals-{secrets.token_hex(8)}"
+    try:
+        folder.mkdir(mode=0o700)
+        yield folder
+    finally:
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        except BaseException:  # a signal meanwhile
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 def machine_key() -> bytes | None:

@@ -9,6 +9,7 @@ numbers and a hyphen, which other programs read.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 MISSING = "–"  # of a number that is not there (NaN)
 
@@ -42,6 +43,11 @@ def apart(*values: float, digits: int = 2, most: int = 3) -> tuple[str, ...]:
 def percent(share: float) -> str:
     """A share as people read it; a small one is not zero."""
     return "less than 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def enumerated(parts: Sequence[str]) -> str:
+    """Parts of a sentence as English lists them: "a, b and c"; empty without parts."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from components.numbers import counted
+from components.numbers import counted, enumerated
 
 _TYPES = "token_type_ids"  # whose 1 has a colour: the second text of a pair
 _MASK = "attention_mask"  # whose 1 has a colour, because it says what is read
@@ -42,7 +42,7 @@ def tensor_grids(
         _band([(name, values[at]) for name, values in tensors], row, mask[at]) for at, row in enumerate(rows)
     )
     names = [name for name, _ in tensors]
-    listed = html.escape(f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0])
+    listed = html.escape(enumerated(names))
     count = total or len(rows)
     shape = f"{listed}: {counted(len(tensors), 'tensor')} of {count:,} × {width:,} numbers"
     return (

@@ -1,4 +1,4 @@
-"""What a browser remembers of a session, and a later session is offered: marks of hits, and which files were uploaded.
+"""What a browser remembers of a session, and a later session is offered: marks of hits, which files were uploaded, a lecture.
 
 A session ends some time after its browser has gone, as a phone's does that sleeps. Each session has an entry of its own in
 its browser (assets/web/memory.js), so that tabs do not write over each other; what closed ones have left is offered
@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from components import packing
+from components.numbers import enumerated
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching, state
 from dashboard.corpora import marks, uploads, usage
+from dashboard.settings import MOST_PICTURES, parse_lecture
 from dashboard.ui import browser, messages
 from dashboard.ui.wording import counted
 
@@ -48,9 +50,10 @@ class Memory:
     uploads: Mapping[str, Any] = field(default_factory=dict)  # by kind: what the session holds of it
     judgements: Mapping[str, Judgements] = field(default_factory=dict)  # by the hash of the corpus
     rankings: Mapping[str, Mapping[str, marks.Shown]] = field(default_factory=dict)  # by that hash and the query
+    lecture: tuple[str, ...] = ()  # its pictures in their order, as dashboard.sharing.lecture notes them
 
     def __bool__(self) -> bool:
-        return bool(self.uploads) or any(one.marks for one in self.judgements.values())
+        return bool(self.uploads or self.lecture) or any(one.marks for one in self.judgements.values())
 
     def to_text(self) -> tuple[str, int]:
         """As the browser keeps it, at most MOST_BYTES; and of how many queries, the oldest, the marks had no room."""
@@ -71,7 +74,8 @@ class Memory:
                 for corpus, own in found.items()
                 if corpus in self.rankings
             }
-            text = json.dumps({"uploads": self.uploads, "marks": found, "rankings": shown}, ensure_ascii=False)
+            kept = {"uploads": self.uploads, "marks": found, "rankings": shown, "lecture": self.lecture}
+            text = json.dumps(kept, ensure_ascii=False)
             size = len(text.encode(errors="replace"))
             if size <= MOST_BYTES or not queries:
                 return text if size <= MOST_BYTES else "", total - len(queries)
@@ -98,6 +102,7 @@ class Memory:
             {kind: value for kind in uploads.KINDS if (value := _upload(kind, kinds.get(kind))) is not None},
             judgements,
             {corpus: _ranked(shown.get(corpus), judged) for corpus, judged in judgements.items()},
+            _pictures(found.get("lecture")),
         )
 
 
@@ -109,7 +114,9 @@ def together(sent: object) -> Memory:
     held: dict[str, Any] = {}
     judgements: dict[str, Judgements] = {}
     rankings: dict[str, dict[str, marks.Shown]] = {}
+    lecture: tuple[str, ...] = ()
     for memory in map(Memory.of_text, texts):
+        lecture = memory.lecture or lecture
         runs = dict.fromkeys((*held.get(_RUNS, ()), *memory.uploads.get(_RUNS, ())))
         held |= memory.uploads
         if runs:
@@ -117,14 +124,14 @@ def together(sent: object) -> Memory:
         for corpus, judged in memory.judgements.items():
             judgements[corpus] = marks.joined(judgements.get(corpus, Judgements()), judged)
             rankings.setdefault(corpus, {}).update(memory.rankings[corpus])
-    return Memory(held, judgements, rankings)
+    return Memory(held, judgements, rankings, lecture)
 
 
 def of_session() -> Memory:
     """What is to be remembered of this session now."""
     chosen = {kind: st.session_state.get(f"_{kind}") for kind in uploads.KINDS}
     held = {kind: value for kind, value in chosen.items() if value}
-    return Memory(held, marks.of_session(), marks.rankings_of_session())
+    return Memory(held, marks.of_session(), marks.rankings_of_session(), state.peek("lecture"))
 
 
 def draw(page: str, slot: DeltaGenerator) -> None:
@@ -165,7 +172,7 @@ def draw(page: str, slot: DeltaGenerator) -> None:
         on_dropped_change=lambda: None,
         height=0,
     )
-    kept = {*found.uploads, *((usage.MARKS,) if found.judgements else ())}
+    kept = {*found.uploads, *((usage.MARKS,) if found.judgements else ()), *((usage.LECTURE,) if found.lecture else ())}
     if kept & usage.noted():
         with slot:
             _offer(found)
@@ -180,7 +187,9 @@ def _offer(found: Memory) -> None:
     parts = [f"marks for {counted(count, 'query', 'queries')}"] if count else []
     if names:
         parts.append(_listed("the file" if len(names) == 1 else "the files", names))
-    said = f"From your last visit: {' and '.join(parts)}." if parts else "From your last visit nothing is left here."
+    if found.lecture:
+        parts.append(f"a lecture of {counted(len(found.lecture), 'picture')}")
+    said = f"From your last visit: {enumerated(parts)}." if parts else "From your last visit nothing is left here."
     if lost:
         said += f" No longer whole on this server: {_listed('', lost).strip()}."
     with st.container(key="remembered", horizontal=True, vertical_alignment="center", gap="xsmall", width="content"):
@@ -225,6 +234,9 @@ def _take(found: Memory) -> None:
         if not st.session_state.get(f"_{kind}"):
             st.session_state[f"_{kind}"] = value
     marks.add(found.judgements, found.rankings)
+    if found.lecture:
+        pictures = dict.fromkeys((*state.peek("lecture"), *found.lecture))
+        state.put("lecture", tuple(pictures)[:MOST_PICTURES])
     st.session_state[_ANSWERED] = True
 
 
@@ -246,6 +258,16 @@ def _upload(kind: str, value: object) -> Any:
         keys = value if isinstance(value, list) else []
         return tuple(keys) if 0 < len(keys) <= MOST_KEYS and all(map(_is_key, keys)) else None
     return value if _is_key(value) else None
+
+
+def _pictures(value: object) -> tuple[str, ...]:
+    """The pictures of a lecture; none where one of them is no figure of a view."""
+    if not isinstance(value, list) or not all(isinstance(picture, str) for picture in value):
+        return ()
+    try:
+        return parse_lecture(value)
+    except ValueError:
+        return ()
 
 
 def _is_key(value: object) -> bool:

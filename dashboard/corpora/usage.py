@@ -1,11 +1,12 @@
-"""Which of what a browser remembers the view under way uses: marks of hits, and files that it takes."""
+"""Which of what a browser remembers the view under way uses: marks of hits, files that it takes, the pictures of a lecture."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 MARKS = "marks"
-_USED = "_remembered_in_use"  # session key: MARKS and kinds of uploads
+LECTURE = "lecture"
+_USED = "_remembered_in_use"  # session key: MARKS, LECTURE and kinds of uploads
 
 
 def watch() -> None:
@@ -14,7 +15,7 @@ def watch() -> None:
 
 
 def note(what: str) -> None:
-    """The view under way uses marks, or files of this kind."""
+    """The view under way uses marks, a lecture, or files of this kind."""
     st.session_state.setdefault(_USED, set()).add(what)
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from components import VERSION
 from components.charts.stand_alone import page as stand_alone
+from components.markup import to_text
 from components.model.catalog import spec_of
 from dashboard import state
 from dashboard.ui import browser
@@ -47,6 +48,22 @@ def draw(part: Part, *, key: str) -> None:
         "filename": f"bert-internals-{key}-slide",
     }
     _picture(key, "slide", "Slide (PNG)", f"{SLIDE_WIDTH} × {SLIDE_HEIGHT} pixels with large type", slide)
+
+
+def draw_own(place: str, message: str, *, key: str) -> None:
+    """Draw the buttons for a picture that we draw ourselves: `place` is the CSS selector of what the browser saves.
+
+    `message` is its finding, as Markdown: it stands above the picture on a slide.
+    """
+    name = f"bert-internals-{key}"
+    for button, label, hint, says in (
+        ("picture", "Picture (PNG)", "The picture as it is on the page", None),
+        ("slide", "Slide (PNG)", f"{SLIDE_WIDTH} × {SLIDE_HEIGHT} pixels, with its finding", to_text(message)),
+    ):
+        data = {"place": place, "label": label, "hint": hint, "filename": f"{name}{'-slide' * (button == 'slide')}.png"}
+        browser.web_component("save_picture", '<button type="button"></button>', "snapshot")(
+            key=f"{button}_{key}", data=data if says is None else {**data, "says": says}, width="content"
+        )
 
 
 def _picture(figure: str, name: str, label: str, hint: str, options: dict[str, Any]) -> None:

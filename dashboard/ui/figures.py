@@ -117,13 +117,17 @@ def above(
     title: str,
     read: str,
     not_shown: str,
+    place: str,
 ) -> None:
-    """The line above a picture that we draw ourselves: its finding, “?”, and “Share” with its numbers and their code."""
+    """The line above a picture that we draw ourselves: its finding, “?”, and “Share” with its numbers and their code.
+
+    `place` is the CSS selector of the picture, which the browser saves as a file.
+    """
     part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
     report.add(key, part, table)
     with _line(message, read, not_shown, key):
-        lecture.star(st.session_state[_PAGE], key, part, table)
-        _share(key, table, code, title)
+        lecture.star(st.session_state[_PAGE], key, part, table, place)
+        _share(key, table, code, title, draw_files=partial(figure_files.draw_own, place, message, key=key))
 
 
 def _line(message: str, read: str, not_shown: str, key: str) -> DeltaGenerator:

@@ -6,8 +6,11 @@ import ast
 import errno
 import json
 import os
+import shutil
+import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -70,6 +73,40 @@ def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
     for name in ("x" * 255, "ü" * 127):
         write_text(tmp_path / name, "text")
         assert (tmp_path / name).read_text() == "text"
+
+
+def test_a_temporary_folder_is_private_and_gone_also_where_a_stop_comes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with folders.temporary_folder() as folder:
+        (folder / "inside").mkdir()
+        assert folder.parent == tmp_path
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert list(tmp_path.iterdir()) == []
+    make = os.mkdir
+
+    def made_and_stopped(path: Path, mode: int = 0o777) -> None:
+        make(path, mode)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "mkdir", made_and_stopped)
+    with pytest.raises(KeyboardInterrupt), folders.temporary_folder():
+        pass
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(os, "mkdir", make)
+    remove, calls = shutil.rmtree, []
+
+    def stopped_at_first(path: Path, ignore_errors: bool) -> None:
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        remove(path, ignore_errors=ignore_errors)
+
+    monkeypatch.setattr(shutil, "rmtree", stopped_at_first)
+    with pytest.raises(KeyboardInterrupt), folders.temporary_folder():
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_kill_leaves_is_known_by_its_name(tmp_path: Path) -> None:

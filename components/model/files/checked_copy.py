@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from components.errors import ModelError
+from components.folders import temporary_folder
 from components.model.files import allowed, hub, tokenizer_files
 from components.model.files.published import (
     MOST_LINES,
@@ -48,8 +48,7 @@ def checked_copy(folder: Path, name: str) -> Iterator[Path]:
         check_place(path, folder, name)
         if _SENTENCEPIECE.fullmatch(file):
             _check_sentencepiece(path, name)
-    with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as place:
-        copy = Path(place)
+    with temporary_folder() as copy:
         for file, content in contents.items():
             written = content if isinstance(content, str) else json.dumps(content)
             (copy / file).write_text(written, encoding="utf-8")

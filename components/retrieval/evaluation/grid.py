@@ -6,7 +6,6 @@ mapped into memory.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +14,7 @@ import numpy as np
 
 from components.arrays import Float32, Int64
 from components.errors import InputError
+from components.folders import temporary_folder
 from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.embedding.disk import unnamed_array
 from components.model.embedding.options import EmbedOptions
@@ -47,12 +47,10 @@ def retrieval_runs(
     `progress(done, total)` counts embedded texts. Raises Cancelled.
     """
     total = len(documents) + len(queries)
-    with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as name:
+    with temporary_folder() as folder:
         sides = ((documents, options, 0), (queries, query_options or options, len(documents)))
         document_grid, query_grid = (
-            _embed_grid(
-                backend, texts, own_options, Path(name), part_of(progress, before, total), is_cancelled, embed_into
-            )
+            _embed_grid(backend, texts, own_options, folder, part_of(progress, before, total), is_cancelled, embed_into)
             for texts, own_options, before in sides
         )
         for layer, pooling in document_grid.cells:

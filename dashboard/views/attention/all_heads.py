@@ -77,6 +77,7 @@ def all_heads(model_input: AttentionInput, row: Any) -> None:
         figures.above(
             message,
             key=f"{KEY}_kinds",
+            place=f".st-key-{KEY}",
             table=partial(_table, model_input.kinds),
             code=snippets.kinds(model_input.pair.input(model_input.backend)),
             title="What the heads look at",

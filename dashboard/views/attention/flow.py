@@ -174,6 +174,7 @@ def _ribbons(
     figures.above(
         " ".join(filter(None, (_takeaway(model_input, estimate, token, keys), left_out))),
         key="flow_ribbons",
+        place=".st-key-flow_picture",
         table=lambda: _table(model_input, estimate, queries, keys),
         code=_code(model_input, estimate, queries, keys),
         title=f"Sources of “{pieces[token][:20]}”",

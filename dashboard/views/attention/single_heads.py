@@ -149,6 +149,7 @@ def _above_head_view(model_input: AttentionInput, how_to: str) -> None:
     figures.above(
         _message(model_input, "head"),
         key="head_view",
+        place="iframe",
         table=table,
         code=snippets.matrix(
             model_input.pair.input(model_input.backend),

@@ -8,7 +8,7 @@ import numpy as np
 
 from components.analysis.similarity import courses
 from components.charts import theme
-from components.numbers import counted
+from components.numbers import counted, enumerated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ def of_one_occurrence(
     if not known:
         return f"{word} has nothing in its sentence to be compared with."
     known.sort(key=lambda item: -item[1])  # they were chosen by the first model's cosines
-    ends = _listed([f"{other} {theme.number(value)}" for other, value in known])
+    ends = enumerated([f"{other} {theme.number(value)}" for other, value in known])
     one, is_one = kind.removesuffix("s"), len(known) == 1
     if are_nearest:
         what = f"the nearest {one} of its sentence is" if is_one else f"the nearest {kind} of its sentence are"
@@ -185,7 +185,3 @@ def _known(values: Float64) -> Float64:
 
 def _is_known(values: Float64) -> bool:
     return bool(len(values)) and not np.isnan(values).any()
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

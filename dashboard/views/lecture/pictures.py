@@ -7,6 +7,7 @@ import streamlit as st
 from components.markup import to_text
 from components.model.catalog import spec_of
 from dashboard import state
+from dashboard.corpora import remembered, usage
 from dashboard.declared import table
 from dashboard.sharing import lecture, walk
 from dashboard.ui import browser
@@ -23,6 +24,15 @@ def draw() -> None:
         st.title("My lecture", anchor=False)
         if stars:
             _tools(stars)
+    offer = st.empty()
+    usage.watch()
+    usage.note(usage.LECTURE)
+    _list(stars)
+    remembered.draw("lecture", offer)
+
+
+def _list(stars: tuple[str, ...]) -> None:
+    """The pictures, or how to begin."""
     if not stars:
         st.info(
             "No picture yet. Above each picture of the dashboard stands a star (:material/star:), beside Share (on a phone "

@@ -12,7 +12,7 @@ import numpy as np
 from components.analysis.maps.company import Company, company, shares_alike
 from components.analysis.maps.surroundings import Surroundings, surroundings
 from components.analysis.similarity.courses import FAINT
-from components.numbers import counted, number, percent
+from components.numbers import counted, enumerated, number, percent
 from components.words.forms import are_forms
 from components.words.function import FUNCTION_WORDS
 from dashboard.ui import messages
@@ -191,7 +191,7 @@ def _listed(names: Sequence[str]) -> str:
         f"“{messages.escape(name[:MOST_WORD])}”{f' ×{times}' if times > 1 else ''}"
         for name, times in Counter(names).items()
     ]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    return enumerated(quoted)
 
 
 def of_company(word: str, occurrences: int, layers: Sequence[int], found: Sequence[Company]) -> str:

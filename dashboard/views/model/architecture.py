@@ -88,6 +88,7 @@ def draw(backend: Backend) -> None:
     figures.above(
         said,
         key=_KEY,
+        place=f".st-key-{_KEY}",
         table=lambda: pd.DataFrame(
             [{"group": part.group, "part": part.part, "parameters": part.count} for part in backend.parameter_parts]
         ),

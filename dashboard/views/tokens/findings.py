@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from components.analysis.tokens import statistics
-from components.numbers import counted
+from components.numbers import counted, enumerated
 from dashboard.ui import messages, wording
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def of_lost(lost: Sequence[LostCharacters]) -> str:
         (sum(len(each.others) for each in lost), "other character"),
     ]
     named = [counted(count, noun) for count, noun in kinds if count]
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}" if named else ""
+    return enumerated(named)
 
 
 def of_decoding(lost: Sequence[LostCharacters], spaced: int, truncated: int, others: int = 0) -> str:

@@ -72,6 +72,7 @@ def pieces(backend: Backend, sentences: Sequence[TokenizedSentence]) -> None:
     figures.above(
         findings.of_pieces(sentences, lost, unknown),
         key="pieces",
+        place=".st-key-chips_tokens",
         table=lambda: _pieces_table(sentences),
         code=snippets.tensors(controls.current_input(backend)),
         title="Text and pieces",
@@ -244,6 +245,7 @@ def tensors(
             mask, len(grids), 0 if segments is None else int(segments.sum()), is_pair=sentences[0].pair is not None
         ),
         key="tensors",
+        place=".bi-grids table",
         table=lambda: _tensor_table(sentences, ids, mask, segments, names),
         code=snippets.tensors(read),
         title="The input tensors",
@@ -497,6 +499,7 @@ def another_tokenizer(backend: Backend, sentences: Sequence[TokenizedSentence]) 
     figures.above(
         _differences(*words[row], spans),
         key="aligned",
+        place=".bi-aligned",
         table=lambda: _aligned_table(shown, names),
         code=code,
         title="The pieces of two tokenizers",

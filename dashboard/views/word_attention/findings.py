@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from components.analysis.first_look.decisive import DECIDED
-from components.numbers import counted, percent
+from components.numbers import counted, enumerated, percent
 from dashboard.ui import messages, wording
 
 if TYPE_CHECKING:
@@ -72,11 +72,7 @@ def _counts(word: Word, looks: FirstLooks, sentence: TokenizedSentence) -> str:
     (count, first), *further = at
     verb = "looks" if count == 1 else "look"
     begin = f"From {wording.quoted(word.text)}, {count} of {counted(looks.heads, 'head')} {verb} first {first}"
-    return f"{_listed([begin, *(f'{count} {what}' for count, what in further)])}."
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{enumerated([begin, *(f'{count} {what}' for count, what in further)])}."
 
 
 def _decisive(look: Look | None, sentence: TokenizedSentence, is_usual_known: bool) -> str:
@@ -96,7 +92,7 @@ def of_other_answer(old: str, new: str, candidates: Sequence[tuple[str, int, int
 
     `candidates`: each with the heads that look first at it, before and after.
     """
-    named = _listed([f"{before} → {after} for {wording.quoted(text)}" for text, before, after in candidates])
+    named = enumerated([f"{before} → {after} for {wording.quoted(text)}" for text, before, after in candidates])
     moved = sum(abs(after - before) for _, before, after in candidates)
     verdict = "hardly anything changes" if moved <= heads / 36 else "the heads look elsewhere"
     return (

@@ -127,6 +127,7 @@ def _picture(backend: Backend, looked: Looked, row: int, pick: Callable[[int], N
     figures.above(
         _said(looked),
         key=_KEY,
+        place=f".st-key-{_KEY}",
         table=partial(_table, looked),
         code=snippets.one_word(controls.current_input(backend), row, looked.position),
         title=f"What “{looked.sentence.tokens[looked.position].piece}” looks at",

@@ -203,3 +203,23 @@ def test_of_saved_runs_those_are_offered_that_are_whole(monkeypatch: pytest.Monk
     remembered._take(found)
     assert session["_saved_runs"] == (f"here.json {digest}",)
     assert "_graded" not in session
+
+
+STARS = ("inside?v=block#block_change", "inside?v=mask-token#mask_vectors")
+
+
+def test_a_lecture_of_an_earlier_session_is_offered_on_its_page_and_taken(open_page: Open) -> None:
+    memory = Memory(lecture=STARS)
+    assert Memory.of_text(memory.to_text()[0]) == memory
+    assert remembered.together([memory.to_text()[0], Memory(lecture=STARS[:1]).to_text()[0]]).lecture == STARS[:1]
+    app = at_rest(open_page("lecture", session=None))
+    app.session_state["browser_memory"] = of_browser(memory)["browser_memory"]
+    assert "From your last visit: a lecture of 2 pictures." in texts(app.run())
+    app.button(key="use_remembered").click().run()
+    assert setting(app, "lecture") == STARS
+    assert "From your last visit" not in texts(app.run())
+
+
+@pytest.mark.parametrize("sent", ["a", [1], ["inside"], ["inside?v=block#a b"], [STARS[0]] * 41])
+def test_what_is_no_lecture_is_none(sent: object) -> None:
+    assert Memory.of_text(json.dumps({"lecture": sent})).lecture == ()

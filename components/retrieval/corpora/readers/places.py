@@ -7,14 +7,13 @@ read. Addresses are opened by pyarrow with the credentials that the environment 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from components.errors import InputError, first_line
-from components.folders import lies_in
+from components.folders import lies_in, temporary_folder
 from components.retrieval.corpora.readers.files import FORMATS
 from components.retrieval.corpora.readers.limits import Limits
 from components.sizes import in_words
@@ -44,11 +43,11 @@ def files_at(place: str, limits: Limits | None = None) -> Iterator[tuple[list[Pa
             "Leave out everything before @, and set for example AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
         )
     shown = place.partition("?")[0][:200]  # what follows can hold secrets
-    with tempfile.TemporaryDirectory(prefix="bert-internals-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder() as folder:
         try:
             system, path = fs.FileSystem.from_uri(place)
             is_here = isinstance(system, fs.LocalFileSystem)
-            files = _files_of(Path(path)) if is_here else _copied(system, path, Path(folder), shown, limits)
+            files = _files_of(Path(path)) if is_here else _copied(system, path, folder, shown, limits)
         except InputError:
             raise
         except (OSError, ValueError, NotImplementedError) as problem:  # pyarrow's errors are among these

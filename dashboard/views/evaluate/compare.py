@@ -247,6 +247,7 @@ def _show_rows(
         "the intervals at the left overlap. Bold and coloured: more than chance, among all runs that are compared (Holm). "
         "Grey and “unsure”: chance can explain it.\n\nBelow, a square is a query: who has a correct answer first.",
         not_shown="Whether another text would be an equally good answer, and how the runs do on other kinds of queries.",
+        place=".bi-runs",
     )
     figures.markup(run_rows.drawn(rows, measure, rows[reference].name), key="run_rows")
     is_here = entries[reference].run.data.content_hash == pairs.content_hash

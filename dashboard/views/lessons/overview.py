@@ -74,7 +74,7 @@ def _rows(lessons: list[Lesson]) -> None:
         with column.container(
             key=f"lesson_card_{lesson.key}", horizontal=True, gap="small", vertical_alignment="center"
         ):
-            st.markdown(f"**{lesson.title}** :gray[{lesson.minutes} min · {lesson.level}]  \n{lesson.question}")
+            st.markdown(f"**{lesson.title}** :gray[{lesson.minutes} min]  \n{lesson.question}")
             _start(lesson, now)
             printed.button(lesson, key=f"handout_{lesson.key}")
 

@@ -35,7 +35,7 @@ HOMES = {
         "components.folders": ("ASSETS",),
         "components.analysis.maps.projection": ("MapOptions", "layer_map", "start_map"),
         "components.analysis.maps.token_set": ("of_trace",),
-        "components.analysis.why.contrasts": ("changed_forms", "pair_cosines", "shares_above"),
+        "components.analysis.why.contrasts": ("changed_forms", "pair_cosines", "separations", "shares_above"),
         "components.analysis.why.deletion": ("compare_methods",),
         "components.analysis.why.integrated_jacobians": ("split_to_words",),
         "components.analysis.why.patching": (

@@ -46,6 +46,7 @@ FIRST = {
     "word-senses": ".st-key-senses_map .js-plotly-plot",
     "score-split": "svg.why, .js-plotly-plot",
     "attention-flow": "svg.why",
+    "compare-runs": ".bi-runs",
 }
 # What else the address of a view holds: what it needs, what takes less time, and figures of its own.
 FURTHER = {

@@ -191,7 +191,8 @@ def _opposed(kinds: Mapping[Kind, int]) -> str:
 def ordered(similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, Difference]) -> list[SimilarPair]:
     """Pairs, which are the best first, with OF_EACH_KIND of each kind before all others."""
     seen: Counter[Kind] = Counter()
-    first, rest = [], []
+    first: list[SimilarPair] = []
+    rest: list[SimilarPair] = []
     for pair in similar:
         kind = differences[pair].kind
         seen[kind] += 1

@@ -613,6 +613,8 @@ class Backend:
     def _module(self, options: TraceOptions) -> Any:
         """The module tree that computes what the options ask for."""
         if options.mask_logits:
+            if not self.spec.masked_lm:  # the included model's guesses are those of an adapted encoder
+                raise loading.no_masked_lm(self.spec.title)
             return self.loaded.masked_lm()
         return self.loaded.eager() if options.attentions else self.encoder
 

@@ -73,6 +73,11 @@ class ModelSpec:
     max_length: int | None = None  # tokens of a text, as published with the pooling; None: all positions
     prompts: tuple[tuple[str, str], ...] = ()  # role and text put in front, where the model's own files have none
 
+    @property
+    def can_guess(self) -> bool:
+        """Whether hidden words can be guessed: with the published head, or the one that this project trained for its model."""
+        return self.masked_lm or self.key == EMBEDDED_KEY
+
 
 def _bert_base(vocabulary: int, parameters: int, architecture: str = "bert", segments: int = 2) -> ModelFacts:
     return ModelFacts(architecture, 12, 12, 768, 3072, 512, vocabulary, segments, parameters)

@@ -31,6 +31,7 @@ from components.model.catalog import ModelFacts, ModelSpec
 from components.model.files.checked_copy import left_out
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
 from components.model.files.sentence_config import SentenceConfig, read_sentence_config, with_prompts
+from components.model.guesses import included
 from components.model.head import DenseHead, HeadNotApplied, read_head
 from components.model.not_applied import is_cross_encoder, not_applied
 from components.model.tokenization import Tokenization
@@ -190,14 +191,20 @@ class LoadedModel:
             return self._eager
 
     def masked_lm(self) -> Any:
-        """The encoder with its masked-LM head and eager attention. Raises ModelError if none was published."""
+        """The encoder with its masked-LM head and eager attention; of the included model an adapted one, with the head of this
+        project (components.model.guesses.included). Raises ModelError where there is none.
+        """
         with self._building_head:
             if self._masked_lm is None:
-                if self.folder is None or not self.spec.masked_lm:
+                if self.folder is None or not self.spec.can_guess:
                     raise loading.no_masked_lm(self.spec.title)
                 with self.lock:  # no hooks of a pass are copied
                     twin = loading.eager_twin(self.encoder)
-                self._masked_lm = loading.masked_lm(self.folder, twin, self.spec.title)
+                self._masked_lm = (
+                    loading.masked_lm(self.folder, twin, self.spec.title)
+                    if self.spec.masked_lm
+                    else included.masked_lm(twin)
+                )
             return self._masked_lm
 
     def pair_scorer(self) -> Any:

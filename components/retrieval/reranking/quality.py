@@ -144,7 +144,7 @@ def second_look(
     return SecondLook(
         read_only(np.asarray(first, np.int64)),
         after,
-        {depth: _median(lambda query, depth=depth: compare(query, depth), timed) for depth in depths},  # type: ignore[misc]
+        {depth: _median(lambda query, depth=depth: compare(query, depth), timed) for depth in depths},
         _median(search, timed),
         float(by.shape[1] * FLOAT_BYTES),
         float(np.mean([vectors_of.size for vectors_of in tokens])) * FLOAT_BYTES,

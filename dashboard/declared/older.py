@@ -178,7 +178,8 @@ def with_defaults(address: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """
     name, value = _DEFAULTS.get("".join(address.get(table.VIEW, [])), ("", ""))
     short = table.SETTING[name].short if name else ""
-    if not name or short in address or not {*address} - {table.VIEW}:
+    everywhere = {setting.short for setting in table.SETTINGS if setting.shared} | {"m", "len"}
+    if not name or short in address or not {*address} - {table.VIEW} - everywhere:
         return dict(address)
     return {**address, short: [value]}
 

@@ -64,6 +64,7 @@ ONE_QUERY = "**This is one query.** Over all 630 headlines, Recall@1 falls from 
 # Reimers and Gurevych 2019, section 1: the most similar pair of 10,000 sentences, by BERT on one V100 GPU.
 PUBLISHED_TEXTS, PUBLISHED_JOINT, PUBLISHED_SINGLE = 10_000, 65 * 3_600.0, 5.0
 SHOWN = 10  # candidates, of which the others come with a click
+SHOWN_ON_PROJECTOR = 7
 SHOWN_CHARACTERS = 200  # of a text
 SECOND_NAMES: dict[StageKind, str] = {"rerank": "cross-encoder", "maxsim": "MaxSim"}
 SIZES = np.unique(np.geomspace(10, 1_000_000, 51).round().astype(np.int64))
@@ -304,7 +305,7 @@ def _draw_lists(
         key="reranked",
         data={
             "scale": controls.scale(),
-            "shown": SHOWN,
+            "shown": SHOWN if controls.scale() == 1 else SHOWN_ON_PROJECTOR,
             "titles": [["Vectors", ", one cosine a text"], [STAGE_NAMES[stage.kind], of_pieces]],
             "before": before,
             "after": after,

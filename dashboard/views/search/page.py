@@ -151,7 +151,14 @@ VIEWS = (
             "shown_pairs",
         ),
         examples=(
-            {"corpus": SMALL_CORPUS, "layer": 3, "pooling": "max", "least_cosine": 50, "shown_pairs": 12},
+            {
+                "corpus": SMALL_CORPUS,
+                "layer": 3,
+                "pooling": "max",
+                "compared_texts": "corpus",
+                "least_cosine": 50,
+                "shown_pairs": 12,
+            },
             {"compared_texts": "corpus", "least_cosine": 55},
         ),
         figure="pairs",

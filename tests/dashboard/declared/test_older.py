@@ -34,7 +34,8 @@ NEWER_IN = {
     "inside-block": {"second_block"},
     "model-facts": {"sentence", "tokens"},
 }  # and those that a view has taken up since
-OTHER_DEFAULT = {"failed_order"}  # and that began with another value
+# and that began with another value; what addresses of the last two mean is a test of its own below
+OTHER_DEFAULT = {"failed_order", "second_stage", "compared_texts"}
 STANDS_FOR = {SMALL_CORPUS: "0123456789abcdef" * 2, SMALL_MODEL: "prajjwal1/bert-tiny"}
 
 
@@ -211,6 +212,29 @@ def test_an_address_of_flow_without_a_method_means_rollout(query: str, expected:
     found = older.translated("inside", address)
     assert found == {"v": address["v"], **expected}
     assert older.translated("inside", found) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("v=retrieve-rerank&k=12", {"by": ["rerank"], "k": ["12"]}),
+        ("v=retrieve-rerank&q=storm&by=maxsim", {"by": ["maxsim"], "q": ["storm"]}),
+        ("v=retrieve-rerank&proj=1", {"proj": ["1"]}),  # nothing of the view was chosen: as it opens today
+        ("v=retrieve-rerank", {}),
+        ("v=similar-pairs&mc=55", {"of": ["corpus"], "mc": ["55"]}),
+        ("v=similar-pairs&mc=55&of=included", {"of": ["included"], "mc": ["55"]}),
+        ("v=similar-pairs", {}),
+        ("v=hits&k=12", {"k": ["12"]}),
+    ],
+)
+def test_an_address_means_what_was_the_default_when_it_was_written(query: str, expected: dict[str, list[str]]) -> None:
+    address = {key: [text] for key, text in (part.split("=") for part in query.split("&"))}
+    found = older.translated("search", address)
+    assert found == {"v": address["v"], **expected}
+    assert older.translated("search", found) == found
+    older_form = {"view": ["rerank"], "k": ["12"]}
+    assert older.translated("pairs", older_form) == {"v": ["retrieve-rerank"], "k": ["12"], "by": ["rerank"]}
+    assert older.translated("search", {"view": ["pairs"], "n": ["12"]})["of"] == ["corpus"]
 
 
 def test_an_older_address_of_flow_means_rollout_in_the_first_block() -> None:

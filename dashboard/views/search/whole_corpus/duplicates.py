@@ -92,7 +92,8 @@ def similar_pairs(backend: Backend) -> None:
     )
     if len(similar) > 1 and similar[0].cosine - similar[-1].cosine < TIE:
         st.warning("All of these pairs have the same cosine: the choice of these pairs and their order mean nothing.")
-    left, right = st.columns([3, 7], gap="medium")
+    # Without a pair above the level there is nothing to count: the nearest pairs come first, on a phone too.
+    left, right = st.columns([3, 7], gap="medium") if kinds else st.columns([7, 3], gap="medium")[::-1]
     with right:
         if similar:
             title = (
@@ -102,9 +103,8 @@ def similar_pairs(backend: Backend) -> None:
                 if len(kinds) > 1
                 else "By cosine"
             )
-            figures.note(f"**{title}**", "pairs_title")
             with st.container(key="pairs_box", height=620 if len(similar) > 9 else "content", border=False):
-                figures.markup(_marked(ordered(similar, differences), differences, corpus), "pairs_marked")
+                figures.markup(_marked(title, ordered(similar, differences), differences, corpus), "pairs_marked")
     with left:
         if kinds:
             figures.markup(_bars(kinds), "pairs_kinds")
@@ -201,7 +201,9 @@ def ordered(similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, Di
     return [*sorted(first, key=lambda pair: order.index(differences[pair].kind)), *rest]
 
 
-def _marked(pairs: Sequence[SimilarPair], differences: Mapping[SimilarPair, Difference], corpus: Corpus) -> str:
+def _marked(
+    title: str, pairs: Sequence[SimilarPair], differences: Mapping[SimilarPair, Difference], corpus: Corpus
+) -> str:
     """The pairs with what differs in each marked."""
     parts = []
     for pair in pairs:
@@ -212,7 +214,7 @@ def _marked(pairs: Sequence[SimilarPair], differences: Mapping[SimilarPair, Diff
             f"<p>{_with_marks(item.first, 'one')}</p><p>{_with_marks(item.second, 'other')}</p></div>"
             f"<i>{KINDS[item.kind]}</i></section>"
         )
-    return f'<div class="bi-near">{"".join(parts)}</div>'
+    return f'<div class="bi-near"><h6>{title}</h6>{"".join(parts)}</div>'
 
 
 def _with_marks(pieces: Sequence[Piece], side: str) -> str:

@@ -12,7 +12,8 @@ export default function ({ data, parentElement }) {
     return element;
   };
   const correct = new Set(data.correct);
-  const ROW = 44 * data.scale, WIDTH = 74; // pixels: those of the style
+  // Pixels, as in the style: the height of a row, which a projector's larger type makes higher, and the room for the lines.
+  const ROW = 2.75 * data.scale * parseFloat(getComputedStyle(document.documentElement).fontSize), WIDTH = 74;
   const draw = () => {
     const count = isWhole ? data.before.length : Math.min(data.shown, data.before.length);
     const before = data.before.slice(0, count), after = data.after && data.after.slice(0, count);

@@ -37,9 +37,26 @@ def scenes() -> Iterator[Any]:
 
 def shown(app: AppTest) -> str:
     """All that a page says, without marks of Markdown, and with the texts of our own components."""
-    own = [json.dumps(json.loads(raw), ensure_ascii=False) for raw in _components(app.main)]
+    own = [
+        text
+        for raw in _components(app.main)
+        for text in (json.dumps(json.loads(raw), ensure_ascii=False), *_whole(raw))
+    ]
     said = "\n".join([texts(app), *(str(table.value) for table in app.table), *own])
     return re.sub(r"[*\\\u2060]", "", said)
+
+
+def _whole(raw: str) -> list[str]:
+    """The texts that a component draws in parts, one word after the other."""
+    found: list[str] = []
+
+    def joined(item: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(item.get("parts"), list):
+            found.append("".join(part["text"] for part in item["parts"] if isinstance(part, dict) and "text" in part))
+        return item
+
+    json.loads(raw, object_hook=joined)
+    return found
 
 
 def _components(element: Any) -> Iterator[str]:

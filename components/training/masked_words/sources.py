@@ -225,25 +225,25 @@ def read_own_texts(path: Path) -> Iterator[str]:
 
 WORDNET_LICENCE = "WordNet 3.0 licence (free for any use, with its notice)"
 WORDNET_SOURCES = (
-    Source(wordnet.GLOSSES, WORDNET_PACKAGE, WORDNET_LICENCE, 0.7),
+    Source(wordnet.GLOSSES, WORDNET_PACKAGE, WORDNET_LICENCE, 0.5),
     Source(wordnet.EXAMPLES, WORDNET_PACKAGE, WORDNET_LICENCE, 1.0),
-    Source(wordnet.RELATIONS, WORDNET_PACKAGE, WORDNET_LICENCE, 0.35),
+    Source(wordnet.RELATIONS, WORDNET_PACKAGE, WORDNET_LICENCE, 0.2),
 )
 TEXT_SOURCES = (
-    TextSource("Jane Austen, six novels", "r-cran-janeaustenr", PUBLIC_DOMAIN, 0.5, read_novels),
-    TextSource("Herman Melville, Moby Dick", "r-cran-tokenizers", PUBLIC_DOMAIN, 0.5, read_whole_books),
+    TextSource("Jane Austen, six novels", "r-cran-janeaustenr", PUBLIC_DOMAIN, 0.7, read_novels),
+    TextSource("Herman Melville, Moby Dick", "r-cran-tokenizers", PUBLIC_DOMAIN, 0.7, read_whole_books),
     TextSource(
         "Arthur Conan Doyle, The Adventures of Sherlock Holmes",
         "golang-github-jdkato-prose-dev",
         PUBLIC_DOMAIN,
-        1.0,
+        2.0,
         book_reader("sherlock.txt"),
     ),
     TextSource(
         "Mark Twain, The Adventures of Tom Sawyer",
         "golang-github-klauspost-compress-dev",
         PUBLIC_DOMAIN,
-        1.0,
+        2.0,
         book_reader("Mark.Twain-Tom.Sawyer.txt"),
     ),
     TextSource("Isaac Newton, Opticks", "golang-1.19-src", PUBLIC_DOMAIN, 0.3, book_reader("Isaac.Newton-Opticks.txt")),
@@ -251,9 +251,9 @@ TEXT_SOURCES = (
     TextSource(
         "Ambrose Bierce, The Devil's Dictionary", "dict-devil", PUBLIC_DOMAIN, 0.4, dictionary_reader("devil.dict.dz")
     ),
-    TextSource("The Jargon File", "dict-jargon", PUBLIC_DOMAIN, 0.7, dictionary_reader("jargon.dict.dz")),
+    TextSource("The Jargon File", "dict-jargon", PUBLIC_DOMAIN, 0.8, dictionary_reader("jargon.dict.dz")),
     TextSource("GNOME user guide", "gnome-user-docs", "CC-BY-SA-3.0", 0.7, read_user_guide),
     TextSource("LibreOffice help, shared pages", "libreoffice-help-en-us", "MPL-2.0", 0.3, read_office_help),
 )
-OWN = Source("Plain English, written for this project", "", "this project's own", 10.0)
+OWN = Source("Plain English, written for this project", "", "this project's own", 9.0)
 SOURCES: tuple[Source, ...] = (*WORDNET_SOURCES, *TEXT_SOURCES, OWN)

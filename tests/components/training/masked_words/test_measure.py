@@ -50,27 +50,26 @@ def test_a_summary_counts():
 
 def test_ranks_of_a_model_are_those_of_each_sentence_alone(tmp_path):
     model, names = random_head(tiny_encoder(tmp_path)), tiny_units()[2]
-    rng = np.random.default_rng(1)
+    rng, allowed = np.random.default_rng(1), measure.whole_words(names)
+    words = np.flatnonzero(allowed)
     asked = []
     for length in (1, 4, 9, 2):
         pieces = np.concatenate([[2], rng.integers(5, len(names), length), [3]])
         place = int(rng.integers(1, length + 1))
         pieces[place] = 4
-        asked.append(Hole(pieces, place, rng.choice(np.arange(5, 20), 2, replace=False)))
-    allowed = measure.whole_words(names)
+        asked.append(Hole(pieces, place, rng.choice(words, 2, replace=False)))
     ranks = measure.model_ranks(model, asked, allowed)
     for hole, found in zip(asked, ranks, strict=True):
         with torch.no_grad():
             scores = model.scores(model.last_layer(torch.tensor(hole.pieces)[None], None))[0, hole.place]
         order = [piece for piece in scores.argsort(descending=True).tolist() if allowed[piece]]
-        known = [order.index(answer) + 1 for answer in hole.answers if allowed[answer]]
-        assert found == min(known)
+        assert found == min(order.index(answer) + 1 for answer in hole.answers)
 
 
 def counted_by_hand(units, size, first, last):
     """Counts of what follows `first`, stands before `last`, and stands between both, by a plain loop; 3 is the boundary."""
-    single, left, right, both = Counter({3: float(units.weights.sum())}), Counter(), Counter(), Counter()
-    for unit, weight in enumerate(units.weights):
+    single, left, right, both = Counter({3: units.weights.astype(float).sum()}), Counter(), Counter(), Counter()
+    for unit, weight in enumerate(units.weights.astype(float)):
         text = [3, *units.pieces[units.starts[unit] : units.starts[unit + 1]].tolist(), 3]
         for before, piece, behind in zip(text, text[1:], text[2:], strict=False):
             single[piece] += weight

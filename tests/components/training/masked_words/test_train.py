@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from components.errors import InputError
 from components.model.files.sources import ModelFiles
 from components.training.masked_words import __main__ as command
-from components.training.masked_words import sources, train
+from components.training.masked_words import batches, sources, train
 from components.training.masked_words.train import Run, Settings, pace
 from tests.support.masked_words import tiny_encoder, tiny_units
 from tests.support.tiny import save_tiny
@@ -35,7 +35,7 @@ def test_a_run_goes_on_from_its_checkpoint(encoder, tmp_path, monkeypatch, one_t
     whole.train(lambda: None)
     assert whole.state.steps >= 5
     assert whole.state.pass_number >= 1
-    assert float(whole.trained["encoder.layer.0.output.dense.lora_B"].abs().max()) > 0
+    assert float(whole.trained["encoder.layer.0.output.dense.lora_B"].detach().abs().max()) > 0
 
     class StoppedAfterThree(Exception):
         pass
@@ -71,6 +71,21 @@ def test_a_checkpoint_of_another_run_is_refused(encoder, tmp_path):
     path.write_bytes(b"no tensors")
     with pytest.raises(InputError, match="cannot be used"):
         new_run(encoder, tokens=1).go_on(path)
+
+
+def test_the_share_that_is_copied_is_that_of_a_plain_loop():
+    units, pieces, names = tiny_units(60)
+    batch = batches.draw(units, pieces, 1, 0, tokens=200).batch(1)
+    assert len(batch.answers) > 5
+    numbers = torch.Generator().manual_seed(0)
+    logs = torch.randn(len(batch.answers), len(names), generator=numbers).log_softmax(-1)
+    may = torch.from_numpy(~pieces.is_special & ~pieces.is_common)
+    expected = []
+    for place, answer, row in zip(batch.places.tolist(), batch.answers.tolist(), logs.exp(), strict=True):
+        others = set(batch.pieces[place // batch.pieces.shape[1]].tolist()) - {answer}
+        expected.append(sum(float(row[piece]) for piece in others if may[piece]))
+    assert train.copied_share(logs, batch, may).tolist() == pytest.approx(expected, abs=1e-6)
+    assert max(expected) > 0
 
 
 def test_the_rate_rises_stays_and_falls():

@@ -1,8 +1,8 @@
 """The training run: its schedule, its steps, and a checkpoint from which it goes on as if it had not been interrupted.
 
-The learning rate rises for 200 steps, stays, and falls in a straight line over the last two fifths. To the usual loss is added one
-against copying: an encoder of sentences tends to guess words that stand in the sentence already. A checkpoint is one safetensors
-file: what is trained, the optimizer's two moments of it, and the state as JSON in the file's metadata.
+The learning rate rises for 200 steps, stays, and falls in a straight line over the last two fifths. To the usual loss is added
+one against copying: an encoder of sentences tends to guess words that stand in the sentence already. A checkpoint is one
+safetensors file: what is trained, the optimizer's two moments of it, and the state as JSON in the file's metadata.
 """
 
 from __future__ import annotations

@@ -28,8 +28,9 @@ def test_eight_words_in_a_row_are_forbidden_and_short_sentences_whole():
     assert not forbidden.is_in("birds have two")
 
 
-def test_nothing_that_is_measured_or_shown_gets_into_the_text(tmp_path):
+def test_nothing_that_is_measured_or_shown_gets_into_the_text(tmp_path, monkeypatch):
     """Sentences of the classroom, README, lessons and Start in a book leave it; a changed one stays."""
+    monkeypatch.setattr(sources, "OWN_TEXTS", tmp_path / "none.gz")
     asked = json.loads(units.CLASSROOM.read_text(encoding="utf-8"))
     classroom = asked[5]["sentence"].replace("[MASK]", asked[5]["answers"][0])
     start = json.loads((ASSETS / "start.json").read_text(encoding="utf-8"))["senses"]["sentences"][0]
@@ -62,7 +63,8 @@ def test_the_projects_own_texts_hold_nothing_that_is_measured():
     assert own == sorted(own)
 
 
-def test_what_is_missing_is_named_once_and_left_out(tmp_path, caplog):
+def test_what_is_missing_is_named_once_and_left_out(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(sources, "OWN_TEXTS", tmp_path / "none.gz")
     write_wordnet(tmp_path / "wordnet-base" / "usr" / "share" / "wordnet")
     running = tmp_path / "running.txt"
     running.write_text("The old dog and the small cat sat in the sun.\nToo short.\n" * 3)

@@ -130,7 +130,7 @@ def chosen_words(rows: Int64, pieces: Pieces, rng: np.random.Generator) -> Bools
     is_ordinary = ~pieces.is_special[rows]
     begins = is_ordinary & pieces.begins_word[rows]
     begins[:, 1] |= is_ordinary[:, 1]
-    words = np.cumsum(begins, axis=1)  # the number of each piece's word in its text, from 1
+    words = np.cumsum(begins, axis=1, dtype=np.int64)  # the number of each piece's word in its text, from 1
     shares = np.where(pieces.is_common[rows], COMMON_SHARE, SHARE)
     texts, places = np.nonzero((rng.random(rows.shape) < shares) & begins)
     is_chosen = np.zeros((len(rows), rows.shape[1] + 1), bool)  # [text, word]

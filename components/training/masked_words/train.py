@@ -127,7 +127,7 @@ class Run:
         log_probabilities = scores.float().log_softmax(-1)
         loss = functional.nll_loss(log_probabilities, batch.answers)
         copied = copied_share(log_probabilities, batch, self._may_be_copied).clamp(max=MOST_COPIED)
-        (loss - COPY_WEIGHT * torch.log1p(-copied).mean()).backward()  # type: ignore[no-untyped-call]
+        (loss - COPY_WEIGHT * torch.log1p(-copied).mean()).backward()
         torch.nn.utils.clip_grad_norm_(self.trained.values(), LONGEST_GRADIENT)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)

@@ -267,7 +267,8 @@ class Units:
 
     def counts(self, vocabulary_size: int) -> Float64:
         """How often each piece stands in one pass, on average, float64 [vocabulary]."""
-        return np.bincount(self.pieces, np.repeat(self.weights, self.lengths()), vocabulary_size)
+        counts = np.bincount(self.pieces, np.repeat(self.weights, self.lengths()), vocabulary_size)
+        return counts.astype(np.float64)
 
     def digest(self) -> str:
         """What identifies the texts and their weights: the first 16 digits of a SHA-256."""

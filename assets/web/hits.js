@@ -1,13 +1,17 @@
-// A ranked list of sentences. Text is only ever set with textContent. A row reports "picked" with the sentence's
-// index; its two marks report "marked" with [index, 1 | 0 | -1]: relevant, not relevant, taken back.
+// A ranked list of sentences: text, bar and score of each in one row, with the level of chance through all rows. Text is only
+// ever set with textContent. A row reports "picked" with the sentence's index; its two marks report "marked" with
+// [index, 1 | 0 | -1]: relevant, not relevant, taken back. The query above the rows is shaded for the row pointed at.
 let arrived = 0; // how often an address had set what the page shows when hits were drawn last
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".hits");
+  const [above, list] = root.children;
   const old = parentElement.activeElement ?? parentElement.getRootNode().activeElement;
   const hadFocus = old?.dataset?.position;
-  root.replaceChildren();
   root.style.setProperty("--size", `${data.scale}rem`);
+  root.style.containerType = data.axis === undefined ? "normal" : "inline-size"; // a list of other things has no rows
+  root.classList.toggle("compared", data.rows.some((row) => row.change));
+  root.classList.toggle("barless", data.rows.every((row) => row.bar === null));
   const make = (tag, name, text) => {
     const element = document.createElement(tag);
     element.className = name;
@@ -25,71 +29,107 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return element;
   };
   const place = (value) => `${value * 100}%`;
-  // Above the first bar: what an empty and a full one are, and the name of the line through all bars.
-  const axisOf = (of) => {
-    const axis = make("div", "axis");
-    axis.append(make("span", "low", of.ends[0]), make("span", "high", of.ends[1]));
-    if (of.level !== null) {
-      const level = make("span", "level", of.name);
-      level.style.left = place(of.level);
-      axis.append(level);
+  const textOf = (parts) =>
+    parts.map((part) => {
+      if (part.shade > 0) {
+        const mark = make("mark", "carries", part.text);
+        mark.style.setProperty("--shade", `${Math.round(10 + 36 * part.shade)}%`);
+        return mark;
+      }
+      return part.shared && !part.shade && part.shade !== 0 ? make("mark", "shared", part.text) : part.text;
+    });
+  // Above the bars: what an empty, half and full one are, the name of the line and that of the band.
+  const axisOf = (axis) => {
+    const line = make("div", "axis");
+    if (axis.unrelated !== null && axis.unrelated > 0) line.append(make("span", "unrelated", "unrelated"));
+    if (axis.level !== null) {
+      const level = make("span", axis.level > 0.6 ? "level before" : "level", axis.name);
+      level.style.setProperty("--at", place(axis.level > 0.6 ? 1 - axis.level : Math.max(axis.level, 0.2)));
+      line.append(level);
     }
-    return axis;
+    line.append(make("span", "low", axis.ends[0]), make("span", "middle", axis.middle), make("span", "high", axis.ends[1]));
+    return line;
   };
+  const query = make("p", "asked");
+  const showQuery = (row) => {
+    if (!data.asked || !row.asked.length) return;
+    query.replaceChildren(make("span", "quiet", "Your query "), ...textOf(row.asked));
+    query.append(make("span", "quiet", ` shaded: what carries ${row.score}`));
+  };
+  above.replaceChildren();
+  if (data.asked) above.append(query);
+  if (data.axis) {
+    above.append(axisOf(data.axis));
+    const parts = [`bars: ${data.axis.ends[0]} – ${data.axis.ends[1]}`];
+    if (data.axis.unrelated > 0) parts.push("grey: unrelated");
+    if (data.axis.level !== null) parts.push(`dashed: ${data.axis.name}`);
+    above.append(make("p", "legend", parts.join(" · ")));
+  }
+  const first = data.rows.find((row) => row.picked) ?? data.rows[0];
+  if (first) showQuery(first);
+  list.replaceChildren();
   for (const row of data.rows) {
     const line = make("li", row.picked ? "hit picked" : "hit");
+    if (row.close === false) line.classList.add("far");
+    line.onpointerenter = () => showQuery(row);
+    line.onfocusin = line.onpointerenter;
     const rank = make("div", "rank");
-    rank.append(make("span", "number", row.rank));
+    const name = make("span", row.id ? "number own" : "number", row.id || row.rank);
+    if (row.id) name.title = `rank ${row.rank}`;
+    rank.append(name);
     if (row.change) {
       const change = make("span", `change ${row.change.kind}`, row.change.text);
       change.title = row.change.hint;
       rank.append(change);
     }
-    const body = make("div", "body");
     const text = button("text", undefined, data.pickHint, `p${row.index}`, row.picked, () => {
       root.dataset.scroll = row.picked ? "" : data.answer;
       setTriggerValue("picked", row.index);
     });
     text.removeAttribute("aria-label"); // the sentence is its name
-    for (const part of row.parts) text.append(part.shared ? make("mark", "", part.text) : part.text);
-    const foot = make("div", "foot");
-    const track = make("span", "track");
-    const bar = make("span", "bar");
-    bar.style.width = place(Math.max(0, Math.min(1, row.bar)));
-    if (row.close === false) bar.classList.add("far");
-    if (data.axis && data.axis.unrelated !== null) {
-      const band = make("span", "band");
-      band.style.width = place(data.axis.unrelated);
-      track.append(band);
+    text.title = row.parts.map((part) => part.text).join(""); // of which two lines are shown
+    text.append(...textOf(row.parts));
+    line.append(rank, text);
+    if (row.bar !== null) {
+      const track = make("span", "track");
+      if (data.axis && data.axis.unrelated !== null) {
+        const band = make("span", "band");
+        band.style.width = place(data.axis.unrelated);
+        track.append(band);
+      }
+      const bar = make("span", "bar");
+      bar.style.width = place(Math.max(0, Math.min(1, row.bar)));
+      track.append(bar);
+      if (data.axis && data.axis.level !== null) {
+        const level = make("span", "level");
+        level.style.left = place(data.axis.level);
+        level.title = data.axis.name;
+        track.append(level);
+      }
+      line.append(track);
     }
-    track.append(bar);
-    if (data.axis && data.axis.level !== null) {
-      const level = make("span", "level");
-      level.style.left = place(data.axis.level);
-      level.title = data.axis.name;
-      track.append(level);
-    }
+    line.append(make("span", "score", row.score));
+    const side = make("div", "side");
     const why = button("why", row.picked ? (data.pickedLabel ?? "Close") : "Why?", data.pickHint, `w${row.index}`, row.picked, text.onclick);
     why.setAttribute("aria-label", `${data.pickHint} (rank ${row.rank})`);
-    if (row.bar !== null) foot.append(track);
-    foot.append(make("span", "score", row.score), why, make("span", "tag", row.tag));
-    body.append(text, ...(data.axis && row === data.rows[0] ? [axisOf(data.axis)] : []), foot);
-    line.append(rank, body);
+    side.append(why);
     if (data.markable) {
-      const marks = make("div", "marks");
       for (const [value, sign, label] of [
         [1, "✓", "Relevant to the query"],
         [0, "✗", "Not relevant"],
       ]) {
         const on = row.relevant === value;
-        const name = `mark ${value ? "yes" : "no"}${on ? " on" : ""}`;
+        const kind = `mark ${value ? "yes" : "no"}${on ? " on" : ""}`;
         const position = `m${row.index}:${value}`;
         const report = () => setTriggerValue("marked", [row.index, on ? -1 : value]);
-        marks.append(button(name, sign, `${label} (rank ${row.rank})`, position, on, report));
+        side.append(button(kind, sign, `${label} (rank ${row.rank})`, position, on, report));
       }
-      line.append(marks);
     }
-    root.append(line);
+    const tag = make("span", "tag", row.tag);
+    tag.title = row.tag;
+    side.append(tag);
+    line.append(side);
+    list.append(line);
   }
   // The answer to a click, or to a link that names a hit, may be drawn far below: bring it into sight once it is there.
   if (data.arrival > arrived) {

@@ -17,10 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import softmax
+import torch
 
 from components.arrays import Float64, cosine, read_only
 from components.errors import InputError
+from components.model.guesses.masks import mask_of, no_mask
+from components.model.guesses.vocabulary import kept
 from components.model.tokenization import Tokenization
 from components.model.trace import Token, TokenizedSentence, Trace
 
@@ -107,16 +109,20 @@ def top_predictions(trace: Trace, vocabulary: Sequence[str], k: int = 10) -> tup
     if k < 1:
         raise ValueError(f"k is {k}; expected 1 or more")
     predictions = []
-    # One mask at a time: whole vocabularies in float64 for hundreds of masks would take hundreds of megabytes.
+    # One mask at a time: whole vocabularies for hundreds of masks would take hundreds of megabytes more.
     for (sentence, position), logits in zip(trace.mask_logits.positions, trace.mask_logits.logits, strict=True):
-        probabilities = softmax(logits.astype(np.float64))
-        best = np.argsort(-probabilities, kind="stable")[:k]
+        best = kept(torch.from_numpy(logits[None].astype(np.float64)), k, np.empty((1, 0), np.int64))
         top = tuple(
-            Prediction(vocabulary[number] if number < len(vocabulary) else "", number, float(probabilities[number]))
-            for number in best.tolist()
+            Prediction(piece_of(vocabulary, number), number, probability)
+            for number, probability in zip(best.ids[0].tolist(), best.probabilities[0].tolist(), strict=True)
         )
         predictions.append(MaskPredictions(sentence, position, top))
     return tuple(predictions)
+
+
+def piece_of(vocabulary: Sequence[str], number: int) -> str:
+    """The piece of an id; empty for one beyond the vocabulary, from a table padded to a round size."""
+    return vocabulary[number] if number < len(vocabulary) else ""
 
 
 def mask_token(
@@ -141,16 +147,13 @@ def mask_token(
             "Only tokens of the text itself can be masked.",
             "Pick another token.",
         )
-    if tokenization.mask_id is None:
-        raise InputError(
-            "This model's tokenizer has no mask token.",
-            "Masking needs a model that was trained to predict masked tokens.",
-            "Pick for example BERT base or RoBERTa base.",
-        )
+    mask = mask_of(tokenization)
+    if mask is None or tokenization.mask_id is None:
+        raise no_mask()
     positions = sentence.word_positions(position) if whole_word else (position,)
     # A truncated text still has its rest, and must be truncated at the same position again.
     length = len(sentence) if sentence.dropped else None
-    for text, pair in _spellings(sentence, positions, tokenization.special_tokens["mask"][0]):
+    for text, pair in _spellings(sentence, positions, mask):
         masked = tokenization.tokenize(text, pair, length)
         if _differs_only_in_masks(sentence, masked, positions, tokenization.mask_id):
             return MaskedText(text, pair, positions, masked)

@@ -49,6 +49,38 @@ def score_histogram(
     return theme.finish(figure, title, 300)
 
 
+def nearest_histogram(cosines: np.ndarray, level: float, title: str) -> go.Figure:
+    """How many sentences have their nearest other one at which cosine, 0 to 1 [sentence]: those from `level` on in blue."""
+    known = cosines[np.isfinite(cosines)]
+    counts, edges = np.histogram(np.clip(known, 0.0, 1.0), bins=np.linspace(0.0, 1.0, 51))
+    middle = (edges[:-1] + edges[1:]) / 2
+    figure = go.Figure()
+    figure.add_bar(
+        x=middle,
+        y=counts,
+        width=edges[1:] - edges[:-1],
+        marker={"color": [theme.BLUE if end > level + 1e-9 else theme.GREY for end in edges[1:]], "line": {"width": 0}},
+        customdata=_ends(edges),
+        hovertemplate="%{y:,} sentences, cosine %{customdata[0]} to %{customdata[1]}<extra></extra>",
+        showlegend=False,
+    )
+    figure.add_vline(x=level, line={"color": theme.GREY, "width": 1.5, "dash": "dash"})
+    figure.add_annotation(
+        x=level,
+        y=1,
+        yref="paper",
+        yanchor="top",
+        xanchor="right" if level > 0.5 else "left",
+        text=f"from {theme.number(level, 2)} ",
+        showarrow=False,
+        font={"size": theme.FONT_SIZE * 0.86},
+    )
+    figure.update_xaxes(title="cosine", range=[0, 1.02], zeroline=False)
+    figure.update_yaxes(title="sentences", rangemode="tozero")
+    figure.update_layout(bargap=0)
+    return theme.finish(figure, title, 240)
+
+
 def two_histograms(
     scores: np.ndarray,
     relevant: np.ndarray,

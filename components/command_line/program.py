@@ -27,6 +27,7 @@ from components.command_line.commands import (
     evaluate,
     index,
     lessons,
+    predict,
     reproduce,
     rerank,
     search,
@@ -38,7 +39,23 @@ from components.command_line.commands.operating import cache, plan, serve, setti
 from components.errors import InputError, UserError
 from components.folders import check_writable, write_text
 
-COMMANDS = (index, search, rerank, evaluate, sts, train, why, reproduce, check, lessons, cache, plan, serve, settings)
+COMMANDS = (
+    index,
+    search,
+    rerank,
+    evaluate,
+    sts,
+    train,
+    why,
+    predict,
+    reproduce,
+    check,
+    lessons,
+    cache,
+    plan,
+    serve,
+    settings,
+)
 _OUTPUT_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}  # how writing to standard output fails
 MOST_CHARACTERS = 1_000  # of an error's line: messages quote what was given
 

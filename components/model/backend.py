@@ -45,6 +45,9 @@ from components.model.embedding.sparse_vectors import expanded_pieces, sparse_ma
 from components.model.embedding.token_vectors import own_token_vectors, token_vectors
 from components.model.files import sources
 from components.model.files.other_vectors import LateInteraction, Splade
+from components.model.guesses import passes
+from components.model.guesses.masks import with_masks
+from components.model.guesses.record import LayerGuesses, Surprises
 from components.model.inside import InsideBlocks, OutputProjection
 from components.model.interventions import only_left as causal_mask
 from components.model.interventions.activations import activations
@@ -198,6 +201,129 @@ class Backend:
         return self.store.get(
             key, lambda: self._run_elsewhere(texts, pairs, options) or self.run(texts, pairs, options)
         )
+
+    def guesses(
+        self,
+        text: str,
+        pair: str | None = None,
+        hidden: Sequence[int] = (),
+        max_length: int | None = None,
+        only_left: bool = False,
+        k: int = 10,
+        *,
+        positions: Sequence[int] | None = None,
+        layers: Sequence[int] | None = None,
+        asked: Sequence[int] = (),
+    ) -> LayerGuesses:
+        """What the masked-LM head guesses at every token and layer, in one pass in which the `hidden` tokens are masks.
+
+        Masks in the text are understood in the spellings of `with_masks`. Several masks are guessed independently of each
+        other. `positions` and `layers` are all by default, `k` the number of guesses, `asked` ids whose place is wanted
+        besides. Kept in the store. `only_left` as in `inside`.
+
+        Raises ModelError for a model without a masked-LM head, or whose code takes no causal mask, InputError as `trace` does
+        and for a hidden token that is special, IndexError for a position or layer that does not exist, ValueError for k < 1.
+        """
+        sentence, wanted = self._wanted(text, pair, max_length, only_left, k, layers, asked)
+        read_at = tuple(range(len(sentence))) if positions is None else tuple(positions)
+        places = (tuple(sorted(set(hidden))), read_at)
+        self._refuse_beyond_the_store(wanted.size_in_bytes(len(read_at)), 1, len(sentence))
+        return self.store.get(
+            self._guess_key("guesses", sentence, places, wanted),
+            lambda: passes.layer_guesses(self.loaded, sentence, *places, wanted),
+        )
+
+    def guesses_in_turn(
+        self,
+        text: str,
+        pair: str | None = None,
+        max_length: int | None = None,
+        only_left: bool = False,
+        k: int = 10,
+        *,
+        positions: Sequence[int] | None = None,
+        layers: Sequence[int] | None = None,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> LayerGuesses:
+        """The same where each of the `positions`, by default every token but special ones, is hidden alone.
+
+        A text of n tokens is read n times, in batches. `progress(done, total)` counts positions. Raises as `guesses`, and
+        Cancelled once `is_cancelled()` is true.
+        """
+        sentence, wanted = self._wanted(text, pair, max_length, only_left, k, layers, ())
+        read_at = passes.text_positions(sentence) if positions is None else tuple(positions)
+        self._refuse_beyond_the_store(wanted.size_in_bytes(len(read_at)), 1, len(sentence))
+        return self.store.get(
+            self._guess_key("guesses in turn", sentence, read_at, wanted),
+            lambda: passes.guesses_in_turn(self.loaded, sentence, read_at, wanted, progress, is_cancelled),
+        )
+
+    def guesses_at_masks(
+        self,
+        texts: Sequence[str],
+        k: int = 10,
+        asked: Sequence[int] = (),
+        max_length: int | None = None,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> tuple[LayerGuesses, ...]:
+        """What is guessed at the masks of many texts, at the last layer alone; not in the store.
+
+        Any number of texts. `progress(done, total)` counts them. Raises as `guesses`, and Cancelled.
+        """
+        wanted = passes.Wanted((self.facts.layers,), k, tuple(asked))
+        sentences = [self.tokenize([with_masks(text, self.tokenization)], max_length=max_length)[0] for text in texts]
+        return passes.guesses_at_masks(self.loaded, sentences, wanted, progress, is_cancelled)
+
+    def surprises(
+        self,
+        text: str,
+        pair: str | None = None,
+        max_length: int | None = None,
+        only_left: bool = False,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> Surprises:
+        """How surprised the model is by each token when it is hidden alone; pseudo-perplexity (Salazar et al. 2020).
+
+        Raises as `guesses_in_turn`, on which it builds.
+        """
+        last = self.facts.layers
+        return passes.surprises_of(
+            self.guesses_in_turn(
+                text, pair, max_length, only_left, layers=(last,), progress=progress, is_cancelled=is_cancelled
+            )
+        )
+
+    def surprises_take_long(self, tokens: int) -> bool:
+        """Whether `surprises` of one input of so many tokens should run in the background: it is read once for each token."""
+        return tokens > passes.MANY_TOKENS
+
+    def _wanted(
+        self,
+        text: str,
+        pair: str | None,
+        max_length: int | None,
+        only_left: bool,
+        k: int,
+        layers: Sequence[int] | None,
+        asked: Sequence[int],
+    ) -> tuple[TokenizedSentence, passes.Wanted]:
+        """The tokens of an input whose tokens are guessed, and what is read of it."""
+        if k < 1:
+            raise ValueError(f"k is {k}; expected 1 or more")
+        self.loaded.masked_lm()  # without a head nothing else is worth saying
+        if only_left and self.why_not_only_left():
+            raise causal_mask.not_taken(self.spec.title)
+        written = [None if each is None else with_masks(each, self.tokenization) for each in (text, pair)]
+        (sentence,) = self.tokenize([written[0] or ""], [written[1]], max_length)
+        chosen = range(self.facts.layers + 1) if layers is None else layers
+        return sentence, passes.Wanted(tuple(chosen), min(k, self.facts.vocabulary_size), tuple(asked), only_left)
+
+    def _guess_key(self, kind: str, sentence: TokenizedSentence, places: Any, wanted: passes.Wanted) -> Any:
+        read = (sentence.text, sentence.pair, tuple(token.id for token in sentence.tokens))
+        return (kind, self.spec.key, self.revision, str(self.device), read, places, wanted)
 
     def compute_elsewhere(self, elsewhere: Elsewhere) -> None:
         """From now on let another process compute traces and the vectors of many texts, where it can."""

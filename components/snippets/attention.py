@@ -1,4 +1,4 @@
-"""Code for attention: one head or several as a matrix, patterns, flow, and what changes when a token is masked."""
+"""Code for attention: one head or several as a matrix, patterns, flow; what changes around a mask, and guesses in contexts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from components.snippets.code import Input, Snippet
 
 if TYPE_CHECKING:
     from components.analysis.attention.weights import Combination, TextsFilter
+    from components.model.backend import Backend
 
 Special = Literal["shown", "hidden", "renormalised"]
 ATTENTIONS = "attentions = of_sentence(trace, 0)  # [block, head, query, key]"
@@ -246,4 +247,34 @@ def masked_attention(read: Input, position: int, whole_word: bool, block: int, h
         *_masked(read, position, whole_word),
         f"values = masked.attentions[{block}, 0, {head}] - trace.attentions[{block}, 0, {head}]",
         "print(values)  # [query, key]",
+    )
+
+
+def two_contexts(read: Input, hidden: Sequence[Sequence[int]], positions: Sequence[int], k: int) -> Snippet:
+    """The `k` first guesses after the last block in each of two texts, at one position of each."""
+    places = code.literal(list(zip(map(tuple, hidden), ((position,) for position in positions), strict=True)))
+    call = code.call("backend.guesses", "text", "hidden=hidden", "positions=at", max_length=read.max_length, k=k)
+    return read.snippet(
+        f"places = {places}  # hidden, and read",
+        f"guesses = [{call} for text, (hidden, at) in zip(texts, places, strict=True)]",
+        "values = [one.probabilities[-1, 0] for one in guesses]",
+        "print([one.ids[-1, 0] for one in guesses], values)",
+    )
+
+
+def template(
+    backend: Backend, templates: Sequence[str], words: Sequence[str], controls: Sequence[str], max_length: int | None
+) -> Snippet:
+    """The probabilities of asked words for each filling of some templates."""
+    call = code.call(
+        "template_guesses",
+        "backend",
+        "templates",
+        words=tuple(words),
+        controls=tuple(controls) or None,
+        max_length=max_length,
+    )
+    return Snippet(
+        (code.model(backend), code.texts(templates, "templates")),
+        (f"found = {call}", "values = found.mean_probabilities", "print(found.fillings, values)  # [filling, word]"),
     )

@@ -1,5 +1,7 @@
 """A snippet: the few lines of Python that compute a figure's numbers with the public functions of `components`.
 
+Those of the folder `plain` need transformers alone, where it can load the model.
+
 A maker of a snippet (the other modules of this folder) takes what its figure was computed from and gives the statements;
 the import lines follow from the names that they use. Texts of people are written by `literal`, so that no text can end its
 string, and names of people's files and models by `remark`, so that none can end its comment.
@@ -28,10 +30,12 @@ HOMES = {
         "dataclasses": ("replace",),
         "functools": ("partial",),
         "pathlib": ("Path",),
+        "transformers": ("AutoModelForMaskedLM", "AutoTokenizer"),
+        "transformers.modeling_outputs": ("BaseModelOutput",),
         "components.folders": ("ASSETS",),
         "components.analysis.maps.projection": ("MapOptions", "layer_map", "start_map"),
         "components.analysis.maps.token_set": ("of_trace",),
-        "components.analysis.why.contrasts": ("changed_forms", "pair_cosines", "shares_above"),
+        "components.analysis.why.contrasts": ("changed_forms", "pair_cosines", "separations", "shares_above"),
         "components.analysis.why.deletion": ("compare_methods",),
         "components.analysis.why.integrated_jacobians": ("split_to_words",),
         "components.analysis.why.patching": (
@@ -109,6 +113,7 @@ HOMES = {
         "components.analysis.attention.overview": ("attention_overview", "attention_row"),
         "components.analysis.attention.rotation": ("angles", "score_by_distance"),
         "components.analysis.attention.scores": ("head_scores",),
+        "components.analysis.guesses.templates": ("template_guesses",),
         "components.analysis.inner_dimensions": ("strongest",),
         "components.analysis.attention.weights": (
             "combine",
@@ -138,7 +143,7 @@ HOMES = {
         "components.model.backend": ("Backend",),
         "components.model.one_block.nearly_closed": ("closed_share",),
         "components.retrieval.corpora.corpus": ("read_corpus",),
-        "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences"),
+        "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences", "sentences_that_differ"),
         "components.training.before_after": (
             "head_change",
             "layer_change",
@@ -153,7 +158,8 @@ HOMES = {
     }.items()
     for name in names
 }
-MODULES = {"json": "import json", "np": "import numpy as np"}
+MODULES = {"json": "import json", "np": "import numpy as np", "torch": "import torch"}
+LIBRARIES = ("numpy", "torch", "transformers")  # of which import lines stand between the standard library's and ours
 # The first lines of what a person takes home: elsewhere Python would only say that there is no module of a common name.
 START = """\
 # Save this in the folder of BERT Internals, which has README.md and components/, and run it there, with the packages that
@@ -171,11 +177,13 @@ class Snippet:
 
     setup: tuple[str, ...]  # the model and the texts, which the other figures of a page mostly share
     body: tuple[str, ...]  # what this figure computes of them; prints the numbers at its end
+    is_plain: bool = False  # it needs nothing of this project
 
     @property
     def code(self) -> str:
-        """The whole program, with how to run it and its import lines."""
-        return START + "\n" + program((*self.setup, "", *self.body))
+        """The whole program, with its import lines, and how to run it where it needs this project."""
+        written = program((*self.setup, "", *self.body))
+        return written if self.is_plain else START + "\n" + written
 
 
 @dataclass(frozen=True)
@@ -201,11 +209,9 @@ def import_lines(code: str) -> list[str]:
     named = {home: ", ".join(sorted(name for name in used if HOMES.get(name) == home)) for home in homes}
     lines = [MODULES[name] for name in MODULES if name in used]
     lines += [f"from {home} import {names}" for home, names in named.items()]
-    groups = [
-        [line for line in lines if "components" not in line and "numpy" not in line],
-        [line for line in lines if "numpy" in line],
-        [line for line in lines if "components" in line],
-    ]
+    packages = [line.split()[1].partition(".")[0] for line in lines]
+    order = [0 if name not in (*LIBRARIES, "components") else 1 if name in LIBRARIES else 2 for name in packages]
+    groups = [[line for line, group in zip(lines, order, strict=True) if group == number] for number in range(3)]
     return "\n\n".join("\n".join(group) for group in groups if group).splitlines()
 
 
@@ -253,8 +259,12 @@ def remark(text: str) -> str:
 
 def model(backend: Backend, name: str = "backend") -> str:
     """The statement that loads a model."""
-    about = f"{backend.spec.title}, revision {backend.revision.rpartition(':')[2][:REVISION]}"
-    return f"{name} = {call('Backend.load', literal(backend.spec.key))}  {remark(about)}"
+    return f"{name} = {call('Backend.load', literal(backend.spec.key))}  {about_model(backend)}"
+
+
+def about_model(backend: Backend) -> str:
+    """The comment beside it: its name, and which weights they are."""
+    return remark(f"{backend.spec.title}, revision {backend.revision.rpartition(':')[2][:REVISION]}")
 
 
 def models(backends: Sequence[Backend]) -> tuple[tuple[str, ...], list[str]]:

@@ -15,7 +15,7 @@ from components.snippets.code import START, Snippet, program
 
 LIBRARIES = ("torch", "transformers", "numpy")
 _CHECK = START[START.index("try:") :].strip("\n")  # the introduction says how to run a notebook
-_LOADS_MODEL = re.compile(r"\w+ = Backend\.load\(")
+_LOADS_MODEL = re.compile(r"\w+ = (Backend\.load|AutoModelForMaskedLM\.from_pretrained)\(")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+.!|~$>-])")
 
 

@@ -187,6 +187,23 @@ class BeforeAfter:
             ),
         )
 
+    def failures(self) -> Snippet:
+        """How often the same meaning is nearer than each kind of difference, with intervals."""
+        return Snippet(
+            self._setup,
+            (
+                'pairs = read_minimal_pairs(ASSETS / "minimal_pairs.jsonl", "minimal_pairs.jsonl")',
+                self._embed(),
+                "def shares(model):\n"
+                '    first, second = embed(model, pairs.first, "document"), embed(model, pairs.second, "document")\n'
+                "    cosines = cosine(first, second)[None]  # [1, pair]\n"
+                '    same = cosines[:, pairs.rows_of("paraphrase")]\n'
+                "    return {kind: separations(same, cosines[:, pairs.rows_of(kind)])[0] for kind in pairs.changed_kinds}",
+                f"values = [shares(model) for model in {self._models}]",
+                self._printed("by kind, as shares with their 95 % intervals"),
+            ),
+        )
+
 
 def measured_grid() -> Snippet:
     """What `train --grid` measured for the included model and data."""

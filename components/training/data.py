@@ -60,6 +60,7 @@ DEMO: Mapping[str, Path] = {
     "demo:pairs": ASSETS / "training" / "pairs.jsonl",
     "demo:scored": ASSETS / "training" / "scored.jsonl",
     "demo:nli": ASSETS / "training" / "nli.jsonl",
+    "demo:not": ASSETS / "training" / "not.jsonl",
 }
 DEMO_SCORED = ASSETS / "sts_pairs.jsonl"
 COLLECTIONS = (ASSETS / "collections" / "questions.jsonl", ASSETS / "collections" / "paraphrases.jsonl")
@@ -214,7 +215,7 @@ def load(
     limits: Limits | None = BROWSER_LIMITS,
     is_cancelled: IsCancelled = never,
 ) -> TrainingData:
-    """The rows of a demo ("demo:pairs", "demo:scored", "demo:nli"), of a file, or of the parts of a data set.
+    """The rows of a demo ("demo:pairs", "demo:scored", "demo:nli", "demo:not"), of a file, or of the parts of a data set.
 
     `name` is needed for bytes, where its ending gives the format. `chosen` names the file's columns by ours ("anchor",
     "positive", ..., "label") where a person knows better. With BROWSER_LIMITS the operator's limits apply. Raises

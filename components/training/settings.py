@@ -59,7 +59,7 @@ class TrainingSettings:
 
     name: str = ""  # of the run and its model; "" lets the run choose one
     model: str = "embedded"  # key of the model that training starts from
-    # Where the rows come from: "demo:pairs", "demo:scored", "demo:nli", or a file or set. Characters of a file's name that
+    # Where the rows come from: a key of data.DEMO such as "demo:pairs", or a file or set. Characters of a file's name that
     # cannot be printed become spaces: it is a name for people, from which nothing is read.
     data: str = "demo:pairs"
     objectives: tuple[str, ...] = ("mnrl",)  # keys of OBJECTIVES, one or two
@@ -277,7 +277,15 @@ class Preset:
     lesson: Literal["", "collapse", "overfitting"] = ""  # what it provokes, to teach
 
 
+DEFAULT_PRESET = "repair"  # what an address without a preset means
 _PRESETS = (
+    Preset(
+        "not",
+        "Teach it “not”",
+        "A sentence learns to be near its paraphrase and far from its negation. “Before and after” measures it on known "
+        "failures that it has not seen, and what the search in news loses for it.",
+        TrainingSettings(data="demo:not", learning_rate=1e-3),
+    ),
     Preset(
         "repair",
         "Repair a damaged model",

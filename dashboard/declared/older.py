@@ -122,7 +122,7 @@ def translated(page: str, address: Mapping[str, list[str]]) -> dict[str, list[st
     stay, so that a notice names them, and so do packed texts, which `unpacked` translates.
     """
     if not is_older(page, address):
-        return with_rollout(dict(address))
+        return with_defaults(with_rollout(dict(address)))
     views = _pairs(_VIEWS[page])
     asked = address.get(OLDER_VIEW, [next(iter(views))])
     view = views.get(asked[0]) if len(asked) == 1 else None
@@ -131,7 +131,7 @@ def translated(page: str, address: Mapping[str, list[str]]) -> dict[str, list[st
     found |= _keys(page, view or next(iter(views.values())), address)
     if view in MAPS_OF_SENTENCES and "by" not in address:
         found["by"] = ["older"]  # without a method, more than 20 points were drawn by UMAP: today that begins at 200
-    return with_rollout(found)
+    return with_defaults(with_rollout(found))
 
 
 def unpacked(view: str, texts: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -164,6 +164,23 @@ def with_rollout(address: Mapping[str, list[str]]) -> dict[str, list[str]]:
     if address.get(table.VIEW) != ["attention-flow"]:
         return dict(address)
     return _with_rollout(address, shorts)
+
+
+# View to the setting whose default changed since, and what an address meant that did not write it.
+_DEFAULTS = {"retrieve-rerank": ("second_stage", "rerank"), "similar-pairs": ("compared_texts", "corpus")}
+
+
+def with_defaults(address: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """An address with what it means, where a default has changed: re-ranking by the cross-encoder, and the pairs of the corpus.
+
+    What was the default was not written; since then each address of the view names it. One that chooses nothing in the view
+    shows how it opens today.
+    """
+    name, value = _DEFAULTS.get("".join(address.get(table.VIEW, [])), ("", ""))
+    short = table.SETTING[name].short if name else ""
+    if not name or short in address or not {*address} - {table.VIEW}:
+        return dict(address)
+    return {**address, short: [value]}
 
 
 def _with_rollout(values: Mapping[str, list[str]], names: Mapping[str, str]) -> dict[str, list[str]]:

@@ -32,7 +32,7 @@ def bars(lesson: Lesson, number: int, question: Question, chosen: int) -> None:
         code = state.get("class_code")
         who = f"Class {code}." if code else "All who read this lesson on this server."
         st.caption(who)
-        if st.button("Change my answer", key="lesson_change", type="tertiary", icon=":material/edit:"):
+        if st.button("Change my guess", key="lesson_change", type="tertiary", icon=":material/edit:"):
             steps.forget_answer(lesson, number)
             if question.scene is not None:
                 steps.show(lesson, number)  # the question is not answered beside its answer
@@ -43,7 +43,7 @@ def _html(question: Question, numbers: tuple[int, ...], chosen: int) -> str:
     most = max(1, *numbers)
     rows = []
     for place, (text, count) in enumerate(zip(question.choices, numbers, strict=True)):
-        marks = [] if place != chosen else ["your answer"]
+        marks = [] if place != chosen else ["your guess"]
         marks += ["right"] if place == question.right else []
         mark = f" <em>{', '.join(marks)}</em>" if marks else ""
         kind = " right" if place == question.right else ""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components import numbers
 from dashboard import navigation, ready_made, settings, state
 from dashboard.declared import table
 from dashboard.lessons import counted, printed, steps
@@ -37,7 +36,7 @@ def draw(page: str) -> None:
                 _question(lesson, number, step.question)
             _foot(page, lesson, number)
         _way(lesson, number)
-    browser.scroll_lesson("lesson_scroll", f"{lesson.key}.{number}", steps.answer_to(lesson, number) is not None)
+    browser.scroll_lesson("lesson_scroll", f"{lesson.key}.{number}", steps.is_answered(lesson, number))
 
 
 def _question(lesson: Lesson, number: int, question: Question) -> None:
@@ -54,6 +53,9 @@ def _question(lesson: Lesson, number: int, question: Question) -> None:
                 st.markdown(f"**{verdict}**")
             st.markdown(question.answer)
         return
+    if steps.is_answered(lesson, number):
+        _without_guess(lesson, number, question)
+        return
     choice = controls.checked(
         st.radio,
         question.text,
@@ -63,9 +65,27 @@ def _question(lesson: Lesson, number: int, question: Question) -> None:
         key=key,
         label_visibility="collapsed",
     )
-    is_sent = st.button("Answer", key="lesson_answer", type="primary", disabled=choice is None, width="stretch")
+    is_sent = st.button("Guess", key="lesson_answer", type="primary", disabled=choice is None, width="stretch")
+    if st.button("Show it without a guess", key="lesson_without_guess", type="tertiary"):
+        steps.skip_guess(lesson, number)
+        if question.scene is not None:
+            steps.show(lesson, number)
+        st.rerun()
     if is_sent and choice is not None:  # a browser can send a click on a disabled button
         steps.keep_answer(lesson, number, choice)
+        if question.scene is not None:
+            steps.show(lesson, number)
+        st.rerun()
+
+
+def _without_guess(lesson: Lesson, number: int, question: Question) -> None:
+    """The answer for who did not want to guess, and the way back to the question."""
+    with st.container(key="lesson_verdict"):
+        if question.right is not None:
+            st.markdown(f"**{question.choices[question.right]}**")
+        st.markdown(question.answer)
+    if st.button("Guess after all", key="lesson_guess", type="tertiary", icon=":material/edit:"):
+        steps.guess_after_all(lesson, number)
         if question.scene is not None:
             steps.show(lesson, number)
         st.rerun()
@@ -93,15 +113,12 @@ def _way(lesson: Lesson, number: int) -> None:
 
 
 def _finished(lesson: Lesson) -> None:
-    """After the last step: what the lesson has shown, how its questions were answered, and what comes next."""
-    given, right = steps.answered(lesson)
+    """After the last step: what the lesson has shown, and what comes next. Guesses are not counted as points."""
     with st.container(key="lesson_panel"):
         with st.container(key="lesson_finished"):
             st.subheader(f"Finished: {lesson.title}", anchor=False)
             st.markdown(f"**{lesson.question}** You have seen:")
             st.markdown("\n".join(f"- {step.title}" for step in lesson.steps))
-            if given:
-                st.markdown(f"You answered {right} of {numbers.counted(given, 'question')} right.")
         lessons = list(ready_made.lessons().values())
         further = lessons[lessons.index(lesson) + 1 :][:1]
         with st.container(key="lesson_further", gap="small"):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 KEPT = ("lesson", "class_code", "projector", "max_length")  # settings that showing a step does not change
 _FINISHED = "_lesson_finished"  # session key: the lesson that was finished last, until what it says is closed
+_WITHOUT_GUESS = "_lesson_without_guess"  # session key: the (lesson, step) whose answer was asked for without a guess
 _ANSWERS = "_lesson_answers"  # session key: (lesson, step) to the number of the choice
 # On which a step can show something.
 PAGES = {page.key for page in table.PAGES if any(view.is_framed for view in table.views_of(page.key))}
@@ -32,7 +33,7 @@ def current() -> tuple[Lesson, int] | None:
 def scene_of(lesson: Lesson, number: int) -> Scene:
     """What a step shows now: what belongs to the answer, once the visitor has answered."""
     question = lesson.steps[number - 1].question
-    if question is not None and question.scene is not None and answer_to(lesson, number) is not None:
+    if question is not None and question.scene is not None and is_answered(lesson, number):
         return question.scene
     return lesson.steps[number - 1].scene
 
@@ -49,6 +50,21 @@ def answer_to(lesson: Lesson, number: int) -> int | None:
     question = lesson.steps[number - 1].question
     is_choice = question is not None and choice is not None and choice < len(question.choices)
     return choice if is_choice else None
+
+
+def is_answered(lesson: Lesson, number: int) -> bool:
+    """Whether a step shows its answer: the visitor has guessed, or wanted to see it without a guess."""
+    return answer_to(lesson, number) is not None or (lesson.key, number) in st.session_state.get(_WITHOUT_GUESS, set())
+
+
+def skip_guess(lesson: Lesson, number: int) -> None:
+    """Show a step's answer without a guess; nothing is counted."""
+    st.session_state.setdefault(_WITHOUT_GUESS, set()).add((lesson.key, number))
+
+
+def guess_after_all(lesson: Lesson, number: int) -> None:
+    """Ask a step's question again that was shown without a guess."""
+    st.session_state.get(_WITHOUT_GUESS, set()).discard((lesson.key, number))
 
 
 def keep_answer(lesson: Lesson, number: int, choice: int) -> None:
@@ -105,18 +121,6 @@ def close_finished() -> None:
     st.session_state.pop(_FINISHED, None)
 
 
-def answered(lesson: Lesson) -> tuple[int, int]:
-    """How many of a lesson's questions that have a right answer the visitor has answered, and how many of these right."""
-    asked = [(number, step.question) for number, step in enumerate(lesson.steps, start=1)]
-    given = [
-        (answer, question.right)
-        for number, question in asked
-        if question is not None and question.right is not None
-        if (answer := answer_to(lesson, number)) is not None
-    ]
-    return len(given), sum(answer == right for answer, right in given)
-
-
 def open_short_link(page: str, is_first_run: bool) -> None:
     """Go to the step of an address that names nothing but a lesson: /lessons?lesson=two-banks."""
     opened = current()
@@ -135,7 +139,7 @@ def settle(page: str) -> None:
     if opened is None or question is None or question.scene is None:
         return
     step = opened[0].steps[opened[1] - 1]
-    other = step.scene if answer_to(*opened) is not None else question.scene
+    other = step.scene if is_answered(*opened) else question.scene
     if _is_shown(other, page):
         show(*opened)
 

@@ -1,11 +1,14 @@
 """The pictures of a lecture, in their order: a star at a figure notes the view with its settings, and which figure it is.
 
 The list is a setting, so that the page of the lecture has an address and a session file holds it. What a picture showed is kept
-beside it for the page that a person takes along: a figure of plotly's packed, of other pictures their numbers.
+beside it for the page that a person takes along: a figure of plotly's packed, of other pictures their numbers, and what the
+browser has sent of them as a picture.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +28,7 @@ from dashboard import state
 from dashboard.declared import table
 from dashboard.settings import MOST_PICTURES, is_star
 from dashboard.sharing import report
+from dashboard.ui import browser
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -34,7 +38,8 @@ _SHOWN = "_lecture_shown"  # session key: what each picture showed when it was d
 PLACE = "_lecture_place"  # session key: the number of the picture that is shown, from 0, while a lecture is given
 _SAID = "_lecture_said"  # session key: at which figure what is said next, and its icon: a callback cannot draw
 _BEFORE = "_lecture_before"  # session key: the list before a picture was taken out of it
-_MOST_BYTES = 4 << 20  # of all packed figures: a session's memory is for small things
+_MOST_BYTES = 4 << 20  # of all packed figures and pictures: a session's memory is for small things
+_MOST_URL = 1 << 20  # characters of a picture that a browser sends
 _NOT_OF_A_PICTURE = ("projector", "lesson", "class_code")  # settings of how it is looked at
 
 
@@ -69,6 +74,12 @@ class Shown:
     part: Part  # without its figure
     figure: bytes  # plotly's JSON, packed; empty where there is none, or it is too large to be kept
     facts: tuple[str, ...]
+    picture: bytes = b""  # WebP, of what is not drawn by plotly; empty until the browser has sent it
+
+    @property
+    def size(self) -> int:
+        """The bytes that are kept of its figure and picture."""
+        return len(self.figure) + len(self.picture)
 
 
 def listed() -> tuple[str, ...]:
@@ -102,8 +113,11 @@ def read(star: str) -> Picture:
     return Picture(table.place_of(view), view, address, unquote(parts.fragment))
 
 
-def star(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame]) -> None:
-    """Draw the button that puts a figure of a page into the lecture, or takes it out."""
+def star(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame], place: str = "") -> None:
+    """Draw the button that puts a figure of a page into the lecture, or takes it out.
+
+    `place` is the CSS selector of what the browser sends as a picture, of a figure that is not plotly's.
+    """
     noted = star_of(page, figure)
     is_in = noted in listed()
     if is_in:
@@ -122,6 +136,45 @@ def star(page: str, figure: str, part: Part, numbers: Callable[[], pd.DataFrame]
             on_click=_toggle,
             args=(page, figure),
         )
+    if is_in and place:
+        _ask_for_picture(noted, figure, part, place)
+
+
+def _ask_for_picture(noted: str, figure: str, part: Part, place: str) -> None:
+    """Let the browser send what it shows, anew where the finding has changed."""
+    drawn = hashlib.sha256(f"{noted} {part.message}".encode(errors="surrogatepass")).hexdigest()
+    key = f"kept_{figure}"
+    browser.web_component("keep_picture", "<i></i>", "snapshot")(
+        key=key,
+        data={"place": place, "of": drawn},
+        on_picture_change=partial(_take_picture, noted, drawn, key),
+        height=0,
+        width="content",
+    )
+
+
+def _take_picture(noted: str, drawn: str, key: str) -> None:
+    """Keep a picture that the browser has sent, if there is room for it."""
+    sent = browser.sent_by(key, "picture")
+    known: dict[str, Shown] = st.session_state.get(_SHOWN, {})
+    if not isinstance(sent, dict) or sent.get("of") != drawn or noted not in known:
+        return
+    picture = webp_of(sent.get("url"))
+    rest = sum(other.size for star, other in known.items() if star != noted)
+    if rest + len(known[noted].figure) + len(picture) <= _MOST_BYTES:
+        known[noted] = replace(known[noted], picture=picture)
+
+
+def webp_of(url: object) -> bytes:
+    """The picture in a data URL as a browser writes it; empty for anything else, and for what is too large."""
+    begin = "data:image/webp;base64,"
+    if not isinstance(url, str) or not url.startswith(begin) or len(url) > _MOST_URL:
+        return b""
+    try:
+        picture = base64.b64decode(url.removeprefix(begin), validate=True)
+    except ValueError:
+        return b""
+    return picture if picture[:4] == b"RIFF" and picture[8:12] == b"WEBP" else b""
 
 
 def _toggle(page: str, figure: str) -> None:
@@ -148,7 +201,7 @@ def _keep(page: str, noted: str, part: Part, numbers: Callable[[], pd.DataFrame]
     for gone in known.keys() - wanted:
         del known[gone]
     packed = b"" if part.figure is None else zlib.compress(part.figure.to_json().encode())
-    if len(packed) + sum(len(other.figure) for other in known.values()) > _MOST_BYTES:
+    if len(packed) + sum(other.size for star, other in known.items() if star != noted) > _MOST_BYTES:
         packed = b""
     rows = None if packed else numbers().head(MOST_ROWS)
     title = table.VIEWS[state.view_of(page)].question or part.title
@@ -197,7 +250,9 @@ def to_bytes(pictures: Sequence[tuple[str, Shown | None]]) -> bytes:
         facts = "<br>".join(map(html.escape, found.facts))
         parts.append(Part(title=f"{number}. {found.title}", markup=f'<p class="facts">{facts}</p>'))
         figure = plotly.io.from_json(zlib.decompress(found.figure)) if found.figure else None
-        parts.append(replace(found.part, figure=figure, title=""))
+        drawn = base64.b64encode(found.picture).decode()
+        markup = f'<img class="drawn" alt="{html.escape(found.part.title)}" src="data:image/webp;base64,{drawn}">'
+        parts.append(replace(found.part, figure=figure, markup=markup if found.picture else "", title=""))
     day = date.today()
     return stand_alone.page("My lecture", parts, f"BERT Internals {VERSION}, {day.day} {day:%B %Y}.").encode()
 

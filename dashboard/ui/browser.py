@@ -80,7 +80,12 @@ def _asset(name: str, ending: str) -> str:
 
 def hits_component() -> Any:
     """The ranked list of texts with bars."""
-    return web_component("hits", '<ol class="hits"></ol>')
+    return web_component("hits", '<div class="hits"><div class="above"></div><ol></ol></div>')
+
+
+def reranked_component() -> Any:
+    """Two lists of the same texts in two orders, with lines between them."""
+    return web_component("reranked", '<div class="reranked"></div>')
 
 
 def is_index(value: object, count: int) -> TypeGuard[int]:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ def figure(
     on_select: Callable[[], None] | None = None,
     select_many: bool = True,
     most_above: int = MOST_ABOVE,
+    line_in: DeltaGenerator | None = None,
 ) -> None:
     """Draw a figure, and above it a line with its finding (`message`), “?” and “Share”.
 
@@ -59,12 +61,13 @@ def figure(
     none, which few figures do: tests/dashboard/code/test_every_figure.py names them. `on_select` is called before the next
     run after points were selected by click, or with `select_many` by box or lasso; the selection is in the session state
     under `key`. Of the finding the sentences within `most_above` characters stand above the figure, the rest below.
+    `line_in` is where the line stands that belongs above more than the figure, such as rows beside it.
     """
     part = stand_alone.Part(chart, alt=alt, message=message, read=read, not_shown=not_shown)
     title = stand_alone.title_of(chart)
     report.add(key, part, table)
     begin_of, rest = parted(message, most_above)
-    with _line(begin_of, read, not_shown, key):
+    with line_in or nullcontext(), _line(begin_of, read, not_shown, key):
         lecture.star(st.session_state[_PAGE], key, part, table)
         _share(key, table, code, title, draw_files=partial(figure_files.draw, part, key=key))
     # Not transparent: a picture saved in dark mode would have light type without a background.
@@ -114,17 +117,28 @@ def above(
     title: str,
     read: str,
     not_shown: str,
-    place: str,
+    place: str = "",
+    chart: go.Figure | None = None,
+    alt: str = "",
 ) -> None:
     """The line above a picture that we draw ourselves: its finding, “?”, and “Share” with its numbers and their code.
 
-    `place` is the CSS selector of the picture, which the browser saves as a file.
+    `place` is the CSS selector of the picture, which the browser saves as a file. Instead of it a `chart`, described by `alt`,
+    can say the same as a figure: it is what a person takes along then. A list of texts has neither.
     """
-    part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
+    if chart is None:
+        part = stand_alone.Part(title=title, message=message, read=read, not_shown=not_shown)
+    else:
+        part = stand_alone.Part(chart, alt=alt, title=title, message=message, read=read, not_shown=not_shown)
     report.add(key, part, table)
+    draw_files = None
+    if chart is not None:
+        draw_files = partial(figure_files.draw, part, key=key)
+    elif place:
+        draw_files = partial(figure_files.draw_own, place, message, key=key)
     with _line(message, read, not_shown, key):
-        lecture.star(st.session_state[_PAGE], key, part, table)
-        _share(key, table, code, title, draw_files=partial(figure_files.draw_own, place, message, key=key))
+        lecture.star(st.session_state[_PAGE], key, part, table, place)
+        _share(key, table, code, title, draw_files=draw_files)
 
 
 def _line(message: str, read: str, not_shown: str, key: str) -> DeltaGenerator:
@@ -292,6 +306,7 @@ def part_bars(
     not_shown: str,
     message: str = "",
     digits: int = 4,
+    most_above: int = MOST_ABOVE,
     **options: Any,
 ) -> None:
     """Bars of one value per part and token, with a table; the `options` are those of `bars.part_norm_bars`."""
@@ -304,6 +319,7 @@ def part_bars(
         read=read,
         not_shown=not_shown,
         message=message,
+        most_above=most_above,
         table=lambda: pd.DataFrame({"token": pieces, **dict(zip(parts, values.round(digits), strict=True))}),
     )
 

@@ -66,23 +66,43 @@ def click_cell(page: Page, number: int, row: int, column: int) -> None:
     page.mouse.click(box["x"] + x, box["y"] + y)
 
 
-def test_the_grid_is_drawn_and_a_click_shows_a_cells_curve(use: Stage) -> None:
+def click_point(page: Page, pooling: int, layer: int) -> None:
+    """Click the point of a pooling's line at a layer."""
+    plot = page.locator(".js-plotly-plot").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    x, y = plot.evaluate(
+        """(plot, [line, place]) => {
+            const {xaxis, yaxis} = plot._fullLayout, {x, y} = plot._fullData[line];
+            return [xaxis._offset + xaxis.d2p(x[place]), yaxis._offset + yaxis.d2p(y[place])];
+        }""",
+        [pooling, layer],
+    )
+    page.mouse.move(box["x"] + x - 3, box["y"] + y)
+    page.mouse.move(box["x"] + x, box["y"] + y, steps=3)
+    page.mouse.click(box["x"] + x, box["y"] + y)
+
+
+def test_the_layers_are_drawn_and_a_click_shows_a_points_curve(use: Stage) -> None:
     page = use.at("/evaluate")
-    grid, curve = wait_for(page, "Recall@1", "Recall@k at layer 6, Mean")
-    assert grid["types"] == ["heatmap", "scatter", "heatmap"]
-    values = [value for row in grid["cells"] for value in row]
-    assert len(values) == 21
-    shown = [f"{value:.1f}" + (" ★" if value == max(values) else "") for value in values]
-    assert sorted(grid["texts"]) == sorted(shown)
-    assert grid["cells"][0][1] == 0  # [CLS] at layer 0
-    assert max(values) == grid["cells"][6][0]
-    expect(page.get_by_text(f"{grid['cells'][6][0]:.1f} %", exact=True)).to_be_visible()
-    click_cell(page, 0, 3, 2)
+    lines, _ = wait_for(page, "Recall@1", "Recall@k at layer 6, Mean")
+    assert lines["types"] == ["scatter"] * 4  # three poolings and the ring
+    assert lines["lines"] == 3
+    assert lines["points"] == 22
+    values = page.locator(".js-plotly-plot").first.evaluate("(plot) => plot._fullData.slice(0, 3).map((d) => [...d.y])")
+    assert values[1][0] == 0  # [CLS] at layer 0
+    assert max(map(max, values)) == values[0][6]
+    expect(page.get_by_text(f"{values[0][6]:.1f} %", exact=True).first).to_be_visible()
+    rows = page.locator(".bi-candidates tbody tr")
+    expect(rows.first).to_contain_text("layer 6, Mean")
+    expect(page.locator(".bi-candidates")).to_contain_text("flatters it by")
+    click_point(page, 2, 3)
     _, curve = wait_for(page, "Recall@1", "Recall@k at layer 3, Max")
     assert curve["lines"] >= 2
     page.wait_for_url("**l=3**")
     assert "pool=max" in page.url
-    click_cell(page, 0, 0, 1)  # [CLS], layer 0
+    click_point(page, 1, 0)  # [CLS], layer 0
     wait_for(page, "Recall@1", "Recall@k at layer 0, [CLS]")
     page.go_back()
     wait_for(page, "Recall@1", "Recall@k at layer 3, Max")
@@ -97,6 +117,7 @@ def test_runs_are_drawn_saved_and_loaded_again(visit: Visit, tmp_path: Path) -> 
     settle(page)
     expect(page.get_by_text("the time per query is measured")).to_have_count(0, timeout=60_000)
     settle(page)
+    page.get_by_text("All runs as a table").click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Save the runs (JSON)").click()
     path = tmp_path / download.value.suggested_filename

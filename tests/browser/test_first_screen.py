@@ -34,8 +34,11 @@ SELECTORS: dict[Figure, str] = {
     "path": ".path canvas[data-drawn]",
     "looks": ".looks svg",
     "architecture": ".arch > svg",
+    "lists": ".reranked",
+    "pairs": ".bi-kinds, .bi-near",
     "plot or table": f"{PLOT}, {TABLE}",
     "canvas or table": f"canvas, {TABLE}",
+    "guess or plot": f".guess .figure svg, {PLOT}",
     "text": "h1",
 }
 # The first figure of a view where another one of its kind stands before it.
@@ -43,6 +46,7 @@ FIRST = {
     "word-senses": ".st-key-senses_map .js-plotly-plot",
     "score-split": "svg.why, .js-plotly-plot",
     "attention-flow": "svg.why",
+    "compare-runs": ".bi-runs",
 }
 # What else the address of a view holds: what it needs, what takes less time, and figures of its own.
 FURTHER = {

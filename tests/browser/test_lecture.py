@@ -41,6 +41,24 @@ def test_a_picture_with_a_star_stands_in_the_lecture_and_leaves_as_a_page(visit:
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == []
 
 
+def test_a_picture_that_we_draw_ourselves_is_in_the_page_too(visit: Visit, tmp_path: Path) -> None:
+    page = visit("/attention?v=all-heads")
+    page.get_by_role("button", name="Put into my lecture").first.click()
+    expect(page.get_by_role("button", name="Take out of my lecture")).to_be_visible()
+    page.wait_for_timeout(2500)  # the browser takes the picture 1.2 s after the last drawing
+    settle(page)
+    page.get_by_role("link", name="My lecture").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as one page").click()
+    path = tmp_path / "lecture.html"
+    download.value.save_as(path)
+    page.set_content(path.read_text(encoding="utf-8"))
+    picture = page.locator("img.drawn")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("(image) => image.naturalWidth") == 1600
+    expect(page.get_by_text("Data of this figure")).to_be_visible()
+
+
 def test_pictures_are_put_in_order_by_key_and_by_mouse(visit: Visit) -> None:
     page = visit(LECTURE)
     expect(page.locator(".lecture li")).to_have_count(2)

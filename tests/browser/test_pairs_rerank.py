@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 from playwright.sync_api import Page, expect
@@ -10,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.support.browser import settle
 from tests.support.stage import Stage
 
-LINES = ".st-key-rank_changes .scatterlayer .trace"
+LINES = ".reranked svg .line"
 
 
 def lines(page: Page, count: int) -> None:
@@ -18,7 +17,9 @@ def lines(page: Page, count: int) -> None:
 
 
 def test_the_figure_has_a_line_per_candidate(use: Stage) -> None:
-    page = use.at("/pairs?v=retrieve-rerank&k=12")
+    page = use.at("/pairs?v=retrieve-rerank&k=12")  # an older address: the cross-encoder
+    lines(page, 10)
+    page.get_by_role("button", name="All 12 candidates").click()
     lines(page, 12)
     expect(page.get_by_text(re.compile("Correct answer: from rank 4 up to 1"))).to_be_visible()
     settle(page)
@@ -26,6 +27,29 @@ def test_the_figure_has_a_line_per_candidate(use: Stage) -> None:
     expect(page.get_by_text(re.compile("Correct answer: from rank 1 down to"))).to_be_visible(timeout=120_000)
     lines(page, 12)
     assert "q=Army" in page.url
+
+
+def test_the_lines_lead_from_a_text_to_the_same_text(look: Stage) -> None:
+    page = look.at("/search?v=retrieve-rerank&q=Hikers+flee+as+sleeping+peak+wakes&by=maxsim")
+    lines(page, 10)
+    expect(page.get_by_text(re.compile("Correct answer: from rank 5 up to 1"))).to_be_visible(timeout=120_000)
+    found = page.evaluate(
+        """() => {
+            const within = [...document.querySelectorAll('*')].map((one) => one.shadowRoot?.querySelector('.reranked'));
+            const all = within.find(Boolean) ?? document.querySelector('.reranked');
+            const middle = (list, row) => {
+                const box = all.querySelector(`.${list} [data-row="${row}"]`).getBoundingClientRect();
+                return (box.top + box.bottom) / 2;
+            };
+            return [...all.querySelectorAll('.line:not(.stub)')].map((line) => {
+                const box = line.getBoundingClientRect(), row = line.dataset.row;
+                const ends = [middle('first', row), middle('second', row)].sort((one, other) => one - other);
+                return Math.max(Math.abs(box.top - ends[0]), Math.abs(box.bottom - ends[1]));
+            });
+        }"""
+    )
+    assert len(found) == 10
+    assert max(found) < 4  # pixels, of which the width of a line is some
 
 
 def test_another_pair_shows_its_words(use: Stage) -> None:
@@ -56,18 +80,13 @@ def test_on_a_phone_the_list_is_one_record_a_pair_and_no_label_is_cut(look: Stag
         assert record["tops"][1] > record["tops"][0]  # the document stands below the query
         assert not record["clipped"]
     page = look.at("/pairs?v=retrieve-rerank&k=100", phone=True)
-    lines(page, 100)
+    after = page.locator(".reranked .second li")
+    expect(after).to_have_count(10, timeout=120_000)
     settle(page)
-    labels = page.evaluate(
-        """() => {
-            const plot = document.querySelector('.st-key-rank_changes .js-plotly-plot').getBoundingClientRect();
-            return [...document.querySelectorAll('.st-key-rank_changes .textpoint text')]
-                .filter((text) => text.textContent.trim())
-                .map((text) => text.getBoundingClientRect())
-                .map((box) => [box.top, box.bottom, box.left >= plot.left && box.right <= plot.right]);
-        }"""
-    )
-    assert 2 <= len(labels) <= 7
-    assert all(is_within for *_, is_within in labels)
-    ordered = sorted(labels)
-    assert all(upper[1] <= lower[0] + 1 for upper, lower in itertools.pairwise(ordered))
+    expect(page.locator(".reranked .first")).to_be_hidden()
+    expect(after.first.locator(".text")).to_be_visible()
+    for box in after.evaluate_all("(rows) => rows.map((row) => row.getBoundingClientRect().toJSON())"):
+        assert box["left"] >= 0
+        assert box["right"] <= 390
+    page.get_by_role("button", name="All 100 candidates").click()
+    expect(after).to_have_count(100)

@@ -206,7 +206,7 @@ def test_search_by_the_models_own_vector(open_page: Open, dense: str) -> None:
 def test_evaluate_has_a_row_for_it(open_page: Open, read_page: Open, dense: str) -> None:
     app = read_page("evaluate", m=dense, v="layer-grid", **on_few())
     assert not app.exception
-    assert "Model's<br>own" in json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]["ticktext"]
+    assert "Model's own" in [trace["name"] for trace in json.loads(app.get("plotly_chart")[0].proto.spec)["data"]]
     assert "trained on layer 3" in texts(app)
     app = settled(open_page("evaluate", m=dense, v="sentence-similarity"))
     assert "Model's own pooling" in [trace["name"] for trace in figures(app)[0]["data"]]

@@ -17,6 +17,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import (
     AlbertConfig,
     AlbertModel,
+    AutoModelForMaskedLM,
     BertConfig,
     BertForMaskedLM,
     BertModel,
@@ -289,6 +290,30 @@ def save_tiny_masked_lm(folder: Path, seed: int = 0) -> Path:
     def make() -> Any:
         torch.manual_seed(seed)
         return BertForMaskedLM(model.config).eval()
+
+    undisturbed(make).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def save_masked_lm_of(folder: Path, architecture: str, seed: int = 3, rows: int | None = None) -> Path:
+    """A tiny model of any architecture with a seeded masked-LM head, saved as a folder.
+
+    `rows`: as many word vectors, more than the tokenizer has pieces.
+    """
+    model, tokenizer = tiny_model(architecture)
+    if rows is not None:
+        model.config.vocab_size = rows
+
+    def make() -> Any:
+        torch.manual_seed(seed)
+        whole = AutoModelForMaskedLM.from_config(model.config).eval()
+        for parameter in whole.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+        for module in whole.modules():
+            if "norm" in type(module).__name__.lower() and hasattr(module, "weight"):
+                torch.nn.init.uniform_(module.weight, 0.5, 1.5)
+        return whole
 
     undisturbed(make).save_pretrained(folder)
     tokenizer.save_pretrained(folder)

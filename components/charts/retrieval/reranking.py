@@ -118,6 +118,73 @@ def rank_changes(
     return theme.finish(figure, "", min(520, 190 + 26 * max(8, count)))
 
 
+@dataclass(frozen=True)
+class LookPoint:
+    """A search with so many candidates looked at again: a share in per cent with its interval, and the time it adds."""
+
+    name: str
+    milliseconds: float
+    share: float
+    low: float
+    high: float
+
+
+def quality_and_time(points: Sequence[LookPoint], title: str) -> go.Figure:
+    """The share of queries whose right text comes first, by the time that a second look adds to a query.
+
+    The first point is the search without one: a dashed line leads from it through all others. The points are named where they
+    stand, those of equal shares once.
+    """
+    figure = go.Figure()
+    base, most = points[0], max(point.milliseconds for point in points)
+    figure.add_hline(y=base.share, line={"color": theme.GREY, "width": 1.2, "dash": "dash"})
+    figure.add_scatter(
+        x=[point.milliseconds for point in points],
+        y=[point.share for point in points],
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [point.high - point.share for point in points],
+            "arrayminus": [point.share - point.low for point in points],
+            "color": theme.GREY,
+            "thickness": 1.5,
+            "width": 3,
+        },
+        mode="lines+markers",
+        line={"color": theme.BLUE, "width": 2},
+        marker={
+            "size": 10,
+            "color": [theme.BLUE] * len(points),
+            "symbol": ["circle-open", *["circle"] * (len(points) - 1)],
+            "line": {"width": 2},
+        },
+        customdata=[[theme.plain(point.name), theme.number(point.share, 1)] for point in points],
+        hovertemplate="%{customdata[0]}<br>%{customdata[1]} %, %{x:.2f} ms more<extra></extra>",
+        showlegend=False,
+    )
+    for number, point in enumerate(points):
+        figure.add_annotation(
+            x=point.milliseconds,
+            y=point.low if number % 2 == 0 else point.high,
+            text=theme.plain(point.name),
+            showarrow=False,
+            xanchor="left"
+            if point.milliseconds < 0.2 * most
+            else "right"
+            if point.milliseconds > 0.8 * most
+            else "center",
+            yanchor="top" if number % 2 == 0 else "bottom",
+            font={"size": theme.FONT_SIZE * 0.86},
+        )
+    low, high = min(point.low for point in points), max(point.high for point in points)
+    room = max(1.0, 0.2 * (high - low))
+    figure.update_yaxes(
+        title="right text first, %", range=[max(0.0, low - room), min(100.0, high) + room], zeroline=False
+    )
+    figure.update_xaxes(title="ms more a query", range=[-0.06 * (most or 1), 1.08 * (most or 1)], zeroline=False)
+    return theme.finish(figure, title, 300)
+
+
 def pair_cost(
     sizes: Int64, lines: Sequence[CostLine], marks: Sequence[tuple[str, float, float]], title: str
 ) -> go.Figure:

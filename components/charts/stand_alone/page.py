@@ -36,7 +36,8 @@ p { margin: .4rem 0; } section { margin: 0 0 2rem; } .texts { display: grid; gri
 .facts, footer { color: #5b6472; font-size: .9rem; } footer { border-top: 1px solid #ccd; margin-top: 1.5rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .2rem .6rem; border: 1px solid #ccd; } details { margin: .5rem 0; }
-iframe { border: 0; width: 100%; } .bi-case { display: flex; flex-direction: column; gap: .7rem; }
+iframe { border: 0; width: 100%; } img.drawn { max-width: 100%; }
+.bi-case { display: flex; flex-direction: column; gap: .7rem; }
 .bi-case section { margin: 0; padding-left: .7rem; border-left: 4px solid #b4bdc8; }
 .bi-case h6 { margin: 0; font-size: .9rem; }
 .bi-case .right { border-left-color: #2b7bba; } .bi-case .rival { border-left-color: #c97f00; }
@@ -134,7 +135,8 @@ def _table(part: Part) -> str:
     table = f'<div class="wide">{rows.to_html(index=False, escape=True, border=0)}</div>'
     if len(part.table) > MOST_ROWS:
         table += f'<p class="facts">The first {MOST_ROWS:,} of {len(part.table):,} rows.</p>'
-    return table if part.figure is None else f"<details><summary>Data of this figure</summary>{table}</details>"
+    is_below = part.figure is not None or bool(part.markup)
+    return f"<details><summary>Data of this figure</summary>{table}</details>" if is_below else table
 
 
 def _text(title: str, markdown: str) -> str:

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "data",
         metavar="DATA",
         nargs="?",
-        help="a .csv, .tsv, .jsonl or .parquet file, or demo:pairs, demo:scored, demo:nli (not needed with --resume)",
+        help="a .csv, .tsv, .jsonl or .parquet file, or demo:pairs, demo:scored, demo:nli, demo:not (not needed with --resume)",
     )
     parser.add_argument(
         "--out",

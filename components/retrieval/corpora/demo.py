@@ -7,6 +7,7 @@ from functools import cache
 
 from components.folders import ASSETS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.corpora.minimal_pairs import read_minimal_pairs
 
 
 @cache
@@ -16,6 +17,14 @@ def demo_corpus() -> Corpus:
     return replace(
         read_corpus(ASSETS / "demo_corpus.jsonl", "demo_corpus.jsonl", "sentence", limits=None), name="Demo news"
     )
+
+
+@cache
+def sentences_that_differ() -> Corpus:
+    """The included minimal pairs as sentences to search: most have a neighbour that differs from them in one thing."""
+    pairs = read_minimal_pairs(ASSETS / "minimal_pairs.jsonl", "minimal_pairs.jsonl", limits=None)
+    texts = tuple(dict.fromkeys(text for pair in zip(pairs.first, pairs.second, strict=True) for text in pair))
+    return Corpus("Pairs that differ in one thing", texts)
 
 
 @cache

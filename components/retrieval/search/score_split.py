@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from components.retrieval.search.exact import Similarity
 
 Span = tuple[int, int]  # first character, last + 1
+Shade = tuple[int, int, float]  # a span, and how strongly it is shaded, above 0 to 1
 PartKind = Literal["word", "punctuation", "special", "prompt", "rest"]
+SHADED_FROM = 0.4  # of the largest part of a text: what carries the score, and not each word that adds a little
+LEAST_SCALED = (
+    0.08  # of the cosine: a text whose largest part is smaller is shaded fainter, or nonsense would look explained
+)
 STORED = "rounding of the stored vectors"
 PROMPT = "the model's prompt"
 
@@ -77,14 +82,15 @@ def split_of_vectors(
     score: float,
     prompts: tuple[int, int] = (0, 0),
     stored: str = STORED,
+    hit: int = 1,
 ) -> ScoreSplit:
-    """The score of a query and a hit, the first two sentences of a trace, by their vectors at a layer and pooling.
+    """The score of a query and a hit, the first sentence of a trace and that of number `hit`, at a layer and pooling.
 
     `prompts` are the characters of the model's own prompts in front of both. `stored` names what the ranking's `score`
     differs by from that of the trace's vectors. Raises ValueError as `token_ledger` does.
     """
-    first, second = trace.sentences[:2]
-    ledger = token_ledger(trace, layer, pooling).by_typed_word(first, second)
+    first, second = trace.sentences[0], trace.sentences[hit]
+    ledger = token_ledger(trace, layer, pooling, 0, hit).by_typed_word(first, second)
     scale = float(np.prod(ledger.lengths)) if similarity == "dot" else 1.0
     plain = trace.head.pooling if pooling == "own" and trace.head is not None else pooling
     sides = [
@@ -103,6 +109,18 @@ def split_of_vectors(
         (first.text[prompts[0] :], second.text[prompts[1] :]),
         one_token=plain == "cls",
     )
+
+
+def shades(parts: Sequence[ScorePart], least: float = LEAST_SCALED) -> tuple[Shade, ...]:
+    """The words that carry a score, each with how strongly it is shaded, in the order of the text.
+
+    These are the words that add at least SHADED_FROM of what the one that adds most does; that one is shaded fully, unless
+    it adds less than `least`, in units of the score.
+    """
+    words = [part for part in parts if part.kind == "word" and part.spans]
+    scale = max([least, *(part.value for part in words)])
+    strong = [part for part in words if part.value / scale >= SHADED_FROM - 1e-9]
+    return tuple(sorted((*span, part.value / scale) for part in strong for span in part.spans))
 
 
 def split_by_shared_words(

@@ -105,6 +105,11 @@ def wait(jobs: Jobs, job: Job, *, stop_key: str, unit: str = "", meanwhile: Call
     slot.empty()
 
 
+def shown_in_page(job: Job) -> None:
+    """The page waits for a job without showing its progress: the sidebar does not list it either."""
+    st.session_state.setdefault(IN_PAGE, set()).add(job.number)
+
+
 def status(job: Job, unit: str = "") -> str:
     """How far a job is, or which jobs run before it."""
     if job.started is None:
@@ -200,7 +205,7 @@ def again(label: str, key: str, start: Callable[..., None], arguments: tuple[Any
 
 
 def _under_way(awaited: Awaited) -> None:
-    st.session_state.setdefault(IN_PAGE, set()).add(awaited.job.number)
+    shown_in_page(awaited.job)
     shared = _SHARED.get()
     if shared is None:
         _draw_bar([awaited])

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
+
 from components.analysis.attention.weights import of_sentence
+from components.model.guesses.masks import with_masks
 from dashboard import state
 from dashboard.ui import controls, pair_choice
 from dashboard.views.attention import long_texts
@@ -14,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from components.model.backend import Backend
+    from dashboard.ui.pair_choice import Pair
 
 
 def with_input(draw: Callable[[AttentionInput, Any], None], backend: Backend) -> None:
@@ -25,8 +31,36 @@ def with_input(draw: Callable[[AttentionInput, Any], None], backend: Backend) ->
     row = controls.row()
     with row:
         pair_choice.choose_first()
-    _refuse_missing_second()
+    _with_pair(draw, backend, row, pair_choice.chosen)
+
+
+def with_words(draw: Callable[[AttentionInput, Any], None], backend: Backend) -> None:
+    """As `with_input`, for a view in whose row the words stand: the choice of the sentence is small, and there among several.
+
+    Masks that are typed in another way than the model's own are read as its own.
+    """
+    row, texts = controls.row(), state.get("sentences")
+    with row:
+        if len(texts) > 1:
+            with st.container(key="looks_sentence"):
+                controls.sentence_of(texts, "sentence_a", "Sentence A", 0, label_inside=True)
+    _with_pair(draw, backend, row, partial(_chosen_with_masks, backend))
+
+
+def _chosen_with_masks(backend: Backend) -> Pair:
     pair = pair_choice.chosen()
+    first, second = (
+        text if text is None else with_masks(text, backend.tokenization) for text in (pair.first, pair.second)
+    )
+    return replace(pair, first=first or pair.first, second=second)
+
+
+def _with_pair(
+    draw: Callable[[AttentionInput, Any], None], backend: Backend, row: Any, chosen: Callable[[], Pair]
+) -> None:
+    """The rest of both, once the choice of the first text is drawn."""
+    _refuse_missing_second()
+    pair = chosen()
     sentence = pair.tokens(backend)
     if not backend.fits(len(sentence)) and not backend.structure.adds_to_scores:
         pair.tell_truncation(sentence)

@@ -12,7 +12,7 @@ from dashboard.declared.view import (
     Declared,
     View,
 )
-from dashboard.settings import choice, flag, number, positions
+from dashboard.settings import choice, flag, number, positions, text
 
 SETTINGS = (
     # None: the head that tells most about the text
@@ -41,6 +41,10 @@ SETTINGS = (
     flag("flow_special", "fs", False, words="special tokens"),
     flag("mask_word", "mw", False, words="whole word"),
     flag("weak_lines", "wl", False, words="weak lines"),
+    choice("contexts", "gc", ("sentences", "template"), words="contexts"),
+    text("template", "gt", "The [nurse, doctor, pilot] said that [MASK] was tired.", 500, words="template"),
+    text("asked_words", "gw", "she, he, it", 200, words="asked words"),
+    text("control_words", "gk", "", 200, words="control words"),
 )
 
 VIEWS = (
@@ -316,18 +320,18 @@ VIEWS = (
     ),
     View(
         key="mask-token",
-        label="Mask a token",
+        label="One sentence",
         stop="blocks",
-        question="What changes if a token is hidden?",
+        question="Which word is hidden?",
         asks=(
-            "What happens if a word is hidden?",
             "Which word does the model guess for [MASK]?",
+            "After which block does the model know the word?",
+            "What would the model guess if it could only look left, as GPT does?",
+            "How surprised is the model by a word?",
+            "What happens if a word is hidden?",
         ),
-        intro=(
-            "Click a token to hide it behind the mask token. The bars show how far this turns the vector of "
-            "each other token."
-        ),
-        draw="dashboard.views.attention.summaries:mask",
+        intro="Click a word to hide it from the model.",
+        draw="dashboard.views.attention.guess.view:guess",
         settings=(
             *OF_PAIRS,
             "block",
@@ -340,12 +344,43 @@ VIEWS = (
             "score_query",
             "long_cells",
             "mask_word",
+            "only_left",
         ),
-        examples=({"sentences": RIVER, "sentence_a": 2, "mask_word": True, "masked": 3},),
+        examples=(
+            {"sentences": RIVER, "sentence_a": 2, "mask_word": True, "masked": 3},
+            {"sentences": RIVER, "only_left": True},
+        ),
+        figure="guess or plot",
         needs="blocks",
         needs_sentences=True,
-        inside="dashboard.views.attention.inputs:with_input",
+        inside="dashboard.views.attention.inputs:with_words",
         foot="dashboard.views.attention.summaries:caveat",
+    ),
+    View(
+        key="two-contexts",
+        label="In two contexts",
+        stop="blocks",
+        question="What does the context change about a guess?",
+        asks=(
+            "Does the model guess “he” or “she” for a nurse?",
+            "What does the model guess for the same word in two sentences?",
+        ),
+        intro="The same word is hidden in two sentences, or in one sentence with several fillings.",
+        draw="dashboard.views.attention.guess.contexts:contexts",
+        settings=(*OF_PAIRS, "tokens", "sentence", "contexts", "template", "asked_words", "control_words"),
+        examples=(
+            {**PAIR},
+            {
+                "sentences": RIVER,
+                "contexts": "template",
+                "template": "The [cat, dog] sat on [MASK].",
+                "asked_words": "it",
+                "control_words": "man",
+            },
+        ),
+        figure="text",
+        needs="blocks",
+        needs_sentences=True,
     ),
 )
 DECLARED = Declared(VIEWS, SETTINGS)

@@ -1,4 +1,4 @@
-"""Methods compared: runs side by side, the significance of differences, and where each run fails."""
+"""Methods compared: runs side by side with their differences, for whom each is better, and where each run fails."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.retrieval import evaluation as charts
+from components.numbers import number
 from components.retrieval.evaluation import metrics
 from components.snippets import evaluate as snippets
 from components.snippets.code import NoCode
@@ -24,9 +25,12 @@ from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, queries, run_table, similarities
 from dashboard.views.evaluate.choices import RunRequest, VectorCode
 from dashboard.views.evaluate.queries import Entry
+from dashboard.views.evaluate.rows import runs as run_rows
+from dashboard.views.evaluate.rows.runs import RunRow
 from dashboard.views.evaluate.run_table import Compared
 
 if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
@@ -46,7 +50,9 @@ def compare(backend: Backend) -> None:
     pairs = choices.current_pairs()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_compare"):
         scale = controls.scale()
-        measure_slot, reference_slot = st.container(width=round(170 * scale)), st.container(width=round(320 * scale))
+        measure_slot, reference_slot, other_slot = (
+            st.container(width=round(width * scale)) for width in (150, 270, 270)
+        )
         panel = choices.runs_panel()
         with controls.options():
             run_table.all_measures()
@@ -67,15 +73,6 @@ def compare(backend: Backend) -> None:
         reference, is_best = _reference(entries, comparable, measure)
     runs = [entry.run for entry in entries]
     time_note = above
-    with above, frame.figure("comparison"):  # the figure needs no significance, and does not wait for it
-        table, compared = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
-        _message(entries, compared, measure)
-        is_same_data = all(run_table.paired(run, runs[0]) for run in runs)
-        run_table.show(table, measure, [entry.short for entry in entries], is_same_data)
-        choices.about(pairs)
-        choices.about_second_stage(request)
-        time_note = st.container()
-        run_table.exports(runs, table)
     code = request.code_of((entry.code, entry.short) for entry in entries if entry.live)
     of_files = run_table.files_of_loaded()
     code += [
@@ -83,6 +80,19 @@ def compare(backend: Backend) -> None:
         for entry in entries
         if not entry.live
     ]
+    with above, frame.figure("comparison"):  # the figure needs no significance, and does not wait for it
+        table, compared, differences = _compared(runs, [entry.title for entry in entries], measure, reference, is_best)
+        rows = _rows(entries, differences, compared, measure)
+        is_same_data = all(run_table.paired(run, runs[0]) for run in runs)
+        with other_slot:
+            other = _other(entries, rows, compared, reference)
+        _show_rows(entries, rows, measure, reference, other, pairs, compared, code)
+        choices.about(pairs)
+        choices.about_second_stage(request)
+        with st.expander("All runs as a table: costs, measures, files", icon=":material/table:", key="runs_as_table"):
+            run_table.show(table, measure, [entry.short for entry in entries], is_same_data)
+            time_note = st.container()
+            run_table.exports(runs, table)
     kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
     if kind == "similarities":
         with frame.figure("similarities"):
@@ -132,8 +142,19 @@ def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, 
 
 def _compared(
     runs: list[Run], names: list[str], measure: str, reference: int, is_best: bool
-) -> tuple[pd.DataFrame, Compared]:
-    table, compared = evaluation.result(
+) -> tuple[pd.DataFrame, Compared, list[tuple[metrics.Interval, metrics.Interval | None]]]:
+    """The table, the tests, and each run's mean and difference with their intervals. Raises NotReady."""
+
+    def compare_all(
+        report_progress: ReportProgress, is_cancelled: IsCancelled
+    ) -> tuple[pd.DataFrame, Compared, list[tuple[metrics.Interval, metrics.Interval | None]]]:
+        judged = [metrics.MEASURES[measure](run.ranks) for run in runs]
+        are_paired = [run_table.paired(run, runs[reference]) for run in runs]
+        return *run_table.results(runs, measure, reference, is_best, names), run_rows.measured(
+            judged, reference, are_paired
+        )
+
+    table, compared, differences = evaluation.result(
         (
             "comparison",
             tuple((run.key, name) for run, name in zip(runs, names, strict=True)),
@@ -142,12 +163,118 @@ def _compared(
             is_best,
         ),
         f"Comparing {counted(len(runs), 'run')}",
-        lambda report_progress, is_cancelled: run_table.results(runs, measure, reference, is_best, names),
+        compare_all,
         "comparison",
         short=True,
     )
     # A time that is measured later must not cost another comparison.
-    return table.assign(**run_table.costs(runs)), compared
+    return table.assign(**run_table.costs(runs)), compared, differences
+
+
+def _rows(
+    entries: Sequence[Entry],
+    differences: Sequence[tuple[metrics.Interval, metrics.Interval | None]],
+    compared: Compared,
+    measure: str,
+) -> list[RunRow]:
+    """The runs as rows, in per cent."""
+
+    def per_cent(of: metrics.Interval) -> metrics.Interval:
+        return metrics.Interval(100 * of.value, 100 * of.low, 100 * of.high)
+
+    return [
+        RunRow(
+            entry.short,
+            per_cent(value),
+            tuple(100 * float(metrics.MEASURES[name](entry.run.ranks).mean()) for name in run_rows.BESIDE),
+            None if difference is None else per_cent(difference),
+            is_clear=compared.p_values.get(place, 1.0) < metrics.ALPHA,
+            is_reference=place == compared.reference,
+        )
+        for place, (entry, (value, difference)) in enumerate(zip(entries, differences, strict=True))
+    ]
+
+
+def _other(entries: Sequence[Entry], rows: Sequence[RunRow], compared: Compared, reference: int) -> int | None:
+    """The run whose queries are shown beside those of the reference, chosen by a person or as the most telling one."""
+    comparable = [reference, *compared.p_values]
+    better = sorted(
+        (number for number, row in enumerate(rows) if row.is_clear and row.difference and row.difference.value > 0),
+        key=lambda number: -rows[number].value.value,
+    )
+    ranks = [metrics.first_ranks(entry.run.ranks) for entry in entries]
+    telling = run_rows.most_telling(ranks, reference, comparable, better, int(state.get("right_at")))
+    if telling is None:
+        return None
+    names = {"": f"{entries[telling].short} (most to see)"}
+    names |= {entries[number].code: entries[number].short for number in comparable if number != reference}
+    if state.get("other_run") not in names:
+        state.put("other_run", "")
+    chosen = controls.pick("other_run", "For whom is it better", names)
+    return telling if not chosen else [entry.code for entry in entries].index(chosen)
+
+
+def _show_rows(
+    entries: Sequence[Entry],
+    rows: Sequence[RunRow],
+    measure: str,
+    reference: int,
+    other: int | None,
+    pairs: Pairs,
+    compared: Compared,
+    code: Sequence[snippets.AnyRun],
+) -> None:
+    """The finding, the rows of all runs, and one square for each query of two of them."""
+    k = int(state.get("right_at"))
+    elsewhere = len(entries) - 1 - len(compared.p_values)
+    found, ranks = None, [metrics.first_ranks(entry.run.ranks) for entry in entries]
+    if other is None:
+        value = number(rows[reference].value.value, 1)
+        message = f"**{messages.escape(rows[reference].name)}** has {measure} {value} %."
+    else:
+        found = run_rows.for_whom(ranks[other], ranks[reference], k)
+        message = run_rows.finding(rows[other], rows[reference], measure, found, k)
+    if elsewhere:
+        message += f" {elsewhere} run{'' if elsewhere == 1 else 's'} on other data cannot be compared with it."
+    figures.above(
+        message,
+        key="compare_rows",
+        table=lambda: _rows_table(rows, measure),
+        code=snippets.compared(choices.code_of_pairs(), code, 1, "curves"),
+        title="Runs compared",
+        read=f"**{measure}**: {choices.MEANINGS[measure]}. Pale bars are 95 % intervals: where a value may lie for other "
+        "queries. At the right, each run minus the one that all are compared with, query by query; it can be clear though "
+        "the intervals at the left overlap. Bold and coloured: more than chance, among all runs that are compared (Holm). "
+        "Grey and “unsure”: chance can explain it.\n\nBelow, a square is a query: who has a correct answer first.",
+        not_shown="Whether another text would be an equally good answer, and how the runs do on other kinds of queries.",
+        place=".bi-runs",
+    )
+    figures.markup(run_rows.drawn(rows, measure, rows[reference].name), key="run_rows")
+    is_here = entries[reference].run.data.content_hash == pairs.content_hash
+    if found is not None and other is not None and is_here:
+        names = rows[other].name, rows[reference].name
+        figures.markup(
+            run_rows.squares(found, *names, pairs.queries.texts, ranks[other], ranks[reference], k), key="for_whom"
+        )
+
+
+def _rows_table(rows: Sequence[RunRow], measure: str) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "run": row.name,
+                measure: round(row.value.value, 3),
+                "low": round(row.value.low, 3),
+                "high": round(row.value.high, 3),
+                **dict(zip((f"{name} (%)" for name in run_rows.BESIDE), np.round(row.beside, 3), strict=True)),
+                "difference": np.nan if row.difference is None else round(row.difference.value, 3),
+                "difference, low": np.nan if row.difference is None else round(row.difference.low, 3),
+                "difference, high": np.nan if row.difference is None else round(row.difference.high, 3),
+                "more than chance": row.is_clear,
+            }
+            for row in rows
+        ]
+    )
 
 
 def _measure_times(
@@ -189,24 +316,6 @@ def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str
     if not chosen:
         return best, True
     return [entry.code for entry in entries].index(chosen), False
-
-
-def _message(entries: Sequence[Entry], compared: Compared, measure: str) -> None:
-    reference = entries[compared.reference]
-    value = 100 * float(metrics.MEASURES[measure](reference.run.ranks).mean())
-    text = f":material/insights: **{messages.escape(reference.short)}** has {measure} {value:.1f} %. "
-    unsure = " · ".join(f"**{messages.escape(entries[number].short)}**" for number in compared.unsure)
-    significant = len(compared.p_values) - len(compared.unsure)
-    if unsure:
-        text += f"It is not significantly different from {unsure}. "
-    if significant:
-        many = f"The differences to {significant} other runs are"
-        text += "The difference to one other run is" if significant == 1 else many
-        text += f" statistically significant (p < {metrics.ALPHA:g}). "
-    other_data = len(entries) - 1 - len(compared.p_values)
-    if other_data:
-        text += f"{other_data} run{'' if other_data == 1 else 's'} on other data cannot be compared with it."
-    st.markdown(text)
 
 
 def _figure(kind: str, entries: Sequence[Entry], measure: str, code: Sequence[snippets.AnyRun]) -> None:

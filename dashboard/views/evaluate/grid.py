@@ -1,4 +1,4 @@
-"""Layers and poolings: a measure for every layer and pooling, and the recall curve of the chosen cell."""
+"""Layers and poolings: a measure at every layer, which of them may be the best, and the recall curve of the chosen cell."""
 
 from __future__ import annotations
 
@@ -11,41 +11,49 @@ import streamlit as st
 
 from components import numbers
 from components.charts.retrieval import evaluation as charts
+from components.charts.retrieval.layer_lines import PoolingLine, layer_lines
 from components.model.trace import Pooling
 from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.chance.best import best_of
+from components.retrieval.search.lexical import TITLES
 from components.snippets import evaluate as snippets
 from dashboard import caching, state
+from dashboard.corpora import word_rankings
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
-from dashboard.ui.waiting import before_work
+from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES
 from dashboard.views.evaluate import choices, published
+from dashboard.views.evaluate.rows import candidates
+from dashboard.views.evaluate.rows.candidates import Candidates
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.metrics import Ranks
     from components.retrieval.evaluation.pair_runs import Pairs
+    from dashboard.jobs.evaluation import PairIndexes
 
 MOST_K = 100
+WORDS_ALONE = ("tfidf", "bm25")  # what the vectors are compared with
 
 
 def grid(backend: Backend) -> None:
-    """The heatmap, and the chosen cell in detail."""
+    """The measure at every layer, which may be the best, and the chosen cell in detail."""
     pairs = choices.current_pairs()
     request = EmbedRequest.of_session(backend, exact=True)
-    ranks = evaluation.pair_indexes(request, pairs, "grid").ranks
+    indexes = evaluation.pair_indexes(request, pairs, "grid")
+    ranks = indexes.ranks
     before_work.other_layers(request, pairs.documents, "grid")
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_grid")
     left, middle = row.container(width=round(160 * controls.scale())), row.container(width=round(90 * controls.scale()))
     with left:
         measure = choices.measure()
-    is_one = len(list(ranks.cells)) == 1  # without a choice of layer and pooling: nothing to compare in a heatmap
-    values = ranks.each(lambda row: 100 * metrics.MEASURES[measure](row).mean())
+    is_one = len(list(ranks.cells)) == 1  # without a choice of layer and pooling: no lines over layers
     layer = ranks.layers[-1]
     if not is_one:
-        with middle:  # a click on a cell of the heatmap sets it too
+        with middle:  # a click on a point sets it too
             layer = controls.bind(
                 "layer",
                 st.selectbox,
@@ -57,103 +65,137 @@ def grid(backend: Backend) -> None:
             )
     with row:
         pooling = controls.pooling("pooling", "Pooling", POOLING_NAMES, ranks.poolings, backend.own_pooling)
-    _message(ranks, values, measure)
-    if is_one:
-        _curve(backend, ranks, pairs, layer, pooling, values.best)
-    else:
-        left, right = st.columns([1, 1], gap="large")
-        with left:
-            _heatmap(backend, ranks, values, measure, values.position(layer, pooling))
-        with right:
-            _curve(backend, ranks, pairs, layer, pooling, values.best)
+    above = (
+        st.container()
+    )  # the lines do not wait for the methods that use words alone, whose progress stands below them
+    levels: list[tuple[str, float]] = []
+    if len(pairs) <= choices.MANY_QUERIES:
+        with frame.figure("grid_words"):
+            for kind in WORDS_ALONE:
+                run = evaluation.word_run(word_rankings.word_ranking(backend, kind), pairs)
+                levels.append((TITLES[kind], 100 * float(metrics.MEASURES[measure](run.ranks).mean())))
+    with above:
+        compared = _candidates(backend, indexes, pairs, measure)
+        message = candidates.finding(compared, measure, levels)
+        best = compared.cells[int(compared.order[0])]
+        if is_one:
+            _curve(backend, ranks, pairs, layer, pooling, best, message)
+        else:
+            _lines(backend, ranks, compared, measure, levels, ranks.position(layer, pooling), message, len(pairs))
     choices.about(pairs)
     if "own" in ranks.poolings:
         messages.head_note([backend], "own")
-    if is_one:
-        figures.reading(
-            f"Every query ranks all {len(pairs.documents):,} sentences by cosine. The curve is the share of queries with a "
-            "correct answer among the first k; the band is the 95 % interval: where the curve may lie for other queries.",
-            "Whether another sentence would be an equally good answer: only the query's correct answers count, and ties count "
-            "against it.",
-        )
-    else:
-        _read_grid(pairs)
     figures.note(f"**All measures of layer {layer}, {POOLING_NAMES[pooling]}**, in per cent, with 95 % intervals")
     figures.plain_table(_measures_table(ranks.of(layer, pooling)))
+    if not is_one:
+        _curve(backend, ranks, pairs, layer, pooling, best)
     published.pairs()
 
 
-def _read_grid(pairs: Pairs) -> None:
-    """How to read the heatmap and the curve."""
-    figures.reading(
-        "One forward pass per text gives every layer and pooling. For each cell, every query ranks all "
-        f"{len(pairs.documents):,} sentences by cosine. Click a cell for its curve. Layer 0 is the embeddings before the first "
-        "block; the band is the 95 % interval: where the curve may lie for other queries.",
-        "Whether another sentence would be an equally good answer: only the query's correct answers count, and ties count "
-        "against it (at layer 0 all [CLS] vectors are the same, so [CLS] gets 0 there). The best cell here will "
-        "usually do a little worse on new queries.",
+def _candidates(backend: Backend, indexes: PairIndexes, pairs: Pairs, measure: str) -> Candidates:
+    """Every cell compared with the best one. Raises NotReady."""
+    ranks = indexes.ranks
+    judge, cells = metrics.MEASURES[measure], tuple(ranks.cells)
+    judged = [judge(ranks.of(*cell)) for cell in cells]
+    estimates = [metrics.interval(values) for values in judged]
+    found = evaluation.result(
+        ("best of", indexes.documents.folder.name, indexes.queries.folder.name, pairs.content_hash, measure),
+        f"Comparing {len(cells)} vectors",
+        lambda report_progress, is_cancelled: best_of(np.array(judged)),
+        "grid_best",
+        short=True,
+    )
+    return Candidates(
+        cells,
+        np.array([100 * estimate.low for estimate in estimates]),
+        np.array([100 * estimate.high for estimate in estimates]),
+        found,
+        (backend.facts.layers, backend.own_pooling),
     )
 
 
-def _message(ranks: LayerGrid, values: LayerGrid, measure: str) -> None:
-    layer, pooling = values.best
-    estimate = metrics.interval(metrics.MEASURES[measure](ranks.of(layer, pooling)))
-    text = (
-        f":material/insights: Best {measure}: **{100 * estimate.value:.1f} %** at **layer {layer}, {POOLING_NAMES[pooling]}** "
-        f"★ (95 % interval {100 * estimate.low:.1f}–{100 * estimate.high:.1f})."
-    )
-    if values.values.size == 1:
-        text = (
-            f":material/insights: {measure}: **{100 * estimate.value:.1f} %** "
-            f"(95 % interval {100 * estimate.low:.1f}–{100 * estimate.high:.1f})."
+def _lines(
+    backend: Backend,
+    ranks: LayerGrid,
+    compared: Candidates,
+    measure: str,
+    levels: list[tuple[str, float]],
+    chosen: tuple[int, int],
+    message: str,
+    queries: int,
+) -> None:
+    """The measure over the layers, and beside it which cells may be the best."""
+    shape = len(ranks.layers), len(ranks.poolings)
+    means, low, high = (
+        part.reshape(shape) for part in (100 * compared.found.means, compared.low, compared.high)
+    )  # [layer, pooling]
+    line = st.container(key="grid_line")
+    left, right = st.columns([1.5, 1], gap="medium")
+    with left:
+        figures.figure(
+            layer_lines(
+                [
+                    PoolingLine(POOLING_NAMES[name], means[:, column], low[:, column], high[:, column])
+                    for column, name in enumerate(ranks.poolings)
+                ],
+                ranks.layers,
+                f"{measure} of {len(ranks.layers)} layers",
+                levels=levels,
+                chosen=chosen,
+                note="[CLS] of layer 0 is one vector for all texts"
+                if ranks.layers[0] == 0 and "cls" in ranks.poolings and means[0, ranks.poolings.index("cls")] == 0
+                else "",
+            ),
+            key="grid_figure",
+            code=snippets.grid(
+                backend,
+                choices.code_of_pairs(),
+                ranks.layers,
+                ranks.poolings,
+                controls.length_for(backend),
+                measure,
+            ),
+            alt=f"{measure} at {len(ranks.layers)} layers, a line for each of {len(ranks.poolings)} poolings",
+            message=message,
+            read="One forward pass per text gives every layer and pooling. At each, every query ranks all texts by cosine. "
+            "Pale bars are 95 % intervals: where the value may lie for other queries. Dashed lines are methods that compare "
+            "words and need no model. Click a point for its measures and its curve below.\n\n**May be the best**: queries are "
+            "drawn anew 2,000 times, with replacement. A vector is behind if it is further below the best than such draws "
+            "explain, in 95 of 100 of them. **First**: in how many of 100 draws it is first.",
+            not_shown="Whether another text would be an equally good answer: only the query's correct answers count, and equal "
+            "scores count against them (at layer 0 all [CLS] vectors are the same, so that [CLS] gets 0 there). The best "
+            "vector here will usually do a little worse on new queries: by how much, the two halves say.",
+            table=lambda: _grid_table(ranks, compared),
+            on_select=partial(
+                _clicked, "grid_figure", ranks.layers, ranks.poolings
+            ),  # a callback must not keep the ranks
+            select_many=False,
+            line_in=line,
         )
-    within = int(np.count_nonzero(values.values >= 100 * estimate.low)) - 1
-    if within:
-        text += f" {within} other cell{' is' if within == 1 else 's are'} in this interval: the best may be luck."
-    st.markdown(text)
-
-
-def _heatmap(backend: Backend, ranks: LayerGrid, values: LayerGrid, measure: str, chosen: tuple[int, int]) -> None:
-    figures.figure(
-        charts.measure_grid(
-            values.values,
-            [str(number) for number in values.layers],
-            [POOLING_NAMES[name] for name in ranks.poolings],
-            f"{measure} (%) of {backend.spec.title}",
-            unit=f"{measure} (%)",
-            row_title="layer",
-            column_title="pooling",
-            chosen=chosen,
-            starred=values.position(*values.best),
-            limits=(0, 100),
-        ),
-        key="grid_figure",
-        code=snippets.grid(
-            backend,
-            choices.code_of_pairs(),
-            ranks.layers,
-            ranks.poolings,
-            controls.length_for(backend),
-            measure,
-        ),
-        alt=f"Heatmap of {measure} for {len(ranks.layers)} layers and {len(ranks.poolings)} poolings",
-        table=lambda: _grid_table(ranks),
-        on_select=partial(_clicked, "grid_figure", ranks.layers, ranks.poolings),  # a callback must not keep the ranks
-        select_many=False,
-    )
+    with right:
+        figures.markup(
+            candidates.rows(compared, measure, queries, candidates.colours(len(ranks.poolings))), key="grid_candidates"
+        )
 
 
 def _clicked(key: str, layers: tuple[int, ...], poolings: tuple[Pooling, ...]) -> None:
     points = st.session_state[key].selection.points
-    if points:
-        row, column = points[0]["customdata"]
+    if points and points[0].get("customdata"):  # the ring around the chosen one has none
+        row, column = points[0]["customdata"][:2]
         state.put("layer", layers[int(row)])
         state.put("pooling", poolings[int(column)])
 
 
 def _curve(
-    backend: Backend, ranks: LayerGrid, pairs: Pairs, layer: int, pooling: Pooling, best: tuple[int, Pooling]
+    backend: Backend,
+    ranks: LayerGrid,
+    pairs: Pairs,
+    layer: int,
+    pooling: Pooling,
+    best: tuple[int, Pooling],
+    message: str = "",
 ) -> None:
+    """Recall@k of the chosen cell, beside that of the best; the `message` where nothing else stands above it."""
     most = min(MOST_K, len(pairs.documents))
     chosen = ranks.of(layer, pooling)
     recall, (low, high) = metrics.recall_curve(chosen, most), metrics.recall_band(chosen, most)
@@ -180,6 +222,11 @@ def _curve(
             most,
         ),
         alt=f"Recall at k from 1 to {most} of layer {layer} with {pooling} pooling, with its interval",
+        message=message,
+        read=f"Every query ranks all {len(pairs.documents):,} texts by cosine. The curve is the share of queries with a "
+        "correct answer among the first k; the band is the 95 % interval: where the curve may lie for other queries.",
+        not_shown="Whether another text would be an equally good answer: only the query's correct answers count, and equal "
+        "scores count against them.",
         table=lambda: pd.DataFrame(
             {"k": range(1, most + 1), **{curve.name: curve.values.round(3) for curve in curves}}
         ),
@@ -197,7 +244,8 @@ def _measures_table(ranks: Ranks) -> pd.DataFrame:
     return pd.DataFrame(cells)
 
 
-def _grid_table(ranks: LayerGrid) -> pd.DataFrame:
+def _grid_table(ranks: LayerGrid, compared: Candidates) -> pd.DataFrame:
+    """Every measure of every cell, and what the rows beside the lines say of the chosen measure."""
     return pd.DataFrame(
         [
             {
@@ -207,7 +255,9 @@ def _grid_table(ranks: LayerGrid) -> pd.DataFrame:
                     name: round(100 * float(measure(ranks.of(layer, pooling)).mean()), 2)
                     for name, measure in metrics.MEASURES.items()
                 },
+                "first in 100 draws": round(100 * float(compared.found.first[place]), 2),
+                "may be the best": bool(compared.found.may_be_best[place]),
             }
-            for layer, pooling in ranks.cells
+            for place, (layer, pooling) in enumerate(ranks.cells)
         ]
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from components.lessons.reader import LEVELS
 from dashboard import ready_made
 from dashboard.lessons import panel, printed, steps
 from dashboard.ui import messages
@@ -14,46 +14,69 @@ from dashboard.ui import messages
 if TYPE_CHECKING:
     from components.lessons.lesson import Lesson
 
-CARDS = 3  # per row
+COLUMNS = 2  # of the longer lessons
 
 
 def render() -> None:
     with st.container(key="view_header"):
         st.title("What can be learnt here?", anchor=False)
-        st.caption(
-            "Each lesson answers one question in a few steps. Its text stays beside the pages and sets what they show; "
-            "before it shows something, it asks what you expect."
-        )
+        st.caption("A lesson asks for a guess before each picture, and then the model computes the answer.")
     messages.notices("lessons")
-    with st.container(horizontal=True, vertical_alignment="center", key="lesson_class"):
-        panel.class_code(key="w_class_code_of_page")  # the open lesson's panel has one too
-        st.caption("A class that enters one code sees its answers counted, without names.", width="content")
-    for level in LEVELS:
-        chosen = [lesson for lesson in ready_made.lessons().values() if lesson.level == level]
-        if chosen:
-            st.subheader(level.capitalize(), anchor=False)
-            _cards(chosen)
+    lessons = list(ready_made.lessons().values())
+    if lessons:
+        _first(lessons[0])
+    if len(lessons) > 1:
+        with st.container(horizontal=True, vertical_alignment="center", key="lesson_class"):
+            st.subheader("Longer lessons", anchor=False, width="content")
+            panel.class_code(key="w_class_code_of_page")  # the open lesson's panel has one too
+            st.caption("A class that enters one code sees its guesses counted, without names.", width="content")
+        _rows(lessons[1:])
     _problems()
 
 
-def _cards(lessons: list[Lesson]) -> None:
+def _first(lesson: Lesson) -> None:
+    """The lesson to begin with: one card with a station for each of its steps."""
     opened = steps.current()
-    columns = [column for _ in range(0, len(lessons), CARDS) for column in st.columns(CARDS)]
-    for column, lesson in zip(columns, lessons, strict=False):
-        is_open = opened is not None and opened[0].key == lesson.key
-        with column.container(border=True, key=f"lesson_card_{lesson.key}", height="stretch"):
-            st.markdown(f"**{lesson.title}**")
-            st.markdown(lesson.question)
-            st.caption(f"{len(lesson.steps)} steps · about {lesson.minutes} minutes")
+    now = opened[1] if opened is not None and opened[0].key == lesson.key else 0
+    with st.container(border=True, key=f"lesson_card_{lesson.key}"):
+        left, right = st.columns([1, 2], gap="medium")
+        with left:
+            st.subheader(lesson.title, anchor=False)
+            st.markdown(f"{lesson.question} {len(lesson.steps)} steps, about {lesson.minutes} minutes.")
             with st.container(horizontal=True, gap="small"):
-                if st.button(
-                    "Go on" if is_open else "Start",
-                    key=f"start_{lesson.key}",
-                    icon=":material/play_arrow:",
-                    type="primary" if is_open else "secondary",
-                ):
-                    steps.show(lesson, opened[1] if opened is not None and is_open else 1)
+                _start(lesson, now, is_first=True)
                 printed.button(lesson, key=f"handout_{lesson.key}")
+        with right:
+            stations = []
+            for number, step in enumerate(lesson.steps, start=1):
+                kind = "done" if number < now else "now" if number == now else ""
+                mark = "✓" if number < now else str(number)
+                stations.append(f'<li class="{kind}"><b>{mark}</b><span>{html.escape(step.title)}</span></li>')
+            st.html(f'<ol class="bi-stations">{"".join(stations)}</ol>')
+
+
+def _start(lesson: Lesson, now: int, is_first: bool = False) -> None:
+    """The button that opens a lesson, or goes on where it was left."""
+    if st.button(
+        f"Go on with step {now}" if now else "Start",
+        key=f"start_{lesson.key}",
+        icon=":material/play_arrow:",
+        type="primary" if is_first or now else "tertiary",
+    ):
+        steps.show(lesson, now or 1)
+
+
+def _rows(lessons: list[Lesson]) -> None:
+    opened = steps.current()
+    columns = [column for _ in range(0, len(lessons), COLUMNS) for column in st.columns(COLUMNS, gap="large")]
+    for column, lesson in zip(columns, lessons, strict=False):
+        now = opened[1] if opened is not None and opened[0].key == lesson.key else 0
+        with column.container(
+            key=f"lesson_card_{lesson.key}", horizontal=True, gap="small", vertical_alignment="center"
+        ):
+            st.markdown(f"**{lesson.title}** :gray[{lesson.minutes} min]  \n{lesson.question}")
+            _start(lesson, now)
+            printed.button(lesson, key=f"handout_{lesson.key}")
 
 
 def _problems() -> None:

@@ -35,7 +35,7 @@ SETTINGS = (
         lambda values: thousandths(values),
         lambda value: [str(value)],
     ),  # thousandths of the scale's unit
-    choice("second_stage", "by", ("rerank", "maxsim"), words="second stage"),
+    replace(choice("second_stage", "by", ("maxsim", "rerank"), words="second stage"), always=True),
     number("disagreement_queries", "nq", 20, 100, least=5, words="number of queries"),
     number("disagreement", "dis", 0, 1_000, words="pair"),
     number("learnt_layer", "ll", None, 1_000, words="layer"),
@@ -123,8 +123,8 @@ VIEWS = (
         key="retrieve-rerank",
         label="Re-ranking and its cost",
         question="What does re-ranking change and cost?",
-        asks=("Is re-ranking by a cross-encoder worth its time?",),
-        intro="A fast model finds some documents; a slower one sorts these again.",
+        asks=("Is re-ranking by a cross-encoder worth its time?", "Does MaxSim find more than one vector a text?"),
+        intro="The vectors find some sentences; a second look, token by token, sorts these again.",
         draw="dashboard.views.pairs.rerank:rerank",
         settings=(
             *OF_MODELS,
@@ -138,6 +138,7 @@ VIEWS = (
             "second_stage",
         ),
         examples=({"corpus": SMALL_CORPUS, "query": "storm", "k": 7, "second_stage": "maxsim"},),
+        figure="lists",
         needs="blocks",
     ),
     View(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -22,9 +24,10 @@ from dashboard.corpora import current, marks
 from dashboard.jobs import reranking
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.reranking import STAGE_NAMES, StageKind
-from dashboard.ui import controls, figures, messages, model_gate
-from dashboard.ui.waiting import before_work
+from dashboard.ui import browser, controls, figures, messages, model_gate, token_matches
+from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import POOLING_NAMES, counted, duration, shortened
+from dashboard.views.pairs import rerank_quality
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from components.retrieval.search.rerank import Reranked
     from components.snippets.code import Snippet
     from dashboard.jobs.reranking import PassCosts, Retrieved, Scored, SecondStage
+    from dashboard.views.pairs.rerank_quality import Measured
 
 # Headlines of the demo corpus, and what the second stage does to them with the included models and 10 to 20 candidates: it
 # moves the correct answer up to rank 1 (repaired), or down from it (harmed).
@@ -59,6 +63,9 @@ TRAINED_NOTE = (
 ONE_QUERY = "**This is one query.** Over all 630 headlines, Recall@1 falls from 97 to 90 %."
 # Reimers and Gurevych 2019, section 1: the most similar pair of 10,000 sentences, by BERT on one V100 GPU.
 PUBLISHED_TEXTS, PUBLISHED_JOINT, PUBLISHED_SINGLE = 10_000, 65 * 3_600.0, 5.0
+SHOWN = 10  # candidates, of which the others come with a click
+SHOWN_CHARACTERS = 200  # of a text
+SECOND_NAMES: dict[StageKind, str] = {"rerank": "cross-encoder", "maxsim": "MaxSim"}
 SIZES = np.unique(np.geomspace(10, 1_000_000, 51).round().astype(np.int64))
 
 
@@ -83,25 +90,40 @@ class _TwoOrders:
 
 
 def rerank(backend: Backend) -> None:
-    """Draw the lines from rank to rank, the hits in both orders, and the cost of both stages."""
+    """Draw both orders with lines between them, what MaxSim does over all queries, and the cost of both stages."""
     messages.cross_encoder_note([backend])
     corpus = current.corpus()
     panel = _controls()
-    _ready_made()
     query = str(state.get("query"))
-    left, right = st.columns([3, 2], gap="medium")
-    with left:
-        if not query.strip():
-            st.info("**No query yet.** Type a few words, or choose a ready-made query.", icon=":material/edit:")
-            return
-        stage = model_gate.second_stage(state.get("second_stage"), backend)
+    if not query.strip():
+        st.info("**No query yet.** Type a few words, or choose a query below.", icon=":material/edit:")
+        _ready_made()
+        return
+    stage = model_gate.second_stage(state.get("second_stage"), backend)
     if stage is None:
         return
     found = reranking.retrieved(backend, corpus, query, "rerank")
     before_work.other_layers(EmbedRequest.of_session(backend), corpus, "rerank")
     with panel:
         model_gate.label_choice(stage)
-    scored = reranking.first_scored(stage, corpus, query, found.rows, state.get("k"), "pairs")
+    left, right = st.columns([5, 2], gap="medium")
+    lists = left.container()
+    scored: Scored | None = None
+    with left, frame.figure("second_stage"):  # the first order does not wait for the second
+        scored = reranking.first_scored(stage, corpus, query, found.rows, state.get("k"), "pairs")
+    sets: list[Measured] = []
+    if stage.kind == "maxsim":
+        with right:
+            chart = st.container()
+            sets = rerank_quality.measured(stage, found.layer, found.pooling, corpus)
+            with chart:
+                rerank_quality.picture(sets)
+    if scored is None:
+        with lists:
+            _draw_lists(_first_order(found, corpus, state.get("k")), None, frozenset(), stage)
+        with left:
+            _ready_made()
+        return
     rows = found.rows[: len(scored.scores)]
     first = Embedded(backend, current.code_of(corpus), found.options, found.layer, found.pooling)
     orders = _TwoOrders(
@@ -114,9 +136,17 @@ def rerank(backend: Backend) -> None:
         _correct_answers(corpus, query),
         snippets.reranked(first, stage.code, query, len(rows), "cosine"),
     )
-    _changes(orders, left, right)
+    with lists:
+        _changes(orders, sets)
+    with left:
+        _pieces(orders)
+        _ready_made()
+    if stage.kind == "rerank":
+        with right:
+            _about_cross_encoder(stage)
     _times(orders)
-    _cost_curve(backend)
+    if stage.kind == "rerank":
+        _cost_curve(backend)
 
 
 def _controls() -> DeltaGenerator:
@@ -124,7 +154,7 @@ def _controls() -> DeltaGenerator:
         state.put("query", READY_QUERIES[0])  # a query whose correct answer is known
     with controls.row():
         controls.bind("query", st.text_input, "Query", max_chars=1_000, placeholder="Type a query and press Enter")
-        stages = {kind: STAGE_NAMES[kind] for kind in get_args(StageKind)}
+        stages = {kind: STAGE_NAMES[kind] for kind in ("maxsim", "rerank")}
         controls.choice("second_stage", "Second stage", stages, show_label=False)
         panel = controls.options()
     with panel:
@@ -208,44 +238,119 @@ def _message(orders: _TwoOrders) -> str:
     return f"{subject}: from rank {old} {'up' if new < old else 'down'} to {new}."  # one line on a phone
 
 
-def _changes(orders: _TwoOrders, left: DeltaGenerator, right: DeltaGenerator) -> None:
+def _changes(orders: _TwoOrders, sets: Sequence[Measured]) -> None:
     reranked, stage, corpus = orders.reranked, orders.stage, orders.corpus
-    first, second = "vectors", "cross-encoder" if stage.kind == "rerank" else "MaxSim"
+    second = SECOND_NAMES[stage.kind]
     texts = [corpus.texts[row] for row in reranked.rows]
     table = _table(orders)
-    with left:
-        figures.figure(
-            charts.rank_changes(
-                reranked.before, _kinds(orders), texts, first=first, second=second, scale=controls.scale()
-            ),
-            key="rank_changes",
-            code=orders.code,
-            alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",
-            message=_message(orders),
-            table=lambda: table,
+    figures.above(
+        f"{rerank_quality.finding(sets)} {_message(orders)}".strip(),
+        key="rank_changes",
+        table=lambda: table,
+        code=orders.code,
+        title=f"From the rank by vectors to that by {second}",
+        read=f"At the left the first {counted(len(texts), 'hit')} of {len(corpus):,} sentences by vectors (layer "
+        f"{orders.found.layer}, {POOLING_NAMES[orders.found.pooling]}, cosine), at the right their order by "
+        f"{messages.escape(stage.title)}. A line leads from the place of each text to its new one; the blue one is the correct "
+        "answer. A dotted end names the place of a text that stood further below.",
+        not_shown="Sentences outside the candidates: the second stage never sees them, so that it cannot repair what the first "
+        "stage did not find.",
+        chart=charts.rank_changes(
+            reranked.before, _kinds(orders), texts, first="vectors", second=second, scale=controls.scale()
+        ),
+        alt=f"Lines from the rank of each of {len(texts)} candidates by vectors to its rank by {second}",
+    )
+    after = [
+        {
+            "rank": rank,
+            "row": int(row),
+            "text": _shown_text(corpus, int(row)),
+            "score": numbers.number(float(score), 2),
+            "before": int(before),
+        }
+        for rank, (row, score, before) in enumerate(
+            zip(reranked.rows, reranked.scores, reranked.before, strict=True), start=1
         )
-        note = f"Second stage: {messages.escape(stage.title)}. First stage: {counted(len(texts), 'candidate')} of "
-        note += (
-            f"{len(corpus):,} sentences (layer {orders.found.layer}, {POOLING_NAMES[orders.found.pooling]}, cosine)."
+    ]
+    _draw_lists(_first_order(orders.found, corpus, len(texts)), after, orders.correct, stage)
+
+
+def _first_order(found: Retrieved, corpus: Corpus, count: int) -> list[dict[str, object]]:
+    """The first hits by vectors, as the lists show them."""
+    return [
+        {
+            "rank": rank,
+            "row": int(row),
+            "text": _shown_text(corpus, int(row)),
+            "score": numbers.number(float(cosine), 2),
+        }
+        for rank, (row, cosine) in enumerate(zip(found.rows[:count], found.cosines[:count], strict=True), start=1)
+    ]
+
+
+def _shown_text(corpus: Corpus, row: int) -> str:
+    return shortened(corpus.texts[row], SHOWN_CHARACTERS)
+
+
+def _draw_lists(
+    before: Sequence[Mapping[str, object]],
+    after: Sequence[Mapping[str, object]] | None,
+    correct: frozenset[int],
+    stage: SecondStage,
+) -> None:
+    """Both orders; without the second one, that it is being computed."""
+    of_pieces = ", one number for both texts" if stage.kind == "rerank" else ", token by token"
+    browser.reranked_component()(
+        key="reranked",
+        data={
+            "scale": controls.scale(),
+            "shown": SHOWN,
+            "titles": [["Vectors", ", one cosine a text"], [STAGE_NAMES[stage.kind], of_pieces]],
+            "before": before,
+            "after": after,
+            "correct": sorted(correct),
+            "waiting": f"Looking at {counted(len(before), 'candidate')} again …",
+        },
+    )
+
+
+def _pieces(orders: _TwoOrders) -> None:
+    """What each piece of the query takes from the text that matters: the correct answer, or else the first one now."""
+    stage = orders.stage
+    if stage.kind != "maxsim" or stage.is_trained_max_sim:
+        return
+    rows = orders.reranked.rows.tolist()
+    row = next((row for row in rows if row in orders.correct), rows[0])
+    matches = token_matches.of_texts(
+        stage.backend, orders.query, orders.corpus.texts[row], stage.layer, stage.max_length
+    )
+    if matches is None:
+        return
+    similarity = matches.similarity
+    chips = []
+    for place, (position, best) in enumerate(zip(similarity.query_positions, similarity.best, strict=True)):
+        cosine = float(similarity.matrix[place, best])
+        piece = html.escape(matches.query.tokens[position].piece)
+        taken = html.escape(matches.document.tokens[similarity.document_positions[best]].piece)
+        to = "" if taken == piece else f" → {taken}"
+        strength = round(34 * max(0.0, min(1.0, cosine)))
+        chips.append(
+            f'<span style="--strength: {strength}%"><b>{piece}</b>{to} <i>{numbers.number(cosine, 2)}</i></span>'
         )
-        st.caption(note + _included_note(stage.kind, state.get("k")))
-        strong = charts.strong_lines(reranked.before, _kinds(orders))
-        others = ""
-        if len(strong) < len(texts):
-            others = (
-                f" Of {len(texts)} candidates only the correct answer and some of the largest moves are drawn strongly, with "
-                "their texts; the table has all."
-            )
-        figures.reading(
-            "Each line is a candidate, from its rank in the first stage (left) to its rank in the second (right). Lines that "
-            f"rise were moved up; the thick line is the correct answer.{others}",
-            "Sentences outside the candidates: the second stage never sees them, so that it cannot repair what the first "
-            "stage did not find.",
-        )
-    with right:
-        if stage.kind == "rerank" and _is_included(stage.kind):
-            st.markdown(ONE_QUERY)
-        figures.whole_texts(table[["now", "before", "text"]], key="rerank_table")
+    text = html.escape(shortened(orders.corpus.texts[row], 60))
+    figures.markup(
+        f'<div class="bi-taken"><p>Each piece of the query takes its nearest token of “{text}”; the sum is '
+        f"{numbers.number(similarity.total, 2)}</p>{''.join(chips)}</div>",
+        "rerank_pieces",
+    )
+
+
+def _about_cross_encoder(stage: SecondStage) -> None:
+    """What is known of the cross-encoder over all queries."""
+    if _is_included(stage.kind):
+        st.markdown(ONE_QUERY)
+    if note := _included_note(stage.kind, state.get("k")).strip():
+        st.markdown(note)
 
 
 def _table(orders: _TwoOrders) -> pd.DataFrame:

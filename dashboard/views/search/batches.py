@@ -1,9 +1,8 @@
-"""The Search page's two views of a whole corpus: many queries at once, and the most similar pairs."""
+"""Many queries at once: the best hit of each, and whether it is closer than chance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,28 +13,24 @@ from components.charts import theme
 from components.errors import InputError
 from components.numbers import counted
 from components.retrieval.corpora import corpus as reading
-from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
 from components.snippets import search as snippets
 from dashboard import caching, settings
 from dashboard.corpora import current, uploads
-from dashboard.jobs import requests
 from dashboard.ui import controls, figures, messages, wording
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import SIMILARITY_NAMES
 from dashboard.views.search import chance
 from dashboard.views.search.ranked import level_of
 from dashboard.views.search.request import SearchRequest
-from dashboard.views.search.results import TIE, ready_queries
+from dashboard.views.search.results import ready_queries
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-    from components.jobs import IsCancelled, ReportProgress
+    from components.jobs import IsCancelled
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.index.folder import VectorIndex
-
-PAIRS_AT_ONCE = 5_000  # sentences whose pairs are all compared without asking
 
 
 def many_queries(backend: Backend) -> None:
@@ -92,15 +87,32 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
     elif job is not None and not job.finished.is_set():
         columns["closer than chance"] = ["being measured …"] * len(first)
         progress.until(job.finished.is_set, lambda: None, 1.0)
-    figures.whole_texts(pd.DataFrame(columns), key="queries_table")
-    if level is not None:
-        st.caption(f"{chance.WHAT_IS_CHANCE} Here it is {theme.number(level.level)}.")
-    st.caption(
-        f"All {request.k} hits of each query are under “Share”. "
+    measured = "" if level is None else f" {chance.WHAT_IS_CHANCE} Here it is {theme.number(level.level)}."
+    figures.above(
+        finding_of_queries([float(score) for score in first[similarity]], None if level is None else level.level),
+        key="queries",
+        table=lambda: table,
+        code=snippets.hits(request.code(index, layer, pooling), lines, request.k, similarity),
+        title="Hits of many queries",
+        read=f"The best hit of each query; all {request.k} hits of each are under “Share”. "
         + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}")
+        + measured,
+        not_shown="Whether a hit answers its query: “closer than chance” says that words drawn by lot find nothing as close.",
     )
-    code = snippets.hits(request.code(index, layer, pooling), lines, request.k, similarity)
-    figures.data("queries", lambda: table, code, "Hits of many queries")
+    figures.whole_texts(pd.DataFrame(columns), key="queries_table")
+
+
+def finding_of_queries(best: Sequence[float], level: float | None) -> str:
+    """For how many queries the best hit, whose scores are `best`, is closer than chance; None: that is not known."""
+    if level is None:
+        return f"{counted(len(best), 'query', 'queries')}, each with its best hit."
+    close = sum(bool(chance.is_above(score, level)) for score in best)
+    if len(best) == 1:
+        return "**The query's best hit is closer than chance.**" if close else "**Nothing close** to the query."
+    if not close:
+        return f"**Nothing close** to any of the {len(best):,} queries: words drawn by lot find as much."
+    of = "all" if close == len(best) else f"{close:,} of"
+    return f"**For {of} {len(best):,} queries** the best hit is closer than chance."
 
 
 def _queries() -> tuple[str, ...]:
@@ -141,145 +153,3 @@ def _few_enough(lines: Sequence[str]) -> tuple[str, ...]:
 
 def _settings(layer: int, pooling: Pooling, rest: str) -> str:
     return f"Layer {layer}, pooling {wording.POOLING_NAMES[pooling]}, {rest}. Change these settings under “Hits”."
-
-
-def similar_pairs(backend: Backend) -> None:
-    """The most similar pairs of the corpus."""
-    messages.cross_encoder_note([backend])
-    request = SearchRequest.of_vectors(backend, current.corpus(), is_search=False)
-    corpus = request.corpus
-    index = request.index("pairs")
-    if len(corpus) < 2:
-        st.info("The corpus has one sentence: there is no pair to compare.")
-        return
-    layer, pooling = request.cell(index)
-    most = min(settings.MOST_PAIRS, _possible_pairs(request))
-    count = most
-    with controls.row():
-        level = controls.bind(
-            "least_cosine",
-            st.slider,
-            "Near duplicates have a cosine of at least",
-            to_widget=lambda hundredths: hundredths / 100,
-            from_widget=lambda cosine: round(100 * cosine),
-            min_value=settings.LEAST_COSINE / 100,
-            max_value=1.0,
-            step=0.01,
-        )
-        panel = controls.options()
-    if most > settings.LEAST_PAIRS:
-        with panel:
-            count = controls.number("shown_pairs", "Pairs", settings.LEAST_PAIRS, most, min(100, most))
-    found = _most_similar(request, index, layer, pooling)
-    repeats = _repeats(corpus.texts)
-    above = sum(pair.cosine >= level for pair in found)
-    figures.note(f":material/insights: {duplicates_in_words(found, above, level, repeats)}", "duplicates")
-    similar = found[: min(count, above) or count]
-    table = pd.DataFrame(
-        [
-            {
-                "cosine": theme.number(pair.cosine, 4),
-                "numbers": f"{pair.first} – {pair.second}",
-                "first": corpus.texts[pair.first],
-                "second": corpus.texts[pair.second],
-            }
-            for pair in similar
-        ]
-    )
-    if len(similar) > 1 and similar[0].cosine - similar[-1].cosine < TIE:
-        st.warning("All of these pairs have the same cosine: the choice of these pairs and their order mean nothing.")
-    if similar:
-        figures.whole_texts(table, key="pairs_box")
-    figures.reading(
-        f"Pairs of sentences by the cosine of their vectors (layer {layer}, {wording.POOLING_NAMES[pooling]}), "
-        "the highest first. Identical sentences are left out.",
-        "Whether two sentences mean the same: shared names, a similar length and the same topic also raise the cosine.",
-    )
-    st.caption(f"{wording.NUMBERS_EXPLAINED} {_settings(layer, pooling, 'cosine')}")
-    code = snippets.most_similar(request.code(index, layer, pooling), len(similar))
-    figures.data("pairs", lambda: table, code, "The most similar pairs")
-    if repeats:
-        figures.subheader("Exact repeats")
-        figures.whole_texts(
-            pd.DataFrame(
-                {
-                    "times": [len(rows) for rows in repeats.values()],
-                    "numbers": [", ".join(map(str, rows)) for rows in repeats.values()],
-                    "text": list(repeats),
-                }
-            ),
-            key="repeats_box",
-        )
-
-
-def _repeats(texts: Sequence[str]) -> dict[str, list[int]]:
-    """Each text that a corpus has more than once, to its numbers there; the most frequent first."""
-    rows: dict[str, list[int]] = {}
-    for number, text in enumerate(texts):
-        rows.setdefault(text, []).append(number)
-    repeated = {text: numbers for text, numbers in rows.items() if len(numbers) > 1}
-    return dict(sorted(repeated.items(), key=lambda item: -len(item[1])))
-
-
-def duplicates_in_words(
-    found: Sequence[SimilarPair], above: int, level: float, repeats: Mapping[str, Sequence[int]]
-) -> str:
-    """How many of the most similar pairs are `above` the level, and how many texts repeat another one."""
-    again = sum(len(rows) - 1 for rows in repeats.values())
-    limit = theme.number(level, 2)
-    if above:
-        is_more = above == settings.MOST_PAIRS  # which is as many as are kept
-        pairs = f"{'At least ' if is_more else ''}{counted(above, 'pair')}"
-        said = f"**{pairs}** {'has' if above == 1 else 'have'} a cosine of {limit} or more"
-    elif found:
-        nearest = theme.number(found[0].cosine)
-        said = f"**No pair** has a cosine of {limit} or more; the nearest has {nearest}"
-    else:
-        said = "**No pair** of different sentences is left"
-    if not again:
-        return f"{said}. No sentence is repeated exactly."
-    verb = "repeats" if again == 1 else "repeat"
-    return f"{said}. **{counted(again, 'sentence')}** {verb} an earlier one exactly, and stand below."
-
-
-def _most_similar(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling) -> tuple[SimilarPair, ...]:
-    """The settings.MOST_PAIRS most similar pairs, best first. Raises NotReady, which asks first for a large corpus.
-
-    The number of pairs that are shown is no part of the request: fewer pairs are the first of these.
-    """
-    corpus, jobs = request.corpus, caching.evaluations()
-    key = ("similar pairs", index.folder.name, layer, pooling)
-    is_short, done_before = len(corpus) <= PAIRS_AT_ONCE, jobs.find(key)
-    if not is_short and (done_before is None or done_before.result is None) and st.session_state.get("_pairs") != key:
-        label = f"Compare all {_possible_pairs(request):,} pairs"
-        raise frame.Instead(partial(_ask_for_pairs, label, key))
-    vectors, texts = index.engine(layer, pooling).vectors, corpus.texts
-
-    def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[SimilarPair, ...]:
-        return most_similar_pairs(vectors, settings.MOST_PAIRS, texts, report_progress, is_cancelled)
-
-    job = jobs.request(
-        key,
-        f"Comparing all pairs of {corpus.name}",
-        compare,
-        person=caching.person(),
-        lane="statistics" if is_short else None,
-    )
-    similar: tuple[SimilarPair, ...] = requests.result_of(
-        jobs,
-        job,
-        doing="comparing the sentences",
-        stop_key="stop_pairs",
-        again_key="again_pairs",
-        unit="blocks of pairs",
-    )
-    return similar
-
-
-def _ask_for_pairs(label: str, key: tuple[object, ...]) -> None:
-    """The button that begins to compare all pairs of a large corpus: that takes a while."""
-    st.button(label, key="find_pairs", type="primary", on_click=lambda: st.session_state.update(_pairs=key))
-
-
-def _possible_pairs(request: SearchRequest) -> int:
-    return len(request.corpus) * (len(request.corpus) - 1) // 2

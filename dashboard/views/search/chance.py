@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import streamlit as st
 
 from components.charts.theme import number
 from components.numbers import apart
@@ -14,7 +13,6 @@ from components.retrieval.search import chance, words
 from components.retrieval.search.exact import NEAR
 from dashboard import caching
 from dashboard.ui import messages
-from dashboard.ui.waiting import progress
 from dashboard.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -92,36 +90,30 @@ def _measured(
     )
 
 
-def draw(ranked: Ranked, corpus: Corpus, query: str, name: str) -> None:
-    """Say above the hits, after the ranking's `name`, whether they are better than chance, or that this is being measured.
+def finding(ranked: Ranked, corpus: Corpus, query: str, has_half: bool = False) -> str:
+    """Whether the hits of a ranking are better than chance, or that this is being measured; empty where nobody can say.
 
-    One short line: what the level of chance is stands below the hits.
+    Nothing below may move with it: a list that `has_half` of the page has a shorter one.
     """
-    job = ranked.chance
-    line = name
+    row = int(ranked.best[0])
+    shared = words.common(words.highlighted(query, corpus.texts[row]), corpus.texts[row])
     if ranked.explained.counts_words:
-        line = f"{name} :material/insights: {shared_words_finding(query, corpus.texts[int(ranked.best[0])])}"
-    elif ranked.level is not None:
-        row = int(ranked.best[0])
+        return shared_words_finding(query, corpus.texts[row])
+    if ranked.level is not None:
         known = ranked.scores[np.isfinite(ranked.scores)]
-        finding = finding_of(
+        return finding_of(
             float(ranked.scores[row]),
             int(np.count_nonzero(is_above(known, ranked.level.level))),
             None if ranked.hits_only else len(corpus),
             ranked.level.level,
             ranked.level.median,
-            words.common(words.highlighted(query, corpus.texts[row]), corpus.texts[row]),
+            () if has_half else shared,
+            not has_half and set(words.words(query)).isdisjoint(words.words(corpus.texts[row])),
         )
-        line = f"{name} :material/insights: {finding}"
-    elif job is not None and ranked.is_measured_now:
-        best = number(float(ranked.scores[ranked.best[0]]), 2)
-        # As many lines as what comes in its place: nothing below may move.
-        waiting = (
-            f"{name} :material/insights: The first hit has {best}. Whether that is more than chance is being measured …"
-        )
-        progress.until(job.finished.is_set, lambda: st.markdown(waiting), 1.0)
-        return
-    st.markdown(line)
+    if ranked.is_measured_now:
+        best = number(float(ranked.scores[row]), 2)
+        return f"The first hit has {best}. Whether that is more than chance is being measured …"
+    return ""
 
 
 def is_above(scores: Any, level: float) -> Any:
@@ -130,25 +122,38 @@ def is_above(scores: Any, level: float) -> Any:
 
 
 def finding_of(
-    best: float, above: int, total: int | None, level: float, median: float, shared: Sequence[str] = ()
+    best: float,
+    above: int,
+    total: int | None,
+    level: float,
+    median: float,
+    shared: Sequence[str] = (),
+    has_none: bool = False,
 ) -> str:
     """What the best hit's score says, beside what random words find: short enough for one line with the ranking's name.
 
     `above` sentences of `total` (None: only the hits have scores) are above the `level` of chance; half of the random
-    queries find nothing above the `median`; `shared` are the words that the best hit and the query share.
+    queries find nothing above the `median`; `shared` are the words with a meaning of their own that the best hit and the query
+    share, and `has_none` says that they share no word at all.
     """
     first, limit, half = apart(best, level, median)
     if not is_above(best, level):
-        names = " and ".join(f"“{messages.escape(word)}”" for word in shared[:2])
-        but = f" It has the query's {names}, though." if shared else ""
+        but = f" It has the query's {_quoted(shared)}, though." if shared else ""
         return (
             f"**Nothing close:** the first hit has {first}, and the level of chance is {limit} (half of random queries stay "
             f"under {half}).{but}"
         )
-    of = "At least" if total is None else ""
-    count = f"{of} {counted(above, 'sentence')}" if total is None else f"{above:,} of {counted(total, 'sentence')}"
+    count = f"At least {counted(above, 'sentence')}" if total is None else f"{above:,} of {counted(total, 'sentence')}"
     verb = "is" if above == 1 else "are"
-    return f"**{count.strip()} {verb} closer than chance:** the first hit has {first}, chance reaches {limit}."
+    has = f", has the query's {_quoted(shared)}" if shared else ", has no word of the query" if has_none else ""
+    if not has:
+        return f"**{count} {verb} closer than chance:** the first has {first}, and chance reaches {limit}."
+    return f"**{count} {verb} closer than chance:** the first, at {first}{has}; chance reaches {limit}."
+
+
+def _quoted(shared: Sequence[str]) -> str:
+    """The first two words, as they stand in a sentence."""
+    return " and ".join(f"“{messages.escape(word)}”" for word in shared[:2])
 
 
 def shared_words_finding(query: str, text: str) -> str:

@@ -6,7 +6,7 @@ hundred widgets. Text is sent as data and set as text, never as markup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from dashboard import state
 from dashboard.ui import browser
 
 Span = tuple[int, int]  # first character, last + 1
+Shade = tuple[int, int, float]  # a span, and how strongly it is shaded, above 0 to 1
 SHOWN_CHARACTERS = 600
 MARKS = {1: True, 0: False, -1: None}  # relevant, not relevant, taken back
 
@@ -28,7 +29,10 @@ class Hit:
     text: str
     score: float
     tag: str = ""  # what else is known about the sentence
-    shared: tuple[Span, ...] = ()  # words to highlight
+    shared: tuple[Span, ...] = ()  # words that the query has too
+    shades: tuple[Shade, ...] | None = None  # words that carry the score; None: not known, and shared words are marked
+    query_shades: tuple[Shade, ...] = ()  # the same of the query
+    own_id: str = ""  # what the corpus calls the sentence, shown in place of its rank
     other_rank: int | None = None  # its rank in the other list; 0: not among the hits shown there
     relevant: bool | None = None
     picked: bool = False
@@ -42,6 +46,7 @@ class Axis:
     """What stands above the bars. Places are lengths of bars, 0 to 1."""
 
     ends: tuple[str, str]  # what an empty and a full bar are
+    middle: str = ""  # and one of half the length
     level: float | None = None  # a line through all bars: what is found by chance
     level_name: str = ""
     unrelated: float | None = None  # the end of a band: what unrelated sentences have
@@ -57,12 +62,14 @@ def hit_list(
     answer: str = "",
     answered: bool = False,
     axis: Axis | None = None,
+    query: str = "",
     scale: float = 1.0,
 ) -> None:
     """Draw the hits. `on_pick(index)` and `on_mark(index, relevant or None)` are called before the next run.
 
     After a click, or where an address names a hit, the page scrolls to the CSS selector `answer` if it is `answered`. The
-    `axis` is that of the bars.
+    `axis` is that of the bars. The `query` stands above the list, with the words shaded that carry the score of the hit that
+    is pointed at, or else of the first.
     """
     drawn = frozenset(hit.index for hit in hits)
 
@@ -86,7 +93,8 @@ def hit_list(
             "answered": answered,
             "arrival": state.arrivals(),
             "axis": None if axis is None else _axis(axis),
-            "rows": [_row(hit) for hit in hits],
+            "asked": bool(query) and any(hit.shades is not None for hit in hits),
+            "rows": [_row(hit, query) for hit in hits],
         },
         on_picked_change=picked,
         on_marked_change=marked,
@@ -97,16 +105,20 @@ def _axis(axis: Axis) -> dict[str, Any]:
     places = {"level": axis.level, "unrelated": axis.unrelated}
     return {
         "ends": axis.ends,
+        "middle": axis.middle,
         "name": axis.level_name,
         **{name: None if place is None else round(min(1.0, max(0.0, place)), 4) for name, place in places.items()},
     }
 
 
-def _row(hit: Hit) -> dict[str, Any]:
+def _row(hit: Hit, query: str) -> dict[str, Any]:
+    shades, is_weighed = hit.shades or (), hit.shades is not None
     return {
         "rank": hit.rank,
+        "id": hit.own_id,
         "index": hit.index,
-        "parts": _parts(hit.text, hit.shared),
+        "parts": _parts(hit.text, hit.shared, shades, is_weighed),
+        "asked": _parts(query, (), hit.query_shades, is_weighed) if query and is_weighed else [],
         "score": hit.shown_score or theme.number(hit.score),
         "bar": None if hit.bar is None else round(hit.bar, 4),
         "close": hit.is_close,
@@ -117,21 +129,50 @@ def _row(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _parts(text: str, shared: Sequence[Span]) -> list[dict[str, Any]]:
-    """The text divided at the words to highlight; a very long text is truncated."""
-    parts, done = [], 0
-    for start, end in sorted(shared):
+def _parts(
+    text: str, shared: Sequence[Span], shades: Sequence[Shade] = (), is_weighed: bool = False
+) -> list[dict[str, Any]]:
+    """The text divided at the words to mark; a very long text is truncated.
+
+    Each part says whether it is shared with the query, and how strongly it is shaded, 0 to 1; None where that is not known.
+    """
+    marks: dict[Span, float] = {(start, end): strength for start, end, strength in shades}
+    of_query = {*shared}
+    spans = _apart(sorted({*shared, *marks} if not is_weighed else {*_without_overlap(shared, marks), *marks}))
+    parts: list[dict[str, Any]] = []
+    done = 0
+
+    def add(end: int, is_shared: bool, shade: float) -> None:
+        parts.append({"text": text[done:end], "shared": is_shared, "shade": round(shade, 3) if is_weighed else None})
+
+    for start, end in spans:
         if start >= SHOWN_CHARACTERS:
             break
         if start > done:
-            parts.append({"text": text[done:start], "shared": False})
-        if end > max(done, start):
-            parts.append({"text": text[max(done, start) : end], "shared": True})
-        done = max(done, end)
+            add(start, False, 0.0)
+            done = start
+        is_shared = any(first < end and start < last for first, last in of_query)
+        add(end, is_shared, marks.get((start, end), 0.0))
+        done = end
     if done < len(text):
         rest = text[done : max(done, SHOWN_CHARACTERS)] + (" …" if len(text) > SHOWN_CHARACTERS else "")
-        parts.append({"text": rest, "shared": False})
+        parts.append({"text": rest, "shared": False, "shade": 0.0 if is_weighed else None})
     return parts
+
+
+def _without_overlap(shared: Sequence[Span], marks: Mapping[Span, float]) -> list[Span]:
+    """The shared words that no shaded one covers, in whole or in part."""
+    return [(start, end) for start, end in shared if not any(first < end and start < last for first, last in marks)]
+
+
+def _apart(spans: Sequence[Span]) -> list[Span]:
+    """Spans in order, without what overlaps the one before."""
+    found: list[Span] = []
+    for start, end in spans:
+        begin = max(start, found[-1][1]) if found else start
+        if end > begin:
+            found.append((begin, end))
+    return found
 
 
 def _change(rank: int, other: int | None) -> dict[str, str] | None:

@@ -42,6 +42,8 @@ SETTINGS = (
         "typed_queries", "qs", None, parse_queries, lambda value: list(value) or [""], words="list of queries"
     ),
     number("least_cosine", "mc", 90, 100, least=LEAST_COSINE, words="cosine of near duplicates"),  # in hundredths
+    # Which sentences are compared where no corpus was chosen; a person's own corpus is compared in any case.
+    replace(choice("compared_texts", "of", ("included", "corpus"), words="compared sentences"), always=True),
     number("shown_pairs", "np", None, MOST_PAIRS, least=LEAST_PAIRS, words="number of pairs"),
 )
 
@@ -131,24 +133,28 @@ VIEWS = (
     View(
         key="similar-pairs",
         label="Near duplicates",
-        question="Which sentences of the corpus are most similar?",
+        question="Which sentences say almost the same?",
         asks=(
             "Do two rows of my file say the same?",
             "Which texts of my collection are duplicates?",
         ),
         intro="All pairs are compared, with the settings of “Hits”; exact repeats are listed by themselves.",
-        draw="dashboard.views.search.batches:similar_pairs",
+        draw="dashboard.views.search.whole_corpus.duplicates:similar_pairs",
         settings=(
             *OF_MODELS,
             "corpus",
             "layer",
             "pooling",
             "similarity",
+            "compared_texts",
             "least_cosine",
             "shown_pairs",
         ),
-        examples=({"corpus": SMALL_CORPUS, "layer": 3, "pooling": "max", "least_cosine": 50, "shown_pairs": 12},),
-        figure="table",
+        examples=(
+            {"corpus": SMALL_CORPUS, "layer": 3, "pooling": "max", "least_cosine": 50, "shown_pairs": 12},
+            {"compared_texts": "corpus", "least_cosine": 55},
+        ),
+        figure="pairs",
     ),
     View(
         key="corpus",
@@ -156,7 +162,7 @@ VIEWS = (
         question="What is searched?",
         asks=("How do I use a file of my own?",),
         intro="How long its sentences are, and how it was read. Another corpus, or a file of yours, is chosen at the top.",
-        draw="dashboard.views.search.corpus:corpus",
+        draw="dashboard.views.search.whole_corpus.contents:corpus",
         settings=(
             *OF_MODELS,
             "corpus",

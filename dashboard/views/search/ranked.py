@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,9 @@ class Explained:
 
     split: Callable[[int], ScoreSplit] | None = None  # the number of a sentence to its score as a sum
     code: Callable[[int], Snippet | NoCode] | None = None  # of the split
+    # The numbers of hits, and the name of their list, to the job that finds the words which carry each one's score: a dict
+    # of number to shading.Shaded. None where the words are not weighed, or there is no job.
+    shaded: Callable[[Sequence[int], str], Job | None] | None = None
     counts_words: bool = False  # whether it is a sum over words that both texts have, and nothing else
     is_max_sim: bool = False
     is_splade: bool = False

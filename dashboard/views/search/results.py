@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -20,11 +20,12 @@ from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import search as snippets
 from components.snippets.code import NoCode
+from components.words.function import FUNCTION_WORDS
 from dashboard import caching, state
 from dashboard.corpora import current, marks, word_rankings
 from dashboard.jobs import rankers, reranking, search_engines
 from dashboard.ui import controls, figures, messages, model_gate
-from dashboard.ui.waiting import frame
+from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import (
     INCLUDED_CROSS_ENCODER,
     NUMBERS_EXPLAINED,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from components.retrieval.search.lexical import Kind
     from components.retrieval.search.splade import SpladeRanker
     from dashboard.jobs.reranking import SecondStage
+    from dashboard.views.search.shading import Shaded
 
 READY_QUERIES = (
     "volcano erupted",
@@ -90,6 +92,16 @@ TRAINED_MAX_SIM = (
     "sentence, for the first {{count}} hits of the other list; no other sentence is ranked. {title} was trained for it: these "
     "are its own token vectors, and not hidden states."
 )
+SHADED = (
+    "Shaded are the words that carry the similarity: the cosine is split exactly over the words of either text, and those "
+    "that add at least 40 % of what the strongest adds are shaded; where even that one adds less than 0.08, faintly. \\[CLS\\] "
+    "and \\[SEP\\] are the rest."
+)
+SHARED = "Words that the query has too are marked, except words such as “the” and “at”."
+ID_COLUMNS = {"id", "_id", "doc_id", "docid", "key", "code"}  # names of columns that may hold a sentence's own id
+MOST_OF_ID = 12  # characters
+OWN_EXAMPLES = 3  # queries that are offered for a person's own corpus
+WORDS_OF_EXAMPLE, MOST_OF_EXAMPLE = 5, 40
 TIE = 1e-6  # scores of a word ranking that differ by less are equal
 OF_WORDS = (
     "Bars begin at the score of a sentence without a word of the query; a full one would be a sentence in which each word "
@@ -117,8 +129,8 @@ def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
     with frame.figure("main_index"):
         index = request.index("main")
     if not request.query.strip():
-        offered = ", or choose a ready-made query" if ready_queries() else ": the sentences that come closest appear"
-        st.info(f"**No query yet.** Type a few words{offered}.", icon=":material/edit:")
+        st.info("**No query yet.** Type a few words, or choose some below.", icon=":material/edit:")
+        examples(request.corpus)
         return
     rankings: list[Ranked] = []
     if index is not None:
@@ -143,12 +155,15 @@ def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
             comparison = _comparison(request, index, panel, max_sim_by)
     if comparison is not None:
         rankings.append(comparison)
-    if not rankings:
-        return
     if len(rankings) == 2 and state.get("blind"):
         blind.compare(request, [(ranked.title, ranked.best) for ranked in rankings])
+        examples(request.corpus)
         return
-    _side_by_side(request, rankings)
+    if rankings:
+        _side_by_side(request, rankings)
+    examples(request.corpus)
+    if not rankings:
+        return
     if of_splade is not None and request.explained is None:
         splade.query_pieces(of_splade, request)
     if index is not None:
@@ -162,6 +177,30 @@ def _results(request: SearchRequest, panel: DeltaGenerator) -> None:
     for number, ranked in enumerate(rankings):
         if len(ranked.best) and not ranked.hits_only:
             _spread(ranked, request.corpus, number)
+
+
+def examples(corpus: Corpus) -> None:
+    """Queries to begin with, below the hits: ready-made ones, or how texts of a person's own corpus begin."""
+    of_demo = ready_queries()
+    texts = {query: query for query in of_demo} or {
+        query: messages.escape(query) for query in own_beginnings(corpus.texts)
+    }
+    if texts:
+        label = "Ready-made queries" if of_demo else "Beginnings of your texts"
+        controls.ready_row(label, texts, state.get("query"), _choose_query, key="w_ready_query")
+
+
+def own_beginnings(texts: Sequence[str]) -> tuple[str, ...]:
+    """How the first texts of a corpus begin, as queries: some words each, and none twice."""
+    found: dict[str, None] = {}
+    for text in texts[: 10 * OWN_EXAMPLES]:
+        words_of = text.split()[:WORDS_OF_EXAMPLE]
+        while len(words_of) > 1 and words_of[-1].lower() in FUNCTION_WORDS:
+            words_of.pop()
+        begin = " ".join(words_of).rstrip(".,;:!?")[:MOST_OF_EXAMPLE].strip()
+        if begin:
+            found.setdefault(begin)
+    return tuple(found)[:OWN_EXAMPLES]
 
 
 def ready_queries() -> tuple[str, ...]:
@@ -190,8 +229,6 @@ def query_controls() -> DeltaGenerator:
             with st.container(width=round(218 * controls.scale())):
                 controls.pick("compare_with", "Compare with", COMPARISONS, label_visibility="collapsed")
         panel = controls.options()
-    if queries := {query: query for query in ready_queries()}:
-        controls.ready_row("Ready-made queries", queries, state.get("query"), _choose_query, key="w_ready_query")
     with panel:
         if is_blind:
             controls.pick("compare_with", "Compare with", COMPARISONS)
@@ -507,14 +544,11 @@ def _hits(request: SearchRequest, scores: np.ndarray, k: int) -> np.ndarray:
 def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
     corpus, query = request.corpus, request.query
     relevant = marks.judgements(corpus).of(query)
-    if len(rankings) == 2:
-        st.caption(
-            "▲, ▼ and = compare a hit's rank with its rank in the other list; “only here”: it is not among the "
-            f"{request.k} hits there."
-        )
+    ids = _own_ids(corpus)
     ranks = [{int(row): rank for rank, row in enumerate(ranked.best, start=1)} for ranked in rankings]
     for number, (column, ranked) in enumerate(zip(st.columns(len(rankings)), rankings, strict=True)):
         other_ranks = ranks[1 - number] if len(rankings) == 2 else None
+        shaded = _shaded(ranked, number)
         hits = [
             Hit(
                 rank=rank,
@@ -523,6 +557,9 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 score=float(ranked.scores[row]),
                 tag=_tag(corpus, int(row)),
                 shared=words.highlighted(query, corpus.texts[row]),
+                shades=None if shaded is None or int(row) not in shaded else shaded[int(row)].hit,
+                query_shades=() if shaded is None or int(row) not in shaded else shaded[int(row)].query,
+                own_id=ids[row] if ids else "",
                 other_rank=None if other_ranks is None else other_ranks.get(int(row), 0),
                 relevant=relevant.get(int(row)),
                 picked=request.explained == int(row),
@@ -532,28 +569,34 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             )
             for rank, row in enumerate(ranked.best, start=1)
         ]
-        with column.container(gap="xsmall"):
+        with column.container(gap="xsmall", key=f"hit_column_{number}"):
             name = f"**{messages.escape(ranked.title)}**"
-            if len(ranked.best):
-                chance.draw(ranked, corpus, query, name)
-            else:
-                st.markdown(name)
-            if number and request.compare_with in COMPARISON_NOTES:
-                candidates = int(np.count_nonzero(np.isfinite(ranked.scores)))
-                note = ranked.note or COMPARISON_NOTES[request.compare_with]
-                st.caption(note.replace("{count}", str(candidates)))  # a title may have braces too
-                if request.compare_with == "rerank" and state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
-                    st.markdown(INCLUDED_CROSS_ENCODER)
             if not len(ranked.best):
+                st.markdown(name)
                 shared = "piece" if request.compare_with == "splade" else "word"
                 st.info(f"No sentence shares a {shared} with the query.")
                 continue
+            if len(rankings) == 2:
+                st.markdown(name)
+            figures.above(
+                chance.finding(ranked, corpus, query, len(rankings) == 2),
+                key=f"hits_{number}",
+                table=lambda ranked=ranked: _table(ranked, corpus),  # type: ignore[misc]
+                code=ranked.code,
+                title=f"Hits: {ranked.title}",
+                read=_read(ranked, request, number, len(rankings) == 2, shaded is not None),
+                not_shown="Whether a hit answers the query: sentences on one subject are close too. A hit below the level of "
+                "chance can be right, if the query is short or unusual.",
+            )
+            if ranked.is_measured_now and ranked.chance is not None:
+                progress.until(ranked.chance.finished.is_set, lambda: None, 1.0)
             if note := tie_note(ranked.tied, ranked.tied_shown, at_least=ranked.hits_only):
                 st.warning(note)
             hit_list(
                 hits,
                 f"hits_{number}",
                 axis=_axis(ranked),
+                query=query,
                 on_pick=partial(_explain, by=("first", "second")[number]),
                 on_mark=_marker(corpus.content_hash, query),
                 pick_hint="Why is this a hit?",
@@ -561,30 +604,63 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 answered=request.explained is not None,
                 scale=controls.scale(),
             )
-            figures.data(
-                f"hits_{number}",
-                lambda ranked=ranked: _table(ranked, corpus),  # type: ignore[misc]
-                ranked.code,
-                f"Hits: {ranked.title}",
-            )
-    st.caption(" ".join([*dict.fromkeys(_about_bars(rankings)), NUMBERS_EXPLAINED]))
-    if any(ranked.calibration is not None for ranked in rankings):
-        st.caption(PERCENTILES)
+            if number and request.compare_with == "rerank" and state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
+                st.markdown(INCLUDED_CROSS_ENCODER)
 
 
-def _about_bars(rankings: Sequence[Ranked]) -> Iterator[str]:
-    """What the bars of the lists are, in sentences."""
-    for ranked in rankings:
-        if ranked.calibration is not None:
-            continue  # PERCENTILES says it
-        bars = ranked.bars
-        yield (
-            bars.note
-            if bars is not None
-            else f"A {ranked.unit} has no bar: it has no zero and no end to draw one from."
+def _shaded(ranked: Ranked, number: int) -> Mapping[int, Shaded] | None:
+    """The words that carry the score of each hit; None where they are not weighed, or not yet: the page is drawn again then."""
+    find = ranked.explained.shaded
+    job = (
+        find([int(row) for row in ranked.best], f"hit_words_{number}")
+        if find is not None and len(ranked.best)
+        else None
+    )
+    if job is None:
+        return None
+    if not job.finished.is_set():
+        progress.shown_in_page(job)
+        progress.until(job.finished.is_set, lambda: None, 0.3)
+        return None
+    found: Mapping[int, Shaded] | None = None if job.error is not None else job.result
+    return found
+
+
+def _read(ranked: Ranked, request: SearchRequest, number: int, is_compared: bool, is_shaded: bool) -> str:
+    """How a list is read: its ranking, its bars, what is marked, and its numbers."""
+    parts = [f"**{messages.escape(ranked.title)}.** {_about_bars(ranked)}"]
+    if number and request.compare_with in COMPARISON_NOTES:
+        candidates = int(np.count_nonzero(np.isfinite(ranked.scores)))
+        note = ranked.note or COMPARISON_NOTES[request.compare_with]
+        parts.append(note.replace("{count}", str(candidates)))  # a title may have braces too
+    if ranked.calibration is not None:
+        parts.append(PERCENTILES)
+    parts.append(SHADED if is_shaded else SHARED)
+    if is_compared:
+        parts.append(
+            "▲, ▼ and = compare a hit's rank with its rank in the other list; “only here”: it is not among the "
+            f"{request.k} hits there."
         )
-    if any(ranked.level is not None for ranked in rankings):
-        yield f"{chance.WHAT_IS_CHANCE} {chance.WHAT_BARS_SHOW}"
+    parts.append(NUMBERS_EXPLAINED)
+    return "  \n".join(part for part in parts if part.strip())
+
+
+def _own_ids(corpus: Corpus) -> Sequence[str]:
+    """What the corpus calls its sentences: a column of different short texts whose name says so; empty where there is none."""
+    for name, values in corpus.columns.items():
+        is_named = name.strip().lower() in ID_COLUMNS and len(set(values)) == len(values)
+        if is_named and all(0 < len(value.strip()) <= MOST_OF_ID for value in values):
+            return values
+    return ()
+
+
+def _about_bars(ranked: Ranked) -> str:
+    """What the bars of a list are, in sentences."""
+    if ranked.calibration is not None:
+        return ""  # PERCENTILES says it
+    bars = ranked.bars
+    said = bars.note if bars is not None else f"A {ranked.unit} has no bar: it has no zero and no end to draw one from."
+    return said if ranked.level is None else f"{said} {chance.WHAT_IS_CHANCE} {chance.WHAT_BARS_SHOW}"
 
 
 def _axis(ranked: Ranked) -> Axis | None:
@@ -597,10 +673,11 @@ def _axis(ranked: Ranked) -> Axis | None:
     if not any(ends):
         return None
     level = ranked.level
+    middle = "50 %" if ranked.calibration is not None else "0.5" if ends == COSINES.names else ""
     if level is None:
-        return Axis(ends)
+        return Axis(ends, middle)
     name = ranked.shown(level.level) if ranked.calibration is not None else theme.number(level.level, 2)
-    return Axis(ends, ranked.bar(level.level), f"chance {name}", ranked.bar(level.unrelated))
+    return Axis(ends, middle, ranked.bar(level.level), f"best by chance {name}", ranked.bar(level.unrelated))
 
 
 def _explain(row: int, by: str) -> None:

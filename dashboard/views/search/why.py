@@ -17,13 +17,14 @@ from components.retrieval.search.score_split import STORED, split_of_vectors
 from components.snippets import search as snippets
 from dashboard import caching, navigation, pair_links, state
 from dashboard.ui import controls, figures, messages, token_matches
-from dashboard.views.search import splade, why_score
+from dashboard.views.search import shading, splade, why_score
 from dashboard.views.search.ranked import Explained
 
 if TYPE_CHECKING:
     import numpy as np
 
     from components.analysis.similarity.late_interaction import MaxSim
+    from components.jobs import Job
     from components.model.backend import Backend
     from components.model.trace import Pooling, TokenizedSentence
     from components.retrieval.index.folder import VectorIndex
@@ -69,7 +70,10 @@ def by_vectors(
     def code(row: int) -> Snippet:
         return snippets.split_of_hit(request.code(index, layer, pooling), query, row, similarity, MOST_CHARACTERS)
 
-    return Explained(split, code)
+    def shaded(rows: Sequence[int], where: str) -> Job | None:
+        return shading.of_vectors(request, index, layer, pooling, rows, where)
+
+    return Explained(split, code, shaded)
 
 
 def why(

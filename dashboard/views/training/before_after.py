@@ -31,7 +31,7 @@ from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import counted
-from dashboard.views.training import choice, findings, microscope, row_source
+from dashboard.views.training import choice, failures, findings, microscope, row_source
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -42,7 +42,14 @@ if TYPE_CHECKING:
     from components.training.data import TrainingData
     from components.training.settings import TrainingSettings
 
-PARTS = {"measures": "Measures", "sentences": "Sentences", "words": "Words", "layers": "Layers", "heads": "Heads"}
+PARTS = {
+    "measures": "Measures",
+    "failures": "Known failures",
+    "sentences": "Sentences",
+    "words": "Words",
+    "layers": "Layers",
+    "heads": "Heads",
+}
 DATA = {
     "news": "Demo news",
     "scored": "Demo scored pairs",
@@ -111,7 +118,7 @@ def after(_: Backend) -> None:
     if part == "measures":
         _measures(source_slot, run)
     else:
-        {"sentences": _sentences, "words": _words, "layers": _layers, "heads": _heads}[part](run)
+        {"failures": _failures, "sentences": _sentences, "words": _words, "layers": _layers, "heads": _heads}[part](run)
 
 
 def _no_model(run: RunFolder) -> None:
@@ -339,6 +346,32 @@ def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs
         return
     _largest(pairs, cosines)
     _what_is_compared(source)
+
+
+def _failures(run: RunFolder) -> None:
+    """How often each model puts the same meaning above a sentence that differs in one thing."""
+    settings = run.settings()
+    models = _models(run, with_untouched=True)
+    if models.tuned.is_cross_encoder:
+        st.info("A cross-encoder gives no vectors, so that there are no cosines of pairs to compare.")
+        return
+
+    def vectors(
+        backend: Backend,
+        texts: tuple[str, ...],
+        role: str,
+        report_progress: ReportProgress,
+        is_cancelled: IsCancelled,
+    ) -> np.ndarray:
+        return _vectors(backend, texts, settings, role, report_progress, is_cancelled)
+
+    failures.draw(
+        models.all,
+        vectors,
+        lambda kind, content: _key(kind, run, models, content),
+        {"before": _before(settings), "untouched": _untouched_name(settings)},
+        _code(run, models, settings, "scored").failures(),
+    )
 
 
 def _largest(pairs: ScoredPairs, cosines: Cosines) -> None:

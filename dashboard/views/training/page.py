@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from components.training.data import DEMO
 from components.training.objectives import OBJECTIVES
-from components.training.settings import NEGATIVES, POOLINGS, PRESETS
+from components.training.settings import DEFAULT_PRESET, NEGATIVES, POOLINGS, PRESETS
 from dashboard.declared.view import (
     A_RUN,
     OF_MODELS,
@@ -18,7 +18,7 @@ from dashboard.settings import LEARNING_RATES, LEAST_LENGTH, choice, number, pre
 PRESET = {"training_preset": "collapse", "training_data": "demo:nli", "most_rows": 100}
 
 SETTINGS = (
-    choice("training_preset", "preset", tuple(PRESETS), words="preset"),
+    replace(choice("training_preset", "preset", tuple(PRESETS), words="preset"), default=DEFAULT_PRESET),
     preset_choice("training_data", "src", (*DEMO, "file", "corpus"), words="data"),
     preset_choice("objective", "obj", tuple(OBJECTIVES)),
     preset_choice("second_objective", "obj2", ("none", *OBJECTIVES)),
@@ -41,7 +41,7 @@ SETTINGS = (
     number("training_step", "step", None, 10_000_000, words="step"),
     number("training_layer", "lt", None, 1_000, words="layer"),
     text("watch_word", "w", words="word"),
-    choice("after_part", "part", ("measures", "sentences", "words", "layers", "heads"), words="comparison"),
+    choice("after_part", "part", ("measures", "failures", "sentences", "words", "layers", "heads"), words="comparison"),
     replace(choice("after_data", "on", ("news", "held-out", "scored"), words="measured on"), default=None),
 )
 
@@ -190,6 +190,7 @@ VIEWS = (
                 "watch_word": "bank",
                 "after_data": "held-out",
             },
+            {"training_run": A_RUN, "after_part": "failures"},
         ),
         needs="blocks",
         inside="dashboard.views.training.plan:with_problem",

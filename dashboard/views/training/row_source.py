@@ -37,6 +37,7 @@ NAMES = {
     "demo:pairs": "Headlines and sentences",
     "demo:scored": "Scored pairs",
     "demo:nli": "Premises and hypotheses",
+    "demo:not": "Sentences and negations",
     "file": "Your file",
     "corpus": "The corpus in use",
 }

@@ -16,6 +16,7 @@ ARGUMENTS = {
     "evaluate": ("pairs.csv",),
     "sts": ("pairs.csv",),
     "why": ("a", "b"),
+    "predict": ("a [MASK]",),
     "check": ("index",),
     "plan": ("--sentences", "10"),
 }

@@ -29,7 +29,10 @@ def content_words(text: str) -> set[str]:
     return set(normalised(text).split()) - FUNCTION_WORDS
 
 
-@pytest.mark.parametrize(("key", "kind", "least"), [("demo:pairs", "pairs", 300), ("demo:scored", "scored", 200)])
+@pytest.mark.parametrize(
+    ("key", "kind", "least"),
+    [("demo:pairs", "pairs", 300), ("demo:scored", "scored", 200), ("demo:not", "triplets", 190)],
+)
 def test_sizes(key, kind, least):
     data = load(key)
     assert data.kind == kind
@@ -65,7 +68,7 @@ def test_no_text_occurs_twice(key):
     assert len(set(seconds)) == len(seconds)
     firsts = {normalised(text) for text in next(iter(data.columns.values()))}
     assert firsts.isdisjoint(seconds)
-    assert len(firsts) == {"demo:pairs": 310, "demo:scored": 70, "demo:nli": 105}[key]
+    assert len(firsts) == {"demo:pairs": 310, "demo:scored": 70, "demo:nli": 105, "demo:not": 192}[key]
 
 
 def test_scores_cover_the_scale():
@@ -130,3 +133,15 @@ def test_every_text_is_a_plain_line():
                     assert value == value.strip()
                     assert "  " not in value
                     assert value.isprintable()
+
+
+def test_half_of_the_sentences_are_negated_and_the_negation_is_the_wrong_answer():
+    columns = load("demo:not").columns
+    negated = [
+        [bool({"not", "cannot", "never"} & set(normalised(text).split())) for text in columns[name]]
+        for name in ("anchor", "negative")
+    ]
+    assert all(one != other for one, other in zip(*negated, strict=True))
+    assert sum(negated[0]) == len(negated[0]) / 2
+    # "not" in both of two sentences must not give their likeness away.
+    assert not any({"not", "cannot", "never"} & set(normalised(text).split()) for text in columns["positive"])

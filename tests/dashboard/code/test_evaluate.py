@@ -24,7 +24,7 @@ RUNS = ["m.6.mean", "m.0.cls", "m2.5.max", "bow", "static", "rr.3.m.6.mean", "ms
 def test_every_layer_and_pooling(open_page: Open, run: Run, corpus: str) -> None:
     app = at_rest(open_page("evaluate", corpus=corpus, by="mrr", l="3", pool="max", len="30"))
     values = run(codes(app)["grid_figure"].snippet)["values"]
-    shown = z(app, "grid_figure")
+    shown = np.array(y(app, "grid_figure")[:-1]).T  # [layer, pooling], without the ring around the chosen one
     same(np.reshape(list(values.values()), shown.shape), shown, 1e-4)
     names = run(codes(app)["grid_curve"].snippet)
     count = len(next(iter(names["values"])))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -30,9 +32,10 @@ def test_scores_and_a_threshold(open_page: Open, run: Run, corpus: str, address:
 def test_retrieve_and_rerank(open_page: Open, run: Run, corpus: str, stage: str) -> None:
     app = at_rest(open_page("pairs", corpus=corpus, v="retrieve-rerank", q=QUERY, k="5", by=stage))
     names = run(codes(app)["rank_changes"].snippet)
-    shown = {tuple(numbers(trace["y"])[:2]) for trace in figure(app, "rank_changes")["data"] if len(trace["y"]) >= 2}
+    (drawn,) = [item for item in app.get("bidi_component") if item.proto.component_name == "bert_internals_reranked"]
+    shown = {(float(row["before"]), float(row["rank"])) for row in json.loads(drawn.proto.json)["after"]}
     expected = {(float(before), float(now)) for now, before in enumerate(names["reranked"].before, start=1)}
-    assert {tuple(sorted(pair)) for pair in shown} >= {tuple(sorted(pair)) for pair in expected}
+    assert shown == expected
 
 
 def test_two_models_disagree(open_page: Open, run: Run, corpus: str) -> None:

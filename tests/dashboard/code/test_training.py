@@ -86,3 +86,21 @@ def test_measures_before_and_after(
     assert len(drawn) == (3 if damage else 2)
     for side, trace in enumerate(drawn):
         same([factor * sides[side].value for sides in values.values()], trace["y"], 1e-3)
+
+
+@pytest.mark.parametrize("damage", [0.0, 0.4])
+def test_known_failures_before_and_after(
+    open_page: Open, run: Run, tiny_folder: Callable[[str], Path], tmp_path: Path, damage: float
+) -> None:
+    """The bars are what the code gives, with a third one only where there is a third model."""
+    tuned = tiny.save_tiny(tmp_path / "tuned", seed=1)
+    name = "mnrl-20261125-150233-ab12" if damage else "mnrl-20261122-150233-ab12"
+    written = write_run(runs.runs_folder(), name, result=tuned, model=str(tiny_folder("bert")), damage=damage)
+    if damage:
+        tiny.save_tiny(written.start_folder, seed=2)
+    app = at_rest(open_page("training", v="before-after", part="failures", run=name))
+    values = run(codes(app)["after_failures"].snippet)["values"]
+    drawn = figure(app, "after_failures")["data"]
+    assert len(drawn) == len(values) == (3 if damage else 2)
+    for shares, trace in zip(values, drawn, strict=True):
+        same([100 * share.value for share in shares.values()], trace["y"], 1e-3)

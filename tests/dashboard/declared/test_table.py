@@ -39,7 +39,7 @@ def test_what_a_view_names_is_there(key: str) -> None:
 
 def with_input() -> set[str]:
     """The views whose drawing gets the input of attention and its row of controls."""
-    return {key for key, view in table.VIEWS.items() if view.inside.endswith(":with_input")}
+    return {key for key, view in table.VIEWS.items() if view.inside.endswith((":with_input", ":with_words"))}
 
 
 def test_declarations_are_read_without_what_draws() -> None:

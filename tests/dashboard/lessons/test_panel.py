@@ -65,6 +65,10 @@ def test_a_card_for_each_lesson_opens_it_at_its_first_step(open_page: Open) -> N
     assert not has(app, "lesson_next")
     assert not app.warning
     assert [key for key in ready_made.lessons() if not has(app, f"start_{key}")] == []
+    first = next(iter(ready_made.lessons().values()))
+    assert first.key == "ten-minutes"
+    (stations,) = [item.proto.body for item in app.get("html") if "bi-stations" in item.proto.body]
+    assert [step.title for step in first.steps if f"<span>{step.title}</span>" not in stations] == []
     app.button(key="start_two-banks").click().run()
     assert not app.exception
     assert setting(app, "lesson") == ("two-banks", 1)
@@ -88,6 +92,21 @@ def test_the_answer_is_shown_only_after_a_prediction(open_page: Open) -> None:
     assert [item.value for item in app.title] == ["How does a word's vector change?"]  # the page of the answer
     assert round(float(traces(app)["bank (gave) – bank (raised)"][-1]), 2) == 0.92
     assert bars(app) == [1, 0, 0, 0]
+
+
+def test_the_answer_can_be_seen_without_a_guess_which_counts_nothing(open_page: Open, counted: Answers) -> None:
+    app = open_page("lessons", lesson="two-banks")
+    app.button(key="lesson_without_guess").click().run()
+    assert QUESTION.answer in texts(app)
+    assert f"**{QUESTION.choices[QUESTION.right or 0]}**" in texts(app)
+    assert [item.value for item in app.title] == [ANSWERS_PAGE]
+    assert counted.counts(("two-banks", 1, ""), 4) == (0, 0, 0, 0)
+    assert not has(app, "lesson_change")
+    app.button(key="lesson_guess").click().run()  # after all
+    assert QUESTION.answer not in texts(app)
+    assert [item.value for item in app.title] == [QUESTIONS_PAGE]
+    answered(app, 1)
+    assert bars(app) == [0, 1, 0, 0]
 
 
 def test_an_answer_stays_until_it_is_changed_and_counts_once(open_page: Open, counted: Answers) -> None:
@@ -334,7 +353,8 @@ def test_what_a_finished_lesson_has_shown_is_said_and_what_comes_next(open_page:
     said = texts(app)
     assert f"Finished: {LESSON.title}" in said
     assert all(f"- {step.title}" in said for step in LESSON.steps)
-    assert f"You answered {len(asked) - 1} of {len(asked)} question" in said
+    assert " right." not in said  # guesses are no points
+    assert f"{len(asked) - 1} of {len(asked)}" not in said
     keys = list(ready_made.lessons())
     following = ready_made.lessons()[keys[keys.index("two-banks") + 1]]
     assert app.button(key="next_lesson").label == f"Next: {following.title}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import zlib
 from typing import Any
 
@@ -233,3 +234,21 @@ def test_on_the_projector_the_keys_go_through_the_views_of_a_page(open_page: Ope
     app.session_state[walk._STEP] = -1
     app.run()
     assert setting(app, "inside_view") == "model-facts"
+
+
+WEBP = b"RIFF\x04\0\0\0WEBPVP8 "
+
+
+def test_a_picture_from_a_browser_is_taken_only_as_what_it_says_it_is() -> None:
+    written = base64.b64encode(WEBP).decode()
+    assert lecture.webp_of(f"data:image/webp;base64,{written}") == WEBP
+    for sent in (
+        None,
+        7,
+        written,
+        f"data:image/svg+xml;base64,{written}",
+        "data:image/webp;base64,%%%",
+        "data:image/webp;base64," + base64.b64encode(b"<svg onload=alert(1)>").decode(),
+        f"data:image/webp;base64,{written * 100_000}",
+    ):
+        assert lecture.webp_of(sent) == b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,19 +15,23 @@ from components import operator_settings
 from components.analysis.similarity import late_interaction
 from components.jobs import Cancelled, Job
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, parse_model
-from components.model.trace import POOLINGS
+from components.model.trace import POOLINGS, TraceOptions
 from components.retrieval.corpora.corpus import Corpus, read_corpus
+from components.retrieval.corpora.demo import sentences_that_differ
 from components.retrieval.engines import graph
-from components.retrieval.search import chance, lexical
+from components.retrieval.search import chance, lexical, score_split
 from components.retrieval.search.lexical import make_ranker
-from components.retrieval.search.paraphrases import most_similar_pairs
+from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs
 from components.retrieval.search.rerank import late_interaction_scores
+from components.words.differences import difference
 from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import embedding, reranking
-from dashboard.views.search import batches
+from dashboard.views.search import batches, shading
 from dashboard.views.search.ranked import Ranked, up_to
 from dashboard.views.search.request import SearchRequest
+from dashboard.views.search.whole_corpus import duplicates
+from tests.dashboard.page_states import small_corpus
 from tests.support.closeness import assert_close
 from tests.support.pages import Open, at_rest, backend, choose_view, figures, hit_axis, hits, texts
 
@@ -106,7 +111,11 @@ def test_layer_pooling_and_similarity(
     assert len(set(rows_of(app)) & set(best.tolist())) >= 24  # neighbours may swap at the last digit
 
 
-def test_changing_layer_pooling_and_k_costs_no_forward_pass(open_page: Open, demo_vectors: np.ndarray) -> None:
+def test_changing_layer_pooling_and_k_costs_no_forward_pass(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The words of hits, which come behind them, are the test below.
+    monkeypatch.setattr(shading, "of_vectors", lambda *_: None)
     app = at_rest(open_page("search"))  # random queries are embedded once, for the level of chance
     before = backend().forward_passes
     app.slider(key="w_k").set_value(30).run()
@@ -118,6 +127,68 @@ def test_changing_layer_pooling_and_k_costs_no_forward_pass(open_page: Open, dem
     at_rest(app)
     app.text_input(key="w_query").set_value("a new query of its own").run()
     assert backend().forward_passes == before + 1
+
+
+def test_hits_do_not_wait_for_their_words_which_cost_one_pass(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_rest(open_page("search", q="a query whose words are known"))
+    gate, shades = threading.Event(), score_split.shades
+    monkeypatch.setattr(shading, "shades", lambda parts: gate.wait(60) and shades(parts))
+    before = backend().forward_passes
+    app = open_page("search", q="ferries stayed in port")
+    try:
+        assert len(hits(app)) == 10
+        assert {part["shade"] for row in hits(app) for part in row["parts"]} == {None}
+        assert any(part["shared"] for row in hits(app) for part in row["parts"])  # marked until then
+        assert not app.main.get("progress")
+    finally:
+        gate.set()
+    app = at_rest(app)
+    assert max(part["shade"] for part in hits(app)[0]["parts"]) > 0
+    assert backend().forward_passes == before + 2  # the query's vector, and the words of ten hits together
+
+
+def test_shaded_words_are_those_of_the_exact_split(open_page: Open, demo_vectors: np.ndarray) -> None:
+    """As strongly as the word adds to the cosine that is on screen, by the formula, with a pass of its own."""
+    query, nonsense = "volcano erupted", "flurbish quontle zib"
+    for asked in (query, nonsense):
+        app = at_rest(open_page("search", q=asked))
+        for row in hits(app)[:3]:
+            text = current.demo().texts[row["index"]]
+            trace = backend().run([asked, text], options=TraceOptions(max_length=256))
+            vectors = [trace.hidden_states[6, side, : len(trace.sentences[side])].astype(np.float64) for side in (0, 1)]
+            means = [side.mean(axis=0) for side in vectors]
+            scale = np.linalg.norm(means[0]) * np.linalg.norm(means[1])
+            added = vectors[1] @ means[0] / len(vectors[1]) / scale  # [token] of the hit
+            assert added.sum() == pytest.approx(float(row["score"]), abs=2e-3)
+            by_word: dict[int, float] = {}
+            for token, value in zip(trace.sentences[1].tokens, added, strict=True):
+                if not token.special:  # with the marks that stand at a word, as typed
+                    place = text.rfind(" ", 0, token.start + 1) + 1
+                    by_word[place] = by_word.get(place, 0.0) + value
+            top = max(0.08, *by_word.values())
+            expected_words = {
+                text[place:].split()[0].strip(".,"): value / top
+                for place, value in by_word.items()
+                if value >= 0.4 * top
+            }
+            shown = {part["text"].strip(".,"): part["shade"] for part in row["parts"] if part["shade"]}
+            if not any("-" in word or "'" in word for word in expected_words):
+                assert shown == pytest.approx(expected_words, abs=2e-3), text
+            assert all(row["asked"])
+
+
+def test_shades_begin_at_40_per_cent_of_the_largest_part_and_never_grow_beyond_it() -> None:
+    def part(value: float, start: int, kind: score_split.PartKind = "word") -> score_split.ScorePart:
+        return score_split.ScorePart("word", kind, ((start, start + 2),), value)
+
+    parts = [part(0.2, 0), part(0.08, 3), part(0.079, 6), part(-0.3, 9), part(0.9, 12, "punctuation")]
+    assert score_split.shades(parts) == ((0, 2, 1.0), (3, 5, pytest.approx(0.4)))
+    faint = score_split.shades([part(0.04, 0), part(0.03, 3)])  # nonsense: half of what would be shaded fully
+    assert faint == ((0, 2, pytest.approx(0.5)),)
+    assert score_split.shades([part(0.02, 0)]) == ()
+    assert score_split.shades([]) == ()
 
 
 @pytest.mark.parametrize("kind", ["bow", "tfidf", "lsa", "bm25", "jm"])
@@ -271,17 +342,19 @@ def test_equal_vectors_are_no_better_than_chance(open_page: Open, demo_vectors: 
     assert not any(row["close"] for row in hits(app))
 
 
-def test_what_the_level_of_chance_is_stands_below_the_hits_with_what_was_left_out(
+def test_what_the_level_of_chance_is_stands_behind_the_question_mark_with_what_was_left_out(
     open_page: Open, demo_vectors: np.ndarray
 ) -> None:
     app = at_rest(open_page("search", q="volcano erupted"))
     (line,) = [item.value for item in app.markdown if "closer than chance" in item.value]
-    assert line.startswith(
-        "**Layer 6, Mean, cosine** :material/insights: **4 of 630 sentences are closer than chance:**"
+    assert line == (
+        ":material/insights: **4 of 630 sentences are closer than chance:** the first, at 0.57, has the query's “volcano” "
+        "and “erupted”; chance reaches 0.42."
     )
-    assert line.endswith("the first hit has 0.57, chance reaches 0.42.")
-    (below,) = [item.value for item in app.caption if "The level of chance" in item.value]
-    assert "find nothing above it among the sentences that have none of their words" in below
+    (read,) = [item.value for item in app.markdown if "The level of chance" in item.value]
+    assert "find nothing above it among the sentences that have none of their words" in read
+    assert "**Layer 6, Mean, cosine.**" in read
+    assert hit_axis(app)["name"] == "best by chance 0.42"
 
 
 @pytest.mark.parametrize(
@@ -367,16 +440,16 @@ def test_many_queries_at_once(open_page: Open, demo_vectors: np.ndarray) -> None
 
 
 def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: np.ndarray) -> None:
-    app = open_page("search", v="similar-pairs")
+    app = open_page("search", v="similar-pairs", of="corpus")
     assert "place in the corpus, counted from 0" in texts(app)
-    table = app.table[0].value
+    table = near_pairs(app)
     unit = demo_vectors[6, 0] / np.linalg.norm(demo_vectors[6, 0], axis=1, keepdims=True)
     cosines = unit @ unit.T
     cosines[np.tril_indices(630)] = -1
-    shown = table["cosine"].astype(float)
-    np.testing.assert_allclose(shown, np.sort(cosines, axis=None)[::-1][:100], atol=1e-4)
-    pairs = [tuple(map(int, numbers.split(" – "))) for numbers in table["numbers"]]
-    np.testing.assert_allclose([cosines[pair] for pair in pairs], shown, atol=1e-4)
+    shown = [cosine for _, _, cosine in table]
+    assert sorted(shown, reverse=True) == pytest.approx(np.sort(cosines, axis=None)[::-1][:100], abs=6e-4)
+    pairs = [(first, second) for first, second, _ in table]
+    np.testing.assert_allclose([cosines[pair] for pair in pairs], shown, atol=6e-4)
     assert len(set(pairs)) == 100
     # None of them is above the level: the nearest ones are shown, and it is said so.
     assert (
@@ -386,7 +459,40 @@ def test_similar_pairs_are_those_of_brute_force(open_page: Open, demo_vectors: n
     app.slider(key="w_least_cosine").set_value(0.55).run()
     above = int((cosines >= 0.55).sum())
     assert f"**{above} pairs** have a cosine of 0.55 or more" in texts(app)
-    assert len(app.table[0].value) == above > 1
+    assert len(near_pairs(app)) == above > 1
+
+
+def near_pairs(app: Any) -> list[tuple[int, int, float]]:
+    """The numbers and the cosine of each pair on screen."""
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-near" in item.proto.body]
+    found = re.findall(r'data-first="(\d+)" data-second="(\d+)"[^>]*><b>([\d.−]+)</b>', drawn)
+    return [(int(first), int(second), float(cosine.replace("−", "-"))) for first, second, cosine in found]
+
+
+def test_opposites_are_named_where_the_view_opens(open_page: Open) -> None:
+    app = at_rest(open_page("similar-pairs"))
+    assert not app.error
+    texts_of = sentences_that_differ().texts
+    shown = near_pairs(app)
+    assert len(shown) == 100
+    assert min(cosine for *_, cosine in shown) >= 0.9
+    assert len({difference(texts_of[first], texts_of[second]).kind for first, second, _ in shown[:8]}) >= 4
+    assert re.search(
+        r"\*\*\d+ pairs\*\* have a cosine of 0.90 or more, but in \d+ of them .* differs: a threshold alone", texts(app)
+    )
+    app = at_rest(open_page("similar-pairs", corpus=small_corpus()))  # of an own corpus there is no choice
+    assert "w_compared_texts" not in {group.key for group in app.button_group}
+
+
+def test_opposites_are_claimed_only_where_there_are_some() -> None:
+    pair = SimilarPair(0, 1, 0.95)
+    said = duplicates.duplicates_in_words([pair] * 5, 5, 0.9, {}, {"word": 4, "wording": 1})
+    assert (
+        said
+        == "**5 pairs** have a cosine of 0.90 or more, and none differs in a number, a day, a “not” or their order."
+    )
+    said = duplicates.duplicates_in_words([pair] * 5, 5, 0.9, {}, {"negation": 2, "number": 1, "word": 2})
+    assert "but in 3 of them a “not” or a number differs: a threshold alone merges opposites." in said
 
 
 def test_exact_repeats_are_listed_and_are_no_pairs(open_page: Open) -> None:
@@ -397,8 +503,9 @@ def test_exact_repeats_are_listed_and_are_no_pairs(open_page: Open) -> None:
     caching.corpora().put(key, repeated)
     app = at_rest(open_page("search", v="similar-pairs", corpus=key))
     assert "**3 sentences** repeat an earlier one exactly, and stand below." in texts(app)
-    pairs, repeats = (table.value for table in app.table)
-    assert not any(first == second for first, second in zip(pairs["first"], pairs["second"], strict=True))
+    repeated_texts = repeated.texts
+    assert not any(repeated_texts[first] == repeated_texts[second] for first, second, _ in near_pairs(app))
+    (repeats,) = (table.value for table in app.table)
     assert list(repeats["times"]) == [3, 2]
     assert list(repeats["numbers"]) == ["0, 2, 3", "1, 4"]
 
@@ -425,7 +532,7 @@ class Comparison:
 def comparison(monkeypatch: pytest.MonkeyPatch) -> Iterator[Comparison]:
     caching.evaluations.clear()
     one = Comparison()
-    monkeypatch.setattr(batches, "most_similar_pairs", one)
+    monkeypatch.setattr(duplicates, "most_similar_pairs", one)
     yield one
     one.release.set()
     for job in caching.evaluations().under_way():
@@ -438,7 +545,7 @@ def test_two_people_wait_for_one_comparison_of_all_pairs(
 ) -> None:
     for person in ("Ann", "Ben"):
         monkeypatch.setattr(caching, "person", lambda person=person: person)
-        app = open_page("search", v="similar-pairs")
+        app = open_page("search", v="similar-pairs", of="corpus")
     (job,) = caching.evaluations().under_way()
     assert job.people == {"Ann", "Ben"}
     assert app.main.get("progress")[0].proto.text.startswith(
@@ -448,10 +555,10 @@ def test_two_people_wait_for_one_comparison_of_all_pairs(
     comparison.release.set()
     assert job.finished.wait(20)
     app.run()
-    assert len(app.table[0].value) == 100
-    first = app.table[0].value
+    assert len(near_pairs(app)) == 100
+    first = near_pairs(app)
     app.slider(key="w_shown_pairs").set_value(30).run()
-    assert app.table[0].value.equals(first[:30])
+    assert sorted(near_pairs(app)) == sorted(sorted(first, key=lambda pair: -pair[2])[:30])
     assert comparison.runs == 1  # fewer pairs are the first of those that are there
 
 
@@ -459,7 +566,7 @@ def test_stop_reaches_the_comparison_of_all_pairs(
     open_page: Open, demo_vectors: np.ndarray, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(caching, "person", lambda: "Ann")
-    app = open_page("search", v="similar-pairs")
+    app = open_page("search", v="similar-pairs", of="corpus")
     (job,) = caching.evaluations().under_way()
     app.button(key="stop_pairs").click().run()
     assert job.finished.wait(10)
@@ -470,19 +577,19 @@ def test_stop_reaches_the_comparison_of_all_pairs(
     comparison.release.set()
     app.button(key="again_pairs").click().run()
     app.run()
-    assert len(app.table[0].value) == 100
+    assert len(near_pairs(app)) == 100
 
 
 def test_a_large_corpus_is_compared_on_a_click_only(
     open_page: Open, demo_vectors: np.ndarray, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "PAIRS_AT_ONCE", 100)
+    monkeypatch.setattr(duplicates, "PAIRS_AT_ONCE", 100)
     monkeypatch.setattr(caching, "person", lambda: "Ann")
-    app = open_page("search", v="similar-pairs")
+    app = open_page("search", v="similar-pairs", of="corpus")
     assert comparison.runs == 0
     app.button(key="find_pairs").click().run()
     (job,) = caching.evaluations().under_way()
-    other = open_page("search", v="similar-pairs")  # whoever did not ask does not join
+    other = open_page("search", v="similar-pairs", of="corpus")  # whoever did not ask does not join
     assert other.button(key="find_pairs").label == "Compare all 198,135 pairs"
     app.button(key="stop_pairs").click().run()
     assert job.finished.wait(10)
@@ -490,8 +597,8 @@ def test_a_large_corpus_is_compared_on_a_click_only(
     app.run()
     app.button(key="again_pairs").click().run()  # one click is enough
     app.run()
-    assert len(app.table[0].value) == 100
-    assert len(other.run().table[0].value) == 100
+    assert len(near_pairs(app)) == 100
+    assert len(near_pairs(other.run())) == 100
     assert comparison.runs == 2
 
 
@@ -806,3 +913,12 @@ def test_milvus_where_the_operator_names_it(open_page: Open, demo_vectors: np.nd
     assert not app.exception
     assert rows_of(app) == rows_of(exact)
     assert "Milvus" in texts(app)
+
+
+def test_many_queries_say_for_how_many_something_is_close() -> None:
+    assert batches.finding_of_queries([0.5, 0.3], 0.4) == "**For 1 of 2 queries** the best hit is closer than chance."
+    assert batches.finding_of_queries([0.5, 0.6], 0.4) == "**For all 2 queries** the best hit is closer than chance."
+    assert batches.finding_of_queries([0.4, 0.3], 0.4).startswith("**Nothing close** to any of the 2 queries")
+    assert batches.finding_of_queries([0.5], 0.4) == "**The query's best hit is closer than chance.**"
+    assert batches.finding_of_queries([0.1], 0.4) == "**Nothing close** to the query."
+    assert batches.finding_of_queries([0.1], None) == "1 query, each with its best hit."

@@ -25,6 +25,7 @@ from components.model.catalog import spec_of
 from components.model.trace import POOLINGS
 from components.retrieval.corpora.corpus import Corpus, read_corpus
 from components.retrieval.evaluation import metrics, pair_runs
+from components.retrieval.evaluation.chance.best import best_of
 from components.retrieval.evaluation.graded import collection
 from components.retrieval.evaluation.graded.collection import GradedSet
 from components.retrieval.evaluation.layer_grid import LayerGrid
@@ -155,9 +156,15 @@ def graded(ten_topics: Corpus) -> Iterator[GradedSet]:
 
 
 def grid_values(app: AppTest) -> np.ndarray:
-    heatmap = figures(app)[0]["data"][0]
-    assert heatmap["type"] == "heatmap"
-    return np.asarray(heatmap["z"], float)
+    """The lines over the layers, [layer, pooling]."""
+    lines = figures(app)[0]["data"][:-1]  # the last one is the ring around the chosen point
+    assert [line["mode"] for line in lines] == ["lines+markers"] * 3
+    return np.array([line["y"] for line in lines], float).T
+
+
+def beside(app: AppTest) -> str:
+    """What the rows beside the lines say."""
+    return next(item.proto.body for item in app.get("html") if "bi-candidates" in item.proto.body)
 
 
 def captions(app: AppTest) -> str:
@@ -183,9 +190,26 @@ def test_the_grid_is_what_plain_transformers_gives(evaluate: Open, scores_of: Ca
             expected[layer, place] = 100 * (ranks == 1).mean()
     assert np.abs(shown - expected).sum() <= 100.1 / COUNT  # of one query in all cells together
     assert shown[0, 1] == 0  # one vector for all sentences retrieves nothing
-    assert figures(app)[0]["layout"]["title"]["text"].startswith("Recall@1")
+    chart = figures(app)[0]
+    assert chart["layout"]["title"]["text"].startswith("Recall@1")
+    assert chart["layout"]["yaxis"]["tickvals"] == [0, 25, 50, 75, 100]
     best = np.unravel_index(shown.argmax(), shown.shape)
-    assert f"**{shown.max():.1f} %** at **layer {best[0]}, {POOLING_NAMES[POOLINGS[best[1]]]}**" in texts(app)
+    name = f"**Layer {best[0]}, {POOLING_NAMES[POOLINGS[best[1]]]}**"
+    assert f"{name} (as published) has the best Recall@1, **{shown.max():.1f} %**" in texts(app)
+    levels = [note["text"].split("  ") for note in chart["layout"]["annotations"] if not note["text"].startswith("<b>")]
+    for kind, title in (("tfidf", "TF-IDF"), ("bm25", "BM25")):  # quiet lines among the labels
+        (value,) = [float(level[1]) for level in levels if level[0] == title]
+        assert value == pytest.approx(100 * (ranks_by(scores_of(kind)) == 1).mean(), abs=100.1 / COUNT)
+    rows = re.findall(r"<th scope=\"row\"><i[^>]*></i>([^<]+)</th>.*?<td>([\d.]+)</td><td>(\w+)</td>", beside(app))
+    assert len(rows) == 8
+    values = [float(value) for _, value, _ in rows]
+    assert values == sorted(values, reverse=True)
+    assert values[0] == pytest.approx(shown.max(), abs=0.06)
+    expected_draws = best_of(
+        np.array([ranks_by(scores_of(f"m.6.{pooling}")) == 1 for pooling in ("mean", "max")], float)
+    )
+    assert rows[0][0] == "layer 6, Mean"
+    assert float(rows[0][2]) == pytest.approx(100 * expected_draws.first[0], abs=6)
 
 
 def test_other_measures_and_cells_cost_no_forward_pass_and_the_data_has_every_measure(
@@ -218,7 +242,10 @@ def test_other_measures_and_cells_cost_no_forward_pass_and_the_data_has_every_me
     assert figures(app)[1]["layout"]["title"]["text"] == "Recall@k at layer 2, [CLS]"
     table = frame(app, "layer")
     assert len(table) == 21
-    assert list(table.columns) == ["layer", "pooling", *metrics.MEASURES]
+    assert list(table.columns) == ["layer", "pooling", *metrics.MEASURES, "first in 100 draws", "may be the best"]
+    assert table["first in 100 draws"].sum() == pytest.approx(100, abs=0.1)
+    best_row = table.loc[table["Recall@5"].idxmax()]
+    assert best_row["may be the best"]
     np.testing.assert_allclose(table["Recall@1"].to_numpy().reshape(7, 3), of_first_hits, atol=0.006)
     np.testing.assert_allclose(table["Recall@5"].to_numpy().reshape(7, 3), grid_values(app), atol=0.006)
     assert backend().forward_passes == before
@@ -232,8 +259,10 @@ def test_an_address_chooses_the_cell_and_its_curve(evaluate: Open, scores_of: Ca
     ranks = ranks_by(scores_of("m.3.max"))
     expected = [100 * (ranks <= k).mean() for k in range(1, 101)]
     np.testing.assert_allclose(traces(app, 1)["layer 3, Max"], expected, atol=100.1 / COUNT)
-    frame_of_cell = figures(app)[0]["layout"]["shapes"][0]
-    assert (frame_of_cell["x0"], frame_of_cell["y0"]) == (1.5, 2.5)
+    ring = figures(app)[0]["data"][-1]
+    assert ring["marker"]["symbol"] == "circle-open"
+    assert ring["x"][0] == pytest.approx(3, abs=0.2)
+    assert ring["y"][0] == pytest.approx(grid_values(app)[3, 2])
 
 
 @pytest.mark.parametrize(
@@ -566,7 +595,8 @@ def test_loaded_runs_of_other_data_are_no_difference_and_can_be_taken_out(evalua
     assert lost in texts(app.run())
     assert frame(ready(app), "p (Holm)")["run"].tolist() == ["BM25", "Elsewhere (loaded)"]
     assert frame(app, "p (Holm)")["p (Holm)"].tolist() == ["reference", "other data"]
-    assert "statistically significant (p" not in texts(app)
+    assert "beyond chance" not in texts(app)
+    assert "may be as good" not in texts(app)
     assert "1 run on other data cannot be compared" in texts(app)
     app.session_state["load_runs"] = True
     app.run()
@@ -943,7 +973,7 @@ def test_an_unclear_column_is_asked_for_where_it_is_needed(open_page: Open) -> N
     app.selectbox(key="w_query_column").set_value("headline").run()
     ready(app)
     assert not app.error
-    assert figures(app)[0]["data"][0]["type"] == "heatmap"
+    assert grid_values(app).shape == (7, 3)
 
 
 def test_repeated_sentences_are_said(open_page: Open) -> None:

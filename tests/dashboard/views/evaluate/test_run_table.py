@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import types
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 from components.retrieval.evaluation import metrics
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.run_record import Run, RunData
-from dashboard.views.evaluate import choices, compare, lab, run_table
+from dashboard.views.evaluate import choices, lab, run_table
 from dashboard.views.evaluate.run_table import latex, markdown, paired
 
 DATA = RunData("pairs", 100, 60, "a" * 64)
@@ -191,32 +190,6 @@ def test_a_table_is_exported_without_being_changed(runs):
     latex(table)
     markdown(table)
     pd.testing.assert_frame_equal(table, before)
-
-
-def message(monkeypatch: pytest.MonkeyPatch, runs: list[Run]) -> str:
-    """What the page says of the first run among these."""
-    said: list[str] = []
-    monkeypatch.setattr(compare, "st", types.SimpleNamespace(markdown=said.append))
-    entries = [compare.Entry(each, each.name, each.name) for each in runs]
-    compare._message(entries, run_table.results(runs, "Recall@1", 0, is_best=False)[1], "Recall@1")
-    (text,) = said
-    return text
-
-
-def test_only_what_was_compared_is_called_different(runs, monkeypatch):
-    reference, little, much, elsewhere, same = runs
-    start = ":material/insights: **reference** has Recall@1 0.0 %."
-    apart = "1 run on other data cannot be compared with it."
-    assert message(monkeypatch, [reference]).strip() == start
-    assert message(monkeypatch, [reference, elsewhere]) == f"{start} {apart}"  # other queries: nothing can be said
-    assert "statistically significant" in message(monkeypatch, [reference, much])
-    both = message(monkeypatch, [reference, much, elsewhere])
-    assert "difference to one other run is statistically significant" in both
-    assert both.endswith(apart)
-    unsure = message(monkeypatch, [reference, much, same])
-    assert "not significantly different from **same**." in unsure
-    assert "statistically significant" in message(monkeypatch, [reference, little])  # p 0.03 alone, 0.06 among others
-    assert "**little** · **same**" in message(monkeypatch, [reference, little, same])
 
 
 def test_an_adjusted_p_is_called_no_probability():

@@ -1,0 +1,185 @@
+// Guess the word: the first guesses as bars, the first five after each layer, the rank of the true piece below them on the same
+// x, and the line of text coloured by how surprised the model is. A click on a word of that line reports "hidden" with its
+// position; with several masks the buttons above the bars report the one to show in the same way. `two` has bars alone.
+const NARROW = 760; // pixels: below it bars, guesses by layer, curve and text stand below each other
+const LEAST_CHIP = 44; // pixels: of a layer's column; where there is less room, some layers have chips and all have a point
+
+// A text that fits a width: smaller down to a size, then with an ellipsis. Returns [text, size].
+function fitted(text, width, size, least, weight, root) {
+  let shown = text, now = size;
+  while (widthOf(shown, now, weight, root) > width && now > least) now -= 0.5;
+  while (shown.length > 2 && widthOf(shown, now, weight, root) > width) shown = `${shown.slice(0, -2)}…`;
+  return [shown, now];
+}
+
+function heading(x, y, strong, soft, size) {
+  const line = label(x, y, "", { "font-size": size * rem() });
+  line.append(svgElement("tspan", { "font-weight": 700 }, strong));
+  if (soft) line.append(svgElement("tspan", { class: "quiet" }, ` ${soft}`));
+  return line;
+}
+
+// Bars of one mask's guesses; the true piece is blue, and stands apart where it is not among the first.
+function drawBars(svg, panel, x, y, width, height, size, root) {
+  const u = rem(), { rows } = panel, far = rows.some((row) => row.far);
+  const step = height / Math.max(rows.length + (far ? 0.5 : 0), 6), most = Math.max(...rows.map((row) => row.share), 1e-9);
+  const names = Math.min(width * 0.42, Math.max(...rows.map((row) => widthOf(row.piece, size, row.own ? 700 : 400, root))) + 12 * u);
+  const numbers = Math.max(...rows.map((row) => widthOf(row.said, size - 1, row.own ? 700 : 400, root))) + 12 * u;
+  const room = Math.max(20, width - names - numbers);
+  rows.forEach((row, place) => {
+    const top = y + (place + (row.far ? 0.5 : 0)) * step, middle = top + step / 2, weight = row.own ? 700 : 400;
+    const [text, fits] = fitted(row.piece, names - 10 * u, size, size * 0.8, weight, root), long = Math.max(2, (room * row.share) / most);
+    if (row.far) svg.append(label(x + names + 1, top - step * 0.08, "⋮", { class: "quiet", "font-size": size * u }));
+    svg.append(label(x + names - 9 * u, middle + 0.34 * fits * u, text, { "text-anchor": "end", "font-size": fits * u, "font-weight": weight }));
+    svg.append(svgElement("rect", { x: x + names, y: top + 3, width: long, height: Math.max(3, step - 6), rx: 4, class: row.own ? "bar own" : "bar" }));
+    const number = { "font-size": (size - 1) * u, "font-weight": weight, class: row.own ? "num" : "num quiet" };
+    svg.append(label(x + names + long + 7 * u, middle + 0.34 * size * u, row.said, number));
+  });
+}
+
+// The chips of the layers, and the curve below them.
+function drawLayers(svg, lens, x, y, width, height, narrow, root) {
+  const u = rem(), last = lens.layers.length - 1, size = narrow ? 11.5 : 14, chip = (narrow ? 26 : 29) * u, gap = 4 * u;
+  const every = Math.max(1, Math.ceil((LEAST_CHIP * u * (last + 1) - LEAST_CHIP * u) / Math.max(1, width - LEAST_CHIP * u)));
+  const apart = width / (last + every), column = every * apart, at = (layer) => x + column / 2 + layer * apart;
+  const has = (layer) => (last - layer) % every === 0;
+  lens.layers.forEach(({ name, short, guesses }, layer) => {
+    if (!has(layer)) return;
+    const title = widthOf(name, 13, 400, root) < column - 6 && !narrow ? name : short;
+    svg.append(label(at(layer), y - 7 * u, title, { "text-anchor": "middle", class: "quiet", "font-size": (narrow ? 12 : 13) * u }));
+    guesses.forEach(({ piece, own }, place) => {
+      const top = y + place * (chip + gap), weight = own ? 700 : 400;
+      const [text, fits] = fitted(piece, column - 8, size, 9.5, weight, root);
+      svg.append(svgElement("rect", { x: at(layer) - column / 2 + 2, y: top, width: column - 4, height: chip, rx: 6, class: own ? "chip own" : "chip", "fill-opacity": own ? 1 : (0.22 - 0.03 * place).toFixed(2) }));
+      svg.append(label(at(layer), top + chip / 2 + 0.34 * fits * u, text, { "text-anchor": "middle", "font-size": fits * u, "font-weight": weight, class: own ? "on" : "" }));
+    });
+  });
+  const { rank } = lens, below = y + lens.most * (chip + gap);
+  if (!rank) {
+    if (lens.without) svg.append(label(x + 2, below + 20 * u, lens.without, { class: "quiet", "font-size": 13 * u }));
+    return;
+  }
+  const top = below + (narrow ? 46 : 50) * u, bottom = Math.max(top + 60 * u, y + height - 10 * u);
+  // As far down as a rank stands, to the next power of ten; a hundred at least, so that third is near the top.
+  const deepest = Math.min(rank.pieces, Math.max(100, 10 ** Math.ceil(Math.log10(Math.max(...rank.ranks, ...(rank.other?.ranks ?? []))) - 1e-9)));
+  const down = (value) => top + ((bottom - top) * Math.log10(value)) / Math.max(Math.log10(deepest), 1e-9);
+  svg.append(heading(narrow ? 0 : x + 2, below + 18 * u, rank.title, narrow ? rank.narrow : rank.among, narrow ? 13 : 14));
+  for (let tick = 1; tick <= deepest; tick *= 10) {
+    svg.append(svgElement("path", { d: `M${x} ${down(tick)}H${x + width}`, class: "grid" }));
+    svg.append(label(x - 6 * u, down(tick) + 4 * u, tick.toLocaleString("en"), { "text-anchor": "end", class: "num quiet", "font-size": 11.5 * u }));
+  }
+  const line = (ranks) => ranks.map((value, layer) => `${layer ? "L" : "M"}${at(layer)} ${down(value)}`).join("");
+  const { other } = rank;
+  if (other) {
+    svg.append(svgElement("path", { d: line(other.ranks), class: "line other" }));
+    // Its name stands in the heading's line, where no curve is.
+    const words = `${other.name}: ${other.ranks[last].toLocaleString("en")}`, wide = widthOf(words, 12, 400, root), right = x + width;
+    svg.append(svgElement("path", { d: `M${right - wide - 34 * u} ${below + 14 * u}h${26 * u}`, class: "line other" }));
+    svg.append(label(right, below + 18 * u, words, { "text-anchor": "end", class: "quiet", "font-size": 12 * u }));
+  }
+  svg.append(svgElement("path", { d: line(rank.ranks), class: "line" }));
+  rank.ranks.forEach((value, layer) => {
+    svg.append(svgElement("circle", { cx: at(layer), cy: down(value), r: (narrow ? 4 : 5) * u, class: "point" }));
+    if (!has(layer)) return;
+    const isUnder = other && value > other.ranks[layer] && down(value) + 24 * u < bottom;
+    svg.append(label(at(layer), isUnder ? down(value) + 19 * u : down(value) - 9 * u, value.toLocaleString("en"), { "text-anchor": "middle", "font-weight": 700, class: "num halo", "font-size": (narrow ? 11.5 : 13) * u }));
+  });
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".guess");
+  const [masks, figure, text, tables] = [".masks", ".figure", ".surprise", ".tables"].map((name) => root.querySelector(name));
+  const hide = (position) => setTriggerValue("hidden", position);
+  root.setAttribute("aria-label", data.said);
+
+  const button = (name, position, pressed) => {
+    const one = element("button", name);
+    one.type = "button";
+    one.dataset.place = `${name} ${position}`;
+    one.setAttribute("aria-pressed", String(pressed));
+    one.onclick = () => hide(position);
+    return one;
+  };
+
+  masks.hidden = data.masks.length < 2;
+  const drawMasks = () =>
+    masks.replaceChildren(
+      element("span", "soft", "Guesses for"),
+      ...data.masks.map(({ name, guess, position, pressed }) => {
+        const pill = button("pill", position, pressed);
+        pill.append(name, element("b", "", ` ${guess}`));
+        return pill;
+      }),
+    );
+
+  const { surprise } = data;
+  text.hidden = !surprise;
+  const drawText = () => {
+    if (!surprise) return;
+    const lead = element("div", "lead"), line = element("ol"), total = element("div", "total");
+    lead.append(element("b", "", surprise.title), element("span", "soft", surprise.most));
+    for (const word of surprise.words) {
+      const item = element("li");
+      if (word.position === null) item.append(element("span", "mark", word.text));
+      else {
+        const one = button("word", word.position, word.pressed);
+        one.textContent = word.text;
+        one.style.background = `color-mix(in srgb, var(--orange) ${Math.round(75 * word.shade)}%, transparent)`;
+        one.setAttribute("aria-label", word.bits ? `Hide ${word.text}: ${word.bits} bits` : `Hide ${word.text}`);
+        item.append(one);
+      }
+      const bits = element("small", "num", word.bits || "\u00a0");
+      bits.setAttribute("aria-hidden", "true"); // the button's name has it
+      item.append(bits);
+      line.append(item);
+    }
+    total.append(element("b", "num", surprise.total), element("span", "", surprise.total_name));
+    text.replaceChildren(lead, line, total);
+  };
+
+  const drawFigure = () => {
+    const u = rem(), width = root.clientWidth, narrow = width < NARROW * u, { panels, lens } = data;
+    root.classList.toggle("narrow", narrow);
+    const size = narrow ? 14 : 15, rows = Math.max(...panels.map((panel) => panel.rows.length));
+    const bars = (narrow ? 25 : 24) * u * (rows + 0.5), layers = lens ? (lens.most * 30 + (lens.rank ? 190 : 50)) * u : 0;
+    const height = narrow ? panels.length * (bars + 34 * u) + (lens ? layers + 60 * u : 0) : data.height;
+    const svg = picture(width, height, data.said);
+    if (narrow) {
+      let top = 0;
+      for (const panel of panels) {
+        svg.append(heading(0, top + 14 * u, panel.title, panel.soft, 14));
+        drawBars(svg, panel, 0, top + 24 * u, width, bars, size, root);
+        top += bars + 38 * u;
+      }
+      if (lens) {
+        svg.append(heading(0, top + 10 * u, lens.narrow_title, lens.narrow_soft, 14));
+        const left = lens.rank ? 46 * u : 0;
+        drawLayers(svg, lens, left, top + 44 * u, width - left, height - top - 46 * u, true, root);
+      }
+    } else if (lens) {
+      const left = Math.min(320 * u, width * 0.3), x = left + 76 * u;
+      svg.append(heading(0, 14 * u, panels[0].title, panels[0].soft, 14));
+      drawBars(svg, panels[0], 0, 24 * u, left, height - 28 * u, size, root);
+      svg.append(heading(x + 2, 14 * u, lens.title, lens.soft, 14));
+      drawLayers(svg, lens, x, 48 * u, width - x, height - 50 * u, false, root);
+    } else {
+      const gap = 48 * u, each = (width - gap * (panels.length - 1)) / panels.length;
+      panels.forEach((panel, place) => {
+        const x = place * (each + gap), [title] = fitted(panel.title, each - 8, 15, 13, 700, root);
+        svg.append(heading(x, 14 * u, title, panel.soft, 15));
+        drawBars(svg, panel, x, 26 * u, Math.min(each, 460 * u), height - 30 * u, size, root);
+      });
+    }
+    figure.replaceChildren(svg);
+    root.dataset.drawn = `${width}`;
+  };
+
+  tables.replaceChildren(...data.tables.map(({ caption, names, rows }) => valuesTable(caption, names, rows)));
+  drawKeepingFocus(root, "place", () => {
+    drawMasks();
+    drawText();
+    drawFigure();
+  });
+  drawAtEachWidth(root, drawFigure);
+  return () => root.bertInternalsObserver.disconnect();
+}

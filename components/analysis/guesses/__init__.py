@@ -1,0 +1,1 @@
+"""What guesses in many sentences say together."""

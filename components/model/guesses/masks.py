@@ -1,0 +1,82 @@
+"""Masks as people write them, and words as pieces that a model can guess."""
+
+from __future__ import annotations
+
+import re
+
+from components.errors import InputError
+from components.model.tokenization import Tokenization
+from components.model.trace import TokenizedSentence
+
+WRITTEN = ("[mask]", "<mask>")  # in upper or lower case, whatever the model's own mask looks like
+
+
+def with_masks(text: str, tokenization: Tokenization) -> str:
+    """The text with every mask as this model's tokenizer writes it: "[mask]" and "<mask>", in any case, mean its own.
+
+    A tokenizer without a mask leaves the text as it is.
+    """
+    own = mask_of(tokenization)
+    if own is None:
+        return text
+    return re.sub("|".join(map(re.escape, (own, *WRITTEN))), lambda _: own, text, flags=re.IGNORECASE)
+
+
+def mask_of(tokenization: Tokenization) -> str | None:
+    """How the tokenizer writes its mask; None if it has none."""
+    if tokenization.mask_id is None:
+        return None
+    return tokenization.special_tokens["mask"][0]
+
+
+def typed_masks(sentence: TokenizedSentence, tokenization: Tokenization) -> tuple[int, ...]:
+    """The positions at which a text itself has a mask."""
+    return tuple(token.position for token in sentence.tokens if token.id == tokenization.mask_id)
+
+
+def check_hidden(sentence: TokenizedSentence, positions: tuple[int, ...], tokenization: Tokenization) -> None:
+    """Raise InputError unless the tokens at these positions can be hidden, IndexError where there is no token."""
+    for position in positions:
+        if not 0 <= position < len(sentence):
+            raise IndexError(f"position {position} is not within 0..{len(sentence) - 1}")
+        if sentence.tokens[position].special:
+            raise InputError(
+                f"{sentence.tokens[position].piece} at position {position} is a special token.",
+                "Only tokens of the text itself can be masked.",
+                "Pick another token.",
+            )
+    if positions and tokenization.mask_id is None:
+        raise no_mask()
+
+
+def no_mask() -> InputError:
+    """The refusal of a tokenizer without a mask."""
+    return InputError(
+        "This model's tokenizer has no mask token.",
+        "Masking needs a model that was trained to predict masked tokens.",
+        "Pick for example BERT base or RoBERTa base.",
+    )
+
+
+def word_id(word: str, tokenization: Tokenization, text: str | None = None) -> int | None:
+    """The id of the piece that a word is; None for a word of several pieces, or of characters that the model does not know.
+
+    In a `text` with one mask, of the piece that it is there: byte-level pieces differ behind a space and at a text's beginning.
+    """
+    word = word.strip()
+    own = mask_of(tokenization)
+    if not word:
+        return None
+    if text is not None and own is not None:
+        before = tokenization.tokenize(text)
+        after = tokenization.tokenize(text.replace(own, word, 1))
+        masks = typed_masks(before, tokenization)
+        if len(before) == len(after) and masks:
+            changed = after.tokens[masks[0]]
+            if changed.id not in (tokenization.mask_id, tokenization.unknown_id):
+                return changed.id
+    for written in (f" {word}", word):
+        pieces = [token for token in tokenization.tokenize(written).tokens if not token.special]
+        if len(pieces) == 1 and pieces[0].id not in (tokenization.mask_id, tokenization.unknown_id):
+            return pieces[0].id
+    return None

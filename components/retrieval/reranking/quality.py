@@ -1,0 +1,161 @@
+"""Recall@1 of a search by vectors, before and after MaxSim looks again at the first hits, and what that look costs.
+
+The ranks are those of `evaluation.second_stage`: a right text outside of the candidates keeps its rank, and ties count against
+the query. Comparing is timed with the token vectors in memory, as a search engine for late interaction keeps them: what they
+take is given beside, in float32 like a text's one vector.
+
+What it does not show: other data. The same look helps on one collection and harms on another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from components.arrays import Int64, read_only, wilson
+from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.retrieval.evaluation.ranks import gold_ranks
+from components.retrieval.evaluation.second_stage import candidates, second_ranks
+from components.retrieval.search.rerank import late_interaction_vectors, trained_scores
+
+if TYPE_CHECKING:
+    from components.arrays import Float32
+    from components.model.backend import Backend
+    from components.model.trace import Pooling
+
+DEPTHS = (5, 10, 20, 50)  # candidates of a query
+TIMED_QUERIES = 20
+FLOAT_BYTES = 4  # of a float32 number
+
+
+@dataclass(frozen=True, eq=False)
+class SecondLook:
+    """The ranks of each query's right text, and what a look costs."""
+
+    first: Int64  # [query], from 1, by vectors
+    after: Mapping[int, Int64]  # the number of candidates to the ranks after MaxSim, [query]
+    milliseconds: Mapping[int, float]  # of comparing so many candidates with a query, the median of some
+    query_milliseconds: float  # of encoding a query and searching all texts, the median of some
+    vector_bytes: float  # of one text
+    token_bytes: float  # of one text's token vectors, the mean
+
+    @property
+    def nbytes(self) -> int:
+        return self.first.nbytes + sum(ranks.nbytes for ranks in self.after.values())
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """The numbers of candidates, the fewest first."""
+        return tuple(sorted(self.after))
+
+    def first_place(self, depth: int = 0) -> float:
+        """Recall@1 in per cent, by vectors alone (depth 0) or after so many candidates were looked at again."""
+        return 100 * float(np.mean(self._ranks(depth) == 1))
+
+    def interval(self, depth: int = 0) -> tuple[float, float]:
+        """Its 95 % interval (Wilson), in per cent."""
+        low, high = wilson(np.array([self.first_place(depth) / 100]), len(self.first))
+        return 100 * float(low[0]), 100 * float(high[0])
+
+    def repaired(self, depth: int) -> int:
+        """The queries whose right text comes first only after the second look."""
+        return int(np.count_nonzero((self.first > 1) & (self.after[depth] == 1)))
+
+    def harmed(self, depth: int) -> int:
+        """The queries whose right text comes first only before it."""
+        return int(np.count_nonzero((self.first == 1) & (self.after[depth] > 1)))
+
+    def enough(self) -> int:
+        """The fewest candidates with which as many right texts come first as with the most."""
+        most = self.first_place(self.depths[-1])
+        return next(depth for depth in self.depths if self.first_place(depth) >= most - 1e-9)
+
+    def _ranks(self, depth: int) -> Int64:
+        return self.first if depth == 0 else self.after[depth]
+
+
+def second_look(
+    backend: Backend,
+    queries: Sequence[str],
+    texts: Sequence[str],
+    gold: Int64,
+    layer: int,
+    pooling: Pooling,
+    max_length: int | None = None,
+    depths: Sequence[int] = DEPTHS,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> SecondLook:
+    """Search `texts` for each query by the vectors of a layer and pooling, and look at the first hits again by MaxSim.
+
+    `gold` [query] is the number of each query's right text. Each text goes through the model twice: once for its vector, and
+    once for those of its tokens. `progress(done, total)` counts these passes. Raises as the model does, Cancelled.
+    """
+    depths = sorted({min(depth, len(texts)) for depth in depths})
+    total, done = 2 * (len(queries) + len(texts)), 0
+
+    def vectors(some: Sequence[str], role: str) -> Float32:
+        nonlocal done
+        options = backend.embed_options([layer], [pooling], max_length, "float32", role=role)  # type: ignore[arg-type]
+        found = backend.embed(
+            some, options=options, progress=part_of(progress, done, total), is_cancelled=is_cancelled
+        )[0, 0]
+        done += len(some)
+        return np.asarray(found, np.float32)
+
+    def token_vectors(some: Sequence[str], role: str) -> Sequence[Float32]:
+        nonlocal done
+        found = late_interaction_vectors(
+            backend,
+            some,
+            role,  # type: ignore[arg-type]
+            layer,
+            max_length,
+            part_of(progress, done, total),
+            is_cancelled,
+        )
+        done += len(some)
+        return found
+
+    by, of = vectors(texts, "document"), vectors(queries, "query")
+    first = gold_ranks(of, by, gold)
+    rows = candidates(of, by, depths[-1], is_cancelled)
+    tokens, asked = token_vectors(texts, "document"), token_vectors(queries, "query")
+    scores = np.empty(rows.shape, np.float32)
+    for query, own in enumerate(rows):
+        if is_cancelled():
+            raise Cancelled
+        scores[query] = trained_scores(backend, asked[query], [tokens[row] for row in own])
+    after = {depth: read_only(second_ranks(first, rows[:, :depth], scores[:, :depth], gold)) for depth in depths}
+    timed = range(min(TIMED_QUERIES, len(queries)))
+    options = backend.embed_options([layer], [pooling], max_length, "float32", role="query")
+    unit = by / np.maximum(np.linalg.norm(by, axis=1, keepdims=True), 1e-12)
+
+    def search(query: int) -> None:
+        (unit @ backend.embed([queries[query]], options=options)[0, 0, 0]).argmax()
+
+    def compare(query: int, depth: int) -> None:
+        trained_scores(backend, asked[query], [tokens[row] for row in rows[query, :depth]])
+
+    return SecondLook(
+        read_only(np.asarray(first, np.int64)),
+        after,
+        {depth: _median(lambda query, depth=depth: compare(query, depth), timed) for depth in depths},
+        _median(search, timed),
+        float(by.shape[1] * FLOAT_BYTES),
+        float(np.mean([vectors_of.size for vectors_of in tokens])) * FLOAT_BYTES,
+    )
+
+
+def _median(work: object, queries: range) -> float:
+    """Median milliseconds of some work for each of some queries; the first warms up and is not counted."""
+    seconds = []
+    for query in (0, *queries):
+        started = time.perf_counter()
+        work(query)  # type: ignore[operator]
+        seconds.append(time.perf_counter() - started)
+    return 1000 * float(np.median(seconds[1:]))

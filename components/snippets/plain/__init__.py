@@ -1,0 +1,1 @@
+"""Code that needs transformers alone, and nothing of this project."""

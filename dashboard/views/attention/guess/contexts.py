@@ -1,0 +1,263 @@
+"""One word in two contexts: the same mask in two sentences side by side, and in a template with several fillings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.analysis.guesses.templates import template_guesses
+from components.model.guesses.masks import mask_of, typed_masks, with_masks
+from components.snippets import attention as snippets
+from components.snippets.code import Input
+from dashboard import state
+from dashboard.ui import browser, controls, figures, messages, pair_choice
+from dashboard.views.attention.guess import findings
+from dashboard.views.attention.guess.changes import no_guesses
+from dashboard.views.attention.guess.findings import Guessed, share_text
+from dashboard.views.attention.guess.picture import draw_component, panel_of
+from dashboard.views.attention.guess.reading import SHOWN, facts_of, marks_words, name_of
+from dashboard.views.attention.guess.view import with_hidden
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.model.guesses.record import LayerGuesses
+
+KEY, TABLE = "guess_two", "guess_template"
+TWO_HEIGHT, TWO_ON_PROJECTOR = 330, 480  # pixels of ten bars
+CHOICES = {"sentences": "Two sentences", "template": "A template"}
+TEMPLATE_HELP = (
+    "Words in [square brackets], with commas between them, stand in the same place one after the other. The mask, [MASK], is "
+    "guessed for each. Several templates, with the same fillings, have a | between them."
+)
+WORDS_HELP = (
+    "Words whose probabilities at the mask are compared, with commas between them. Each has to be one piece of the "
+    "vocabulary."
+)
+CONTROLS_HELP = (
+    "More fillings, of no interest of their own, such as “person, neighbour”: they show what the template does alone."
+)
+BETWEEN = "|"
+NOT_SHOWN = (
+    "Why the guesses differ, and whether they would in other sentences: a template is one sentence of many, and what counts "
+    "of a difference are many templates, with words in the place of the fillings for which no difference is expected."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The guesses in one of two sentences."""
+
+    name: str  # A or B
+    text: str
+    hidden: tuple[int, ...]  # positions; none where the mask was typed
+    position: int  # of the mask whose guesses are shown
+    guesses: LayerGuesses
+    facts: Guessed
+
+    @property
+    def marked(self) -> int:
+        """The id of the word that was hidden; of the first guess where nobody knows it."""
+        place = self.guesses.token(self.position)
+        true = int(self.guesses.true_ids[place])
+        return true if true >= 0 else int(self.guesses.ids[-1, place, 0])
+
+
+def contexts(backend: Backend) -> None:
+    """The same hidden word in two sentences, or a template's table; says what a model without a head lacks."""
+    row = controls.row()
+    with row:
+        which = controls.choice("contexts", "Contexts", CHOICES, show_label=False)
+    if not backend.spec.masked_lm:
+        figures.finding("This model has no masked-LM head: it cannot guess.", key=KEY)
+        no_guesses(backend)
+    elif which == "template":
+        _template(backend, row)
+    elif not messages.needs_second_sentence(state.get("sentences")):
+        _two(backend, row)
+
+
+def _template(backend: Backend, row: Any) -> None:
+    """Templates with fillings: how probable each asked word is at the mask with each filling."""
+    with row:
+        typed = str(controls.bind("template", st.text_input, "Template", help=TEMPLATE_HELP, max_chars=500))
+        width = round(200 * controls.scale())
+        asked = controls.bind(
+            "asked_words", st.text_input, "Words to compare", help=WORDS_HELP, max_chars=200, width=width
+        )
+        with controls.options():
+            others = controls.bind("control_words", st.text_input, "Control words", help=CONTROLS_HELP, max_chars=200)
+    templates = [part.strip() for part in typed.split(BETWEEN) if part.strip()]
+    words, compared = (tuple(str(text).split(",")) for text in (asked, others))
+    length = controls.length_for(backend)
+    found = template_guesses(backend, templates, words, compared, 1, length)
+    if not found.words:
+        st.info("Type the words to compare, with commas between them: “she, he”.")
+        return
+    shares, names = found.mean_probabilities, list(found.fillings)
+    figures.above(
+        findings.of_template(
+            names[: len(names) - len(found.controls)], found.words, shares, len(templates), found.controls
+        ),
+        key=TABLE,
+        table=lambda: pd.DataFrame({"filling": names, **dict(zip(found.words, shares.T.round(6), strict=True))}),
+        code=snippets.template(backend, templates, found.words, found.controls, length),
+        title="Fillings of a template",
+        place="[data-testid=stTable]",
+        read="A row for each filling of the template, and for each control word; a column for each word that is compared: its "
+        "probability at the mask, the mean over the templates where there are several. The last column has the first guess of "
+        "all in the first template.",
+        not_shown=NOT_SHOWN,
+    )
+    columns = {
+        word: ["no single piece" if np.isnan(share) else share_text(float(share)) for share in shares[:, place]]
+        for place, word in enumerate(found.words)
+    }
+    first = [
+        f"{name_of(backend.tokenization, int(piece))} ({share_text(float(share))})"
+        for piece, share in zip(found.ids[0, :, 0], found.probabilities[0, :, 0], strict=True)
+    ]
+    shown = [f"{name} (control)" if name in found.controls else name for name in names]
+    figures.plain_table(pd.DataFrame({"filling": shown, **columns, "first guess": first}), key="guess_fillings")
+
+
+def _two(backend: Backend, row: Any) -> None:
+    """Sentences A and B, each by itself, with the same word hidden in both."""
+    with row:
+        pair = pair_choice.choose(always=True)
+    sentences = controls.current_tokens(backend)
+    interest = controls.interest(sentences, backend)
+    contexts = []
+    for name, text, place in zip("AB", (pair.first, pair.second), pair.rows, strict=True):
+        assert text is not None  # both are chosen
+        context = _read(backend, name, text, interest.positions[place])
+        if context is None:
+            st.info(f"In sentence {name} a special token is chosen, which cannot be hidden: choose a word of the text.")
+        else:
+            contexts.append(context)
+    choose = partial(controls.choose_word, sentences, interest.positions)
+    if len(contexts) < len(pair.rows):
+        _chips(backend, contexts, pair.rows, choose)
+        return
+    figures.above(
+        findings.of_two(contexts[0].facts, contexts[1].facts, SHOWN),
+        key=KEY,
+        table=partial(_two_table, backend, contexts),
+        code=snippets.two_contexts(
+            Input(backend, [one.text for one in contexts], controls.length_for(backend)),
+            [one.hidden for one in contexts],
+            [one.position for one in contexts],
+            SHOWN,
+        ),
+        title="The same mask in two sentences",
+        place=f".st-key-{KEY}",
+        read="The pieces that the model guesses for the hidden word of each sentence, read by itself, with their "
+        "probabilities. Blue is the word that was hidden.",
+        not_shown=NOT_SHOWN,
+    )
+    readable = partial(name_of, backend.tokenization)
+    data = {
+        "said": " ".join(f"Sentence {one.name}: {', '.join(one.facts.pieces[:5])}." for one in contexts),
+        "height": TWO_HEIGHT if controls.scale() == 1 else TWO_ON_PROJECTOR,
+        "masks": [],
+        "panels": [
+            panel_of(
+                one.guesses, one.position, one.marked, one.facts, readable, f"{one.name}  {_sentence(backend, one)}"
+            )
+            for one in contexts
+        ],
+        "lens": None,
+        "surprise": None,
+        "tables": [
+            {
+                "caption": f"Guesses in sentence {one.name}",
+                "names": ["guess", "probability"],
+                "rows": [
+                    [piece, share_text(float(share))]
+                    for piece, share in zip(one.facts.pieces, one.facts.probabilities, strict=True)
+                ],
+            }
+            for one in contexts
+        ],
+    }
+    draw_component(data, KEY, 0, lambda _: None)
+    _chips(backend, contexts, pair.rows, choose)
+    st.caption("Click a word to hide it.")
+
+
+def _read(backend: Backend, name: str, text: str, position: int) -> Context | None:
+    """What is guessed in a sentence where a mask was typed, else for the word at a position; None for a special token."""
+    length, tokenization = controls.length_for(backend), backend.tokenization
+    written = with_masks(text, tokenization)
+    sentence = backend.tokenize([written], max_length=length)[0]
+    masks = typed_masks(sentence, tokenization)
+    at = masks[0] if masks else position
+    if not at < len(sentence) or sentence.tokens[at].special:
+        return None
+    hidden = () if masks else sentence.word_positions(at)
+    shown = at if masks else hidden[0]
+    guesses = backend.guesses(written, None, hidden, length, k=SHOWN, positions=(shown,))
+    marks = marks_words(tokenization)
+    return Context(
+        name, written, hidden, shown, guesses, facts_of(guesses, None, shown, tokenization.vocabulary, marks)
+    )
+
+
+def _chips(
+    backend: Backend, contexts: Sequence[Context], rows: Sequence[int], choose: Callable[[int, int], None]
+) -> None:
+    """The words of both sentences, of which a click hides one in both."""
+    shown = []
+    for one in contexts:
+        sentence = one.guesses.sentence
+        own = [token.position for token in sentence.tokens if not token.special]
+        hidden = with_hidden(sentence, one.hidden, backend.tokenization)
+        row = rows["AB".index(one.name)]
+        shown.append(
+            browser.ChipRow(
+                row, hidden, one.hidden or (one.position,), one.name, f"Sentence {one.name}", range(own[0], own[-1] + 1)
+            )
+        )
+    distinct = list({row.index: row for row in shown}.values())
+    browser.chips(
+        distinct,
+        key="chips_contexts",
+        on_click=choose,
+        unknown_id=backend.tokenization.unknown_id,
+        scale=controls.scale(),
+        fold=True,
+    )
+
+
+def _sentence(backend: Backend, context: Context) -> str:
+    """The sentence with the mask in the place of what is hidden."""
+    if not context.hidden:
+        return context.text
+    tokens = context.guesses.sentence.tokens
+    start, end = tokens[context.hidden[0]].start, tokens[context.hidden[-1]].end
+    mask = mask_of(backend.tokenization) or ""
+    return f"{context.text[:start]}{mask * len(context.hidden)}{context.text[end:]}"
+
+
+def _two_table(backend: Backend, contexts: Sequence[Context]) -> pd.DataFrame:
+    """The guesses of both sentences: a row for each."""
+    return pd.DataFrame(
+        [
+            {
+                "sentence": one.name,
+                "text": _sentence(backend, one),
+                "guess": number,
+                "piece": piece,
+                "probability": round(share, 6),
+            }
+            for one in contexts
+            for number, (piece, share) in enumerate(
+                zip(one.facts.pieces, one.facts.probabilities.tolist(), strict=True), 1
+            )
+        ]
+    )

@@ -1,0 +1,221 @@
+"""What the guesses of a masked-LM head say, in words: functions of the numbers that the picture shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dashboard.ui.wording import quoted
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+TIE = 1e-9  # probabilities this close, relative to each other, are equal
+MOST_NAMED = 3  # masks of which each has its guess in the sentence
+BEGINS_WORD = ("Ġ", "▁")  # how byte-level and SentencePiece vocabularies mark a piece with a space before it
+CONTINUES = "##"  # how WordPiece marks a piece that goes on with a word
+
+
+def readable(piece: str, vocabulary_marks_words: bool) -> str:
+    """A piece of a vocabulary as people read it: "bank", or "…ing" for a piece that goes on with a word.
+
+    `vocabulary_marks_words`: pieces with a space before them have a mark (byte-level, SentencePiece), so that one without
+    goes on with a word.
+    """
+    if piece.startswith(CONTINUES) and len(piece) > len(CONTINUES):
+        return f"…{piece.removeprefix(CONTINUES)}"
+    if not vocabulary_marks_words or (piece.startswith("<") and piece.endswith(">")):
+        return piece or "(no piece)"
+    if piece.startswith(BEGINS_WORD):
+        return piece[1:] or "(space)"
+    return f"…{piece}" if any(map(str.isalnum, piece)) else piece
+
+
+def share_text(share: float) -> str:
+    """A probability: "42 %", "7.1 %", "less than 0.1 %"; never 100 % for what is less."""
+    if share < 0.0005:
+        return "less than 0.1 %" if share > 0 else "0 %"
+    if 0.995 <= share < 1:
+        return "over 99 %"
+    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
+
+
+def ordinal(rank: int) -> str:
+    """A rank in words: "first", "tenth", "57th", "1,203rd"."""
+    if rank <= len(ORDINALS):
+        return ORDINALS[rank - 1]
+    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank:,}{ending}"
+
+
+@dataclass(frozen=True, eq=False)
+class Guessed:
+    """The guesses for one mask: what the picture of it shows."""
+
+    pieces: tuple[str, ...]  # the first guesses, readable, the most probable first
+    probabilities: np.ndarray  # [guess]: of these
+    first_ranks: np.ndarray  # [layer]: of the first guess; 1 is first
+    true: str | None  # the hidden piece, readable; None where nobody knows it, since the mask was typed
+    true_ranks: np.ndarray  # [layer]; zeros without it
+    true_share: float  # at the last layer; NaN without it
+    n_pieces: int  # of the vocabulary
+    only_left: bool  # whether these are the guesses of looking only left
+    other_rank: int | None = None  # of the true piece with the other way of looking; None if it is not known
+    other_first: str = ""  # the first guess with the other way of looking
+    other_share: float = float("nan")  # its probability
+
+    @property
+    def is_right(self) -> bool:
+        return self.true is not None and int(self.true_ranks[-1]) == 1
+
+    @property
+    def tied(self) -> int:
+        """How many of the guesses share the first place."""
+        top = float(self.probabilities[0])
+        return int(np.count_nonzero(self.probabilities >= top * (1 - TIE)))
+
+
+def since(ranks: np.ndarray) -> str:
+    """From where on a piece is first without interruption up to the last layer: "since block 4". `ranks`: [layer]."""
+    last = len(ranks) - 1
+    later = np.flatnonzero(np.asarray(ranks) != 1)
+    begin = 0 if not len(later) else int(later[-1]) + 1  # a layer
+    if begin > last:
+        return ""
+    if begin == 0:
+        return "at every layer" if last else ""
+    if last == 1:
+        return "after its only block"
+    return "only after the last block" if begin == last else f"since block {begin - 1}"
+
+
+def of_guess(guess: Guessed) -> str:
+    """The finding for one mask."""
+    first, share = quoted(guess.pieces[0]), share_text(float(guess.probabilities[0]))
+    if guess.tied > 1:
+        named = " and ".join(map(quoted, guess.pieces[: min(2, guess.tied)]))
+        more = f" and {guess.tied - 2} more" if guess.tied > 2 else ""
+        said = f"{named}{more} share the first place ({share} each)"
+        if guess.true is not None:
+            said += f"; {quoted(guess.true)} is {ordinal(int(guess.true_ranks[-1]))} of {guess.n_pieces:,}"
+        return f"{said}{_other_way(guess)}."
+    if guess.true is None:
+        where = since(guess.first_ranks)
+        return f"The first guess is {first} ({share}){f', {where}' if where else ''}{_other_way(guess)}."
+    if guess.is_right:
+        where = since(guess.true_ranks)
+        return f"{quoted(guess.true)} is the first guess ({share}){f', {where}' if where else ''}{_other_way(guess)}."
+    rank = ordinal(int(guess.true_ranks[-1]))
+    return f"The first guess is {first} ({share}); {quoted(guess.true)} is {rank} of {guess.n_pieces:,}{_other_way(guess)}."
+
+
+def _other_way(guess: Guessed) -> str:
+    """What the other way of looking gives, as the end of a sentence."""
+    way = "seeing both sides" if guess.only_left else "looking only left"
+    if guess.true is not None and guess.other_rank is not None:
+        same = " too" if guess.other_rank == int(guess.true_ranks[-1]) else ""
+        return f"; {way} it is {ordinal(guess.other_rank)}{same}"
+    if guess.true is None and guess.other_first:
+        if guess.other_first == guess.pieces[0]:
+            return f"; {way} it is the same ({share_text(guess.other_share)})"
+        return f"; {way} it is {quoted(guess.other_first)} ({share_text(guess.other_share)})"
+    return ""
+
+
+def of_several(guesses: Sequence[Guessed], word: str = "") -> str:
+    """The finding for several masks, each guessed without the others' guesses. `word`: the one whose pieces they are."""
+    count = len(guesses)
+    what = f"pieces of {quoted(word)}" if word else "masks"
+    begin = f"Each of the {count} {what} is guessed by itself"
+    named = [f"{quoted(guess.pieces[0])} ({share_text(float(guess.probabilities[0]))})" for guess in guesses]
+    known = [guess for guess in guesses if guess.true is not None]
+    if count <= MOST_NAMED:
+        listed = f"{', '.join(named[:-1])} and {named[-1]} come first"
+    else:
+        listed = f"{', '.join(named[:MOST_NAMED])} … come first"
+    if not known:
+        return f"{begin}: {listed}."
+    right = sum(guess.is_right for guess in known)
+    how_many = "all" if right == len(known) else str(right or "none")
+    counts = f"{how_many} of {len(known)} {'is' if how_many == '1' else 'are'} right"
+    if len(known) == 1:
+        counts = f"{quoted(str(known[0].true))} is {ordinal(int(known[0].true_ranks[-1]))}"
+    return f"{begin}: {listed}; {counts}."
+
+
+def of_surprise(words: Sequence[tuple[str, float]]) -> str:
+    """By which word a model is surprised most; empty without a word. `words`: each with its bits."""
+    if not words:
+        return ""
+    word, bits = max(words, key=lambda item: item[1])
+    if len(words) > 1 and all(abs(bits - other) < 0.05 for _, other in words):
+        return "in bits; equally by each word"
+    return f"in bits; most by “{word if len(word) <= 20 else f'{word[:19]}…'}”"
+
+
+def of_two(first: Guessed, second: Guessed, k: int) -> str:
+    """The finding for the same mask in two sentences, of each of which `k` guesses are shown."""
+    common = sum((Counter(first.pieces[:k]) & Counter(second.pieces[:k])).values())
+    shown = min(k, len(first.pieces), len(second.pieces))
+    both = f"{common or 'None'} of {shown} guesses {'is' if common == 1 else 'are'} the same"
+    shares = [share_text(float(guess.probabilities[0])) for guess in (first, second)]
+    if first.pieces[0] == second.pieces[0]:
+        return f"{quoted(first.pieces[0])} comes first in both sentences ({shares[0]} and {shares[1]}). {both}."
+    return (
+        f"Sentence A: first comes {quoted(first.pieces[0])} ({shares[0]}); sentence B: {quoted(second.pieces[0])} "
+        f"({shares[1]}). {both}."
+    )
+
+
+def of_template(
+    fillings: Sequence[str],
+    asked: Sequence[str],
+    shares: np.ndarray,
+    n_templates: int = 1,
+    controls: Sequence[str] = (),
+) -> str:
+    """The finding for templates. `shares`: [filling, asked], the probability of each asked word; NaN if it is no one piece.
+
+    The rows behind the fillings are those of control words. Of the asked words it compares the first two, with the two fillings
+    between which their ratio changes most.
+    """
+    known = [place for place in range(len(asked)) if not np.isnan(shares[:, place]).any()]
+    if n_templates == 1:
+        anecdote = "One template is an anecdote."
+    elif not controls:
+        anecdote = f"{n_templates} templates without control words are an anecdote."
+    else:
+        anecdote = f"The mean of {n_templates} templates, beside {len(controls)} control words."
+    shares = shares[: len(fillings)]
+    if not known or not len(fillings):
+        return f"None of the words is one piece of this model's vocabulary. {anecdote}"
+    if len(known) == 1:
+        values = shares[:, known[0]]
+        most, least = int(values.argmax()), int(values.argmin())
+        word = quoted(asked[known[0]])
+        if len(fillings) == 1 or np.isclose(values[most], values[least], rtol=1e-6):
+            return f"{word} has {share_text(float(values[most]))} with {quoted(fillings[most])}. {anecdote}"
+        return (
+            f"{word} has {share_text(float(values[most]))} with {quoted(fillings[most])}, and "
+            f"{share_text(float(values[least]))} with {quoted(fillings[least])}. {anecdote}"
+        )
+    one, two = known[:2]
+    logs = np.log(np.maximum(shares[:, one], 1e-30)) - np.log(np.maximum(shares[:, two], 1e-30))
+    high, low = int(logs.argmax()), int(logs.argmin())
+    names = quoted(asked[one]), quoted(asked[two])
+    values_of = [
+        f"{share_text(float(shares[row, one]))} and {share_text(float(shares[row, two]))}" for row in (high, low)
+    ]
+    if len(fillings) == 1 or high == low:
+        return f"With {quoted(fillings[high])}, {names[0]} and {names[1]} have {values_of[0]}. {anecdote}"
+    if logs[high] > 0 > logs[low]:
+        return (
+            f"{names[0]} is likelier than {names[1]} with {quoted(fillings[high])} ({values_of[0]}), and less likely with "
+            f"{quoted(fillings[low])} ({values_of[1]}). {anecdote}"
+        )
+    likelier, other = (names[0], names[1]) if logs[low] >= 0 else (names[1], names[0])
+    return (
+        f"{likelier} is likelier than {other} with every filling: least so with "
+        f"{quoted(fillings[low if logs[low] >= 0 else high])}. {anecdote}"
+    )

@@ -1,0 +1,270 @@
+"""The picture of the guesses: bars, the first five after each layer, the rank of one piece, and the line of surprise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from components.snippets.plain import guesses as snippets
+from dashboard.ui import browser, controls, figures
+from dashboard.views.attention.guess import findings
+from dashboard.views.attention.guess.findings import Guessed, ordinal, share_text
+from dashboard.views.attention.guess.reading import SHOWN, Reading, name_of
+
+if TYPE_CHECKING:
+    from components.model.guesses.record import LayerGuesses, Surprises
+    from components.model.tokenization import Tokenization
+    from components.model.trace import TokenizedSentence
+    from dashboard.views.attention.head_choice import AttentionInput
+
+KEY = "guess"  # of the figure and of the component
+HTML = (
+    '<section class="drawing guess"><div class="masks" role="group" aria-label="Masks"></div><div class="figure"></div>'
+    '<div class="surprise"></div><div class="tables"></div></section>'
+)
+FIRST = 5  # guesses after each layer
+HEIGHT, ON_PROJECTOR = 415, 520  # pixels of bars and curve: with the line of text below them whole on a laptop
+ALL_COLOUR = 8.0  # bits from which on the colour of a word is full
+READ = (
+    "Left, the pieces that the model's own head guesses for the hidden word, with their probabilities over the whole "
+    "vocabulary; “…” begins a piece that goes on with a word. Right, the same head on the vector of each layer (the logit "
+    "lens): its first five guesses, and below them the rank of the blue piece, on a scale of tens; dashed is its rank when the "
+    "model looks the other way. The line of text: each token is hidden in turn, and the less of the probability a word then "
+    "gets, the more colour it has (1 bit for a half, 10 bits for a thousandth). Pseudo-perplexity is 2 to the mean of the bits "
+    "of all tokens ([Salazar et al. 2020](https://aclanthology.org/2020.acl-main.240/))."
+)
+NOT_SHOWN = (
+    "How often people write a word: a probability is this model's own. What the layers in the middle know: the head was "
+    "trained on the last one alone ([Belrose et al. 2023](https://arxiv.org/abs/2303.08112)). Several masks are guessed one "
+    "by one, so that their first guesses need not fit together. Looking only left is not what the model was trained for: a "
+    "model that was, such as GPT, would guess better so."
+)
+
+
+def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[int], None]) -> None:
+    """The finding and the picture of a reading; `hide` gets the position of a word that is clicked."""
+    backend, sentence = model_input.backend, model_input.sentence
+    word = sentence.word_text(reading.shown) if len(reading.guesses.hidden) > 1 and not reading.guesses.masks else ""
+    facts = [reading.facts[position] for position in reading.positions]
+    said = findings.of_guess(facts[0]) if len(facts) == 1 else findings.of_several(facts, word)
+    figures.above(
+        said,
+        key=KEY,
+        table=partial(table_of, reading, backend.tokenization),
+        code=snippets.through_layers(
+            model_input.pair.input(backend), reading.guesses.hidden, SHOWN, reading.guesses.only_left
+        ),
+        title="Guesses for the hidden word",
+        place=f".st-key-{KEY}",
+        read=READ,
+        not_shown=NOT_SHOWN,
+    )
+    own = reading.facts[reading.shown]
+    draw_component(
+        {
+            "said": f"Guesses for the hidden word: {', '.join(own.pieces[:FIRST])}",
+            "height": HEIGHT if controls.scale() == 1 else ON_PROJECTOR,
+            "masks": _masks(reading, sentence),
+            "panels": [
+                panel_of(
+                    reading.guesses,
+                    reading.shown,
+                    reading.marked,
+                    own,
+                    partial(name_of, backend.tokenization),
+                )
+            ],
+            "lens": _lens(reading, own, backend.tokenization),
+            "surprise": _surprise(reading.surprises, sentence, reading.guesses.hidden),
+            "tables": _tables(reading, own, backend.tokenization),
+        },
+        KEY,
+        len(sentence),
+        hide,
+    )
+
+
+def draw_component(data: dict[str, Any], key: str, n_tokens: int, hide: Callable[[int], None]) -> None:
+    """Draw the component; `hide` gets the position of a word or mask that is clicked, of `n_tokens`."""
+
+    def clicked() -> None:
+        sent = browser.sent_by(key, "hidden")
+        if browser.is_index(sent, n_tokens):
+            hide(sent)
+
+    browser.web_component("guess", HTML, "focus", "drawing")(key=key, data=data, on_hidden_change=clicked)
+
+
+def bar_text(share: float) -> str:
+    """A probability beside its bar, where there is little room."""
+    return share_text(share).replace("less than ", "< ").replace("over ", "> ")
+
+
+def panel_of(
+    guesses: LayerGuesses, position: int, marked: int, own: Guessed, name: Callable[[int], str], title: str = ""
+) -> dict[str, Any]:
+    """The bars of one mask: its guesses, and below them the true piece if it is not among them."""
+    place = guesses.token(position)
+    ids, shares = guesses.ids[-1, place].tolist(), guesses.probabilities[-1, place].tolist()
+    rows = [
+        {"piece": name(piece), "share": share, "said": bar_text(share), "own": piece == marked, "far": False}
+        for piece, share in zip(ids, shares, strict=True)
+    ]
+    if own.true is not None and marked not in ids:
+        said = f"{bar_text(own.true_share)} · {ordinal(int(own.true_ranks[-1]))}"
+        rows.append({"piece": own.true, "share": own.true_share, "said": said, "own": True, "far": True})
+    count = "Ten" if len(ids) == SHOWN else str(len(ids))
+    return {
+        "title": title or f"{count} guesses",
+        "soft": "that see only the left" if guesses.only_left else "",
+        "rows": rows,
+    }
+
+
+def _masks(reading: Reading, sentence: TokenizedSentence) -> list[dict[str, Any]]:
+    """The buttons to choose one of several masks by."""
+    if len(reading.positions) < 2:
+        return []
+    return [
+        {
+            "name": sentence.tokens[position].piece if position in reading.guesses.hidden else f"mask {number}",
+            "guess": reading.facts[position].pieces[0],
+            "position": position,
+            "pressed": position == reading.shown,
+        }
+        for number, position in enumerate(reading.positions, 1)
+    ]
+
+
+def layer_name(layer: int) -> str:
+    """What a layer is called above its guesses: the block that it comes out of."""
+    return "before" if layer == 0 else f"block {layer - 1}"
+
+
+def _ranks(guesses: LayerGuesses, place: int) -> np.ndarray:
+    """The rank of the marked piece at each layer: of the true one, or of the one that was asked for."""
+    return guesses.true_ranks[:, place] if int(guesses.true_ids[place]) >= 0 else guesses.asked_ranks[:, place, 0]
+
+
+def _lens(reading: Reading, own: Guessed, tokenization: Tokenization) -> dict[str, Any]:
+    """The first guesses after each layer, and the rank of the marked piece."""
+    guesses, other = reading.guesses, reading.other
+    place = guesses.token(reading.shown)
+    layers = [
+        {
+            "name": layer_name(layer),
+            "short": str(layer),
+            "guesses": [
+                {"piece": name_of(tokenization, piece), "own": piece == reading.marked}
+                for piece in guesses.ids[layer, place, :FIRST].tolist()
+            ],
+        }
+        for layer in range(len(guesses.layers))
+    ]
+    piece = name_of(tokenization, reading.marked)
+    rank: dict[str, Any] = {
+        "title": f"Rank of “{piece if len(piece) <= 24 else f'{piece[:23]}…'}”",
+        "among": f"among {own.n_pieces:,} pieces",
+        "narrow": f"of {own.n_pieces:,}",
+        "pieces": own.n_pieces,
+        "ranks": _ranks(guesses, place).tolist(),
+        "other": None,
+    }
+    if other is not None:
+        name = "both sides" if guesses.only_left else "only left"
+        rank["other"] = {"ranks": _ranks(other, place).tolist(), "name": name}
+    return {
+        "title": "The first five",
+        "soft": "after each block",
+        "narrow_title": "Layer by layer,",
+        "narrow_soft": "first five guesses",
+        "most": min(FIRST, guesses.ids.shape[-1]),
+        "layers": layers,
+        "rank": rank,
+    }
+
+
+def _surprise(
+    surprises: Surprises | None, sentence: TokenizedSentence, hidden: tuple[int, ...]
+) -> dict[str, Any] | None:
+    """The line of text: each word with its bits, and at its end the pseudo-perplexity."""
+    words, known = [], {}
+    if surprises is not None:
+        known = {word.positions: word.bits for word in surprises.words}
+    for token in sentence.tokens:
+        positions = sentence.word_positions(token.position)
+        if token.special or positions[0] != token.position:
+            continue
+        bits = known.get(positions)
+        words.append(
+            {
+                "text": sentence.word_text(token.position),
+                "position": token.position,
+                "pressed": bool({*positions} & {*hidden}),
+                "bits": "" if bits is None else f"{bits:.1f}",
+                "shade": 0.0 if bits is None else round(min(1.0, bits / ALL_COLOUR) ** 0.6, 3),
+            }
+        )
+    if not words:
+        return None
+    most = findings.of_surprise([(word.text, word.bits) for word in surprises.words]) if surprises is not None else ""
+    perplexity = float("nan") if surprises is None else surprises.pseudo_perplexity
+    return {
+        "title": "How surprised is it?",
+        "most": most if surprises is not None else "not measured: this text is too long",
+        "words": words,
+        "total": "" if np.isnan(perplexity) else f"{perplexity:,.1f}",
+        "total_name": "" if np.isnan(perplexity) else "pseudo-perplexity",
+    }
+
+
+def _tables(reading: Reading, own: Guessed, tokenization: Tokenization) -> list[dict[str, Any]]:
+    """What the picture shows for whoever cannot see it."""
+    guesses = reading.guesses
+    place = guesses.token(reading.shown)
+    ranks = _ranks(guesses, place)
+    names = [f"guess {number}" for number in range(1, 1 + min(FIRST, guesses.ids.shape[-1]))]
+    layers = [
+        [
+            layer_name(layer),
+            *(name_of(tokenization, piece) for piece in guesses.ids[layer, place, :FIRST].tolist()),
+            f"{int(ranks[layer]):,}",
+        ]
+        for layer in range(len(guesses.layers))
+    ]
+    guessed = [[piece, share_text(float(share))] for piece, share in zip(own.pieces, own.probabilities, strict=True)]
+    marked = name_of(tokenization, reading.marked)
+    return [
+        {"caption": "Guesses for the hidden word", "names": ["guess", "probability"], "rows": guessed},
+        {
+            "caption": "The first guesses after each block",
+            "names": ["after", *names, f"rank of {marked}"],
+            "rows": layers,
+        },
+    ]
+
+
+def table_of(reading: Reading, tokenization: Tokenization) -> pd.DataFrame:
+    """All guesses for all masks: a row for each mask, layer and guess."""
+    guesses, rows = reading.guesses, []
+    for position in reading.positions:
+        place = guesses.token(position)
+        for layer in range(len(guesses.layers)):
+            for number, (piece, share) in enumerate(
+                zip(guesses.ids[layer, place].tolist(), guesses.probabilities[layer, place].tolist(), strict=True), 1
+            ):
+                rows.append(
+                    {
+                        "position": position,
+                        "layer": layer,
+                        "guess": number,
+                        "piece": tokenization.vocabulary[piece] if piece < len(tokenization.vocabulary) else "",
+                        "probability": round(share, 6),
+                        "rank of the hidden piece": int(guesses.true_ranks[layer, place]) or None,
+                    }
+                )
+    return pd.DataFrame(rows)

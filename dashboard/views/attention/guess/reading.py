@@ -1,0 +1,114 @@
+"""What a model guesses for the masks of one text: both ways of looking, and how surprised it is by each word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from components.model.guesses.masks import typed_masks
+from dashboard.ui import controls
+from dashboard.views.attention.guess.findings import BEGINS_WORD, Guessed, readable
+
+if TYPE_CHECKING:
+    from components.model.guesses.record import LayerGuesses, Surprises
+    from components.model.tokenization import Tokenization
+    from dashboard.views.attention.head_choice import AttentionInput
+
+SHOWN = 10  # guesses
+MARKED = 1_000  # pieces of a vocabulary of which one must have a mark, if it marks pieces with a space before them
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The guesses of a model for the masks of one text."""
+
+    guesses: LayerGuesses  # as chosen: looking at both sides, or only left
+    other: LayerGuesses | None  # the other way of looking; None if the model cannot
+    positions: tuple[int, ...]  # of all masks, hidden words and typed ones, in reading order
+    shown: int  # the one whose guesses are drawn
+    facts: dict[int, Guessed]  # by position
+    marked: (
+        int  # id of the piece with the product's blue: the true one, or the first guess where nobody knows the truth
+    )
+    surprises: Surprises | None  # None for a text that is too long for it
+
+
+def marks_words(tokenization: Tokenization) -> bool:
+    """Whether the vocabulary marks pieces with a space before them, as byte-level and SentencePiece vocabularies do."""
+    return any(piece.startswith(BEGINS_WORD) for piece in tokenization.vocabulary[:MARKED])
+
+
+def name_of(tokenization: Tokenization, piece: int) -> str:
+    """A piece by its id, readable."""
+    vocabulary = tokenization.vocabulary
+    return readable(vocabulary[piece] if 0 <= piece < len(vocabulary) else "", marks_words(tokenization))
+
+
+def read(model_input: AttentionInput, target: int, hidden: tuple[int, ...], only_left: bool) -> Reading:
+    """The guesses for the `hidden` tokens and the typed masks of a text; those for `target` are shown."""
+    backend, pair = model_input.backend, model_input.pair
+    length = controls.length_for(backend)
+
+    positions = tuple(sorted({*hidden, *typed_masks(model_input.sentence, backend.tokenization)}))
+
+    def guessed(left: bool, asked: tuple[int, ...] = ()) -> LayerGuesses:
+        return backend.guesses(pair.first, pair.second, hidden, length, left, SHOWN, positions=positions, asked=asked)
+
+    guesses = guessed(only_left)
+    other = None if backend.why_not_only_left() else guessed(not only_left)
+    vocabulary, marks = backend.tokenization.vocabulary, marks_words(backend.tokenization)
+    place = guesses.token(target)
+    true = int(guesses.true_ids[place])
+    marked = true if true >= 0 else int(guesses.ids[-1, place, 0])
+    if true < 0:  # its rank at each layer
+        guesses = guessed(only_left, (marked,))
+        other = None if other is None else guessed(not only_left, (marked,))
+    facts = {
+        position: facts_of(guesses, other, position, vocabulary, marks, is_asked=true < 0 and position == target)
+        for position in positions
+    }
+    surprises = None
+    if not backend.surprises_take_long(len(model_input.sentence)):
+        surprises = backend.surprises(pair.first, pair.second, length, only_left)
+    return Reading(guesses, other, positions, target, facts, marked, surprises)
+
+
+def facts_of(
+    guesses: LayerGuesses,
+    other: LayerGuesses | None,
+    position: int,
+    vocabulary: tuple[str, ...],
+    marks: bool,
+    is_asked: bool = False,
+) -> Guessed:
+    """What the finding needs of one mask. `is_asked`: the rank of its first guess was asked for."""
+    place = guesses.token(position)
+
+    def name(piece: int) -> str:
+        return readable(vocabulary[piece] if 0 <= piece < len(vocabulary) else "", marks)
+
+    true = int(guesses.true_ids[place])
+    ids, shares = guesses.ids[-1, place], guesses.probabilities[-1, place]
+    true_ranks = guesses.true_ranks[:, place]
+    first_ranks = (
+        true_ranks
+        if true == int(ids[0])
+        else guesses.asked_ranks[:, place, 0]
+        if is_asked
+        else np.where(guesses.ids[:, place, 0] == ids[0], 1, 2)  # not first, wherever it is
+    )
+    return Guessed(
+        pieces=tuple(map(name, ids.tolist())),
+        probabilities=shares,
+        first_ranks=first_ranks,
+        true=None if true < 0 else name(true),
+        true_ranks=true_ranks,
+        true_share=float(guesses.true_probabilities[-1, place]),
+        n_pieces=len(vocabulary),
+        only_left=guesses.only_left,
+        other_rank=None if other is None or true < 0 else int(other.true_ranks[-1, place]),
+        other_first="" if other is None else name(int(other.ids[-1, place, 0])),
+        other_share=float("nan") if other is None else float(other.probabilities[-1, place, 0]),
+    )

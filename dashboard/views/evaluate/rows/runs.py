@@ -1,0 +1,220 @@
+"""Runs as rows on one axis, each with its difference to one of them; and for which queries two of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from components.arrays import Int64
+from components.numbers import number, signed
+from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.chance import paired
+from components.retrieval.evaluation.metrics import Float64, Interval
+from components.retrieval.evaluation.ranks import NOT_FOUND
+from dashboard.ui import messages
+from dashboard.ui.wording import counted
+
+MOST_SQUARES, MOST_LISTED = 1_500, 5
+BESIDE = ("Recall@5", "Recall@10", "MRR")  # measures that stand beside the chosen one
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run in the rows, in per cent."""
+
+    name: str
+    value: Interval
+    beside: tuple[float, ...]  # the measures of BESIDE
+    difference: Interval | None  # to the run that all are compared with; None for itself and on other data
+    is_clear: bool = False  # whether the difference is more than chance, among all runs (Holm)
+    is_reference: bool = False
+
+
+def measured(
+    values: Sequence[Float64], reference: int, are_paired: Sequence[bool]
+) -> list[tuple[Interval, Interval | None]]:
+    """Each run's mean with its interval, and its difference to the reference with a paired interval, both 0..1.
+
+    `values` [run][query]. Differences of shares have Tango's interval, of other measures that of a bootstrap.
+    """
+    found: list[tuple[Interval, Interval | None]] = []
+    own = values[reference]
+    for run, of_run in enumerate(values):
+        difference = None
+        if run != reference and are_paired[run]:
+            is_share = bool(np.isin(of_run, (0.0, 1.0)).all() and np.isin(own, (0.0, 1.0)).all())
+            difference = (
+                paired.difference(int((of_run > own).sum()), int((of_run < own).sum()), len(own))
+                if is_share
+                else metrics.difference_interval(of_run - own)
+            )
+        found.append((metrics.interval(of_run), difference))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ForWhom:
+    """Which queries two runs answer: numbers of queries, the hardest for the one that misses them first."""
+
+    both: Int64
+    only_run: Int64
+    only_reference: Int64
+    neither: Int64
+
+    @property
+    def missed(self) -> int:
+        """How many queries the reference misses."""
+        return len(self.only_run) + len(self.neither)
+
+
+def for_whom(of_run: Int64, of_reference: Int64, k: int) -> ForWhom:
+    """Which queries have a correct answer among the first `k` hits of two runs, by their ranks [query]."""
+    run, reference = of_run <= k, of_reference <= k
+
+    def ordered(mask: np.ndarray, by: Int64) -> Int64:
+        rows = np.flatnonzero(mask)
+        return rows[np.argsort(-by[rows], kind="stable")]
+
+    return ForWhom(
+        np.flatnonzero(run & reference),
+        ordered(run & ~reference, of_reference),
+        ordered(~run & reference, of_run),
+        ordered(~run & ~reference, np.minimum(of_run, of_reference)),
+    )
+
+
+def most_telling(
+    ranks: Sequence[Int64], reference: int, comparable: Sequence[int], better: Sequence[int], k: int
+) -> int | None:
+    """The run that is opened first beside the reference; None where there is no other.
+
+    The first of those that are surely better, else the one with most queries on both sides.
+    """
+    others = [run for run in comparable if run != reference]
+    if not others:
+        return None
+    if better:
+        return better[0]
+
+    def sides(run: int) -> tuple[int, int]:
+        found = for_whom(ranks[run], ranks[reference], k)
+        one, other = len(found.only_run), len(found.only_reference)
+        return min(one, other), one + other
+
+    return max(others, key=sides)
+
+
+def finding(run: RunRow, reference: RunRow, measure: str, found: ForWhom, k: int) -> str:
+    """Whether a run is better than the reference, and for how many queries."""
+    one, other = (f"**{messages.escape(row.name)}**" for row in (run, reference))
+    gained, lost = len(found.only_run), len(found.only_reference)
+    where = "" if k == 1 else f" among the first {k}"
+    if not gained and not lost:
+        return f"{one} and {other} answer the same queries{where}: {counted(len(found.both), 'query', 'queries')}."
+    answers = f"it finds {gained:,} of the {found.missed:,} queries that {other} misses{where}, and loses {lost:,}."
+    value = 0.0 if run.difference is None else run.difference.value
+    if run.is_clear and value:
+        return f"{one} is {'better' if value > 0 else 'worse'} than {other} beyond chance, by {measure}: {answers}"
+    return f"{one} may be as good as {other}, by {measure}: {answers}"
+
+
+def drawn(rows: Sequence[RunRow], measure: str, reference: str) -> str:
+    """HTML: the rows, the best first."""
+    order = sorted(rows, key=lambda row: -row.value.value)
+    ends = [end for row in rows for end in (row.value.low, row.value.high)]
+    low, high = max(0.0, 10 * np.floor(min(ends) / 10)), min(100.0, 10 * np.ceil(max(ends) / 10))
+    apart = [end for row in rows if row.difference for end in (row.difference.low, row.difference.high)]
+    below, above = min([*apart, -1.0]), max([*apart, 1.0])
+    zero = _at(0, below, above)
+    lines = []
+    for row in order:
+        mark = "<small>compared with</small>" if row.is_reference else ""
+        axis = _axis(row.value, low, high, "open" if row.is_reference else "full")
+        if row.difference is None:
+            apart_axis, said = "", "" if row.is_reference else "other data"
+        else:
+            kind = "unsure" if not row.is_clear else "better" if row.difference.value > 0 else "worse"
+            apart_axis = f'<s style="left:{zero}%"></s>{_axis(row.difference, below, above, kind)}'
+            value = signed(row.difference.value, 1)
+            said = f"<strong>{value}</strong>" if row.is_clear else f"{value} <small>unsure</small>"
+        beside = "".join(f'<td class="beside">{number(value, 1)}</td>' for value in row.beside)
+        lines.append(
+            f'<tr><th scope="row">{escape(row.name)} {mark}</th><td class="axis"><div>{axis}</div></td>'
+            f'<td class="value">{number(row.value.value, 1)} %</td>{beside}'
+            f'<td class="axis"><div>{apart_axis}</div></td><td class="value">{said}</td></tr>'
+        )
+    heads = "".join(f'<th scope="col" class="beside">{name}</th>' for name in BESIDE)
+    return (
+        f'<table class="bi-runs"><thead><tr><th scope="col">run</th><th scope="col"><div class="ends"><span>'
+        f"{number(low, 0)}</span><span>{escape(measure)}</span><span>{number(high, 0)} %</span></div></th><th></th>{heads}"
+        f'<th scope="col">minus {escape(reference)}</th><th scope="col">points</th></tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def _axis(value: Interval, low: float, high: float, kind: str) -> str:
+    begin, end = _at(value.low, low, high), _at(value.high, low, high)
+    return (
+        f'<u class="{kind}" style="left:{begin}%;width:{round(end - begin, 2)}%"></u>'
+        f'<b class="{kind}" style="left:{_at(value.value, low, high)}%"></b>'
+    )
+
+
+def _at(value: float, low: float, high: float) -> float:
+    """Where a value stands on an axis, in per cent of its length."""
+    return round(100 * (value - low) / (high - low), 2) if high > low else 50.0
+
+
+def squares(
+    found: ForWhom, run: str, reference: str, queries: Sequence[str], of_run: Int64, of_reference: Int64, k: int
+) -> str:
+    """HTML: one square for each query, and three lists of queries with their two ranks."""
+    counts = {
+        "both": len(found.both),
+        "run": len(found.only_run),
+        "reference": len(found.only_reference),
+        "neither": len(found.neither),
+    }
+    total = sum(counts.values())
+    each = -(-total // MOST_SQUARES)  # queries of a square
+    drawn_squares = "".join(f'<i class="{kind}"></i>' * -(-count // each) for kind, count in counts.items())
+    first = "have it first" if k == 1 else f"have it among the first {k}"
+    many = "" if each == 1 else f" · a square is up to {each:,} queries"
+    said = ", ".join(
+        f"{name}: {count}"
+        for name, count in zip(("both", f"only {run}", f"only {reference}", "neither"), counts.values(), strict=True)
+    )
+    lists = "".join(
+        _list(kind, title, rows, queries, of_run, of_reference)
+        for kind, title, rows in (
+            ("run", f"Only {run}", found.only_run),
+            ("reference", f"Only {reference}", found.only_reference),
+            ("neither", "Neither", found.neither),
+        )
+    )
+    return (
+        f'<div class="bi-whom"><header><h3>For whom: {escape(run)} and {escape(reference)}</h3>'
+        f'<span><i class="both"></i> both {first}: {counts["both"]:,} of {total:,}{many}</span></header>'
+        f'<div class="squares" role="img" aria-label="{escape(said)}">{drawn_squares}</div>'
+        f'<div class="lists">{lists}</div></div>'
+    )
+
+
+def _list(kind: str, title: str, rows: Int64, queries: Sequence[str], of_run: Int64, of_reference: Int64) -> str:
+    lines = "".join(
+        f"<li><span>{escape(queries[row])}</span><span>{_rank(of_run[row])} · {_rank(of_reference[row])}</span></li>"
+        for row in rows[:MOST_LISTED]
+    )
+    more = f"<p>and {len(rows) - MOST_LISTED:,} more, in the table below</p>" if len(rows) > MOST_LISTED else ""
+    ranks = "<small>its two ranks</small>" if len(rows) else ""
+    return (
+        f'<section><h4><span><i class="{kind}"></i> {escape(title)}: {len(rows):,}</span>{ranks}</h4>'
+        f"<ol>{lines}</ol>{more}</section>"
+    )
+
+
+def _rank(rank: np.int64) -> str:
+    return "–" if rank == NOT_FOUND else f"{int(rank):,}"

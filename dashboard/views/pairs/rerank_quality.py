@@ -1,0 +1,209 @@
+"""What MaxSim changes over all queries of a corpus and of two included collections, and what it costs: measured here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts.retrieval import reranking as charts
+from components.charts.retrieval.reranking import LookPoint
+from components.errors import UserError
+from components.folders import ASSETS
+from components.numbers import number
+from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus, pairs_of_rows
+from components.retrieval.reranking.quality import second_look
+from components.snippets.code import NoCode
+from dashboard import state
+from dashboard.corpora import current
+from dashboard.jobs import evaluation
+from dashboard.ui import figures
+from dashboard.ui.waiting import frame
+
+if TYPE_CHECKING:
+    from components.arrays import Int64
+    from components.model.trace import Pooling
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.reranking.quality import SecondLook
+    from dashboard.jobs.reranking import SecondStage
+
+MOST_TEXTS = 1_000  # of a corpus that is measured without asking
+# Name, file of assets/collections, its columns of queries and of texts.
+COLLECTIONS = (
+    ("questions", "questions.jsonl", "question", "passage"),
+    ("paraphrases", "paraphrases.jsonl", "paraphrase", "sentence"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What a second look does on one collection."""
+
+    name: str  # of its queries: "headlines"
+    look: SecondLook
+
+    @property
+    def depth(self) -> int:
+        """The most candidates that were looked at again."""
+        return self.look.depths[-1]
+
+    @property
+    def change(self) -> float:
+        """By how many points Recall@1 rises."""
+        return self.look.first_place(self.depth) - self.look.first_place()
+
+
+def measured(stage: SecondStage, layer: int, pooling: Pooling, corpus: Corpus) -> list[Measured]:
+    """What is known of the session's corpus, and with the demo of the included collections; progress is drawn for the rest."""
+    is_demo = not state.get("corpus")
+    found: list[Measured] = []
+    own = _pairs_of(corpus)
+    sets = [("headlines" if is_demo else "queries", own)] if own is not None else []
+    sets += [(name, _collection(*columns)) for name, *columns in COLLECTIONS] if is_demo else []
+    for name, pairs in sets:
+        with frame.figure(f"second_look_{name}"):
+            found.append(Measured(name, _look(stage, layer, pooling, pairs, name)))
+    return found
+
+
+def _pairs_of(corpus: Corpus) -> Pairs | None:
+    """The queries of a corpus with one right text each; None where it has none, or is large."""
+    column = current.query_column(corpus)
+    if column is None or len(corpus) > MOST_TEXTS:
+        return None
+    try:
+        pairs = pairs_of_corpus(corpus, column)
+    except UserError:
+        return None
+    return None if pairs.has_several else pairs
+
+
+@cache
+def _collection(file: str, queries: str, texts: str) -> Pairs:
+    lines = (ASSETS / "collections" / file).read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines if line.strip()]
+    return pairs_of_rows(file, [row[texts] for row in rows], [row[queries] for row in rows], queries)
+
+
+def _look(stage: SecondStage, layer: int, pooling: Pooling, pairs: Pairs, name: str) -> SecondLook:
+    gold = _gold(pairs)
+    return evaluation.result(
+        ("second look", stage.key, layer, pooling, pairs.content_hash),
+        f"MaxSim for {len(pairs):,} {name}",
+        lambda report_progress, is_cancelled: second_look(
+            stage.backend,
+            pairs.queries.texts,
+            pairs.documents.texts,
+            gold,
+            layer,
+            pooling,
+            stage.max_length,
+            progress=report_progress,
+            is_cancelled=is_cancelled,
+        ),
+        f"second_look_{name}",
+    )
+
+
+def _gold(pairs: Pairs) -> Int64:
+    """The number of each query's right text."""
+    return np.arange(len(pairs)) if pairs.gold is None else pairs.gold
+
+
+def finding(sets: Sequence[Measured]) -> str:
+    """What MaxSim changes, for which data: one sentence; empty where nothing is measured yet."""
+    if not sets:
+        return ""
+    first, *others = sets
+    said = f"**MaxSim on the first {first.depth}** {_change(first)}"
+    against = [other for other in others if _sign(other) != _sign(first)]
+    if against:
+        worst = max(against, key=lambda other: abs(other.change))
+        return f"{said}, but {_change(worst, is_first=False)}."
+    if others:
+        return f"{said}, and {_change(others[0], is_first=False)}."
+    return f"{said}."
+
+
+def _sign(item: Measured) -> int:
+    return (item.change > 1e-9) - (item.change < -1e-9)
+
+
+def _change(item: Measured, is_first: bool = True) -> str:
+    count, look = len(item.look.first), item.look
+    what = f"Recall@1 of {count:,} {item.name}" if is_first else f"that of {count:,} {item.name}"
+    before, after = (number(look.first_place(depth), 1) for depth in (0, item.depth))
+    if not _sign(item):
+        return f"leaves {what} at {before} %"
+    return f"{'raises' if _sign(item) > 0 else 'lowers'} {what} from {before} to {after} %"
+
+
+def picture(sets: Sequence[Measured]) -> None:
+    """Quality against time for the first collection, and what the look costs, in lines."""
+    if not sets:
+        return
+    first = sets[0]
+    look = first.look
+    shown = sorted({look.enough(), first.depth})
+    points = [
+        LookPoint(
+            "vectors" if depth == 0 else f"MaxSim on {depth}",
+            0.0 if depth == 0 else look.milliseconds[depth],
+            look.first_place(depth),
+            *look.interval(depth),
+        )
+        for depth in (0, *shown)
+    ]
+    figures.figure(
+        charts.quality_and_time(points, f"{len(look.first):,} {first.name}: quality and time"),
+        key="second_look",
+        code=NoCode("There is no code for it: the times are those that this machine took when they were measured."),
+        alt="Share of queries whose right text comes first, by the time that MaxSim adds to a query",
+        read="A point is a search: the share of all queries whose right text comes first, with its 95 % interval, and the time "
+        "that comparing token vectors adds to a query. They are kept in memory, as an index of token vectors keeps them.",
+        not_shown="Other data: the lines below have other collections. Times of other machines.",
+        table=lambda: _table(sets),
+    )
+    rows = [(f"First {look.enough()} do as well as {first.depth}", "")] if look.enough() < first.depth else []
+    rows += [
+        (f"Repaired, harmed: {item.name}", f"{item.look.repaired(item.depth)}, {item.look.harmed(item.depth)}")
+        for item in sets
+    ]
+    rows += [
+        (
+            f"Recall@1 of {item.name}",
+            " → ".join(number(item.look.first_place(depth), 1) for depth in (0, item.depth)) + " %",
+        )
+        for item in sets[1:]
+    ]
+    rows += [
+        ("Encoding and searching a query", f"{number(look.query_milliseconds, 1)} ms"),
+        (f"Comparing {first.depth} more", f"{number(look.milliseconds[first.depth], 1)} ms"),
+        ("Kept a text: vector, tokens", f"{look.vector_bytes / 1000:.1f}, {look.token_bytes / 1000:.1f} kB"),
+    ]
+    lines = "".join(f"<p><span>{name}</span><b>{value}</b></p>" for name, value in rows)
+    figures.markup(f'<div class="bi-costs">{lines}</div>', "rerank_costs")
+    st.caption("A cross-encoder that was trained for search needs a download: choose it in the sidebar.")
+
+
+def _table(sets: Sequence[Measured]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "queries": item.name,
+                "candidates": depth,
+                "right text first, %": round(item.look.first_place(depth), 2),
+                "repaired": item.look.repaired(depth) if depth else 0,
+                "harmed": item.look.harmed(depth) if depth else 0,
+                "ms more a query": round(item.look.milliseconds[depth], 3) if depth else 0.0,
+            }
+            for item in sets
+            for depth in (0, *item.look.depths)
+        ]
+    )

@@ -1,0 +1,325 @@
+"""The most similar pairs of a corpus: in what they differ, how near each sentence's nearest other one is, and the pairs."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from components.charts import histogram, theme
+from components.numbers import counted
+from components.retrieval.corpora.demo import sentences_that_differ
+from components.retrieval.search.paraphrases import SimilarPair, most_similar_pairs, nearest_cosines
+from components.snippets import search as snippets
+from components.snippets.search import Embedded
+from components.words.differences import KINDS, OPPOSED, Difference, difference
+from dashboard import caching, settings, state
+from dashboard.corpora import current
+from dashboard.jobs import requests
+from dashboard.ui import controls, figures, messages, wording
+from dashboard.ui.waiting import frame
+from dashboard.views.search.request import SearchRequest
+from dashboard.views.search.results import TIE
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from components.jobs import IsCancelled, ReportProgress
+    from components.model.backend import Backend
+    from components.model.trace import Pooling
+    from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.index.folder import VectorIndex
+    from components.words.differences import Kind, Piece
+
+PAIRS_AT_ONCE = 5_000  # sentences whose pairs are all compared without asking
+OF_EACH_KIND = 2  # pairs that stand first, so that the first screen has all kinds
+SHOWN_CHARACTERS = 300  # of a text
+SOURCES = {"included": "Pairs that differ in one thing", "corpus": "Demo news"}
+
+
+def similar_pairs(backend: Backend) -> None:
+    """The most similar pairs of the corpus, or of the included sentences that differ in one thing."""
+    messages.cross_encoder_note([backend])
+    with controls.row():
+        corpus, is_included = _compared()
+        level = controls.bind(
+            "least_cosine",
+            st.slider,
+            "Cosine of at least",
+            to_widget=lambda hundredths: hundredths / 100,
+            from_widget=lambda cosine: round(100 * cosine),
+            min_value=settings.LEAST_COSINE / 100,
+            max_value=1.0,
+            step=0.01,
+        )
+        panel = controls.options()
+    request = SearchRequest.of_vectors(backend, corpus, is_search=False)
+    index = request.index("pairs")
+    if len(corpus) < 2:
+        st.info("The corpus has one sentence: there is no pair to compare.")
+        return
+    layer, pooling = request.cell(index)
+    most = min(settings.MOST_PAIRS, _possible_pairs(request))
+    count = most
+    if most > settings.LEAST_PAIRS:
+        with panel:
+            count = controls.number("shown_pairs", "Pairs", settings.LEAST_PAIRS, most, min(100, most))
+    found = _most_similar(request, index, layer, pooling)
+    repeats = repeated(corpus.texts)
+    above = sum(pair.cosine >= level for pair in found)
+    differences = {
+        pair: difference(corpus.texts[pair.first], corpus.texts[pair.second]) for pair in found[: above or count]
+    }
+    kinds: Counter[Kind] = Counter(differences[pair].kind for pair in found[:above])
+    similar = found[: min(count, above) or count]
+    code = snippets.most_similar(_code(request, index, layer, pooling, is_included), len(similar))
+    figures.above(
+        duplicates_in_words(found, above, level, repeats, kinds),
+        key="pairs",
+        table=lambda: _table(similar, differences, corpus),
+        code=code,
+        title="The most similar pairs",
+        read=f"Pairs of sentences by the cosine of their vectors (layer {layer}, {wording.POOLING_NAMES[pooling]}), "
+        f"{OF_EACH_KIND} of each kind of difference first. What the other text has not, or has in another place, is "
+        f"marked. The kind comes from the words alone, not from the model. Identical sentences are left out. "
+        f"{wording.NUMBERS_EXPLAINED} Layer and pooling are changed under “Hits”.",
+        not_shown="Whether two sentences mean the same: shared names, a similar length and the same topic raise it too.",
+    )
+    if len(similar) > 1 and similar[0].cosine - similar[-1].cosine < TIE:
+        st.warning("All of these pairs have the same cosine: the choice of these pairs and their order mean nothing.")
+    left, right = st.columns([3, 7], gap="medium")
+    with right:
+        if similar:
+            title = (
+                "The nearest pairs"
+                if not above
+                else "Two of each kind, then by cosine"
+                if len(kinds) > 1
+                else "By cosine"
+            )
+            figures.note(f"**{title}**", "pairs_title")
+            with st.container(key="pairs_box", height=620 if len(similar) > 9 else "content", border=False):
+                figures.markup(_marked(ordered(similar, differences), differences, corpus), "pairs_marked")
+    with left:
+        if kinds:
+            figures.markup(_bars(kinds), "pairs_kinds")
+        if len(corpus) <= PAIRS_AT_ONCE:
+            with frame.figure("nearest"):
+                _distribution(request, index, layer, pooling, level, code)
+    if repeats:
+        figures.subheader("Exact repeats")
+        figures.whole_texts(
+            pd.DataFrame(
+                {
+                    "times": [len(rows) for rows in repeats.values()],
+                    "numbers": [", ".join(map(str, rows)) for rows in repeats.values()],
+                    "text": list(repeats),
+                }
+            ),
+            key="repeats_box",
+        )
+
+
+def _compared() -> tuple[Corpus, bool]:
+    """The sentences that are compared, and whether they are the included ones; a person's own corpus has no choice."""
+    searched = current.corpus()
+    if state.get("corpus"):
+        return searched, False
+    is_included = controls.choice("compared_texts", "Sentences", SOURCES, show_label=False) == "included"
+    return (sentences_that_differ(), True) if is_included else (searched, False)
+
+
+def _code(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling, is_included: bool) -> Embedded:
+    if not is_included:
+        return request.code(index, layer, pooling)
+    return Embedded(request.backend, ("corpus = sentences_that_differ()",), index.info.options, layer, pooling)
+
+
+def repeated(texts: Sequence[str]) -> dict[str, list[int]]:
+    """Each text that a corpus has more than once, to its numbers there; the most frequent first."""
+    rows: dict[str, list[int]] = {}
+    for number, text in enumerate(texts):
+        rows.setdefault(text, []).append(number)
+    repeats = {text: numbers for text, numbers in rows.items() if len(numbers) > 1}
+    return dict(sorted(repeats.items(), key=lambda item: -len(item[1])))
+
+
+def duplicates_in_words(
+    found: Sequence[SimilarPair],
+    above: int,
+    level: float,
+    repeats: Mapping[str, Sequence[int]],
+    kinds: Mapping[Kind, int] | None = None,
+) -> str:
+    """How many of the most similar pairs are `above` the level and do not say the same, and how many texts repeat another one.
+
+    `kinds` counts the pairs above the level by the kind of their difference.
+    """
+    again = sum(len(rows) - 1 for rows in repeats.values())
+    limit = theme.number(level, 2)
+    if above:
+        is_more = above == settings.MOST_PAIRS  # which is as many as are kept
+        pairs = f"{'At least ' if is_more else ''}{counted(above, 'pair')}"
+        said = f"**{pairs}** {'has' if above == 1 else 'have'} a cosine of {limit} or more{_opposed(kinds or {})}"
+    elif found:
+        nearest = theme.number(found[0].cosine)
+        said = f"**No pair** has a cosine of {limit} or more; the nearest has {nearest}"
+    else:
+        said = "**No pair** of different sentences is left"
+    if not again:
+        return f"{said}." if above else f"{said}. No sentence is repeated exactly."
+    verb = "repeats" if again == 1 else "repeat"
+    return f"{said}. **{counted(again, 'sentence')}** {verb} an earlier one exactly, and stand below."
+
+
+def _opposed(kinds: Mapping[Kind, int]) -> str:
+    """In how many of the pairs above the level something differs that makes them say another thing."""
+    there = sorted((kind for kind in OPPOSED if kinds.get(kind)), key=lambda kind: -kinds[kind])
+    if not there:
+        return ", and none differs in a number, a day, a “not” or their order" if kinds else ""
+    number = sum(kinds[kind] for kind in there)
+    named = [OPPOSED[kind] for kind in there[:3]]
+    what = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}"
+    return f", but in {number:,} of them {what} differs: a threshold alone merges opposites"
+
+
+def ordered(similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, Difference]) -> list[SimilarPair]:
+    """Pairs, which are the best first, with OF_EACH_KIND of each kind before all others."""
+    seen: Counter[Kind] = Counter()
+    first: list[SimilarPair] = []
+    rest: list[SimilarPair] = []
+    for pair in similar:
+        kind = differences[pair].kind
+        seen[kind] += 1
+        (first if seen[kind] <= OF_EACH_KIND else rest).append(pair)
+    order = list(dict.fromkeys(differences[pair].kind for pair in first))
+    return [*sorted(first, key=lambda pair: order.index(differences[pair].kind)), *rest]
+
+
+def _marked(pairs: Sequence[SimilarPair], differences: Mapping[SimilarPair, Difference], corpus: Corpus) -> str:
+    """The pairs with what differs in each marked."""
+    parts = []
+    for pair in pairs:
+        item = differences[pair]
+        numbers = f'data-first="{pair.first}" data-second="{pair.second}"'
+        parts.append(
+            f'<section {numbers} title="numbers {pair.first} and {pair.second}"><b>{theme.number(pair.cosine)}</b><div>'
+            f"<p>{_with_marks(item.first, 'one')}</p><p>{_with_marks(item.second, 'other')}</p></div>"
+            f"<i>{KINDS[item.kind]}</i></section>"
+        )
+    return f'<div class="bi-near">{"".join(parts)}</div>'
+
+
+def _with_marks(pieces: Sequence[Piece], side: str) -> str:
+    """A text in which what differs is marked, cut where it is very long."""
+    shown, left = [], SHOWN_CHARACTERS
+    for piece in pieces:
+        text = html.escape(piece.text[:left])
+        shown.append(f'<mark class="{side}">{text}</mark>' if piece.differs else text)
+        left -= len(piece.text) + 1
+        if left <= 0:
+            shown.append("…")
+            break
+    return " ".join(shown)
+
+
+def _bars(kinds: Mapping[Kind, int]) -> str:
+    """How many pairs differ in what: orange where they certainly do not say the same."""
+    most = max(kinds.values())
+    lines = "".join(
+        f'<p class="{"opposed" if kind in OPPOSED else ""}"><span>{KINDS[kind]}</span>'
+        f'<i style="--share: {100 * number / most:.1f}%"></i><b>{number:,}</b></p>'
+        for kind, number in sorted(kinds.items(), key=lambda item: -item[1])
+    )
+    return (
+        f'<div class="bi-kinds"><h6>What differs <span>{counted(sum(kinds.values()), "pair")}</span></h6>{lines}'
+        '<p class="key"><em class="opposed"></em>no duplicates<em></em>read and decide</p></div>'
+    )
+
+
+def _table(
+    similar: Sequence[SimilarPair], differences: Mapping[SimilarPair, Difference], corpus: Corpus
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "cosine": theme.number(pair.cosine, 4),
+                "numbers": f"{pair.first} – {pair.second}",
+                "difference": KINDS[differences[pair].kind],
+                "first": corpus.texts[pair.first],
+                "second": corpus.texts[pair.second],
+            }
+            for pair in similar
+        ]
+    )
+
+
+def _distribution(
+    request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling, level: float, code: snippets.Snippet
+) -> None:
+    """How near each sentence's nearest other one is."""
+    vectors, texts = index.engine(layer, pooling).vectors, request.corpus.texts
+    cosines: np.ndarray = requests.prepared(
+        ("nearest", index.folder.name, layer, pooling),
+        f"The nearest sentences of {request.corpus.name}",
+        lambda report_progress, is_cancelled: nearest_cosines(vectors, texts),
+        "nearest",
+        "comparing the sentences",
+    )
+    figures.figure(
+        histogram.nearest_histogram(cosines, level, "Nearest other sentence"),
+        key="nearest",
+        code=code,
+        alt=f"Histogram of the cosine of each of {len(texts):,} sentences with its nearest other one",
+        read="A bar counts the sentences whose nearest other one has this cosine; those above the threshold are blue.",
+        not_shown="Whether the two say the same.",
+        table=lambda: pd.DataFrame({"number": range(len(texts)), "cosine with the nearest": cosines}),
+    )
+
+
+def _most_similar(request: SearchRequest, index: VectorIndex, layer: int, pooling: Pooling) -> tuple[SimilarPair, ...]:
+    """The settings.MOST_PAIRS most similar pairs, best first. Raises NotReady, which asks first for a large corpus.
+
+    The number of pairs that are shown is no part of the request: fewer pairs are the first of these.
+    """
+    corpus, jobs = request.corpus, caching.evaluations()
+    key = ("similar pairs", index.folder.name, layer, pooling)
+    is_short, done_before = len(corpus) <= PAIRS_AT_ONCE, jobs.find(key)
+    if not is_short and (done_before is None or done_before.result is None) and st.session_state.get("_pairs") != key:
+        label = f"Compare all {_possible_pairs(request):,} pairs"
+        raise frame.Instead(partial(_ask_for_pairs, label, key))
+    vectors, texts = index.engine(layer, pooling).vectors, corpus.texts
+
+    def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[SimilarPair, ...]:
+        return most_similar_pairs(vectors, settings.MOST_PAIRS, texts, report_progress, is_cancelled)
+
+    job = jobs.request(
+        key,
+        f"Comparing all pairs of {corpus.name}",
+        compare,
+        person=caching.person(),
+        lane="statistics" if is_short else None,
+    )
+    similar: tuple[SimilarPair, ...] = requests.result_of(
+        jobs,
+        job,
+        doing="comparing the sentences",
+        stop_key="stop_pairs",
+        again_key="again_pairs",
+        unit="blocks of pairs",
+    )
+    return similar
+
+
+def _ask_for_pairs(label: str, key: tuple[object, ...]) -> None:
+    """The button that begins to compare all pairs of a large corpus: that takes a while."""
+    st.button(label, key="find_pairs", type="primary", on_click=lambda: st.session_state.update(_pairs=key))
+
+
+def _possible_pairs(request: SearchRequest) -> int:
+    return len(request.corpus) * (len(request.corpus) - 1) // 2

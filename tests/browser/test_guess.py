@@ -1,0 +1,93 @@
+"""Guess the word in a browser: words are hidden by click and by key, and the picture follows, on a phone too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.accessibility import serious_findings
+from tests.support.browser import Visit, fits, wait_until
+from tests.support.stage import PHONE
+from tests.support.tiny import save_tiny_masked_lm
+
+CAT = "the cat sat on the red hat"
+TABLES = """(root) => [...root.querySelectorAll('table')].map((table) =>
+  [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)))"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(save_tiny_masked_lm(tmp_path_factory.mktemp("guesses") / "tiny"))
+
+
+def address(folder: str | Path, text: str = CAT, more: str = "&mp=2") -> str:
+    return f"/inside?v=mask-token&m={quote(str(folder), safe='')}&s={quote(text)}{more}"
+
+
+def drawn(page: Page) -> Locator:
+    guess = page.locator(".guess")
+    expect(guess.locator("svg .bar").first).to_be_attached(timeout=60_000)
+    return guess
+
+
+def expect_hidden(page: Page, word: str) -> Locator:
+    """The word's button once it is the only one that is pressed; a page that is being drawn has the old picture too."""
+    expect(page.locator(".guess .word[aria-pressed=true]")).to_have_text([word])
+    return page.locator(".guess .word[aria-pressed=true]")
+
+
+def test_a_word_is_hidden_by_a_click_and_by_a_key(visit: Visit, folder: str) -> None:
+    page = visit(address(folder))
+    guess = drawn(page)
+    expect_hidden(page, "cat")
+    guesses, layers = guess.evaluate(TABLES)
+    names = guess.locator("svg .bar").evaluate_all(
+        "(bars) => bars.map((bar) => bar.previousElementSibling.textContent)"
+    )
+    assert [row[0] for row in guesses[1:]] == names[:10]
+    assert len(layers) == 5  # four layers below the names
+    guess.locator(".word", has_text="sat").click()
+    expect_hidden(page, "sat")
+    wait_until(page, "() => new URLSearchParams(location.search).get('mp') === '3'")
+    guess.locator(".word", has_text="hat").press("Enter")
+    expect(expect_hidden(page, "hat")).to_be_focused()
+    page.locator(".rows .chip", has_text="cat").click()
+    wait_until(page, "() => new URLSearchParams(location.search).get('mp') === '2'")
+    expect_hidden(page, "cat")
+
+
+def test_it_looks_only_left(visit: Visit, folder: str) -> None:
+    page = visit(address(folder))
+    expect(drawn(page).locator("svg")).to_contain_text("only left")
+    page.get_by_text("Only look left").click()
+    expect(page.locator(".guess svg")).to_contain_text("both sides")
+    expect(page.locator(".guess svg")).to_contain_text("that see only the left")
+    wait_until(page, "() => new URLSearchParams(location.search).get('left') === '1'")
+
+
+def test_one_of_several_masks_is_chosen(visit: Visit, folder: str) -> None:
+    page = visit(address(folder, "the [mask] sat on the <mask>", ""))
+    pills = drawn(page).locator(".masks button")
+    expect(pills).to_have_count(2)
+    expect(pills.nth(0)).to_have_attribute("aria-pressed", "true")
+    pills.nth(1).click()
+    expect(pills.nth(1)).to_have_attribute("aria-pressed", "true")
+    wait_until(page, "() => new URLSearchParams(location.search).get('mp') === '6'")
+
+
+def test_it_fits_a_phone_and_a_screen_reader(visit: Visit, folder: str) -> None:
+    page = visit(address(folder))
+    drawn(page)
+    assert serious_findings(page) == []
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    expect(page.locator(".guess.narrow svg .bar").first).to_be_attached()
+    assert fits(page)
+    outside = page.locator(".guess").evaluate(
+        """(root) => { const { left, right } = root.getBoundingClientRect();
+        return [...root.querySelectorAll('svg text')].filter((text) => { const box = text.getBoundingClientRect();
+          return box.left < left - 1 || box.right > right + 1; }).map((text) => text.textContent); }"""
+    )
+    assert outside == []

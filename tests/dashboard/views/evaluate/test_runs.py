@@ -1,0 +1,115 @@
+"""Runs in rows: their differences with intervals, what is more than chance, and for which queries two of them differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.retrieval.evaluation import metrics
+from components.retrieval.evaluation.chance import paired
+from components.retrieval.evaluation.metrics import Interval
+from components.retrieval.evaluation.ranks import NOT_FOUND
+from dashboard.views.evaluate.rows import runs
+from dashboard.views.evaluate.rows.runs import RunRow, for_whom
+
+
+def row(name: str, value: float, difference: float | None = None, is_clear: bool = False) -> RunRow:
+    apart = None if difference is None else Interval(difference, difference - 1, difference + 1)
+    return RunRow(
+        name, Interval(value, value - 2, value + 2), (value, value, value), apart, is_clear, difference is None
+    )
+
+
+REFERENCE = np.array([1, 1, 1, 2, 3, NOT_FOUND, 9])
+OTHER = np.array([1, 1, 4, 1, 1, 1, 8])
+
+
+def test_the_queries_are_those_that_one_run_both_or_neither_answers_the_hardest_first() -> None:
+    found = for_whom(OTHER, REFERENCE, 1)
+    assert found.both.tolist() == [0, 1]
+    assert found.only_run.tolist() == [5, 4, 3]  # by how far the reference misses them
+    assert found.only_reference.tolist() == [2]
+    assert found.neither.tolist() == [6]
+    assert found.missed == 4
+    assert len(for_whom(OTHER, REFERENCE, 3).both) == 4
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (
+            row("MaxSim", 98, 1.4, True),
+            "**MaxSim** is better than **Vectors** beyond chance, by Recall@1: it finds 3 of the 4 queries that **Vectors** "
+            "misses, and loses 1.",
+        ),
+        (
+            row("MaxSim", 90, -5, True),
+            "**MaxSim** is worse than **Vectors** beyond chance, by Recall@1: it finds 3 of the 4 queries that **Vectors** "
+            "misses, and loses 1.",
+        ),
+        (
+            row("MaxSim", 97, 0.4),
+            "**MaxSim** may be as good as **Vectors**, by Recall@1: it finds 3 of the 4 queries that **Vectors** misses, and "
+            "loses 1.",
+        ),
+    ],
+)
+def test_the_finding_says_better_worse_or_unsure(one: RunRow, said: str) -> None:
+    assert runs.finding(one, row("Vectors", 96.7), "Recall@1", for_whom(OTHER, REFERENCE, 1), 1) == said
+
+
+def test_runs_that_answer_the_same_queries_are_said_to() -> None:
+    found = for_whom(REFERENCE, REFERENCE, 2)
+    said = runs.finding(row("Copy", 50, 0.0), row("Vectors", 50), "MRR", found, 2)
+    assert said == "**Copy** and **Vectors** answer the same queries among the first 2: 4 queries."
+
+
+def test_differences_of_shares_have_tangos_interval_and_runs_on_other_data_none() -> None:
+    judged = [metrics.recall(ranks, 1) for ranks in (REFERENCE, OTHER, OTHER)]
+    found = runs.measured(judged, 0, [True, True, False])
+    assert [difference for _, difference in found] == [None, paired.difference(3, 1, 7), None]
+    assert found[1][0] == metrics.interval(judged[1])
+    of_mrr = [metrics.reciprocal_rank(ranks) for ranks in (REFERENCE, OTHER)]
+    assert runs.measured(of_mrr, 0, [True, True])[1][1] == metrics.difference_interval(of_mrr[1] - of_mrr[0])
+
+
+def test_the_run_opened_first_is_a_better_one_or_else_one_with_queries_on_both_sides() -> None:
+    subset = np.where(REFERENCE == 1, 1, REFERENCE).copy()
+    subset[:2] = 5  # loses two, gains none
+    ranks = [REFERENCE, subset, OTHER]
+    assert runs.most_telling(ranks, 0, [0, 1, 2], [], 1) == 2
+    assert runs.most_telling(ranks, 0, [0, 1, 2], [1], 1) == 1
+    assert runs.most_telling(ranks, 0, [0], [], 1) is None
+
+
+def test_rows_stand_in_order_and_only_a_clear_difference_is_bold() -> None:
+    drawn = runs.drawn(
+        [
+            row("Vectors", 96.7),
+            row("<b>Best</b>", 98.1, 1.4, True),
+            row("Words", 80.2, -16.5, True),
+            row("Max", 96, -0.7),
+        ],
+        "Recall@1",
+        "Vectors",
+    )
+    places = [drawn.index(f">{name} ") for name in ("&lt;b&gt;Best&lt;/b&gt;", "Vectors", "Max", "Words")]
+    assert places == sorted(places)
+    assert "<strong>+1.4</strong>" in drawn
+    assert "<strong>−16.5</strong>" in drawn
+    assert "−0.7 <small>unsure</small>" in drawn
+    assert drawn.count("compared with") == 1
+    assert drawn.count('<b class="better"') == drawn.count('<b class="worse"') == drawn.count('<b class="unsure"') == 1
+
+
+def test_there_is_one_square_for_each_query_and_three_lists_with_both_ranks() -> None:
+    queries = [f"query <{number}>" for number in range(7)]
+    found = for_whom(OTHER, REFERENCE, 1)
+    drawn = runs.squares(found, "MaxSim", "Vectors", queries, OTHER, REFERENCE, 1)
+    inside = drawn[drawn.index('class="squares"') : drawn.index('class="lists"')]
+    assert [inside.count(f'<i class="{kind}">') for kind in ("both", "run", "reference", "neither")] == [2, 3, 1, 1]
+    assert "query &lt;5&gt;</span><span>1 · –</span>" in drawn  # not found by one of them
+    assert "Only MaxSim: 3" in drawn
+    many = np.ones(4_000, np.int64)
+    drawn = runs.squares(for_whom(many, many, 1), "A", "B", ["q"] * 4_000, many, many, 1)
+    assert "a square is up to 3 queries" in drawn

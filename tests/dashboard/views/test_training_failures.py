@@ -1,0 +1,58 @@
+"""Known failures before and after training: shares of comparisons, and what is said where training made nothing better."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.analysis.why.contrasts import Separation
+from components.retrieval.corpora.minimal_pairs import MinimalPairs
+from dashboard.views.training import failures
+from dashboard.views.training.failures import Failures
+
+
+def share(value: float) -> Separation:
+    return Separation(value, value - 0.05, value + 0.05)
+
+
+def test_the_shares_are_those_of_all_comparisons_and_equal_cosines_count_half() -> None:
+    pairs = MinimalPairs(("negation",) * 2 + ("paraphrase",) * 2 + ("time",), ("a",) * 5, ("b",) * 5)
+    before = np.array([0.9, 0.5, 0.6, 0.5, 0.1])
+    after = np.array([0.1, 0.2, 0.6, 0.5, 0.6])
+    found = failures.measured([before, after], pairs)
+    assert found.kinds == ("negation", "time")
+    assert [of.value for of in found.base] == pytest.approx([(1 + 0.5) / 4, 1])
+    assert [of.value for of in found.tuned] == pytest.approx([1, 0.25])
+    assert found.untouched is None
+    assert failures.most_changed(found) == "time"
+    assert failures.measured([before, after, before], pairs).untouched == found.base
+
+
+@pytest.mark.parametrize(
+    ("base", "tuned", "said"),
+    [
+        (
+            (0.08, 0.03, 0.5),
+            (0.53, 0.02, 0.1),
+            "Beside “negation”, finding the pair that means the same rose from 8 % to **53 %** of cases (guessing: 50 %). Of "
+            "the 2 other kinds, 0 clearly rose and 1 clearly fell.",
+        ),
+        (
+            (0.5, 0.1, 0.1),
+            (0.3, 0.9, 0.9),
+            "Beside “negation”, finding the pair that means the same fell from 50 % to **30 %** of cases (guessing: 50 %). Of "
+            "the 2 other kinds, 2 clearly rose and 0 clearly fell.",
+        ),
+        (
+            (0.5,),
+            (0.5,),
+            "Beside “negation”, finding the pair that means the same stayed at **50 %** of cases (guessing: 50 %).",
+        ),
+    ],
+)
+def test_the_finding_says_whether_it_rose_and_what_became_of_the_others(
+    base: tuple[float, ...], tuned: tuple[float, ...], said: str
+) -> None:
+    kinds = ("negation", "numbers", "time")[: len(base)]
+    found = Failures(kinds, tuple(map(share, base)), tuple(map(share, tuned)))
+    assert failures.finding(found, "negation") == said

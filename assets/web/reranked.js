@@ -1,6 +1,5 @@
 // Two lists of the same texts in two orders, with a line from the place of each to its new one. Text is only ever set with
 // textContent. While the second order is being computed, `after` is null and the first list stands alone.
-let isWhole = false; // whether a person asked for all candidates
 
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".reranked");
@@ -15,7 +14,7 @@ export default function ({ data, parentElement }) {
   // Pixels, as in the style: the height of a row, which a projector's larger type makes higher, and the room for the lines.
   const ROW = 2.75 * data.scale * parseFloat(getComputedStyle(document.documentElement).fontSize), WIDTH = 74;
   const draw = () => {
-    const count = isWhole ? data.before.length : Math.min(data.shown, data.before.length);
+    const count = root.isWhole ? data.before.length : Math.min(data.shown, data.before.length);
     const before = data.before.slice(0, count), after = data.after && data.after.slice(0, count);
     const columnOf = (name, title, rows, scored) => {
       const column = make("section", name);
@@ -71,10 +70,10 @@ export default function ({ data, parentElement }) {
       root.append(make("span", "gap"), wait);
     }
     if (data.before.length > data.shown) {
-      const all = make("button", "all", isWhole ? `The first ${data.shown}` : `All ${data.before.length} candidates`);
+      const all = make("button", "all", root.isWhole ? `The first ${data.shown}` : `All ${data.before.length} candidates`);
       all.type = "button";
       all.onclick = () => {
-        isWhole = !isWhole;
+        root.isWhole = !root.isWhole; // whether a person asked for all candidates
         draw();
         root.querySelector(".all").focus({ preventScroll: true });
       };

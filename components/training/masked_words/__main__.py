@@ -107,10 +107,10 @@ def train(options: argparse.Namespace) -> None:
 
     def look() -> None:
         look_at(run, sets, may_be_guessed)
-        run.save(checkpoint)
+        run.write_checkpoint(checkpoint)
 
     run.train(look)
-    run.save(checkpoint)
+    run.write_checkpoint(checkpoint)
     save_head(options.out / HEAD_FILE, run.model)
     asked = [hole for some in sets.values() for hole in some]
     counts = count(units, len(names), vocabulary["[SEP]"], asked)

@@ -137,12 +137,12 @@ def sword_text(blocks: Path) -> str:
     text = re.sub(r"<note.*?</note>", "", " ".join(texts), flags=re.DOTALL)
     text = re.sub(r"<title.*?</title>", " ", text, flags=re.DOTALL)
     text = re.sub(r"<(chapter|div)[^>]*>", "\n\n", text)
-    return re.sub(r"\s+([,.;:!?])", r"\1", without_tags(text).replace("\0", " "))
+    return re.sub(r"(?<!\s)\s+([,.;:!?])", r"\1", without_tags(text).replace("\0", " "))
 
 
 def without_tags(text: str) -> str:
     """HTML or XML without its marks."""
-    return html.unescape(re.sub(r"<[^>]+>", "", text))
+    return html.unescape(re.sub(r"<[^<>]+>", "", text))
 
 
 def _found(folder: Path, pattern: str) -> list[Path]:

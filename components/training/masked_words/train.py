@@ -137,7 +137,7 @@ class Run:
         self.state.tokens += batch.tokens
         self.state.losses = [*self.state.losses[1 - MEAN_LOSS_STEPS :], value]
 
-    def save(self, path: Path) -> None:
+    def write_checkpoint(self, path: Path) -> None:
         """Write the checkpoint, completely or not at all. Raises OSError."""
         tensors = {name: value.detach() for name, value in self.trained.items()}
         for name, value in self.trained.items():

@@ -140,7 +140,7 @@ def _synset(fields: Sequence[str], gloss: str) -> tuple[str, Synset]:
 def split_gloss(gloss: str) -> tuple[str, list[str]]:
     """What a gloss says without its examples, and the examples."""
     examples = [example.strip() for example in re.findall(r'"([^"]{8,})"', gloss)]
-    meaning = re.sub(r';?\s*"[^"]*"(\s*-\s*[^;"]*)?', "", gloss)  # an example, with "- who said it"
+    meaning = re.sub(r'(?:;|(?<![;\s]))\s*"[^"]*"(?:\s*-[^;"]*)?', "", gloss)  # an example, with "- who said it"
     return re.sub(r"^\([^)]*\)\s*", "", meaning).strip(" ;,"), examples
 
 

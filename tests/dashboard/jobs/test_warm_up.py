@@ -58,7 +58,8 @@ def test_what_pages_ask_for_first_is_there_without_a_request(indexes: IndexCache
     evaluate = open_page("evaluate")
     assert not evaluate.error
     assert not any("Embedding" in bar.proto.text for bar in evaluate.get("progress"))
-    assert model.forward_passes - passes == 1  # of the query that Search opens with
+    # Of the query that Search opens with, and of the words of its ten hits: no corpus is embedded.
+    assert 2 <= model.forward_passes - passes <= 4
 
 
 def test_it_pauses_while_another_lane_works_and_not_for_who_asks(indexes: IndexCache) -> None:

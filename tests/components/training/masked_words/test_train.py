@@ -45,7 +45,7 @@ def test_a_run_goes_on_from_its_checkpoint(encoder, tmp_path, monkeypatch, one_t
 
     def look():
         looked.append(first.state.steps)
-        first.save(tmp_path / "checkpoint.safetensors")
+        first.write_checkpoint(tmp_path / "checkpoint.safetensors")
         if first.state.steps == 3:
             raise StoppedAfterThree
 
@@ -63,7 +63,7 @@ def test_a_run_goes_on_from_its_checkpoint(encoder, tmp_path, monkeypatch, one_t
 
 def test_a_checkpoint_of_another_run_is_refused(encoder, tmp_path):
     path = tmp_path / "checkpoint.safetensors"
-    new_run(encoder, tokens=1).save(path)
+    new_run(encoder, tokens=1).write_checkpoint(path)
     new_run(encoder, tokens=9).go_on(path)  # longer is allowed
     for changes, name in (({"seed": 2}, "seed"), ({"rank": 3}, "rank")):
         with pytest.raises(InputError, match=f"another {name}"):

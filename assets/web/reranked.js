@@ -1,5 +1,6 @@
 // Two lists of the same texts in two orders, with a line from the place of each to its new one. Text is only ever set with
 // textContent. While the second order is being computed, `after` is null and the first list stands alone.
+let whole = 0; // of how many candidates a person asked to see all: it holds for the next query too
 
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".reranked");
@@ -14,7 +15,8 @@ export default function ({ data, parentElement }) {
   // Pixels, as in the style: the height of a row, which a projector's larger type makes higher, and the room for the lines.
   const ROW = 2.75 * data.scale * parseFloat(getComputedStyle(document.documentElement).fontSize), WIDTH = 74;
   const draw = () => {
-    const count = root.isWhole ? data.before.length : Math.min(data.shown, data.before.length);
+    const isWhole = whole === data.before.length;
+    const count = isWhole ? data.before.length : Math.min(data.shown, data.before.length);
     const before = data.before.slice(0, count), after = data.after && data.after.slice(0, count);
     const columnOf = (name, title, rows, scored) => {
       const column = make("section", name);
@@ -70,10 +72,10 @@ export default function ({ data, parentElement }) {
       root.append(make("span", "gap"), wait);
     }
     if (data.before.length > data.shown) {
-      const all = make("button", "all", root.isWhole ? `The first ${data.shown}` : `All ${data.before.length} candidates`);
+      const all = make("button", "all", isWhole ? `The first ${data.shown}` : `All ${data.before.length} candidates`);
       all.type = "button";
       all.onclick = () => {
-        root.isWhole = !root.isWhole; // whether a person asked for all candidates
+        whole = isWhole ? 0 : data.before.length;
         draw();
         root.querySelector(".all").focus({ preventScroll: true });
       };

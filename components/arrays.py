@@ -77,6 +77,19 @@ def arrays_of(*records: object) -> list[np.ndarray]:
     return [value for value in fields if isinstance(value, np.ndarray)]
 
 
+class ArrayRecord:
+    """What frozen records of arrays have in common: nobody changes their arrays, and they know what these take."""
+
+    def __post_init__(self) -> None:
+        for array in arrays_of(self):
+            read_only(array)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the arrays take, in bytes."""
+        return sum(array.nbytes for array in arrays_of(self))
+
+
 def unit(vectors: NDArray[F]) -> NDArray[F]:
     """Vectors scaled to length 1 along the last axis, in their own precision.
 

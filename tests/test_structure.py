@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import subprocess
 import sys
@@ -553,3 +554,13 @@ def test_nothing_is_unpickled():
         )
     ]
     assert calls == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "assets" / "web").glob("*.css")), ids=lambda path: path.name)
+def test_a_style_sheet_closes_what_it_opens(path: Path) -> None:
+    """An open block makes the rules that follow hold on phones alone, or nowhere."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    depths = list(itertools.accumulate({"{": 1, "}": -1}.get(sign, 0) for sign in text))
+    assert min(depths) >= 0
+    assert depths[-1] == 0
+    assert max(depths) <= 3

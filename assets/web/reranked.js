@@ -1,6 +1,6 @@
 // Two lists of the same texts in two orders, with a line from the place of each to its new one. Text is only ever set with
 // textContent. While the second order is being computed, `after` is null and the first list stands alone.
-let isWhole = false; // whether a person asked for all candidates
+let whole = 0; // of how many candidates a person asked to see all: it holds for the next query too
 
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".reranked");
@@ -15,6 +15,7 @@ export default function ({ data, parentElement }) {
   // Pixels, as in the style: the height of a row, which a projector's larger type makes higher, and the room for the lines.
   const ROW = 2.75 * data.scale * parseFloat(getComputedStyle(document.documentElement).fontSize), WIDTH = 74;
   const draw = () => {
+    const isWhole = whole === data.before.length;
     const count = isWhole ? data.before.length : Math.min(data.shown, data.before.length);
     const before = data.before.slice(0, count), after = data.after && data.after.slice(0, count);
     const columnOf = (name, title, rows, scored) => {
@@ -74,7 +75,7 @@ export default function ({ data, parentElement }) {
       const all = make("button", "all", isWhole ? `The first ${data.shown}` : `All ${data.before.length} candidates`);
       all.type = "button";
       all.onclick = () => {
-        isWhole = !isWhole;
+        whole = isWhole ? 0 : data.before.length;
         draw();
         root.querySelector(".all").focus({ preventScroll: true });
       };

@@ -240,7 +240,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   function draw() {
     if (root.clientWidth < 100) return; // not on screen: drawn once it has a width
     root.classList.toggle("wide", root.clientWidth >= ASIDE);
-    root.style.fontSize = `${data.scale}rem`;
+    root.style.fontSize = "1rem"; // larger on a projector, as all of the page is
     drawPicture();
     drawAside();
   }

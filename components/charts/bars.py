@@ -154,7 +154,7 @@ def part_norm_bars(
                 written = {
                     "text": chosen[1],
                     "showarrow": False,
-                    "yshift": 12 if numbered is None else 30,
+                    "yshift": 12 if numbered is None else 36,
                     "font": {"color": theme.BLUE},
                 }
                 figure.add_annotation(x=labels[place], y=float(row[place]), **written)

@@ -139,7 +139,7 @@ def _label_ends(
         (
             float(row[-1]),
             f"{theme.plain(label.name, MOST_LETTERS)} <b>{label.value}</b>",
-            theme.line_style(index)["color"],
+            str(theme.line_style(index)["color"]),
         )
         for index, (row, label) in enumerate(zip(values, ends, strict=True))
         if not np.isnan(row[-1])
@@ -153,25 +153,45 @@ def _label_ends(
     places = spread([(value - y_range[0]) / (y_range[1] - y_range[0]) * height for value, _, _ in labelled], LINE)
     for (value, text, colour), place in zip(labelled, places, strict=True):
         own = (value - y_range[0]) / (y_range[1] - y_range[0]) * height
-        figure.add_annotation(
-            x=x,
-            y=value,
-            text=text,
-            ax=TO_LABEL,
-            ay=own - place,  # pixels, downwards
-            xanchor="left",
-            align="left",
-            showarrow=True,
-            arrowhead=0,
-            arrowwidth=1.5,
-            arrowcolor=colour,
-            standoff=5,
-            font={"color": theme.GREY} if colour == theme.GREY else None,
-        )
+        add_end_label(figure, x, value, text, own - place, colour)
     figure.layout.xaxis.range = (-0.3, x + 0.15)  # labels would widen it
     figure.layout.xaxis.title.text = "layer (0 = before any block)"  # beside labels a phone has no room for more
     longest = max(len(text.replace("<b>", "").replace("</b>", "")) for _, text, _ in labelled)
     figure.layout.margin.r = round(TO_LABEL + LETTER * longest)
+
+
+def add_end_label(
+    figure: go.Figure,
+    x: float,
+    value: float,
+    text: str,
+    below: float,
+    colour: str,
+    *,
+    to_label: float = TO_LABEL,
+    xref: str = "x",
+    standoff: int = 5,
+) -> None:
+    """Write a text at the right end of a line, with a stroke from the end at (x, value) to it.
+
+    The text stands `to_label` pixels to the right of the end and `below` pixels below it.
+    """
+    figure.add_annotation(
+        x=x,
+        xref=xref,
+        y=value,
+        text=text,
+        ax=to_label,
+        ay=below,
+        xanchor="left",
+        align="left",
+        showarrow=True,
+        arrowhead=0,
+        arrowwidth=1.5,
+        arrowcolor=colour,
+        standoff=standoff,
+        font={"color": theme.GREY} if colour == theme.GREY else None,
+    )
 
 
 def spread(places: Sequence[float], apart: float) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -22,17 +23,8 @@ def score_histogram(
     because there are few hits and very many other sentences.
     """
     counts, edges = np.histogram(scores, bins=BINS) if len(scores) else (np.zeros(1), np.array([0.0, 1.0]))
-    middle = (edges[:-1] + edges[1:]) / 2
     figure = go.Figure()
-    figure.add_bar(
-        x=middle,
-        y=counts,
-        width=edges[1:] - edges[:-1],
-        name="all sentences",
-        marker={"color": theme.GREY, "line": {"width": 0}},
-        customdata=_ends(edges),
-        hovertemplate=f"%{{y:,}} sentences with {value} %{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
-    )
+    _add_bins(figure, counts, edges, theme.GREY, f"with {value}", name="all sentences")
     figure.add_scatter(
         x=np.asarray(scores, np.float64)[list(chosen)],
         y=np.full(len(chosen), 0.75),
@@ -53,17 +45,9 @@ def nearest_histogram(cosines: np.ndarray, level: float, title: str) -> go.Figur
     """How many sentences have their nearest other one at which cosine, 0 to 1 [sentence]: those from `level` on in blue."""
     known = cosines[np.isfinite(cosines)]
     counts, edges = np.histogram(np.clip(known, 0.0, 1.0), bins=np.linspace(0.0, 1.0, 51))
-    middle = (edges[:-1] + edges[1:]) / 2
     figure = go.Figure()
-    figure.add_bar(
-        x=middle,
-        y=counts,
-        width=edges[1:] - edges[:-1],
-        marker={"color": [theme.BLUE if end > level + 1e-9 else theme.GREY for end in edges[1:]], "line": {"width": 0}},
-        customdata=_ends(edges),
-        hovertemplate="%{y:,} sentences, cosine %{customdata[0]} to %{customdata[1]}<extra></extra>",
-        showlegend=False,
-    )
+    colours = [theme.BLUE if end > level + 1e-9 else theme.GREY for end in edges[1:]]
+    _add_bins(figure, counts, edges, colours, "with cosine", showlegend=False)
     figure.add_vline(x=level, line={"color": theme.GREY, "width": 1.5, "dash": "dash"})
     figure.add_annotation(
         x=level,
@@ -155,6 +139,21 @@ def with_mark(scores: np.ndarray, mark: float, title: str, *, value: str, things
     figure.update_layout(bargap=0)
     theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, 340)
+
+
+def _add_bins(
+    figure: go.Figure, counts: np.ndarray, edges: np.ndarray, color: str | list[str], of_what: str, **options: Any
+) -> None:
+    """Bars without gaps: how many sentences lie between neighbouring `edges` [bin + 1]."""
+    figure.add_bar(
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=counts,
+        width=edges[1:] - edges[:-1],
+        marker={"color": color, "line": {"width": 0}},
+        customdata=_ends(edges),
+        hovertemplate=f"%{{y:,}} sentences {of_what} %{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
+        **options,
+    )
 
 
 def _ends(edges: np.ndarray) -> list[list[str]]:

@@ -115,6 +115,22 @@ def legend_below(figure: go.Figure, shown: bool | None = None) -> None:
     figure.layout.showlegend, figure.layout.hovermode = shown, "closest"
 
 
+def interval(
+    values: object, low: object, high: object, *, color: str = GREY, thickness: float = 1.5, width: float = 3
+) -> dict[str, object]:
+    """Plotly's error bars of intervals that need not be symmetric: from `low` to `high` [point] around the values."""
+    middle = np.asarray(values, np.float64)
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": np.asarray(high, np.float64) - middle,
+        "arrayminus": middle - np.asarray(low, np.float64),
+        "color": color,
+        "thickness": thickness,
+        "width": width,
+    }
+
+
 def finish(figure: go.Figure, title: str, height: int) -> go.Figure:
     """Set title, height, margins and font size."""
     text, layout = wrapped(title), figure.layout

@@ -189,17 +189,8 @@ def before_after_bars(
             y=np.asarray(values[:, 0], np.float64),
             name=name,
             marker_color=colour,
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": values[:, 2] - values[:, 0],
-                "arrayminus": values[:, 0] - values[:, 1],
-                "thickness": 2.5,
-                "color": theme.ORANGE,  # on both bars, on a light and on a dark page
-                "width": 6,
-            }
-            if has_intervals
-            else None,
+            # Orange is seen on both bars, on a light and on a dark page.
+            error_y=theme.interval(*values.T, color=theme.ORANGE, thickness=2.5, width=6) if has_intervals else None,
             texttemplate=f"%{{y:.{1 if unit else 3}f}}",
             textposition="inside",
             insidetextanchor="start",

@@ -61,14 +61,14 @@ def draw_own(place: str, message: str, *, key: str) -> None:
         ("slide", "Slide (PNG)", f"{SLIDE_WIDTH} × {SLIDE_HEIGHT} pixels, with its finding", to_text(message)),
     ):
         data = {"place": place, "label": label, "hint": hint, "filename": f"{name}{'-slide' * (button == 'slide')}.png"}
-        browser.web_component("save_picture", '<button type="button"></button>', "snapshot")(
+        browser.web_component("save_picture", '<button type="button"></button>', "file_button", "snapshot")(
             key=f"{button}_{key}", data=data if says is None else {**data, "says": says}, width="content"
         )
 
 
 def _picture(figure: str, name: str, label: str, hint: str, options: dict[str, Any]) -> None:
     """A button that saves a figure as a picture, with these options of plotly's."""
-    browser.web_component("slide", '<button type="button"></button>')(
+    browser.web_component("slide", '<button type="button"></button>', "file_button")(
         key=f"{name}_{figure}",
         data={"figure": figure, "label": label, "hint": hint, "options": options},
         width="content",

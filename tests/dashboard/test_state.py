@@ -55,6 +55,7 @@ EXAMPLES = {
     "vocabulary_query": "##ing",
     "pair_query": "a & b = <c>?",
     "training_data": "demo:nli",
+    "second_stage": "rerank",
 }
 SETTINGS = {setting.name: setting for setting in table.SETTINGS}
 

@@ -216,15 +216,9 @@ def ranking_bars(bars: Sequence[RankedBar], title: str, *, measure: str) -> go.F
             y=[theme.wrapped(bar.name, 24) for bar in ordered],
             orientation="h",
             marker_color=[theme.ORANGE if bar.is_marked else theme.BLUE for bar in ordered],
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [bar.high - bar.value for bar in ordered],
-                "arrayminus": [bar.value - bar.low for bar in ordered],
-                "color": theme.GREY,
-                "thickness": 1.5,
-                "width": 4,
-            },
+            error_x=theme.interval(
+                [bar.value for bar in ordered], [bar.low for bar in ordered], [bar.high for bar in ordered], width=4
+            ),
             # At the bar's root, where no interval covers it; beside a bar that is too short for it.
             text=[f"{bar.value:.1f}" for bar in ordered],
             textposition=["inside" if bar.value >= _ROOM_FOR_VALUE * longest else "outside" for bar in ordered],

@@ -56,15 +56,9 @@ def layer_lines(
             mode="lines+markers",
             line=style,
             marker={**theme.marker_style(column), "size": 9},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": line_of.high - line_of.values,
-                "arrayminus": line_of.values - line_of.low,
-                "thickness": 5,
-                "width": 0,
-                "color": _pale(str(style["color"])),
-            },
+            error_y=theme.interval(
+                line_of.values, line_of.low, line_of.high, color=_pale(str(style["color"])), thickness=5, width=0
+            ),
             customdata=[
                 [row, column, low, high] for row, (low, high) in enumerate(zip(line_of.low, line_of.high, strict=True))
             ],
@@ -126,21 +120,8 @@ def _label_ends(figure: go.Figure, lines: Sequence[PoolingLine], levels: Sequenc
     for number, (place, (value, text, is_line)) in enumerate(zip(curves.spread(own, LINE), ends, strict=True)):
         colour = str(theme.line_style(number)["color"]) if is_line else theme.GREY
         longest = max(longest, len(text.replace("<b>", "").replace("</b>", "")))
-        figure.add_annotation(
-            x=1,
-            xref="paper",
-            y=value,
-            text=text,
-            ax=TO_LABEL,
-            ay=own[number] - place,  # pixels, downwards
-            xanchor="left",
-            align="left",
-            showarrow=True,
-            arrowhead=0,
-            arrowwidth=1.5,
-            arrowcolor=colour,
-            standoff=1,
-            font={"color": theme.GREY} if not is_line else None,
+        curves.add_end_label(
+            figure, 1, value, text, own[number] - place, colour, to_label=TO_LABEL, xref="paper", standoff=1
         )
     figure.layout.margin.r = round(TO_LABEL + 16 + LETTER * longest)
 

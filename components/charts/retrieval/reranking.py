@@ -141,15 +141,7 @@ def quality_and_time(points: Sequence[LookPoint], title: str) -> go.Figure:
     figure.add_scatter(
         x=[point.milliseconds for point in points],
         y=[point.share for point in points],
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": [point.high - point.share for point in points],
-            "arrayminus": [point.share - point.low for point in points],
-            "color": theme.GREY,
-            "thickness": 1.5,
-            "width": 3,
-        },
+        error_y=theme.interval(*zip(*((point.share, point.low, point.high) for point in points), strict=True)),
         mode="lines+markers",
         line={"color": theme.BLUE, "width": 2},
         marker={

@@ -125,15 +125,8 @@ def first_hit_panels(
 
 def _error(bars: Sequence[Bar]) -> dict[str, object]:
     """Plotly's error bars of an interval that need not be symmetric."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [bar.high - bar.value for bar in bars],
-        "arrayminus": [bar.value - bar.low for bar in bars],
-        "thickness": 2,
-        "width": 3,
-        "color": _WHISKERS,
-    }
+    values, low, high = ([getattr(bar, name) for bar in bars] for name in ("value", "low", "high"))
+    return theme.interval(values, low, high, color=_WHISKERS, thickness=2)
 
 
 def _finished(figure: go.Figure, title: str, height: int) -> go.Figure:

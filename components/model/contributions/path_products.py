@@ -33,7 +33,7 @@ import numpy as np
 import torch
 from scipy.special import ndtr
 
-from components.arrays import Float64, arrays_of, read_only
+from components.arrays import ArrayRecord, Float64
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model.architecture.record import first_blocks, position_ids
@@ -53,7 +53,7 @@ _BATCH_TOKENS = 256  # in one batch: as long as others wait for the lock
 
 
 @dataclass(frozen=True, eq=False)
-class PathProducts:
+class PathProducts(ArrayRecord):
     """What each token of a text adds to the text's vector on the way from a reference. Special tokens add nothing."""
 
     sentence: TokenizedSentence
@@ -64,15 +64,6 @@ class PathProducts:
     vector: Float64  # [dim]: f(x)
     reference_vector: Float64  # [dim]: f(r)
     contributions: Float64  # [token, dim]: sum to vector - reference_vector, up to the error of the steps
-
-    def __post_init__(self) -> None:
-        for array in arrays_of(self):
-            read_only(array)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory the arrays take, in bytes."""
-        return sum(array.nbytes for array in arrays_of(self))
 
 
 def available_references(loaded: LoadedModel) -> tuple[Reference, ...]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from components.arrays import Float64, Int64, arrays_of, read_only
+from components.arrays import ArrayRecord, Float64, Int64
 from components.model.trace import TokenizedSentence
 
 
 @dataclass(frozen=True, eq=False)
-class LayerGuesses:
+class LayerGuesses(ArrayRecord):
     """The pieces that a model's masked-LM head guesses at the tokens of one sentence or pair, layer by layer.
 
     At layer l the head reads the vectors of that layer, as if it were the last one: the logit lens (nostalgebraist 2020,
@@ -45,15 +45,6 @@ class LayerGuesses:
     only_left: bool = False  # no token could look at those after it; the model was not trained so
     in_turn: bool = False  # at each position the guess is that of a pass in which this token alone was hidden
 
-    def __post_init__(self) -> None:
-        for array in arrays_of(self):
-            read_only(array)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory the arrays take, in bytes."""
-        return sum(array.nbytes for array in arrays_of(self))
-
     def token(self, position: int) -> int:
         """Where a position is on the arrays' token axis. Raises IndexError for one that was not read."""
         if position not in self.positions:
@@ -71,7 +62,7 @@ class WordSurprise:
 
 
 @dataclass(frozen=True, eq=False)
-class Surprises:
+class Surprises(ArrayRecord):
     """How surprised a model is by each token of a text, when it is hidden and all others are seen.
 
     bits = -log2 of the probability that the head gives to what is typed. Their sum is the pseudo-log-likelihood of Salazar et
@@ -90,8 +81,7 @@ class Surprises:
     words: tuple[WordSurprise, ...] = field(init=False)  # in reading order, without those of which nothing is known
 
     def __post_init__(self) -> None:
-        for array in arrays_of(self):
-            read_only(array)
+        super().__post_init__()
         found = {}
         for token in self.sentence.tokens:
             positions = self.sentence.word_positions(token.position)
@@ -99,11 +89,6 @@ class Surprises:
                 text = self.sentence.word_text(token.position)
                 found[positions] = WordSurprise(text, positions, float(self.bits[list(positions)].sum()))
         object.__setattr__(self, "words", tuple(found.values()))
-
-    @property
-    def nbytes(self) -> int:
-        """Memory the arrays take, in bytes."""
-        return sum(array.nbytes for array in arrays_of(self))
 
     @property
     def pseudo_perplexity(self) -> float:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from components.arrays import Float32, arrays_of, read_only
+from components.arrays import ArrayRecord, Float32
 from components.model import loading
 from components.model.architecture.modules import Place
 from components.model.loaded import LoadedModel, numpy_of
@@ -23,7 +23,7 @@ Site = Literal["layer", "head", "attention", "feed_forward"]
 
 
 @dataclass(frozen=True, eq=False)
-class Activations:
+class Activations(ArrayRecord):
     """What one input has at every site; all arrays are read-only."""
 
     sentence: TokenizedSentence
@@ -31,15 +31,6 @@ class Activations:
     heads: Float32  # [block, token, head, head_dim]
     attention: Float32  # [block, token, dim]
     feed_forward: Float32  # [block, token, dim]
-
-    def __post_init__(self) -> None:
-        for array in arrays_of(self):
-            read_only(array)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory the arrays take, in bytes."""
-        return sum(array.nbytes for array in arrays_of(self))
 
     def at(self, site: Site, number: int, head: int | None = None) -> Float32:
         """The activation of all tokens at a site, float32 [token, dim or head_dim]."""

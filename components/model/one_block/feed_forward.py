@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from components.arrays import Float32, Float64, arrays_of, read_only
+from components.arrays import ArrayRecord, Float32, Float64
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import inside
 from components.model.architecture.modules import Place
@@ -39,7 +39,7 @@ MOST_BYTES = (
 
 
 @dataclass(frozen=True, eq=False)
-class FeedForward:
+class FeedForward(ArrayRecord):
     """The inner dimensions of feed-forward parts for one input, without padding; arrays are read-only.
 
     Of a short input they are kept for all blocks, of a long one for a single block (`kept_blocks`).
@@ -51,15 +51,6 @@ class FeedForward:
     values: Float32 | None  # [kept block, token, inner]: what the gates are multiplied with; None where there are none
     closed_shares: Float64  # [block, token], of all blocks: the share of inner dimensions that are nearly closed, 0..1
     only_left: bool = False  # in this pass a token attended only to itself and to those before it
-
-    def __post_init__(self) -> None:
-        for array in arrays_of(self):
-            read_only(array)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory the arrays take, in bytes."""
-        return sum(array.nbytes for array in arrays_of(self))
 
     @property
     def kept_blocks(self) -> range:

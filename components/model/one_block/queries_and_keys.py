@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from components.arrays import Float32, arrays_of, read_only
+from components.arrays import ArrayRecord, Float32
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model import inside
 from components.model.architecture.record import first_blocks
@@ -24,7 +24,7 @@ from components.model.trace import TokenizedSentence
 
 
 @dataclass(frozen=True, eq=False)
-class QueriesAndKeys:
+class QueriesAndKeys(ArrayRecord):
     """One block's queries and keys of one input, without padding; as in InsideBlocks, so after rotation."""
 
     sentence: TokenizedSentence
@@ -33,15 +33,6 @@ class QueriesAndKeys:
     keys: Float32  # [head, token, head_dim]
     score_scale: float  # what their products are multiplied with
     window: int | None  # the furthest distance at which tokens attend in this block; None: any
-
-    def __post_init__(self) -> None:
-        for array in arrays_of(self):
-            read_only(array)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory the arrays take, in bytes."""
-        return sum(array.nbytes for array in arrays_of(self))
 
 
 def queries_and_keys(

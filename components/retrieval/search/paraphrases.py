@@ -46,11 +46,11 @@ def most_similar_pairs(
         None if texts is None else np.unique(np.array(texts, object), return_inverse=True)[1]
     )  # equal for equal texts
     for row in starts:
-        left = _directions(vectors, row)
+        left = _directions(vectors, row, _ROWS)
         for column in starts[starts.index(row) :]:
             if is_cancelled():
                 raise Cancelled
-            block = left @ _directions(vectors, column).T  # [row, column]
+            block = left @ _directions(vectors, column, _ROWS).T  # [row, column]
             if row == column:
                 block[np.tril_indices(len(block))] = -np.inf
             if text_ids is not None:
@@ -93,5 +93,5 @@ def nearest_cosines(vectors: NDArray[np.floating], texts: Sequence[str] | None =
     return nearest
 
 
-def _directions(vectors: NDArray[np.floating], start: int, count: int = _ROWS) -> Float32:
+def _directions(vectors: NDArray[np.floating], start: int, count: int) -> Float32:
     return unit(np.asarray(vectors[start : start + count], np.float32))

@@ -48,10 +48,11 @@ MOST_K = 100
 def compare(backend: Backend) -> None:
     """The table of runs, a figure, and the queries."""
     pairs = choices.current_pairs()
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="row_compare"):
+    with controls.row():
         scale = controls.scale()
         measure_slot, reference_slot, other_slot = (
-            st.container(width=round(width * scale)) for width in (150, 270, 270)
+            st.container(width=round(width * scale), key=f"compare_{name}")
+            for name, width in (("measure", 150), ("reference", 270), ("other", 270))
         )
         panel = choices.runs_panel()
         with controls.options():

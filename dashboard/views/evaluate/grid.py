@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -99,7 +100,7 @@ def _candidates(backend: Backend, indexes: PairIndexes, pairs: Pairs, measure: s
     judged = [judge(ranks.of(*cell)) for cell in cells]
     estimates = [metrics.interval(values) for values in judged]
     found = evaluation.result(
-        ("best of", indexes.documents.folder.name, indexes.queries.folder.name, pairs.content_hash, measure),
+        ("best of", *cells, hashlib.sha256(np.array(judged).tobytes()).hexdigest(), measure),
         f"Comparing {len(cells)} vectors",
         lambda report_progress, is_cancelled: best_of(np.array(judged)),
         "grid_best",

@@ -1,8 +1,8 @@
 """What Start shows before any model is loaded: the numbers of two pictures, which a file holds.
 
 `python -m dashboard.views.home.stored` measures them with the included model and writes assets/start.json, and beside it what
-the model's heads do on average, the whole path of a sentence, and the numbers of the ready-made pairs. A test measures them
-again. What is drawn of them is said by `findings`, from these numbers.
+the model's heads do on average, the whole path of a sentence, the numbers of the ready-made pairs, and what MaxSim changes over
+the included collections. Tests measure them again. What is drawn of them is said by `findings`, from these numbers.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def write() -> None:
 
     from components.model.backend import Backend
     from dashboard.jobs.included_words import HABITS, WHOLE, measured_habits
-    from dashboard.jobs.stored import pairs
+    from dashboard.jobs.stored import pairs, second_looks
 
     backend = Backend.load()
     from dashboard.views.home import whole
@@ -193,6 +193,7 @@ def write() -> None:
     }
     files = {path: f"{text}\n".encode() for path, text in texts.items()}
     files |= {whole.PATH: whole.measured(backend), pairs.PATH: pairs.measured(backend)}
+    files[second_looks.PATH] = second_looks.measured(backend, second_looks.included())
     for path, content in files.items():
         with whole_file(path) as file:
             file.write(content)

@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.charts.retrieval import reranking as charts
 from components.charts.retrieval.reranking import LookPoint
 from components.errors import UserError
-from components.folders import ASSETS
 from components.numbers import number
-from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus, pairs_of_rows
+from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_corpus
 from components.retrieval.reranking.quality import second_look
 from components.snippets.code import NoCode
 from dashboard import state
 from dashboard.corpora import current
 from dashboard.jobs import evaluation
+from dashboard.jobs.stored import second_looks
 from dashboard.ui import figures
 from dashboard.ui.waiting import frame
 
 if TYPE_CHECKING:
-    from components.arrays import Int64
     from components.model.trace import Pooling
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.reranking.quality import SecondLook
     from dashboard.jobs.reranking import SecondStage
 
 MOST_TEXTS = 1_000  # of a corpus that is measured without asking
-# Name, file of assets/collections, its columns of queries and of texts.
-COLLECTIONS = (
-    ("questions", "questions.jsonl", "question", "passage"),
-    ("paraphrases", "paraphrases.jsonl", "paraphrase", "sentence"),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +56,9 @@ def measured(stage: SecondStage, layer: int, pooling: Pooling, corpus: Corpus) -
     found: list[Measured] = []
     own = _pairs_of(corpus)
     sets = [("headlines" if is_demo else "queries", own)] if own is not None else []
-    sets += [(name, _collection(*columns)) for name, *columns in COLLECTIONS] if is_demo else []
+    sets += (
+        [(name, second_looks.collection(*columns)) for name, *columns in second_looks.COLLECTIONS] if is_demo else []
+    )
     for name, pairs in sets:
         with frame.figure(f"second_look_{name}"):
             found.append(Measured(name, _look(stage, layer, pooling, pairs, name)))
@@ -84,15 +77,11 @@ def _pairs_of(corpus: Corpus) -> Pairs | None:
     return None if pairs.has_several else pairs
 
 
-@cache
-def _collection(file: str, queries: str, texts: str) -> Pairs:
-    lines = (ASSETS / "collections" / file).read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines if line.strip()]
-    return pairs_of_rows(file, [row[texts] for row in rows], [row[queries] for row in rows], queries)
-
-
 def _look(stage: SecondStage, layer: int, pooling: Pooling, pairs: Pairs, name: str) -> SecondLook:
-    gold = _gold(pairs)
+    kept = second_looks.look(stage.backend, pairs, layer, pooling, stage.max_length)
+    if kept is not None:
+        return kept
+    gold = second_looks.gold_of(pairs)
     return evaluation.result(
         ("second look", stage.key, layer, pooling, pairs.content_hash),
         f"MaxSim for {len(pairs):,} {name}",
@@ -109,11 +98,6 @@ def _look(stage: SecondStage, layer: int, pooling: Pooling, pairs: Pairs, name: 
         ),
         f"second_look_{name}",
     )
-
-
-def _gold(pairs: Pairs) -> Int64:
-    """The number of each query's right text."""
-    return np.arange(len(pairs)) if pairs.gold is None else pairs.gold
 
 
 def finding(sets: Sequence[Measured]) -> str:
@@ -163,10 +147,11 @@ def picture(sets: Sequence[Measured]) -> None:
     figures.figure(
         charts.quality_and_time(points, f"{len(look.first):,} {first.name}: quality and time"),
         key="second_look",
-        code=NoCode("There is no code for it: the times are those that this machine took when they were measured."),
+        code=NoCode("There is no code for it: the times are those of the machine on which they were measured."),
         alt="Share of queries whose right text comes first, by the time that MaxSim adds to a query",
         read="A point is a search: the share of all queries whose right text comes first, with its 95 % interval, and the time "
-        "that comparing token vectors adds to a query. They are kept in memory, as an index of token vectors keeps them.",
+        "that comparing token vectors adds to a query. They are kept in memory, as an index of token vectors keeps them. What "
+        "the included model does with the included collections was measured once, on two cores, and is stored.",
         not_shown="Other data: the lines below have other collections. Times of other machines.",
         table=lambda: _table(sets),
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.arrays import Float64, Int64, cosine
+from components.arrays import Float64, Int64
 from components.charts import curves, theme
 from components.charts import training as charts
 from components.charts.retrieval import evaluation as evaluation_charts
@@ -225,9 +225,9 @@ def _key(kind: str, run: RunFolder, models: Models, content: str) -> tuple[objec
 
 
 def _vectors(
+    settings: TrainingSettings,
     backend: Backend,
     texts: tuple[str, ...],
-    settings: TrainingSettings,
     role: str,
     report_progress: ReportProgress,
     is_cancelled: IsCancelled,
@@ -251,16 +251,16 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
         for number, backend in enumerate(models.all):
             start = number * each
             documents = _vectors(
+                settings,
                 backend,
                 answers,
-                settings,
                 "document",
                 part_of(report_progress, start, total),
                 is_cancelled,
             )
             start += len(answers)
             queries = _vectors(
-                backend, pairs.queries.texts, settings, "query", part_of(report_progress, start, total), is_cancelled
+                settings, backend, pairs.queries.texts, "query", part_of(report_progress, start, total), is_cancelled
             )
             ranks.append(first_ranks(pairs.ranks_by_vectors(queries, documents)))
         return Ranks(*ranks)
@@ -299,21 +299,10 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
 
 def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs: ScoredPairs, source: str) -> None:
     def compare(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Cosines:
-        total, sides = 2 * len(models.all) * len(pairs.first), []
-        for number, backend in enumerate(models.all):
-            first, second = (
-                _vectors(
-                    backend,
-                    texts,
-                    settings,
-                    "document",
-                    part_of(report_progress, (2 * number + side) * len(texts), total),
-                    is_cancelled,
-                )
-                for side, texts in enumerate((pairs.first, pairs.second))
-            )
-            sides.append(np.asarray(cosine(first, second), np.float64))
-        return Cosines(*sides)
+        sides = (tuple(pairs.first), tuple(pairs.second))
+        return Cosines(
+            *failures.cosines_of(models.all, partial(_vectors, settings), sides, report_progress, is_cancelled)
+        )
 
     cosines = evaluation.result(
         _key("before and after cosines", run, models, pairs.content_hash),
@@ -356,18 +345,9 @@ def _failures(run: RunFolder) -> None:
         st.info("A cross-encoder gives no vectors, so that there are no cosines of pairs to compare.")
         return
 
-    def vectors(
-        backend: Backend,
-        texts: tuple[str, ...],
-        role: str,
-        report_progress: ReportProgress,
-        is_cancelled: IsCancelled,
-    ) -> np.ndarray:
-        return _vectors(backend, texts, settings, role, report_progress, is_cancelled)
-
     failures.draw(
         models.all,
-        vectors,
+        partial(_vectors, settings),
         lambda kind, content: _key(kind, run, models, content),
         {"before": _before(settings), "untouched": _untouched_name(settings)},
         _code(run, models, settings, "scored").failures(),

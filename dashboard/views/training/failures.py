@@ -55,6 +55,26 @@ def measured(cosines: Sequence[Float64], pairs: MinimalPairs) -> Failures:
     return Failures(kinds, *of_models)
 
 
+def cosines_of(
+    models: Sequence[Backend],
+    vectors: Vectors,
+    sides: tuple[tuple[str, ...], tuple[str, ...]],
+    report_progress: ReportProgress,
+    is_cancelled: IsCancelled,
+) -> list[Float64]:
+    """The cosines [pair] of two lists of texts by each model. Raises Cancelled."""
+    count, total, found = len(sides[0]), 2 * len(models) * len(sides[0]), []
+    for place, backend in enumerate(models):
+        first, second = (
+            vectors(
+                backend, texts, "document", part_of(report_progress, (2 * place + side) * count, total), is_cancelled
+            )
+            for side, texts in enumerate(sides)
+        )
+        found.append(cosine(first, second))
+    return found
+
+
 def finding(found: Failures, kind: str) -> str:
     """What training changed about one kind of difference, and how many others it made better and worse beyond chance."""
     place = found.kinds.index(kind)
@@ -99,20 +119,7 @@ def draw(
     pairs = stored.demo_pairs()
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Failures:
-        total, cosines = 2 * len(models) * len(pairs), []
-        for place, backend in enumerate(models):
-            sides = [
-                vectors(
-                    backend,
-                    texts,
-                    "document",
-                    part_of(report_progress, (2 * place + side) * len(texts), total),
-                    is_cancelled,
-                )
-                for side, texts in enumerate((pairs.first, pairs.second))
-            ]
-            cosines.append(np.asarray(cosine(*sides), np.float64))
-        return measured(cosines, pairs)
+        return measured(cosines_of(models, vectors, (pairs.first, pairs.second), report_progress, is_cancelled), pairs)
 
     found = evaluation.result(
         key("known failures", pairs.content_hash),

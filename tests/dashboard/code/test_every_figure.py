@@ -15,6 +15,7 @@ WITHOUT_CODE = {
     # Times of this machine at the moment when they were measured.
     "compare_cost",
     "pair_cost",
+    "second_look",
     # Drawings of an idea, which show no numbers.
     "f'objective_{item.key}",
     # The votes of a class.

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from components.jobs import Job, Queue
+from components.model.backend import Backend
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.index.cache import IndexCache
+from components.retrieval.search.chance import QUERIES
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.jobs import warm_up
 from dashboard.jobs.embedding import EmbedRequest
-from tests.support.pages import Open, backend, hits
+from tests.support.pages import Open, at_rest, backend, hits
 
 
 @pytest.fixture
@@ -33,17 +36,31 @@ def indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IndexCa
         assert job.finished.wait(60)
 
 
+def noting(read: list[tuple[str, tuple[str, ...]]], name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of the backend that notes the texts which it is given."""
+
+    def noted(self: Backend, texts: Sequence[str], *more: Any, **named: Any) -> Any:
+        read.append((name, tuple(texts)))
+        return method(self, texts, *more, **named)
+
+    return noted
+
+
 def ended(queue: Queue) -> None:
     for job in queue.under_way():
         assert job.finished.wait(120)
 
 
-def test_what_pages_ask_for_first_is_there_without_a_request(indexes: IndexCache, open_page: Open) -> None:
+def test_what_pages_ask_for_first_is_there_without_a_request(
+    indexes: IndexCache, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, demo = backend(), current.demo()
     warm_up.embed_demo(model)
     assert all(not job.people for job in indexes.jobs.under_way())
     ended(indexes.jobs.queue)
-    passes = model.forward_passes
+    read: list[tuple[str, tuple[str, ...]]] = []
+    for name in ("embed", "run"):  # how the texts go through the model
+        monkeypatch.setattr(Backend, name, noting(read, name, getattr(Backend, name)))
     pairs = pair_runs.pairs_of_corpus(demo, pair_runs.QUERY_COLUMN)
     exact = EmbedRequest(model, exact=True)
     for job in (
@@ -53,12 +70,17 @@ def test_what_pages_ask_for_first_is_there_without_a_request(indexes: IndexCache
     ):
         assert job is not None
         assert job.result is not None
-    search = open_page("search", q="a query of the warm-up test alone")  # its vector is in no cache
+    query = "a query of the warm-up test alone"  # its vector is in no cache
+    search = at_rest(open_page("search", q=query))
     assert len(hits(search)) == 10
     evaluate = open_page("evaluate")
     assert not evaluate.error
     assert not any("Embedding" in bar.proto.text for bar in evaluate.get("progress"))
-    assert model.forward_passes - passes == 1  # of the query that Search opens with
+    words_of_hits = (query, *(demo.texts[row["index"]] for row in hits(search)))
+    by_chance = [texts for _, texts in read if len(texts) == QUERIES]  # for the level of chance, once for a corpus
+    assert len(by_chance) <= 1
+    assert not {*demo.texts, *pairs.queries.texts} & {text for texts in by_chance for text in texts}
+    assert [item for item in read if len(item[1]) != QUERIES] == [("embed", (query,)), ("run", words_of_hits)]
 
 
 def test_it_pauses_while_another_lane_works_and_not_for_who_asks(indexes: IndexCache) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,11 @@ def test_shaded_words_are_those_of_the_exact_split(open_page: Open, demo_vectors
     query, nonsense = "volcano erupted", "flurbish quontle zib"
     for asked in (query, nonsense):
         app = at_rest(open_page("search", q=asked))
+        for _ in range(200):  # the hits do not wait for their words
+            if all(part["shade"] is not None for row in hits(app) for part in row["parts"]):
+                break
+            time.sleep(0.1)
+            app.run()
         for row in hits(app)[:3]:
             text = current.demo().texts[row["index"]]
             trace = backend().run([asked, text], options=TraceOptions(max_length=256))

@@ -112,7 +112,7 @@ def _vector_change(
         quantity="turn in degrees",
         decimals=0,
         unit="°",
-        mark=(90.0, "90°: nothing in common"),
+        mark=(90.0, "nothing in common"),
         chosen=("hidden token", "hidden"),
         digits=3,
         key="mask_vectors",

@@ -1158,7 +1158,7 @@ def test_a_job_that_fails_is_a_message(open_page: Open, monkeypatch: pytest.Monk
         caching.evaluations().forget(job)
 
 
-def test_the_star_stands_at_the_best_cell_and_a_pooling_that_is_not_there_is_replaced(
+def test_shared_first_places_are_said_and_a_pooling_that_is_not_there_is_replaced(
     evaluate: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two cells share the most: the first row that has it and the first column that has it are not one cell.
@@ -1170,14 +1170,14 @@ def test_the_star_stands_at_the_best_cell_and_a_pooling_that_is_not_there_is_rep
     app = ready(evaluate())  # the model's own pooling is the mean
     assert not app.exception
     assert not app.error
-    assert " 1 other cell is in this interval: the best may be luck." in texts(app)
-    message = next(item.value for item in app.markdown if "Best Recall@1" in item.value)
+    message = next(item.value for item in app.markdown if ":material/insights:" in item.value)
+    assert "**Layer 0, Max** and another one share the best Recall@1, **50.0 %**" in message
     assert len(re.sub(r":material/[^:]*:|[*]", "", message).strip()) <= 126  # one line beside the sidebar
     assert app.button_group(key="w_pooling").value == "cls"
-    texts_of_cells = figures(app)[0]["data"][0]["text"]
-    starred = [(row, column) for row in range(2) for column in range(2) if "★" in texts_of_cells[row][column]]
-    assert starred == [(0, 1)]
-    assert "at **layer 0, Max** ★" in texts(app)
+    lines = {line["name"]: line for line in figures(app)[0]["data"]}
+    np.testing.assert_allclose([lines["[CLS]"]["y"], lines["Max"]["y"]], [[0, 50], [50, 0]])
+    # The ring stands at the chosen cell, which is a point of its line.
+    assert (list(lines["chosen"]["x"]), list(lines["chosen"]["y"])) == ([lines["[CLS]"]["x"][1]], [50.0])
 
 
 def test_the_first_line_names_what_the_view_measures(open_page: Open, graded: GradedSet) -> None:

@@ -13,8 +13,10 @@ from transformers import AutoModel, AutoTokenizer
 from transformers.models.bert.modeling_bert import BertLMPredictionHead
 
 from components.errors import ModelError
+from components.model.catalog import EMBEDDED_SHA256
 from components.model.guesses import included
 
+FIRST, IN_FIRST_FIVE = 27, 42  # of 60, set before the first training
 TEXTS = ("The capital of France is [MASK].", "She drank a cup of [MASK] with milk and two spoons of sugar.")
 
 
@@ -61,25 +63,36 @@ def test_the_encoder_of_the_other_pages_stays_as_it_was(embedded):
         embedded.trace([TEXTS[0]], mask_logits=True)
 
 
-def test_it_guesses_as_well_as_its_card_says(embedded):
-    """The first of the sets was looked at while it was trained, the second when all was done."""
+@pytest.mark.parametrize("letter", ["a", "b", "c"])
+def test_it_guesses_as_well_as_its_card_says(embedded, letter):
+    """Set a was looked at while it was trained, set b twice, set c when all was done."""
     sentences = json.loads((included.FOLDER / "classroom.json").read_text(encoding="utf-8"))
     vocabulary = embedded.tokenization.vocabulary
-    for name, least_first, least_five in (("a", 27, 42), ("b", 27, 42)):
-        own = [item for item in sentences if item["set"] == name]
-        assert len(own) == 60
-        found = embedded.guesses_at_masks([item["sentence"] for item in own], k=40)
-        ranks = []
-        for item, guesses in zip(own, found, strict=True):
-            pieces = [vocabulary[number] for number in guesses.ids[-1, 0]]
-            whole = [piece for piece in pieces if not piece.startswith(("##", "["))]
-            ranks.append(next((rank for rank, piece in enumerate(whole, 1) if piece in item["answers"]), 99))
-        first, five = sum(rank == 1 for rank in ranks), sum(rank <= 5 for rank in ranks)
-        assert (first, five) >= (least_first, least_five)
-        assert five >= least_five
-        measured = included.measured(f"classroom {name}")
-        assert abs(measured.first - first) <= 1  # a tie on another chip
-        assert abs(measured.in_first_five - five) <= 1
+    own = [item for item in sentences if item["set"] == letter]
+    assert len(own) == 60
+    found = embedded.guesses_at_masks([item["sentence"] for item in own], k=40)
+    ranks = []
+    for item, guesses in zip(own, found, strict=True):
+        pieces = [vocabulary[number] for number in guesses.ids[-1, 0]]
+        whole = [piece for piece in pieces if not piece.startswith(("##", "["))]
+        ranks.append(next((rank for rank, piece in enumerate(whole, 1) if piece in item["answers"]), 99))
+    first, five = sum(rank == 1 for rank in ranks), sum(rank <= 5 for rank in ranks)
+    if letter == "c":
+        assert first >= FIRST
+        assert five >= IN_FIRST_FIVE
+    measured = included.measured(f"class {letter}")
+    assert measured.sentences == 60
+    assert abs(measured.first - first) <= 1  # a tie on another chip
+    assert abs(measured.in_first_five - five) <= 1
+
+
+def test_its_card_says_that_it_passed_what_was_set_for_running_text():
+    """Set before the first training: 15 % of content words among the first five, the lower bound above the trigram's."""
+    news = included.card()["measured"]["news"]
+    assert news["model"]["n"] == 2000
+    assert news["model"]["top5"] >= 0.15
+    assert news["model"]["top5_interval"][0] > news["trigram"]["top5"]
+    assert included.card()["model_checksum"] == EMBEDDED_SHA256
 
 
 def test_what_stands_beside_guesses_says_how_good_they_are():

@@ -16,7 +16,8 @@ from components.errors import ModelError
 from components.model.catalog import EMBEDDED_SHA256
 from components.model.guesses import included
 
-FIRST, IN_FIRST_FIVE = 27, 42  # of 60, set before the first training
+FIRST, IN_FIRST_FIVE = 27 / 60, 42 / 60  # of the sentences, set before the first training
+SETS = {"a": 60, "b": 60, "c": 49}
 TEXTS = ("The capital of France is [MASK].", "She drank a cup of [MASK] with milk and two spoons of sugar.")
 
 
@@ -63,13 +64,13 @@ def test_the_encoder_of_the_other_pages_stays_as_it_was(embedded):
         embedded.trace([TEXTS[0]], mask_logits=True)
 
 
-@pytest.mark.parametrize("letter", ["a", "b", "c"])
+@pytest.mark.parametrize("letter", SETS)
 def test_it_guesses_as_well_as_its_card_says(embedded, letter):
     """Set a was looked at while it was trained, set b twice, set c when all was done."""
     sentences = json.loads((included.FOLDER / "classroom.json").read_text(encoding="utf-8"))
     vocabulary = embedded.tokenization.vocabulary
     own = [item for item in sentences if item["set"] == letter]
-    assert len(own) == 60
+    assert len(own) == SETS[letter]
     found = embedded.guesses_at_masks([item["sentence"] for item in own], k=40)
     ranks = []
     for item, guesses in zip(own, found, strict=True):
@@ -77,11 +78,10 @@ def test_it_guesses_as_well_as_its_card_says(embedded, letter):
         whole = [piece for piece in pieces if not piece.startswith(("##", "["))]
         ranks.append(next((rank for rank, piece in enumerate(whole, 1) if piece in item["answers"]), 99))
     first, five = sum(rank == 1 for rank in ranks), sum(rank <= 5 for rank in ranks)
-    if letter == "c":
-        assert first >= FIRST
-        assert five >= IN_FIRST_FIVE
+    assert first >= FIRST * len(own)
+    assert five >= IN_FIRST_FIVE * len(own)
     measured = included.measured(f"class {letter}")
-    assert measured.sentences == 60
+    assert measured.sentences == len(own)
     assert abs(measured.first - first) <= 1  # a tie on another chip
     assert abs(measured.in_first_five - five) <= 1
 

@@ -29,9 +29,9 @@ from components.arrays import Float32, Float64, Int64, cosine
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.failures.failed_queries import NEVER
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
-from components.retrieval.search.words import words
 from components.words.function import FUNCTION_WORDS
 from components.words.typed import CLOSING, is_open, typed_words
+from components.words.unicode_words import words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend

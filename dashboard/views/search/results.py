@@ -21,6 +21,7 @@ from components.retrieval.search.rerank import in_order_of
 from components.snippets import search as snippets
 from components.snippets.code import NoCode
 from components.words.function import FUNCTION_WORDS
+from components.words.unicode_words import has_pairs
 from dashboard import caching, state
 from dashboard.corpora import current, marks, word_rankings
 from dashboard.jobs import rankers, reranking, search_engines
@@ -112,6 +113,7 @@ CROSS_ENCODER_SAYS = (
     "**The cross-encoder gave {score}**, one number for query and sentence read together: it is no sum over words. "
     "The Laboratory shows how it falls without each word (“One input of two texts”)."
 )
+PAIRS_ARE = "The query has no spaces between its words: pairs of neighbouring characters stand for them in this list."
 COUNTING = ("bow", "tfidf", "bm25", "jm")  # word rankings whose scores are sums over shared words
 
 
@@ -575,6 +577,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 st.markdown(name)
                 shared = "piece" if request.compare_with == "splade" else "word"
                 st.info(f"No sentence shares a {shared} with the query.")
+                _say_what_words_are(request, number)
                 continue
             if len(rankings) == 2:
                 st.markdown(name)
@@ -590,6 +593,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             )
             if ranked.is_measured_now and ranked.chance is not None:
                 progress.until(ranked.chance.finished.is_set, lambda: None, 1.0)
+            _say_what_words_are(request, number)
             if note := tie_note(ranked.tied, ranked.tied_shown, at_least=ranked.hits_only):
                 st.warning(note)
             hit_list(
@@ -624,6 +628,12 @@ def _shaded(ranked: Ranked, number: int) -> Mapping[int, Shaded] | None:
         return None
     found: Mapping[int, Shaded] | None = None if job.error is not None else job.result
     return found
+
+
+def _say_what_words_are(request: SearchRequest, number: int) -> None:
+    """Where the second list ranks by words and the query has no spaces between its own, what stands for them."""
+    if number and request.compare_with in TITLES and has_pairs(request.query):
+        st.caption(PAIRS_ARE)
 
 
 def _read(ranked: Ranked, request: SearchRequest, number: int, is_compared: bool, is_shaded: bool) -> str:

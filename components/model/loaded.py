@@ -66,8 +66,10 @@ class LoadedModel:
         self._building_head = threading.Lock()
         rows = int(encoder.get_input_embeddings().num_embeddings)
         self._waiting: deque[None] = deque()  # one for each thread that waits for its pass
-        self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1, rows)
         self.sentence_config: SentenceConfig = with_prompts(read_sentence_config(folder), spec.prompts)
+        self.tokenization = Tokenization(
+            tokenizer, self.facts.max_positions, self.facts.segments > 1, rows, self.sentence_config.max_length
+        )
         head_problem: str | None = None
         try:
             self.head: DenseHead | None = read_head(folder, self.sentence_config.modules, self.facts.hidden_size)
@@ -105,9 +107,7 @@ class LoadedModel:
             takes_last_token=self.structure.is_causal,
         ) + left_out(folder, spec.title)
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
-        self.own_max_length = min(
-            self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length
-        )
+        self.own_max_length = self.tokenization.own_length
         self.forward_passes = 0
         self.folder = folder
         self._eager: Any = None

@@ -196,9 +196,12 @@ def truncation(
                     width="content",
                 )
                 with st.popover("Truncated text", width="content"):
-                    st.caption(
-                        f"The model did not see this text, all after the first {item.start:,} characters of {text_name}:"
+                    where = (
+                        f"its beginning up to character {item.end:,}: this model's tokenizer keeps the end of {text_name}"
+                        if item.is_beginning
+                        else f"all after the first {item.start:,} characters of {text_name}"
                     )
+                    st.caption(f"The model did not see this text, {where}:")
                     st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
 
 

@@ -129,7 +129,7 @@ def _pieces_table(sentences: Sequence[TokenizedSentence]) -> pd.DataFrame:
 
 def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lost: LostCharacters, row: int) -> None:
     """Three cards for one sentence: what comes back of it, what is added, and how much room is left."""
-    length = controls.length_for(backend) or backend.tokenization.max_length
+    length = controls.length_for(backend) or backend.own_max_length
     added = [token.piece for token in sentence.tokens if token.special]
     names = " and ".join(f"<b>{html.escape(piece)}</b>" for piece in dict.fromkeys(added)) or "Nothing"
     shown = html.escape(decoded[:MOST_TYPED]) + ("…" if len(decoded) > MOST_TYPED else "")

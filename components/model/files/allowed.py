@@ -24,6 +24,16 @@ MOST_LABELS = 100_000
 _SHORT = 1_000  # characters of a name or of a token
 # The activations of sentence-transformers' modules, by the name of their class in torch.nn.
 ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid", "Mish", "ELU")
+# The modes of Pooling by their flags in older folders, in the order in which sentence-transformers joins several of them.
+POOLING_FLAGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+POOLING_MODES = tuple(POOLING_FLAGS.values())
 
 
 def whole(least: int, most: int) -> Rule:

@@ -132,6 +132,12 @@ def model_notes(backend: Backend) -> None:
             "Numbers can differ.",
             icon=":material/difference:",
         )
+    length = state.length_within(backend.tokenization.max_length, backend.own_max_length)
+    if length is not None and length > backend.own_max_length:
+        st.caption(
+            f":material/straighten: Read to {length:,} tokens, as chosen; **{escape(backend.spec.title)}** was published for "
+            f"{backend.own_max_length:,}."
+        )
     if backend.not_applied:
         st.warning(f"**{escape(backend.spec.title)}:** {escape(' '.join(backend.not_applied))}", icon=":material/info:")
 

@@ -132,7 +132,7 @@ TABLE: tuple[Decision, ...] = (
             "do_lower_case": "Texts are written in small letters before they are cut into pieces.",
             "query_expansion": _LATE,
             "tokenizer_args": "Settings of the tokenizer, of those that are listed for tokenizer_config.json.",
-            "processor_kwargs": "The same under today's name.",
+            "processor_kwargs": "The same under today's name; model_max_length in it stands before max_seq_length.",
         },
     ),
     Decision(
@@ -151,33 +151,31 @@ TABLE: tuple[Decision, ...] = (
         "hidden states are used.",
         harmless=(None, "token_embeddings", "scores"),
     ),
-    Decision(
-        ENCODER,
-        "modality_config",
-        "not applied",
-        "Its encoder is to read something else than text, or by another method (modality_config). This is not applied: texts "
-        "are read, and the last hidden states are used.",
-    ),
-    Decision(
-        ENCODER,
-        "processing_kwargs",
-        "not applied",
-        "It sets arguments of its tokenizer's call (processing_kwargs). These are not applied.",
-    ),
     *_rows(
         ENCODER,
         "not applied",
         {
-            "model_args": "It sets arguments of its encoder (model_args). Those that could change numbers are not "
-            "applied: they could read other files, or run code.",
-            "model_kwargs": "It sets arguments of its encoder (model_kwargs). Those that could change numbers are not "
-            "applied: they could read other files, or run code.",
-            "config_args": "It changes its own configuration (config_args). This is not applied: config.json holds as it "
-            "stands.",
-            "config_kwargs": "It changes its own configuration (config_kwargs). This is not applied: config.json holds as it "
-            "stands.",
             "tokenizer_name_or_path": "It names another folder's tokenizer (tokenizer_name_or_path). This is not applied: its "
             "own is used.",
+        },
+    ),
+    # What of these is not applied is named by components.model.files.encoder.settings, key by key.
+    *_rows(
+        ENCODER,
+        "applied",
+        {
+            "modality_config": "That texts are read, and the last hidden states used. Anything else is named as not applied.",
+            "processing_kwargs": "max_length of text or common, which then stands before max_seq_length. Other keys that could "
+            "change a number are named as not applied.",
+            **dict.fromkeys(
+                ("config_args", "config_kwargs"),
+                "In place of what config.json says, of the keys that are listed for it. Others are named as not applied.",
+            ),
+            **dict.fromkeys(
+                ("model_args", "model_kwargs"),
+                "Weights are float32 here, whatever the precision; speed and memory change no number. Other keys are named "
+                "as not applied.",
+            ),
         },
     ),
     *_rows(

@@ -142,8 +142,8 @@ def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lo
         else f"{numbers.counted(free, 'piece')} {'is' if free == 1 else 'are'} free."
     )
     own = backend.own_max_length
-    if own is not None and own < length:
-        left += f" For sentence vectors its makers set the limit at {own:,}."
+    if own < length:
+        left += f" The model was published for {own:,}."
     figures.markup(
         f"""<div class="bi-cards"><section><h6>What comes back <span>{same}</span></h6><p>{shown}</p></section>
         <section><h6>What is added <span>{numbers.counted(len(added), "piece")}</span></h6><p>{names}: the model was trained

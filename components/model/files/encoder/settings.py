@@ -1,6 +1,6 @@
 """The file in which sentence-transformers keeps the arguments of its encoder, and what of it is applied here.
 
-The file is sentence_bert_config.json, or one of six older names. Besides the length of a text it can hold arguments for
+The file is sentence_bert_config.json, or one of six older names, of which the first that says anything is read. Besides the length of a text it can hold arguments for
 transformers' loaders of the tokenizer, the configuration and the weights. Nothing of it reaches a library unless its key has a
 rule (components.model.files.allowed, components.model.files.tokenizer_files); what would change a number and has none is
 named. The order of precedence is that of sentence-transformers 6.2 (Transformer.load_config and Transformer.__init__).
@@ -14,16 +14,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from components.errors import ModelError
 from components.model.files import allowed, tokenizer_files
+from components.model.files.decisions import ENCODER_FILES
 from components.model.files.published import is_within, read_json
 
-# In the order in which sentence-transformers tries them; the first that says anything is read.
-FILES = (
-    "sentence_bert_config.json",
-    *("sentence_roberta_config.json", "sentence_distilbert_config.json", "sentence_camembert_config.json"),
-    *("sentence_albert_config.json", "sentence_xlm-roberta_config.json", "sentence_xlnet_config.json"),
-)
 TOKENIZER, CONFIG, WEIGHTS = "processor_kwargs", "config_kwargs", "model_kwargs"
 _OLDER = {"tokenizer_args": TOKENIZER, "config_args": CONFIG, "model_args": WEIGHTS}
 PROCESSING = "processing_kwargs"  # arguments of each call of the tokenizer
@@ -41,7 +35,6 @@ _WITHOUT_EFFECT = {
     PROCESSING: {"padding", "pad_to_multiple_of", "padding_side", "return_tensors", "return_attention_mask", "verbose"},
 }
 _PRECISIONS = {"torch_dtype", "dtype"}
-_TASKS = {"feature-extraction", "fill-mask", "sequence-classification"}
 _STATES = {"method": "forward", "method_output_name": "last_hidden_state"}  # what every text encoder says
 
 
@@ -61,7 +54,7 @@ class EncoderSettings:
 def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSettings:
     """The settings of a folder; none without modules.json, where sentence-transformers does not look for them either.
 
-    Raises ModelError for a value beyond its bounds, and for a tokenizer that is to come from elsewhere.
+    Raises ModelError for a value beyond its bounds.
     """
     if folder is None or not (folder / "modules.json").is_file():
         return EncoderSettings()
@@ -69,13 +62,6 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
     if not content:
         return EncoderSettings()
     groups = {key: _group(content, key) for key in (TOKENIZER, CONFIG, WEIGHTS)}
-    if content.get("tokenizer_name_or_path"):
-        raise ModelError(
-            "unsupported",
-            f"{file} of {name} names another place for its tokenizer (tokenizer_name_or_path).",
-            "The files of a model are in its own folder.",
-            "Put the tokenizer's files into the model's folder and remove this key, or pick another model.",
-        )
     tokenizer = allowed.checked(groups[TOKENIZER], _TOKENIZER_RULES, f"{TOKENIZER} in {file}", name)
     config = allowed.checked(groups[CONFIG], allowed.CONFIG, f"{CONFIG} in {file}", name)
     length = allowed.checked(content, {"max_seq_length": allowed.SENTENCE_LENGTH}, file, name).get("max_seq_length")
@@ -112,7 +98,7 @@ def sentences(settings: EncoderSettings) -> tuple[str, ...]:
 
 
 def _first(folder: Path) -> tuple[str, dict[str, Any]]:
-    for file in FILES:
+    for file in ENCODER_FILES:
         content = read_json(folder / file) if is_within(folder / file, folder) else None
         if content and isinstance(content, dict):
             return file, content
@@ -147,6 +133,4 @@ def _call(content: Mapping[str, Any], file: str, name: str) -> tuple[int | None,
     modalities = content.get("modality_config")
     if isinstance(modalities, dict) and ("message" in modalities or modalities.get("text", _STATES) != _STATES):
         others.append("modality_config")
-    if content.get("transformer_task", "feature-extraction") not in _TASKS:
-        others.append("transformer_task")
     return length, others

@@ -147,9 +147,9 @@ def test_each_key_has_one_row_and_each_row_says_why() -> None:
 
 def test_what_is_asked_for() -> None:
     asked = decisions.asked_for(
-        decisions.ENCODER, {"processing_kwargs": {"text": {}}, "modality_config": {}}, "not applied"
+        decisions.ENCODER, {"tokenizer_name_or_path": "x", "module_output_name": "token_embeddings"}, "not applied"
     )
-    assert [row.key for row in asked] == ["processing_kwargs"]
+    assert [row.key for row in asked] == ["tokenizer_name_or_path"]
     assert not decisions.asked_for(decisions.ENCODER, {"transformer_task": "feature-extraction"}, "refused")
     assert decisions.asked_for(decisions.ENCODER, {"transformer_task": "text-generation"}, "refused")
 

@@ -44,6 +44,7 @@ from components.model.embedding.pair_vectors import embed_pairs
 from components.model.embedding.sparse_vectors import expanded_pieces, sparse_matrix, sparse_vectors
 from components.model.embedding.token_vectors import own_token_vectors, token_vectors
 from components.model.files import sources
+from components.model.files.encoder.adapter import read_adapter
 from components.model.files.other_vectors import LateInteraction, Splade
 from components.model.guesses import passes
 from components.model.guesses.masks import with_masks
@@ -170,7 +171,7 @@ class Backend:
         files = sources.find_files(spec, progress, is_cancelled)
         encoder, tokenizer = loading.from_pretrained(files.folder, spec.title)
         if files.adapter is not None:
-            loading.merge_adapter(encoder, files.adapter, spec.title)
+            read_adapter(files.adapter, spec.title).merge(encoder, spec.title)
         folder = files.adapter or files.folder  # of the files that say how the model is used
         try:
             backend = cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, folder)

@@ -36,9 +36,9 @@ from components.model.catalog import parse_model
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.files import hub, sources
 from components.model.files.checked_copy import check_sentence_files, checked_copy, read_config
+from components.model.files.encoder.adapter import has_adapter, read_adapter
 from components.model.files.static_files import static_folder
 from components.model.loading import BUILDING, check_finite, check_sizes, head_weights, usable
-from components.model.loading import merge_adapter as merge_published
 from components.training.run_folder import WatchToken
 
 if TYPE_CHECKING:
@@ -99,10 +99,12 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
                 model = (_encoder if kind == "encoder" else _cross_encoder)(checked, settings, longest)
     core = model.transformers_model
     core.name_or_path = core.config._name_or_path = str(folder)  # an adapter's file names it; the copy is gone
-    if files.adapter is not None:  # the included cross-encoder
-        merge_published(core.base_model, files.adapter, spec.title)
+    # The included cross-encoder's, or one beside the weights of somebody else's model: training goes on from their sum.
+    adapter_folder = files.adapter or (folder if has_adapter(folder) else None)
+    if adapter_folder is not None:
+        read_adapter(adapter_folder, spec.title).merge(core.base_model, spec.title)
         if kind == "cross-encoder":
-            core.load_state_dict(head_weights(files.adapter, spec.title), strict=False)
+            core.load_state_dict(head_weights(adapter_folder, spec.title), strict=False)
     check_finite(core, spec.title)
     record = modules_of(core.base_model)
     if kind == "cross-encoder" and record.structure.scores_from_pooler and record.pool is None:

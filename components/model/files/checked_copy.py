@@ -33,7 +33,6 @@ from components.model.files.tokenizer_files import MOST_PIECE
 from components.model.files.weight_sizes import WEIGHTS
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
-ADAPTER = "adapter_config.json"
 _TEXTS = ("vocab.txt", "merges.txt")  # a piece or a pair a line, for tokenizers without a tokenizer.json
 _SENTENCEPIECE = re.compile(r"[\w.-]+\.model", re.ASCII)
 
@@ -121,8 +120,6 @@ def left_out(folder: Path | None, name: str) -> tuple[str, ...]:
         sentences.append(
             f"Its files set {', '.join(keys)}. This is not applied: it could read other files, run code, or load another model."
         )
-    if (folder / ADAPTER).exists() and (folder / CONFIG).exists():  # without it, the adapter is what the folder is for
-        sentences.append(f"It has an adapter ({ADAPTER}), which is not applied: the weights are used without it.")
     return tuple(sentences)
 
 

@@ -109,7 +109,11 @@ class LoadedModel:
             gives_own=self.splade is not None or self.late_interaction is not None,
             not_given=self.not_given,
             takes_last_token=self.structure.is_causal,
-        ) + (*left_out(folder, spec.title), *_told_of_files(folder, spec.title, tokenizer))
+        ) + (
+            *left_out(folder, spec.title),
+            *_told_of_files(folder, spec.title, tokenizer),
+            *self._told_of_padding(tokenizer),
+        )
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
         self.own_max_length = self.tokenization.own_length
         self.forward_passes = 0
@@ -118,6 +122,17 @@ class LoadedModel:
         self._masked_lm: Any = None
         self._pair_scorer: Any = None
         self._next_sentence: torch.nn.Linear | None = None
+
+    def _told_of_padding(self, tokenizer: Any) -> tuple[str, ...]:
+        """That padding on the left moves positions in the library, where they are counted from the first place of a row."""
+        rows = getattr(self.encoder.config, "max_position_embeddings", self.facts.max_positions)
+        counts_places = self.structure.has_position_vectors and rows == self.facts.max_positions
+        if getattr(tokenizer, "padding_side", "right") != "left" or not counts_places:
+            return ()
+        return (
+            "Its tokenizer pads on the left. In sentence-transformers the positions of a text then depend on how long the other "
+            "texts of its batch are; here, as for a text alone, they count from its first token.",
+        )
 
     def need(self, offer: Offer) -> None:
         """Raise ModelError unless the model has what is to be computed: blocks, or vectors of tokens."""

@@ -116,7 +116,11 @@ def read_adapter(folder: Path, name: str) -> Adapter:
         weights = {key.removeprefix(PREFIX): value for key, value in load_file(path).items()}
     except (OSError, SafetensorError) as problem:
         raise _refused(name, f"{WEIGHTS} cannot be read ({str(problem)[:100]})") from problem
-    return _adapter({key.replace(".default.", "."): value.float() for key, value in weights.items()}, config, name)
+    return _adapter(
+        {key.replace(".default.", ".").replace(".base_layer.", "."): value.float() for key, value in weights.items()},
+        config,
+        name,
+    )
 
 
 def _check(config: Mapping[str, Any], name: str) -> None:
@@ -154,7 +158,9 @@ def _adapter(weights: dict[str, torch.Tensor], config: Mapping[str, Any], name: 
         alpha = float(_by_pattern(config, "alpha_pattern", part, config.get("lora_alpha", 8)))
         rank = len(down)
         scale = alpha / (math.sqrt(rank) if config.get("use_rslora") else rank)
-        lengths = weights.pop(f"{part}.lora_magnitude_vector", weights.pop(f"{part}.lora_magnitude_vector.weight", None))
+        lengths = weights.pop(
+            f"{part}.lora_magnitude_vector", weights.pop(f"{part}.lora_magnitude_vector.weight", None)
+        )
         if (lengths is not None) != (config.get("use_dora") is True):
             raise _refused(name, f"its lengths of the rows of {part[:100]} (use_dora) do not fit its configuration")
         added[part] = LowRank(down, up, scale, lengths, "embedding" in kind)

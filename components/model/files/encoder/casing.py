@@ -10,7 +10,7 @@ never be found, that is said.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tokenizers import Tokenizer, normalizers
@@ -59,7 +59,7 @@ def difference(tokenizer: Any, content: Mapping[str, Any] | None, is_lowered: bo
         for text in PROBES:
             theirs, ours = own.encode(text).tokens, tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
             if theirs != ours:
-                return _told(text, theirs, ours)
+                return _told(text, theirs, ours, _lowers(own) != _lowers(built))
     except Exception as problem:  # the library's own error has no type
         return f"Its tokenizer.json cannot be used by itself ({first_line(problem)[:100]}): transformers builds another tokenizer."
     return ""
@@ -69,24 +69,26 @@ def _state(step: Any) -> Any:
     return None if step is None else json.loads(step.__getstate__())
 
 
-def _told(text: str, theirs: list[str], ours: list[str]) -> str:
+def _told(text: str, theirs: list[str], ours: list[str], is_by_case: bool) -> str:
     differ = [place for place, (one, other) in enumerate(zip(theirs, ours, strict=False)) if one != other]
     place = differ[0] if differ else min(len(theirs), len(ours))
     said = (
         f"Its tokenizer.json splits “{text.strip()}” into other pieces ({_around(theirs, place)}) than the tokenizer that "
         f"transformers and sentence-transformers build from this folder ({_around(ours, place)}). {_SECOND}"
     )
-    if _capitals(theirs) != _capitals(ours):
+    if is_by_case:
         said += " What decides is do_lower_case in tokenizer_config.json."
     return said
 
 
 def _around(pieces: list[str], place: int) -> str:
-    return " ".join([*(["…"] if place else []), *pieces[place : place + 4], *(["…"] if place + 4 < len(pieces) else [])])
+    return " ".join(
+        [*(["…"] if place else []), *pieces[place : place + 4], *(["…"] if place + 4 < len(pieces) else [])]
+    )
 
 
-def _capitals(pieces: Iterable[str]) -> int:
-    return sum(letter.isupper() for piece in pieces if not _is_special(piece) for letter in piece)
+def _lowers(backend: Any) -> bool:
+    return backend.normalizer is not None and backend.normalizer.normalize_str("A") == "a"
 
 
 def _is_special(piece: str) -> bool:
@@ -95,7 +97,7 @@ def _is_special(piece: str) -> bool:
 
 def _unused_capitals(built: Any) -> str:
     """Whether a tokenizer turns capitals into small letters although its vocabulary has many pieces with capitals."""
-    if built.normalizer is None or built.normalizer.normalize_str("A") != "a":
+    if not _lowers(built):
         return ""
     vocabulary = [piece for piece in built.get_vocab(with_added_tokens=False) if not _is_special(piece)]
     unused = [piece for piece in vocabulary if piece != piece.lower()]

@@ -217,6 +217,8 @@ SENTENCE_FILES: dict[str, dict[str, Rule]] = {
     "config_sentence_transformers.json": {
         "prompts": _prompts,
         **dict.fromkeys(("model_type", "similarity_fn_name", "query_prefix", "document_prefix"), text()),
+        "default_prompt_name": text(),
+        "truncate_dim": whole(1, 1_000_000),
         "activation_fn": activation,
     },
 }

@@ -97,7 +97,7 @@ def has_adapter(folder: Path) -> bool:
 
 
 def read_adapter(folder: Path, name: str) -> Adapter:
-    """The adapter of a folder. Raises ModelError for one that is a pickle, incomplete, damaged, or of a kind that is not applied."""
+    """The adapter of a folder. Raises ModelError for one that is a pickle, damaged, or of a kind that is not applied."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

@@ -40,7 +40,7 @@ def lower_first(backend: Any) -> None:
 
 
 def difference(tokenizer: Any, content: Mapping[str, Any] | None, is_lowered: bool = False) -> str:
-    """How the tokenizer that transformers built differs from the folder's own tokenizer.json, as a sentence; empty if it does not.
+    """How the tokenizer that transformers built differs from the folder's own tokenizer.json: a sentence, or nothing.
 
     `content` is the checked content of tokenizer.json; without one, only the vocabulary can tell. `is_lowered` says that
     `lower_first` was applied. Tokenizers whose steps are the same are not compared text by text.
@@ -60,8 +60,9 @@ def difference(tokenizer: Any, content: Mapping[str, Any] | None, is_lowered: bo
             theirs, ours = own.encode(text).tokens, tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
             if theirs != ours:
                 return _told(text, theirs, ours, _lowers(own) != _lowers(built))
-    except Exception as problem:  # the library's own error has no type
-        return f"Its tokenizer.json cannot be used by itself ({first_line(problem)[:100]}): transformers builds another tokenizer."
+    except Exception as problem:  # noqa: BLE001 - the library's own error has no type
+        reason = first_line(problem)[:100]
+        return f"Its tokenizer.json cannot be used by itself ({reason}): transformers builds another tokenizer."
     return ""
 
 

@@ -271,8 +271,8 @@ def test_the_product_of_an_adapter_is_as_large_as_what_it_changes(up, down, rank
 )
 def test_an_adapter_that_does_not_fit_is_refused(names, tmp_path):
     model, _ = tiny.tiny_model("bert")
+    folder = adapter_folder(tmp_path / "a", {name: torch.ones(2, 2) for name in names})
     with pytest.raises(ModelError):
-        folder = adapter_folder(tmp_path / "a", {name: torch.ones(2, 2) for name in names})
         read_adapter(folder, "tiny").merge(model, "tiny")
     with pytest.raises(ModelError):
         read_adapter(tmp_path, "tiny")

@@ -39,7 +39,10 @@ MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoke
 FOLDERS: dict[str, tuple[list[Module], dict[str, Any]]] = {
     **{mode: ([("Pooling", {"embedding_dimension": 32, "pooling_mode": mode})], {}) for mode in MODES},
     "all joined": ([("Pooling", {"embedding_dimension": 32, "pooling_mode": list(MODES)})], {"truncate_dim": 150}),
-    "joined in the order of the list": ([("Pooling", {"embedding_dimension": 32, "pooling_mode": ["mean", "cls"]})], {}),
+    "joined in the order of the list": (
+        [("Pooling", {"embedding_dimension": 32, "pooling_mode": ["mean", "cls"]})],
+        {},
+    ),
     "joined by old flags": ([pooling_module(pooling_mode_max_tokens=True, pooling_mode_cls_token=True)], {}),
     "joined, then Dense": (
         [("Pooling", {"embedding_dimension": 32, "pooling_mode": ["max", "weightedmean"]}), dense_module(64, 12)],
@@ -52,7 +55,10 @@ FOLDERS: dict[str, tuple[list[Module], dict[str, Any]]] = {
     "scaled for a distance": ([pooling_module("cls_token"), NORMALIZE], {"similarity_fn_name": "euclidean"}),
     "Dense, LayerNorm, Normalize": ([MEAN, dense_module(32, 24), ("LayerNorm", {"dimension": 24}), NORMALIZE], {}),
     "LayerNorm": ([MEAN, ("LayerNorm", {"dimension": 32})], {"similarity_fn_name": "manhattan"}),
-    "Dense on tokens": ([TOKEN_DENSE, ("Pooling", {"embedding_dimension": 20, "pooling_mode": "max"})], {"truncate_dim": 11}),
+    "Dense on tokens": (
+        [TOKEN_DENSE, ("Pooling", {"embedding_dimension": 20, "pooling_mode": "max"})],
+        {"truncate_dim": 11},
+    ),
     "Dense on tokens, joined": (
         [TOKEN_DENSE, ("Pooling", {"embedding_dimension": 20, "pooling_mode": ["cls", "mean"]}), dense_module(40, 40)],
         {},
@@ -65,7 +71,10 @@ FOLDERS: dict[str, tuple[list[Module], dict[str, Any]]] = {
         [("Pooling", {"embedding_dimension": 32, "pooling_mode": list(MODES), "include_prompt": False})],
         {"prompts": PROMPTS, "default_prompt_name": "query"},
     ),
-    "a prompt before every text": ([MEAN, dense_module(32, 8)], {"prompts": PROMPTS, "default_prompt_name": "similarity"}),
+    "a prompt before every text": (
+        [MEAN, dense_module(32, 8)],
+        {"prompts": PROMPTS, "default_prompt_name": "similarity"},
+    ),
     "prompts of roles": ([MEAN], {"prompts": {"query": "q : ", "document": None, "passage": "p : "}}),
     "no prompt for a query": ([MEAN], {"prompts": {"all": "a : "}, "default_prompt_name": "all"}),
 }

@@ -320,7 +320,8 @@ def read_head(
     kinds = [module.kind for module in modules]
     is_static = kinds[:1] == [MODULE]  # which pools by itself
     if is_static or "Pooling" not in kinds:
-        pooling_index, modes = 0, ("mean",)
+        pooling_index = 0
+        modes: tuple[str, ...] = ("mean",)
         if not is_static and "Dense" in kinds:
             return None  # without Pooling, a Dense layer works on tokens: see components.model.not_applied
     else:

@@ -137,6 +137,11 @@ def model_notes(backend: Backend) -> None:
     _authors_prompts(backend)
 
 
+def _put_model(slots: Sequence[str], key: str) -> None:
+    for slot in slots:
+        state.put(slot, key)
+
+
 def _authors_prompts(backend: Backend) -> None:
     """Offer the prompts that a model's authors describe and its files do not have, or say that they are in use."""
     spec = backend.spec
@@ -153,7 +158,8 @@ def _authors_prompts(backend: Backend) -> None:
             key=f"authors_prompts_{spec.key}",
             type="tertiary",
             disabled=not slots,
-            on_click=lambda: [state.put(slot, spec.other_key) for slot in slots],
+            on_click=_put_model,
+            args=(slots, spec.other_key),
         )
 
 

@@ -33,8 +33,9 @@ _LEAST_SHARE = 0.01  # of a vocabulary with capitals: an uncased one has next to
 
 def lower_first(backend: Any) -> None:
     """Let a `tokenizers.Tokenizer` write texts in small letters before its own steps, as sentence-transformers does."""
-    own = backend.normalizer
-    steps = list(own) if isinstance(own, normalizers.Sequence) else [] if own is None else [own]
+    own: Any = backend.normalizer
+    listed: Any = own if isinstance(own, normalizers.Sequence) else [] if own is None else [own]
+    steps = list(listed)
     if not any(isinstance(step, normalizers.Lowercase) for step in steps):
         backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *steps])
 

@@ -27,6 +27,7 @@ HEAD, CARD = FOLDER / "head.safetensors", FOLDER / "card.json"
 CLASSROOM = "class c"  # sentences as a teacher would type them, looked at when all was done and never before
 _MOST_BYTES = 8 << 20
 
+
 @dataclass(frozen=True)
 class Measured:
     """How well the head guesses on one set of sentences with one hidden word each."""

@@ -86,9 +86,9 @@ def folded(word: str) -> str:
 def spans(text: str) -> Iterator[tuple[str, int, int]]:
     """Each word of a text, folded, with the span of characters where it stands, from left to right. Pairs overlap."""
     if text.isascii():
-        for match in _pattern_of_ascii(text).finditer(text):
-            if (word := match[0].lower()).strip("_"):
-                yield word, *match.span()
+        for found in _pattern_of_ascii(text).finditer(text):
+            if (word := found[0].lower()).strip("_"):
+                yield word, *found.span()
         return
     for match in (_WORD_OR_NAMED if _may_have_named(text) else _WORD).finditer(text):
         if match["unspaced"] is not None:

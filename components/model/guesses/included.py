@@ -57,8 +57,8 @@ def said() -> str:
     found = measured(CLASSROOM)
     return (
         "This small model was published without a head that guesses; this project trained one, with an adapted encoder, whose "
-        f"layers are not those of the other pages. In {found.in_first_five} of {found.sentences} classroom sentences a word that "
-        "fits is among its first five guesses. BERT base guesses better."
+        f"layers are not those of the other pages. In {found.in_first_five} of {found.sentences} classroom sentences a word "
+        "that fits is among its first five guesses. BERT base guesses better."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from components.model.guesses import passes
 from dashboard import caching
 from dashboard.views.attention.guess.view import with_hidden
+from tests.support import tiny
 from tests.support.pages import Open, chips, figures, plain_table, texts
 from tests.support.tiny import save_tiny_masked_lm
 

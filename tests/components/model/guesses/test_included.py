@@ -1,4 +1,4 @@
-"""The included model's guesses equal plain torch and transformers with the matrices of the file, and are as good as its card says."""
+"""The included model's guesses equal plain transformers with the matrices of the file, and are as good as its card says."""
 
 from __future__ import annotations
 

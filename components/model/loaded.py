@@ -28,9 +28,13 @@ from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
 from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
-from components.model.files.checked_copy import left_out
+from components.model.files.checked_copy import TOKENIZER, left_out, read_tokenizer
+from components.model.files.encoder.casing import difference
+from components.model.files.encoder.settings import read_encoder_settings, sentences
+from components.model.files.hub import has_tokenizer
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
 from components.model.files.sentence_config import SentenceConfig, read_sentence_config, with_prompts
+from components.model.files.static_files import static_folder
 from components.model.head import DenseHead, HeadNotApplied, read_head
 from components.model.not_applied import is_cross_encoder, not_applied
 from components.model.tokenization import Tokenization
@@ -66,8 +70,10 @@ class LoadedModel:
         self._building_head = threading.Lock()
         rows = int(encoder.get_input_embeddings().num_embeddings)
         self._waiting: deque[None] = deque()  # one for each thread that waits for its pass
-        self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1, rows)
         self.sentence_config: SentenceConfig = with_prompts(read_sentence_config(folder), spec.prompts)
+        self.tokenization = Tokenization(
+            tokenizer, self.facts.max_positions, self.facts.segments > 1, rows, self.sentence_config.max_length
+        )
         head_problem: str | None = None
         try:
             self.head: DenseHead | None = read_head(folder, self.sentence_config.modules, self.facts.hidden_size)
@@ -103,11 +109,9 @@ class LoadedModel:
             gives_own=self.splade is not None or self.late_interaction is not None,
             not_given=self.not_given,
             takes_last_token=self.structure.is_causal,
-        ) + left_out(folder, spec.title)
+        ) + (*left_out(folder, spec.title), *_told_of_files(folder, spec.title, tokenizer))
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
-        self.own_max_length = min(
-            self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length
-        )
+        self.own_max_length = self.tokenization.own_length
         self.forward_passes = 0
         self.folder = folder
         self._eager: Any = None
@@ -213,6 +217,15 @@ class LoadedModel:
             if self._next_sentence is None:
                 self._next_sentence = loading.next_sentence_head(self.folder, self.encoder, self.spec.title)
             return self._next_sentence
+
+
+def _told_of_files(folder: Path | None, name: str, tokenizer: Any) -> tuple[str, ...]:
+    """What of the encoder's settings is not applied, and how its own tokenizer.json differs from the one that was built."""
+    settings = read_encoder_settings(folder, name)
+    if folder is None or static_folder(folder) is not None or not has_tokenizer(folder):
+        return sentences(settings)
+    content = read_tokenizer(folder, name) if (folder / TOKENIZER).is_file() else None
+    return tuple(filter(None, (*sentences(settings), difference(tokenizer, content, settings.is_lowered))))
 
 
 def numpy_of(tensor: torch.Tensor) -> Float32:

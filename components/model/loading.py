@@ -27,6 +27,8 @@ from components.model.files.checked_copy import (
     read_config,
     read_tokenizer,
 )
+from components.model.files.encoder.casing import lower_first
+from components.model.files.encoder.settings import read_encoder_settings
 from components.model.files.published import read_modules
 from components.model.files.weight_sizes import WEIGHTS, check_agreement, check_header
 
@@ -64,7 +66,10 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
             if config.model_type in decoder.TITLES:
                 config.use_cache = False  # keys and values are kept only to write text
             check_sizes(checked, config, name)
-            tokenizer = AutoTokenizer.from_pretrained(checked, **strict)
+            settings = read_encoder_settings(folder, name)
+            tokenizer = AutoTokenizer.from_pretrained(checked, **strict, **settings.tokenizer)
+            if settings.is_lowered:
+                lower_first(tokenizer.backend_tokenizer)
             with BUILDING:
                 model, report = AutoModel.from_pretrained(
                     checked,

@@ -66,6 +66,12 @@ class Dropped:
     start: int  # where it begins, in characters
     tokens: int  # the number of truncated pieces
     of_pair: bool  # True if it belongs to the second text of a pair
+    is_beginning: bool = False  # True where the end of a long text is read, and its beginning is cut off
+
+    @property
+    def end(self) -> int:
+        """Where it ends, in characters: at the end of the text, or where what is read begins."""
+        return self.start + len(self.text)
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,14 @@ class TokenizedSentence:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def read_span(self, of_pair: bool = False) -> tuple[int, int]:
+        """Where what the model reads of the text, or of its pair, begins and ends, in characters."""
+        begin, end = 0, len((self.pair or "") if of_pair else self.text)
+        for cut in self.dropped:
+            if cut.of_pair == of_pair:
+                begin, end = (cut.end, end) if cut.is_beginning else (begin, cut.start)
+        return begin, end
 
     def surface(self, position: int) -> str:
         """The characters a token stands for, as typed; empty for a special token."""

@@ -69,8 +69,8 @@ def current_tokens(backend: Backend) -> tuple[TokenizedSentence, ...]:
 
 
 def length_for(backend: Backend) -> int | None:
-    """The chosen maximum length in tokens; None for this model's own maximum, which the choice cannot exceed."""
-    return state.length_within(backend.tokenization.max_length)
+    """The chosen maximum length in tokens, within what this model can read; None for the length it was published with."""
+    return state.length_within(backend.tokenization.max_length, backend.own_max_length)
 
 
 def _unchanged(value: Any) -> Any:

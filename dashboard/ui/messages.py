@@ -136,6 +136,12 @@ def model_notes(backend: Backend) -> None:
             icon=":material/difference:",
         )
     _verified(backend)
+    length = state.length_within(backend.tokenization.max_length, backend.own_max_length)
+    if length is not None and length > backend.own_max_length:
+        st.caption(
+            f":material/straighten: Read to {length:,} tokens, as chosen; **{escape(backend.spec.title)}** was published for "
+            f"{backend.own_max_length:,}."
+        )
     if backend.not_applied:
         st.warning(f"**{escape(backend.spec.title)}:** {escape(' '.join(backend.not_applied))}", icon=":material/info:")
 
@@ -213,9 +219,12 @@ def truncation(
                     width="content",
                 )
                 with st.popover("Truncated text", width="content"):
-                    st.caption(
-                        f"The model did not see this text, all after the first {item.start:,} characters of {text_name}:"
+                    where = (
+                        f"its beginning up to character {item.end:,}: this model's tokenizer keeps the end of {text_name}"
+                        if item.is_beginning
+                        else f"all after the first {item.start:,} characters of {text_name}"
                     )
+                    st.caption(f"The model did not see this text, {where}:")
                     st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
 
 

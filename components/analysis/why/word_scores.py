@@ -102,6 +102,8 @@ def _as_read(tokenize: Tokenize, text: str) -> TokenizedSentence:
     sentence = tokenize(text.strip())
     if not sentence.dropped:
         return sentence
+    if sentence.dropped[0].is_beginning:
+        return tokenize(sentence.text[min(token.start for token in sentence.tokens if not token.special) :].lstrip())
     return tokenize(sentence.text[: max(token.end for token in sentence.tokens)].rstrip())
 
 

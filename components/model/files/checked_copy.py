@@ -18,6 +18,7 @@ from typing import Any
 from components.errors import ModelError
 from components.folders import temporary_folder
 from components.model.files import allowed, hub, tokenizer_files
+from components.model.files.encoder.settings import read_encoder_settings
 from components.model.files.published import (
     MOST_LINES,
     MOST_MODULES,
@@ -61,7 +62,10 @@ def checked_copy(folder: Path, name: str) -> Iterator[Path]:
 
 
 def read_config(folder: Path, name: str) -> dict[str, Any]:
-    """All that a model's config.json says. Raises ModelError if that is not an object, or where it names other files."""
+    """All that a model's config.json says, with what its sentence encoder's settings put in place of it.
+
+    Raises ModelError if that is not an object, or where it names other files.
+    """
     values = _read(folder, CONFIG, name)
     if not isinstance(values, dict):
         raise ModelError(
@@ -77,7 +81,7 @@ def read_config(folder: Path, name: str) -> dict[str, Any]:
             "Weights are read only from model.safetensors, or from the parts named by its index.",
             "Save the model again with save_pretrained, or pick another one.",
         )
-    return values
+    return values | dict(read_encoder_settings(folder, name).config)
 
 
 def checked_config(values: dict[str, Any], name: str) -> dict[str, Any]:
@@ -96,6 +100,7 @@ def check_sentence_files(folder: Path, name: str) -> None:
         values = _read(folder, file, name)
         if isinstance(values, dict):
             allowed.checked(values, rules, file, name)
+    read_encoder_settings(folder, name)
 
 
 def left_out(folder: Path | None, name: str) -> tuple[str, ...]:

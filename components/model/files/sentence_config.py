@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from components.model.files.encoder.settings import read_encoder_settings
 from components.model.files.published import PublishedModule, read_json, read_modules
 from components.model.trace import POOLINGS, Pooling
 
@@ -23,7 +24,7 @@ class SentenceConfig:
     """Settings a model was published with; None if its files do not give them."""
 
     pooling: Pooling | None = None
-    max_length: int | None = None  # tokens, special ones included
+    max_length: int | None = None  # tokens, special ones included; None: the tokenizer's own
     prompts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # role to the text put in front
     modules: tuple[PublishedModule, ...] = ()  # the model's parts, in order; empty if not given
     published_as: str = ""  # "SentenceTransformer", "CrossEncoder", "SparseEncoder", ...; empty if not given
@@ -35,12 +36,11 @@ def read_sentence_config(folder: Path | None) -> SentenceConfig:
         return SentenceConfig()
     modules = read_modules(folder)
     pooling = next((module.pooling_modes for module in modules if module.kind == "Pooling" and module.config), ())
-    length = _json(folder / "sentence_bert_config.json").get("max_seq_length")
     published = _json(folder / "config_sentence_transformers.json")
     prompts = published.get("prompts")
     return SentenceConfig(
         pooling=pooling[0] if len(pooling) == 1 and pooling[0] in POOLINGS else None,
-        max_length=length if isinstance(length, int) and length > 0 else None,
+        max_length=read_encoder_settings(folder).max_length,
         prompts=MappingProxyType(
             {str(key): text for key, text in prompts.items() if isinstance(text, str)}
             if isinstance(prompts, dict)

@@ -129,7 +129,7 @@ def _pieces_table(sentences: Sequence[TokenizedSentence]) -> pd.DataFrame:
 
 def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lost: LostCharacters, row: int) -> None:
     """Three cards for one sentence: what comes back of it, what is added, and how much room is left."""
-    length = controls.length_for(backend) or backend.tokenization.max_length
+    length = controls.length_for(backend) or backend.own_max_length
     added = [token.piece for token in sentence.tokens if token.special]
     names = " and ".join(f"<b>{html.escape(piece)}</b>" for piece in dict.fromkeys(added)) or "Nothing"
     shown = html.escape(decoded[:MOST_TYPED]) + ("…" if len(decoded) > MOST_TYPED else "")
@@ -142,8 +142,8 @@ def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lo
         else f"{numbers.counted(free, 'piece')} {'is' if free == 1 else 'are'} free."
     )
     own = backend.own_max_length
-    if own is not None and own < length:
-        left += f" For sentence vectors its makers set the limit at {own:,}."
+    if own < length:
+        left += f" The model was published for {own:,}."
     figures.markup(
         f"""<div class="bi-cards"><section><h6>What comes back <span>{same}</span></h6><p>{shown}</p></section>
         <section><h6>What is added <span>{numbers.counted(len(added), "piece")}</span></h6><p>{names}: the model was trained

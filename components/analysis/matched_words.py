@@ -47,7 +47,11 @@ def matched_words(
                 start, end = spans[0].start, spans[-1].end
                 first_positions = tuple(token.position for span in spans for token in span.first)
                 second_positions = tuple(token.position for span in spans for token in span.second)
-                if first_positions and second_positions and all(_is_kept(start, end, text) for text in (text_a, text_b)):
+                if (
+                    first_positions
+                    and second_positions
+                    and all(_is_kept(start, end, text) for text in (text_a, text_b))
+                ):
                     words.append(MatchedWord(row, text_a.text[start:end], first_positions, second_positions))
     return tuple(words)
 

@@ -35,8 +35,8 @@ from components.model.files.hub import has_tokenizer
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
 from components.model.files.sentence_config import SentenceConfig, read_sentence_config, with_prompts
 from components.model.files.static_files import static_folder
-from components.model.head import DenseHead, HeadNotApplied, read_head
-from components.model.not_applied import is_cross_encoder, not_applied
+from components.model.head import HeadNotApplied, HeadSettings, PublishedHead, read_head
+from components.model.not_applied import is_cross_encoder, not_applied, unused_prompts
 from components.model.tokenization import Tokenization
 from components.model.trace import POOLINGS, Pooling
 
@@ -47,11 +47,11 @@ class LoadedModel:
     """An encoder in memory with the settings it was published with. Safe to share between threads.
 
     `spec` is the catalog entry with its facts filled in, and `revision` identifies the weights. `forward_passes` counts
-    all passes run so far. `head` holds the Dense layers that were published after pooling, or is None; `poolings`
-    contains "own" only with them. `splade` and `late_interaction` say how a model that was published for weights of pieces,
-    or for a vector per token, gives them; None for others, and for those that cannot be applied, for which `not_given` has
-    the reason. `not_applied` says in sentences which published parts are not used, or only in some places. `structure` says
-    what kind of encoder it is, and `modules` where its modules are.
+    all passes run so far. `head` makes the model's own vectors where that is more than a plain pooling, else it is None;
+    `poolings` contains "own" only with it. `splade` and `late_interaction` say how a model that was published for weights of
+    pieces, or for a vector per token, gives them; None for others, and for those that cannot be applied, for which
+    `not_given` has the reason. `not_applied` says in sentences which published parts are not used, or only in some places.
+    `structure` says what kind of encoder it is, and `modules` where its modules are.
     """
 
     def __init__(
@@ -76,7 +76,9 @@ class LoadedModel:
         )
         head_problem: str | None = None
         try:
-            self.head: DenseHead | None = read_head(folder, self.sentence_config.modules, self.facts.hidden_size)
+            self.head: PublishedHead | None = read_head(
+                folder, self.sentence_config.modules, self.facts.hidden_size, self._head_settings()
+            )
         except HeadNotApplied as problem:
             self.head, head_problem = None, str(problem)
         # Without blocks no token collects the others, as [CLS] does, and the mean is all that such a model was made for.
@@ -101,15 +103,20 @@ class LoadedModel:
             )
         except HeadNotApplied as problem:
             self.not_given = str(problem)
-        self.not_applied = not_applied(
-            self.sentence_config.modules,
-            names,
-            published_as,
-            head_problem,
-            gives_own=self.splade is not None or self.late_interaction is not None,
-            not_given=self.not_given,
-            takes_last_token=self.structure.is_causal,
-        ) + (*left_out(folder, spec.title), *_told_of_files(folder, spec.title, tokenizer))
+        self.not_applied = (
+            not_applied(
+                self.sentence_config.modules,
+                names,
+                published_as,
+                head_problem,
+                gives_own=self.splade is not None or self.late_interaction is not None,
+                not_given=self.not_given,
+                takes_last_token=self.structure.is_causal,
+            )
+            + unused_prompts(self.sentence_config)
+            + left_out(folder, spec.title)
+            + _told_of_files(folder, spec.title, tokenizer)
+        )
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
         self.own_max_length = self.tokenization.own_length
         self.forward_passes = 0
@@ -118,6 +125,26 @@ class LoadedModel:
         self._masked_lm: Any = None
         self._pair_scorer: Any = None
         self._next_sentence: torch.nn.Linear | None = None
+
+    def _head_settings(self) -> HeadSettings:
+        published = self.sentence_config
+        return HeadSettings(
+            published.truncate_dim,
+            published.similarity != "cosine",
+            any(published.prompts.values()),
+            self.structure.is_causal,
+            self.facts.layers if published.gives_all_layers else None,
+        )
+
+    def prompt_tokens(self, prompt: str) -> int:
+        """How many leading tokens of a text belong to the prompt before it, the special token before both included.
+
+        As sentence-transformers counts them: the prompt's tokens by itself, without the special token after it.
+        """
+        if not prompt:
+            return 0
+        tokens = self.tokenization.tokenize(prompt).tokens
+        return len(tokens) - bool(tokens and tokens[-1].special)
 
     def need(self, offer: Offer) -> None:
         """Raise ModelError unless the model has what is to be computed: blocks, or vectors of tokens."""
@@ -143,11 +170,13 @@ class LoadedModel:
     def vector_size(self, poolings: Sequence[str]) -> int:
         """The length of the sentence vectors of these poolings when one array holds them all.
 
-        The model's own vector may be shorter or longer than a hidden state. The shorter ones are then padded with
-        zeros, which changes neither a cosine nor a dot product.
+        The model's own vector may be shorter or longer than a hidden state. Among others, the shorter ones are padded with
+        zeros, which changes neither a cosine nor a dot product nor a distance.
         """
         hidden = self.facts.hidden_size
-        return hidden if self.head is None or "own" not in poolings else max(hidden, self.head.size)
+        if self.head is None or "own" not in poolings:
+            return hidden
+        return self.head.size if set(poolings) == {"own"} else max(hidden, self.head.size)
 
     @contextmanager
     def forward_pass(self) -> Iterator[None]:

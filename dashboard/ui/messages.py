@@ -182,7 +182,7 @@ def cross_encoder_note(backends: Sequence[Backend], after: Sequence[Backend] = (
 
 
 def head_note(backends: Sequence[Backend], pooling: str, layer: int | None = None) -> None:
-    """Say what the model's own vector is, and that it is trained for the last layer; `layer` None: all are shown."""
+    """Say how the model's own vector is made, and that it is trained for the last layer; `layer` None: all are shown."""
     if pooling != "own":
         return
     for backend in backends:
@@ -190,12 +190,11 @@ def head_note(backends: Sequence[Backend], pooling: str, layer: int | None = Non
         if head is None:
             continue
         text = (
-            f"The model's own vector of {escape(backend.spec.title)}: the pooled vector "
-            f"({wording.POOLING_NAMES[head.pooling]}) goes through the Dense layers that were published with the model and "
-            f"becomes {head.size} numbers."
+            f"The model's own vector of {escape(backend.spec.title)}, as it was published: the {head.pooling_name}"
+            f"{''.join(f', then {step}' for step in head.step_names)}; {head.size} numbers."
         )
         if layer != last:
-            text += f" The Dense layers were trained on layer {last}; here they are applied to other layers too."
+            text += f" It was trained on layer {last}; here the same is done with other layers too."
         st.caption(text)
 
 

@@ -163,7 +163,9 @@ def _more() -> None:
         backend = caching.models().find(state.get("model"))
         limit = backend.tokenization.max_length if backend is not None else 512
         published = backend.own_max_length if backend is not None else limit
-        longer = f" This model was published for {published:,}; up to {limit:,} is possible." if published < limit else ""
+        longer = (
+            f" This model was published for {published:,}; up to {limit:,} is possible." if published < limit else ""
+        )
         controls.bind(
             "max_length",
             st.number_input,

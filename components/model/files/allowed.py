@@ -213,12 +213,12 @@ SENTENCE_LENGTH = whole(1, MOST_ROWS)  # of a text, in tokens
 # The keys of the files that this program reads itself, and never hands on. All others are not looked at, but for those of
 # components.model.files.encoder.settings.
 SENTENCE_FILES: dict[str, dict[str, Rule]] = {
-    "sentence_bert_config.json": dict.fromkeys(
-        ("max_seq_length", "query_length", "document_length"), SENTENCE_LENGTH
-    ),
+    "sentence_bert_config.json": dict.fromkeys(("max_seq_length", "query_length", "document_length"), SENTENCE_LENGTH),
     "config_sentence_transformers.json": {
         "prompts": _prompts,
         **dict.fromkeys(("model_type", "similarity_fn_name", "query_prefix", "document_prefix"), text()),
+        "default_prompt_name": text(),
+        "truncate_dim": whole(1, 1_000_000),
         "activation_fn": activation,
     },
 }

@@ -503,7 +503,7 @@ def _scale_of_max_sim(stage: SecondStage, query: str) -> Scale:
         count = 1 if trained.is_mean else len(caching.trained_token_vectors(backend, query, "query", length))
     else:
         asked = backend.embed_options([stage.layer], max_length=length, precision="float32", role="query")
-        (read,) = backend.tokenize([asked.prompt + query], max_length=asked.max_length)
+        (read,) = backend.tokenize([asked.prompt + query], max_length=asked.max_length, prompt="")
         count = sum(not token.special for token in read.tokens)
     return Scale(0.0, float(max(1, count)), ("0", str(max(1, count))), OF_MAX_SIM)
 

@@ -307,7 +307,7 @@ def _query_words(case: Case) -> QueryWords | None:
         return None
     for_query, for_text = searched.prompts()
     texts = cut_together((for_query, case.query), (for_text, case.right), (for_text, case.rival))
-    trace = searched.backend.trace(texts, max_length=searched.max_length)
+    trace = searched.backend.trace(texts, max_length=searched.max_length, prompt="")
     query, right, rival = trace.sentences
     return QueryWords(
         token_ledger(trace, searched.layer, searched.pooling, 0, 1).by_typed_word(query, right),

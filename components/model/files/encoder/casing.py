@@ -82,7 +82,9 @@ def _told(text: str, theirs: list[str], ours: list[str]) -> str:
 
 
 def _around(pieces: list[str], place: int) -> str:
-    return " ".join([*(["…"] if place else []), *pieces[place : place + 4], *(["…"] if place + 4 < len(pieces) else [])])
+    return " ".join(
+        [*(["…"] if place else []), *pieces[place : place + 4], *(["…"] if place + 4 < len(pieces) else [])]
+    )
 
 
 def _capitals(pieces: Iterable[str]) -> int:

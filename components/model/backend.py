@@ -44,6 +44,7 @@ from components.model.embedding.pair_vectors import embed_pairs
 from components.model.embedding.sparse_vectors import expanded_pieces, sparse_matrix, sparse_vectors
 from components.model.embedding.token_vectors import own_token_vectors, token_vectors
 from components.model.files import sources
+from components.model.files.encoder.adapter import read_adapter
 from components.model.files.other_vectors import LateInteraction, Splade
 from components.model.files.sentence_config import prompt_for
 from components.model.guesses import passes
@@ -85,10 +86,11 @@ class Backend:
         tokenizer: Any,
         store: TraceStore | None = None,
         folder: Path | None = None,
+        prompt: str | None = None,
     ) -> None:
         # A part and not a base class: models that are dropped could not be freed if the embedder pointed back to us,
         # because objects alive at `gc.freeze()` are never searched for circles.
-        self.loaded = loaded = LoadedModel(spec, revision, model, tokenizer, folder)
+        self.loaded = loaded = LoadedModel(spec, revision, model, tokenizer, folder, prompt)
         self.spec = loaded.spec
         self.facts: ModelFacts = loaded.facts
         self.structure: Structure = loaded.structure  # what the architecture has: pages ask it, never the model's name
@@ -164,17 +166,21 @@ class Backend:
         device_name: str | None = None,
         progress: ReportProgress = lambda done, total: None,
         is_cancelled: IsCancelled = lambda: False,
+        prompt: str | None = None,
     ) -> Backend:
-        """Load a model by catalog key, hub id or folder. Raises ModelError or InputError."""
+        """Load a model by catalog key, hub id or folder. Raises ModelError or InputError.
+
+        `prompt` is put before every text, in place of what the model's files say; None leaves these as they are.
+        """
         spec = parse_model(model) if isinstance(model, str) else model
         chosen_device = device.choose_device(device_name)
         files = sources.find_files(spec, progress, is_cancelled)
         encoder, tokenizer = loading.from_pretrained(files.folder, spec.title)
         if files.adapter is not None:
-            loading.merge_adapter(encoder, files.adapter, spec.title)
+            read_adapter(files.adapter, spec.title).merge(encoder, spec.title)
         folder = files.adapter or files.folder  # of the files that say how the model is used
         try:
-            backend = cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, folder)
+            backend = cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, folder, prompt)
             backend.loaded.check_pass()
         except UserError:
             raise

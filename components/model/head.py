@@ -38,6 +38,7 @@ PICKLE = "pytorch_model.bin"
 SENTENCE, TOKENS = "sentence_embedding", "token_embeddings"  # sentence-transformers' names of what modules work on
 # The modes of Pooling that every view offers by themselves, under the names that they have there.
 PLAIN: dict[str, Pooling] = {"mean": "mean", "cls": "cls", "max": "max", "lasttoken": "last"}
+MODES: dict[str, str] = {pooling: mode for mode, pooling in PLAIN.items()}
 MODE_NAMES = {  # for people
     "mean": "mean of all tokens",
     "cls": "vector of the first token",
@@ -78,6 +79,12 @@ class PublishedHead:
     def pooling_name(self) -> str:
         """How it pools, in plain words."""
         return " and ".join(MODE_NAMES[mode] for mode in self.modes)
+
+    @property
+    def steps_before(self) -> tuple[str, ...]:
+        """What is done with the tokens' vectors before they are pooled, in plain words."""
+        before = ["a weighted mean of layers for each token"] if self.layer_shares is not None else []
+        return (*before, *(f"{layer.title!s} on each token, before the pooling" for layer in self.token_layers))
 
     @property
     def step_names(self) -> tuple[str, ...]:
@@ -313,7 +320,8 @@ def read_head(
     kinds = [module.kind for module in modules]
     is_static = kinds[:1] == [MODULE]  # which pools by itself
     if is_static or "Pooling" not in kinds:
-        pooling_index, modes = 0, ("mean",)
+        pooling_index = 0
+        modes: tuple[str, ...] = ("mean",)
         if not is_static and "Dense" in kinds:
             return None  # without Pooling, a Dense layer works on tokens: see components.model.not_applied
     else:

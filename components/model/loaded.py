@@ -33,10 +33,16 @@ from components.model.files.encoder.casing import difference
 from components.model.files.encoder.settings import read_encoder_settings, sentences
 from components.model.files.hub import has_tokenizer
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
-from components.model.files.sentence_config import SentenceConfig, read_sentence_config, with_prompts
+from components.model.files.sentence_config import (
+    SentenceConfig,
+    length_file,
+    read_sentence_config,
+    with_prompt,
+    with_prompts,
+)
 from components.model.files.static_files import static_folder
-from components.model.head import HeadNotApplied, HeadSettings, PublishedHead, read_head
-from components.model.not_applied import is_cross_encoder, not_applied, unused_prompts
+from components.model.head import MODE_NAMES, MODES, HeadNotApplied, HeadSettings, PublishedHead, read_head
+from components.model.not_applied import StepInWords, is_cross_encoder, not_applied, unused_prompts, vector_in_words
 from components.model.tokenization import Tokenization
 from components.model.trace import POOLINGS, Pooling
 
@@ -55,9 +61,18 @@ class LoadedModel:
     """
 
     def __init__(
-        self, spec: ModelSpec, revision: str, encoder: Any, tokenizer: Any, folder: Path | None = None
+        self,
+        spec: ModelSpec,
+        revision: str,
+        encoder: Any,
+        tokenizer: Any,
+        folder: Path | None = None,
+        put: str | None = None,
     ) -> None:
-        """`folder` holds the published files; None for a model that was created in memory."""
+        """`folder` holds the published files; None for a model that was created in memory.
+
+        `put` is put before every text, in place of the published prompts.
+        """
         self.encoder = encoder.eval()
         self.facts: ModelFacts = facts_of(encoder.config, encoder)
         self.modules: EncoderModules = modules_of(encoder)  # of `encoder`; a copy of it needs a record of its own
@@ -70,7 +85,12 @@ class LoadedModel:
         self._building_head = threading.Lock()
         rows = int(encoder.get_input_embeddings().num_embeddings)
         self._waiting: deque[None] = deque()  # one for each thread that waits for its pass
-        self.sentence_config: SentenceConfig = with_prompts(read_sentence_config(folder), spec.prompts)
+        self.sentence_config: SentenceConfig = with_prompts(
+            read_sentence_config(folder), spec.prompts if spec.with_prompts else ()
+        )
+        self.has_chosen_prompts = put is not None or spec.with_prompts
+        if put is not None:
+            self.sentence_config = with_prompt(self.sentence_config, put)
         self.tokenization = Tokenization(
             tokenizer, self.facts.max_positions, self.facts.segments > 1, rows, self.sentence_config.max_length
         )
@@ -116,6 +136,7 @@ class LoadedModel:
             + unused_prompts(self.sentence_config)
             + left_out(folder, spec.title)
             + _told_of_files(folder, spec.title, tokenizer)
+            + self._told_of_padding(tokenizer)
         )
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
         self.own_max_length = self.tokenization.own_length
@@ -126,6 +147,17 @@ class LoadedModel:
         self._pair_scorer: Any = None
         self._next_sentence: torch.nn.Linear | None = None
 
+    def _told_of_padding(self, tokenizer: Any) -> tuple[str, ...]:
+        """That padding on the left moves positions in the library, where they are counted from the first place of a row."""
+        rows = getattr(self.encoder.config, "max_position_embeddings", self.facts.max_positions)
+        counts_places = self.structure.has_position_vectors and rows == self.facts.max_positions
+        if getattr(tokenizer, "padding_side", "right") != "left" or not counts_places:
+            return ()
+        return (
+            "Its tokenizer pads on the left. In sentence-transformers the positions of a text then depend on how long the "
+            "other texts of its batch are; here, as for a text alone, they count from its first token.",
+        )
+
     def _head_settings(self) -> HeadSettings:
         published = self.sentence_config
         return HeadSettings(
@@ -134,6 +166,18 @@ class LoadedModel:
             any(published.prompts.values()),
             self.structure.is_causal,
             self.facts.layers if published.gives_all_layers else None,
+        )
+
+    def in_words(self) -> tuple[StepInWords, ...]:
+        """How the model turns a text into a vector, each step with the file that says so."""
+        head = self.head
+        return vector_in_words(
+            self.sentence_config,
+            self.own_max_length,
+            MODE_NAMES[MODES[self.own_pooling]] if head is None else head.pooling_name,
+            () if head is None else (*head.steps_before, *head.step_names),
+            length_file(self.folder),
+            self.has_chosen_prompts,
         )
 
     def prompt_tokens(self, prompt: str) -> int:

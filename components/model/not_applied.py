@@ -8,11 +8,12 @@ config_sentence_transformers.json. What none of these files says remains unknown
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from components.model.files import decisions
 from components.model.files.published import PublishedModule
-from components.model.files.sentence_config import SentenceConfig
+from components.model.files.sentence_config import SentenceConfig, prompt_for
 from components.model.files.static_files import MODULE
 
 _LATE_INTERACTION = {"MultiVectorMask", "HierarchicalTokenPooling", "LambdaTokenPooling"}
@@ -72,7 +73,8 @@ def not_applied(
     if head_problem is not None:
         instead = "vector of the last token" if takes_last_token else "mean of all tokens' vectors"
         sentences.append(
-            f"Its published way from tokens to a text's vector is not applied, because {head_problem}. Used is the {instead}."
+            f"Its published way from tokens to a text's vector is not applied, because {head_problem}. The vectors are "
+            f"made without it: the {instead}."
         )
     others = list(dict.fromkeys(module.kind for module in modules if not decisions.is_applied(module.kind)))
     others = [kind for kind in others if head_problem is None or kind[:40] not in head_problem]
@@ -103,6 +105,77 @@ def unused_prompts(published: SentenceConfig) -> tuple[str, ...]:
                 "“document”. This prompt is not applied."
             )
     return tuple(sentences)
+
+
+@dataclass(frozen=True)
+class StepInWords:
+    """One step from a text to a vector."""
+
+    step: str
+    how: str
+    source: str  # the file that says so, within the model's folder; in words where none does
+
+
+_NO_FILE = "no file says it"
+
+
+def vector_in_words(
+    published: SentenceConfig,
+    own_max_length: int,
+    pooling: str,
+    head_steps: Sequence[str],
+    length_file: str = "",
+    is_chosen: bool = False,
+) -> tuple[StepInWords, ...]:
+    """How a model turns a text into a vector: prompt, length, pooling, head and scaling, similarity.
+
+    `pooling` says in plain words what is pooled, `head_steps` what follows; `length_file` is the file with the length, and
+    `is_chosen` says that the prompts are a person's or the authors', and no file's.
+    """
+    prompts = [
+        f"“{text}” before each {role}" for role in ("query", "document") if (text := published.prompts.get(role))
+    ]
+    if every := prompt_for(published, None):
+        prompts.append(f"“{every}” before every other text")
+    roles = [
+        f"{length:,} of a {role}"
+        for role, length in (("query", published.query_length), ("document", published.document_length))
+        if length is not None
+    ]
+    pools = [module.path for module in published.modules if module.kind == "Pooling"]
+    heads = [f"{module.path or 'the folder'}" for module in published.modules if module.kind in _AFTER_POOLING]
+    is_scaled = any(module.kind == "Normalize" for module in published.modules)
+    steps = list(head_steps)
+    if is_scaled and not any("length 1" in step for step in steps):
+        steps.append("scaled to length 1, which changes no cosine: products of lengths are shown before it")
+    return (
+        StepInWords(
+            "Prompt",
+            "; ".join(prompts) or "none",
+            "chosen, not in the model's files" if is_chosen else decisions.TOP if prompts else _NO_FILE,
+        ),
+        StepInWords("Length", f"{'; '.join([f'up to {own_max_length:,} tokens', *roles])}", length_file or _NO_FILE),
+        StepInWords("Pooling", pooling, f"{pools[0]}/config.json" if pools else _NO_FILE),
+        StepInWords(
+            "Head and scaling",
+            "; ".join(steps) or "none",
+            ", ".join([*heads, *([decisions.TOP] if published.truncate_dim is not None else [])]) or _NO_FILE,
+        ),
+        StepInWords(
+            "Similarity",
+            _SIMILARITY_NAMES[published.similarity],
+            decisions.TOP if published.says_similarity else f"{_NO_FILE}; the cosine is usual",
+        ),
+    )
+
+
+_AFTER_POOLING = {"Dense", "LayerNorm", "Normalize", "WeightedLayerPooling"}
+_SIMILARITY_NAMES = {
+    "cosine": "cosine",
+    "dot": "dot product",
+    "euclidean": "negative Euclidean distance",
+    "manhattan": "negative Manhattan distance",
+}
 
 
 def is_late_interaction(modules: Sequence[PublishedModule], architectures: Sequence[str], published_as: str) -> bool:

@@ -246,6 +246,15 @@ def pooling(setting: str, label: str, names: Mapping[str, str], offered: Sequenc
     )
 
 
+def product(backend: Backend) -> str:
+    """The cosine or the dot product; the default is what the model was published for, if it is one of them."""
+    own = backend.sentence_config.similarity
+    if state.get("similarity") not in (None, *wording.PRODUCTS):
+        state.put("similarity", None)
+    default = own if own in wording.PRODUCTS else "cosine"
+    return choice("similarity", "Similarity", wording.PRODUCTS, wording.SIMILARITY_HELP, default=default)
+
+
 def sentence_vector(models: Sequence[Backend]) -> Pooling:
     """How a sentence's tokens become one vector: one of the poolings that all these models have.
 

@@ -144,6 +144,33 @@ def model_notes(backend: Backend) -> None:
         )
     if backend.not_applied:
         st.warning(f"**{escape(backend.spec.title)}:** {escape(' '.join(backend.not_applied))}", icon=":material/info:")
+    _authors_prompts(backend)
+
+
+def _put_model(slots: Sequence[str], key: str) -> None:
+    for slot in slots:
+        state.put(slot, key)
+
+
+def _authors_prompts(backend: Backend) -> None:
+    """Offer the prompts that a model's authors describe and its files do not have, or say that they are in use."""
+    spec = backend.spec
+    if not spec.prompts or (not spec.with_prompts and any(backend.sentence_config.prompts.values())):
+        return
+    named = " and ".join(f"“{text}” before {'queries' if role == 'query' else 'texts'}" for role, text in spec.prompts)
+    title = escape(spec.title.removesuffix(" with its authors' prompts"))
+    said = "with it, as chosen" if spec.with_prompts else "without it, as its files say nothing of it"
+    slots = [setting for setting in ("model", "model2") if state.peek(setting) == spec.key]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"**{title}** was trained with {escape(named)}. Texts are read {said}.", width="content")
+        st.button(
+            "Use none" if spec.with_prompts else "Use it",
+            key=f"authors_prompts_{spec.key}",
+            type="tertiary",
+            disabled=not slots,
+            on_click=_put_model,
+            args=(slots, spec.other_key),
+        )
 
 
 def _verified(backend: Backend) -> None:

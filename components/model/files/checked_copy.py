@@ -17,7 +17,7 @@ from typing import Any
 
 from components.errors import ModelError
 from components.folders import temporary_folder
-from components.model.files import allowed, hub, tokenizer_files
+from components.model.files import allowed, decisions, hub, tokenizer_files
 from components.model.files.encoder.settings import read_encoder_settings
 from components.model.files.published import (
     MOST_LINES,
@@ -32,8 +32,8 @@ from components.model.files.published import (
 from components.model.files.tokenizer_files import MOST_PIECE
 from components.model.files.weight_sizes import WEIGHTS
 
+_TEXT_ENCODERS = "Supported are encoders of texts, as sentence-transformers saves them, and static models."
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
-ADAPTER = "adapter_config.json"
 _TEXTS = ("vocab.txt", "merges.txt")  # a piece or a pair a line, for tokenizers without a tokenizer.json
 _SENTENCEPIECE = re.compile(r"[\w.-]+\.model", re.ASCII)
 
@@ -103,6 +103,14 @@ def check_sentence_files(folder: Path, name: str) -> None:
     read_encoder_settings(folder, name)
 
 
+def check_modules(folder: Path, name: str) -> None:
+    """Raise ModelError for a folder whose vectors are made by a part that this program does not have, named."""
+    for module in read_modules(folder):
+        row = decisions.decision(module.kind)
+        if row is not None and row.outcome == "refused":
+            raise ModelError("unsupported", f"{name} cannot be used. {row.note}", _TEXT_ENCODERS, row.instead)
+
+
 def left_out(folder: Path | None, name: str) -> tuple[str, ...]:
     """Sentences about what a model's files ask for and the libraries are not told; none for a model without files."""
     if folder is None:
@@ -121,8 +129,6 @@ def left_out(folder: Path | None, name: str) -> tuple[str, ...]:
         sentences.append(
             f"Its files set {', '.join(keys)}. This is not applied: it could read other files, run code, or load another model."
         )
-    if (folder / ADAPTER).exists() and (folder / CONFIG).exists():  # without it, the adapter is what the folder is for
-        sentences.append(f"It has an adapter ({ADAPTER}), which is not applied: the weights are used without it.")
     return tuple(sentences)
 
 

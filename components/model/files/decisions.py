@@ -138,10 +138,9 @@ TABLE: tuple[Decision, ...] = (
     Decision(
         ENCODER,
         "transformer_task",
-        "refused",
-        "The folder asks for another head of its encoder than the hidden states.",
-        _ENCODER_INSTEAD,
-        (None, "feature-extraction", "fill-mask", "sequence-classification"),
+        "not applied",
+        "Its encoder is to give something else than hidden states (transformer_task). This is not applied.",
+        harmless=(None, "feature-extraction", "fill-mask", "sequence-classification"),
     ),
     Decision(
         ENCODER,

@@ -12,13 +12,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 
-from components.model.files.decisions import CONFIG, ENCODER_FILES
+from components.model.files.decisions import CONFIG, ENCODER_FILES, TOKENIZER
 from components.model.files.encoder.settings import read_encoder_settings
 from components.model.files.published import PublishedModule, read_json, read_modules
 from components.model.trace import POOLINGS, Pooling
 
 Role = Literal["query", "document"]
 Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
+ANY = "any"  # the name of a prompt that a person chose for every text
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
 
@@ -33,6 +34,7 @@ class SentenceConfig:
     modules: tuple[PublishedModule, ...] = ()  # the model's parts, in order; empty if not given
     published_as: str = ""  # "SentenceTransformer", "CrossEncoder", "SparseEncoder", ...; empty if not given
     similarity: Similarity = "cosine"  # by which its vectors are compared
+    says_similarity: bool = False  # whether the files name it
     truncate_dim: int | None = None  # numbers of a vector that are kept, the first ones; None: all
     query_length: int | None = None  # tokens of a query, where it differs from max_length
     document_length: int | None = None  # tokens of a document, likewise
@@ -48,10 +50,10 @@ def read_sentence_config(folder: Path | None) -> SentenceConfig:
     published = _json(folder / "config_sentence_transformers.json")
     prompts, similarity = published.get("prompts"), published.get("similarity_fn_name")
     default = published.get("default_prompt_name")
-    encoder = _encoder_settings(folder)
+    settings, encoder = read_encoder_settings(folder), _encoder_settings(folder)
     return SentenceConfig(
         pooling=pooling[0] if len(pooling) == 1 and pooling[0] in POOLINGS else None,
-        max_length=read_encoder_settings(folder).max_length,
+        max_length=settings.max_length,
         prompts=MappingProxyType(
             {str(key): text for key, text in prompts.items() if isinstance(text, str)}
             if isinstance(prompts, dict)
@@ -61,14 +63,21 @@ def read_sentence_config(folder: Path | None) -> SentenceConfig:
         modules=modules,
         published_as=str(published.get("model_type", "")),
         similarity=cast("Similarity", similarity) if similarity in SIMILARITIES else "cosine",
+        says_similarity=similarity in SIMILARITIES,
         truncate_dim=_positive(published.get("truncate_dim")),
-        query_length=_positive(encoder.get("query_length")),
-        document_length=_positive(encoder.get("document_length")),
+        query_length=None if settings.is_for_every_call else _positive(encoder.get("query_length")),
+        document_length=None if settings.is_for_every_call else _positive(encoder.get("document_length")),
         gives_all_layers=any(
             isinstance(said, dict) and said.get("output_hidden_states") is True
             for said in (_json(folder / CONFIG), encoder.get("config_args"), encoder.get("config_kwargs"))
         ),
     )
+
+
+def with_prompt(published: SentenceConfig, prompt: str) -> SentenceConfig:
+    """The settings with one prompt for every text, which may be empty."""
+    names = (*get_args(Role), ANY)
+    return replace(published, prompts=MappingProxyType(dict.fromkeys(names, prompt)), default_prompt=ANY)
 
 
 def with_prompts(published: SentenceConfig, prompts: Sequence[tuple[str, str]]) -> SentenceConfig:
@@ -96,8 +105,18 @@ def _positive(value: Any) -> int | None:
     return value if type(value) is int and value > 0 else None
 
 
+def length_file(folder: Path | None) -> str:
+    """The file with the length of a text, if one says it."""
+    for file, key in (*((name, "max_seq_length") for name in ENCODER_FILES), (TOKENIZER, "model_max_length")):
+        if folder is not None and _positive(_json(folder / file).get(key)) is not None:
+            return file
+    return ""
+
+
 def _encoder_settings(folder: Path) -> dict[str, Any]:
-    """The first file with the encoder's settings that says anything, as sentence-transformers reads it."""
+    """The first file with the encoder's settings that says anything, which sentence-transformers reads beside modules.json."""
+    if not (folder / "modules.json").is_file():
+        return {}
     return next((content for file in ENCODER_FILES if (content := _json(folder / file))), {})
 
 

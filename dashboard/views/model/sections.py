@@ -118,6 +118,18 @@ def _sizes(backend: Backend) -> None:
             column.metric(label, f"{value:,}" if isinstance(value, int) else value, help=help_text)
 
 
+def vector_way(backend: Backend) -> None:
+    """How the model turns a text into a vector, each step with the file that it comes from."""
+    figures.subheader("From a text to a vector")
+    steps = backend.loaded.in_words()
+    rows = {
+        "": [step.step for step in steps],
+        "how": [step.how for step in steps],
+        "from": [step.source for step in steps],
+    }
+    figures.plain_table(pd.DataFrame(rows))
+
+
 def provenance(backend: Backend) -> None:
     """The model's source, revision, licence and memory."""
     figures.subheader("Where it comes from")

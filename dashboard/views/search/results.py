@@ -15,7 +15,7 @@ from components.charts import histogram, theme
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
 from components.retrieval.search import words
-from components.retrieval.search.exact import tie_note, top
+from components.retrieval.search.exact import is_distance, tie_note, top
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import search as snippets
@@ -30,6 +30,7 @@ from dashboard.ui.wording import (
     INCLUDED_CROSS_ENCODER,
     NUMBERS_EXPLAINED,
     POOLING_NAMES,
+    PRODUCTS,
     SIMILARITY_HELP,
     SIMILARITY_NAMES,
 )
@@ -119,7 +120,7 @@ def hits(backend: Backend) -> None:
     """The hits of one query."""
     messages.cross_encoder_note([backend])
     searched = current.corpus()
-    panel = query_controls()
+    panel = query_controls(backend)
     _results(SearchRequest.of_session(backend, searched), panel)
 
 
@@ -208,7 +209,7 @@ def ready_queries() -> tuple[str, ...]:
     return () if state.get("corpus") else READY_QUERIES
 
 
-def query_controls() -> DeltaGenerator:
+def query_controls(backend: Backend) -> DeltaGenerator:
     """The query and how it is ranked; returns the panel of options. Draw them before the request is read: they refuse
     invalid values.
     """
@@ -233,8 +234,11 @@ def query_controls() -> DeltaGenerator:
         if is_blind:
             controls.pick("compare_with", "Compare with", COMPARISONS)
         controls.number("k", "Hits (k)", 1, 100, 10)
-        controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
-        controls.percentiles(disabled=state.get("similarity") == "dot")
+        own = backend.sentence_config.similarity
+        # Distances are offered to models that were published for one: for others the two products say all.
+        offered = SIMILARITY_NAMES if is_distance(own) or is_distance(state.peek("similarity") or "") else PRODUCTS
+        similarity = controls.choice("similarity", "Similarity", offered, SIMILARITY_HELP, default=own)
+        controls.percentiles(disabled=similarity != "cosine")
         controls.switch(
             "blind",
             "Blind comparison",
@@ -339,7 +343,7 @@ def _measured(
     explained = why.by_vectors(request, index, layer, pooling, similarity, scores)
     return {
         "scale": COSINES if similarity == "cosine" else None,
-        "is_open_ended": similarity == "dot",
+        "is_open_ended": similarity != "cosine",
         "chance": chance.of_vectors(request, index, layer, pooling, similarity),
         "explained": explained,
     }
@@ -386,7 +390,7 @@ def _comparison(
     """
     if request.compare_with == "setting" and index is not None:
         layer, pooling = _layer_and_pooling(request.backend, index, ", right", "layer2", "pooling2")
-        similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", SIMILARITY_NAMES))
+        similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", PRODUCTS))
         return _by_vectors(request, index, layer, pooling, similarity)
     if request.compare_with in reranking.STAGE_NAMES:
         return None if index is None else _by_second_stage(request, index, panel, max_sim_by)

@@ -136,8 +136,9 @@ def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lo
     same = "put together again from the pieces" if lost.all else "as it was typed"
     share = min(100.0, 100 * len(sentence) / length)
     free = max(0, length - len(sentence))
+    keeps_end = backend.tokenization.keeps_end
     left = (
-        "Here it stops: what follows is cut off."
+        ("Here it begins: what comes before is cut off." if keeps_end else "Here it stops: what follows is cut off.")
         if sentence.dropped
         else f"{numbers.counted(free, 'piece')} {'is' if free == 1 else 'are'} free."
     )
@@ -350,9 +351,9 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence], names: Se
 def _typed(sentence: TokenizedSentence, lost: LostCharacters, of_pair: bool) -> str:
     """A text as it was typed, what is lost marked, and what was cut off struck through."""
     text = (sentence.pair or "") if of_pair else sentence.text
-    end = min((item.start for item in sentence.dropped if item.of_pair == of_pair), default=len(text))
-    cut = f"<s>{html.escape(text[end:])}</s>" if text[end:].strip() else ""
-    return _marked(text[:end], lost.all) + cut
+    begin, end = sentence.read_span(of_pair)
+    before, after = (f"<s>{html.escape(cut)}</s>" if cut.strip() else "" for cut in (text[:begin], text[end:]))
+    return before + _marked(text[begin:end], frozenset(place - begin for place in lost.all)) + after
 
 
 def _lost_words(lost: token_analysis.Losses) -> list[str]:

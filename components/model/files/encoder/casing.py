@@ -10,7 +10,7 @@ never be found, that is said.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tokenizers import Tokenizer, normalizers
@@ -40,7 +40,7 @@ def lower_first(backend: Any) -> None:
 
 
 def difference(tokenizer: Any, content: Mapping[str, Any] | None, is_lowered: bool = False) -> str:
-    """How the tokenizer that transformers built differs from the folder's own tokenizer.json, as a sentence; empty if it does not.
+    """How the tokenizer that transformers built differs from the folder's own tokenizer.json: a sentence, or nothing.
 
     `content` is the checked content of tokenizer.json; without one, only the vocabulary can tell. `is_lowered` says that
     `lower_first` was applied. Tokenizers whose steps are the same are not compared text by text.
@@ -59,9 +59,10 @@ def difference(tokenizer: Any, content: Mapping[str, Any] | None, is_lowered: bo
         for text in PROBES:
             theirs, ours = own.encode(text).tokens, tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
             if theirs != ours:
-                return _told(text, theirs, ours)
-    except Exception as problem:  # the library's own error has no type
-        return f"Its tokenizer.json cannot be used by itself ({first_line(problem)[:100]}): transformers builds another tokenizer."
+                return _told(text, theirs, ours, _lowers(own) != _lowers(built))
+    except Exception as problem:  # noqa: BLE001 - the library's own error has no type
+        reason = first_line(problem)[:100]
+        return f"Its tokenizer.json cannot be used by itself ({reason}): transformers builds another tokenizer."
     return ""
 
 
@@ -69,14 +70,14 @@ def _state(step: Any) -> Any:
     return None if step is None else json.loads(step.__getstate__())
 
 
-def _told(text: str, theirs: list[str], ours: list[str]) -> str:
+def _told(text: str, theirs: list[str], ours: list[str], is_by_case: bool) -> str:
     differ = [place for place, (one, other) in enumerate(zip(theirs, ours, strict=False)) if one != other]
     place = differ[0] if differ else min(len(theirs), len(ours))
     said = (
         f"Its tokenizer.json splits “{text.strip()}” into other pieces ({_around(theirs, place)}) than the tokenizer that "
         f"transformers and sentence-transformers build from this folder ({_around(ours, place)}). {_SECOND}"
     )
-    if _capitals(theirs) != _capitals(ours):
+    if is_by_case:
         said += " What decides is do_lower_case in tokenizer_config.json."
     return said
 
@@ -87,8 +88,8 @@ def _around(pieces: list[str], place: int) -> str:
     )
 
 
-def _capitals(pieces: Iterable[str]) -> int:
-    return sum(letter.isupper() for piece in pieces if not _is_special(piece) for letter in piece)
+def _lowers(backend: Any) -> bool:
+    return backend.normalizer is not None and backend.normalizer.normalize_str("A") == "a"
 
 
 def _is_special(piece: str) -> bool:
@@ -97,7 +98,7 @@ def _is_special(piece: str) -> bool:
 
 def _unused_capitals(built: Any) -> str:
     """Whether a tokenizer turns capitals into small letters although its vocabulary has many pieces with capitals."""
-    if built.normalizer is None or built.normalizer.normalize_str("A") != "a":
+    if not _lowers(built):
         return ""
     vocabulary = [piece for piece in built.get_vocab(with_added_tokens=False) if not _is_special(piece)]
     unused = [piece for piece in vocabulary if piece != piece.lower()]

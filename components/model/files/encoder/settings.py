@@ -1,9 +1,10 @@
 """The file in which sentence-transformers keeps the arguments of its encoder, and what of it is applied here.
 
-The file is sentence_bert_config.json, or one of six older names, of which the first that says anything is read. Besides the length of a text it can hold arguments for
-transformers' loaders of the tokenizer, the configuration and the weights. Nothing of it reaches a library unless its key has a
-rule (components.model.files.allowed, components.model.files.tokenizer_files); what would change a number and has none is
-named. The order of precedence is that of sentence-transformers 6.2 (Transformer.load_config and Transformer.__init__).
+The file is sentence_bert_config.json, or one of six older names, of which the first that says anything is read. Besides the
+length of a text it can hold arguments for transformers' loaders of the tokenizer, the configuration and the weights. Nothing of
+it reaches a library unless its key has a rule (components.model.files.allowed, components.model.files.tokenizer_files); what
+would change a number and has none is named. The order of precedence is that of sentence-transformers 6.2
+(Transformer.load_config and Transformer.__init__).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TOKENIZER_RULES = {key: rule for key, rule in tokenizer_files.CONFIG.items() if
 # What changes no number: speed, memory, and what the loaders of this program decide for themselves.
 _WITHOUT_EFFECT = {
     TOKENIZER: {"use_fast", "trust_remote_code"},
-    CONFIG: {"trust_remote_code", "use_cache", "attn_implementation", "_attn_implementation", "dtype", "torch_dtype"},
+    CONFIG: {"trust_remote_code", "attn_implementation", "_attn_implementation"} | allowed.UNUSED_OF_CONFIG,
     WEIGHTS: {
         *("trust_remote_code", "attn_implementation", "low_cpu_mem_usage", "device_map", "use_safetensors"),
         *("add_pooling_layer", "use_cache"),
@@ -44,6 +45,7 @@ class EncoderSettings:
 
     file: str = ""  # where they stand; empty if there is none
     max_length: int | None = None  # tokens; None: the tokenizer's own
+    is_for_every_call: bool = False  # this length stands above those of queries and documents
     is_lowered: bool = False  # each text is turned into small letters before the tokenizer's own steps
     tokenizer: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     config: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
@@ -78,6 +80,7 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
     return EncoderSettings(
         file,
         length if call is None else call,
+        call is not None,
         content.get("do_lower_case") is True,
         MappingProxyType({key: value for key, value in tokenizer.items() if value is not None}),
         MappingProxyType(config),

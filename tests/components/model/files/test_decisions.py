@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import pkgutil
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import sentence_transformers
@@ -20,8 +23,10 @@ from sentence_transformers.sentence_transformer.modules.pooling import Pooling
 from sentence_transformers.sparse_encoder import model as sparse_encoder
 from transformers.models.auto.modeling_auto import MODEL_MAPPING
 
+from components.errors import ModelError
 from components.model.architecture.families import decoder
 from components.model.architecture.support import SUPPORTED
+from components.model.backend import Backend
 from components.model.files import allowed, decisions, tokenizer_files
 
 _ABSTRACT = {"InputModule", "BaseTokenPooling"}
@@ -150,8 +155,37 @@ def test_what_is_asked_for() -> None:
         decisions.ENCODER, {"tokenizer_name_or_path": "x", "module_output_name": "token_embeddings"}, "not applied"
     )
     assert [row.key for row in asked] == ["tokenizer_name_or_path"]
-    assert not decisions.asked_for(decisions.ENCODER, {"transformer_task": "feature-extraction"}, "refused")
-    assert decisions.asked_for(decisions.ENCODER, {"transformer_task": "text-generation"}, "refused")
+    assert not decisions.asked_for(decisions.ENCODER, {"transformer_task": "feature-extraction"}, "not applied")
+    assert decisions.asked_for(decisions.ENCODER, {"transformer_task": "text-generation"}, "not applied")
+
+
+@pytest.mark.parametrize("row", [row for row in decisions.TABLE if row.outcome == "refused" and not row.key], ids=str)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_module_that_is_refused_is_named_with_what_would_work(
+    row: decisions.Decision, is_first: bool, tiny_folder: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Before anything else is looked for: most of these folders have no encoder's files."""
+    folder = tmp_path / "model"
+    if is_first:
+        folder.mkdir()
+    else:
+        shutil.copytree(tiny_folder("bert"), folder)
+    kinds = [row.source, "Pooling"] if is_first else ["Transformer", "Pooling", row.source]
+    listed = [{"idx": at, "path": "", "type": f"sentence_transformers.models.{kind}"} for at, kind in enumerate(kinds)]
+    (folder / "modules.json").write_text(json.dumps(listed))
+    with pytest.raises(ModelError) as refused:
+        Backend.load(str(folder))
+    assert row.note in refused.value.problem
+    assert refused.value.fix == row.instead
+
+
+@pytest.mark.parametrize(("file", "said"), [("pytorch_model.bin", "pickle"), ("onnx/model.onnx", "only ONNX")])
+def test_other_weights_are_named(file: str, said: str, tiny_folder: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_folder("bert"), tmp_path / "model")
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / "model.safetensors").rename(folder / file)
+    with pytest.raises(ModelError, match=said):
+        Backend.load(str(folder))
 
 
 def test_the_document_is_up_to_date() -> None:

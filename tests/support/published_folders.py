@@ -190,6 +190,7 @@ DRAWN: dict[Key, Callable[[Draft], None]] = {
     (ENCODER, "do_lower_case"): _put("encoder", "do_lower_case", True),
     (ENCODER, "tokenizer_args"): _arguments("tokenizer_args"),
     (ENCODER, "processor_kwargs"): _arguments("processor_kwargs"),
+    (ENCODER, "processing_kwargs"): _put("encoder", "processing_kwargs", {"text": {"padding": "longest"}}),
     ("Pooling", "pooling_mode"): _modes,
     ("Pooling", "include_prompt"): _include_prompt,
     **{("Pooling", name): _flag(name) for name in allowed.POOLING_FLAGS},
@@ -362,7 +363,7 @@ def _merge(path: Path, values: dict[str, Any]) -> None:
 
 
 def faults(published: Published, place: Path) -> Iterator[str]:
-    """Where numbers of this folder differ from sentence-transformers': vectors by page, `index` and `search`, `why`, `evaluate`.
+    """Where this folder's numbers are not sentence-transformers': vectors by page, `index` and `search`, `why`, `evaluate`.
 
     `place` is an empty folder for files of the commands. The backend is loaded once, for the commands too.
     """

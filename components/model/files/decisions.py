@@ -433,6 +433,17 @@ def _lines() -> Iterator[str]:
     for number, said in enumerate(_PRECEDENCE, 1):
         yield f"{number}. {said}"
     yield ""
+    yield "## Checking a model"
+    yield ""
+    yield "`python -m components verify MODEL [TEXTS]` embeds three texts, or those of a file, by sentence-transformers itself and here,"
+    yield "and says whether the vectors are equal: as plain texts, as queries and as documents, to 1e-5 of a vector's length. The exit"
+    yield "status is 0 if they are, 1 if not, and 2 for a model that is not compared. `--json -` gives `equal`, `largest_difference`,"
+    yield "`lowest_cosine`, `not_applied` and `texts`. The library runs in a process of its own, with a limit on memory and time, and is"
+    yield "given a checked copy of the folder: no code, no pickle, no file outside it. A folder with a key that is not safe to hand on is"
+    yield "not compared, with the reason; nor are models that give no vectors of texts (cross-encoders, sparse and late-interaction"
+    yield "models), folders with an adapter, and models too large to be held twice. The dashboard does the same with each model that is not"
+    yield "included, once, in the background, and the pages say what came of it (`BERT_INTERNALS_VERIFY=0` turns it off)."
+    yield ""
     yield "## The table"
     for source, rows in groupby(TABLE, lambda row: row.source):
         yield ""

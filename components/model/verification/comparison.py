@@ -167,7 +167,12 @@ def own_vectors(
     """The vectors that pages and commands compare, in float32 [text, dim]: the last layer, with the model's own pooling."""
     options = backend.embed_options(precision="float32", role=cast("Role | None", role or None))
     vectors, _ = backend.embed_with_report(list(texts), options, is_cancelled=is_cancelled)
-    return cast("Float32", vectors[0, 0])
+    result = cast("Float32", vectors[0, 0])
+    modules = backend.sentence_config.modules
+    if backend.loaded.head is None and modules and modules[-1].kind == "Normalize":
+        # All that follows the pooling is scaling to length 1, which is left to the cosine by which they are compared.
+        result = result / np.linalg.norm(result, axis=1, keepdims=True).clip(min=1e-12)
+    return result
 
 
 def compared(texts: Sequence[str], role: str, expected: Float32, found: Float32) -> tuple[Difference, ...]:

@@ -413,7 +413,8 @@ def _by_page(backend: Backend, right: dict[str, np.ndarray]) -> Iterator[str]:
 
 def _own(backend: Backend, options: EmbedOptions, vectors: Any) -> np.ndarray:
     """The model's own vectors of all that were embedded, [text, dim]."""
-    return np.asarray(vectors[-1, options.poolings.index(backend.own_pooling)])
+    own = np.asarray(vectors[-1, options.poolings.index(backend.own_pooling)])
+    return np.asarray(comparison.as_compared(backend, own))
 
 
 def _by_search(published: Published, place: Path, right: np.ndarray, documents: np.ndarray) -> Iterator[str]:

@@ -167,12 +167,15 @@ def own_vectors(
     """The vectors that pages and commands compare, in float32 [text, dim]: the last layer, with the model's own pooling."""
     options = backend.embed_options(precision="float32", role=cast("Role | None", role or None))
     vectors, _ = backend.embed_with_report(list(texts), options, is_cancelled=is_cancelled)
-    result = cast("Float32", vectors[0, 0])
+    return as_compared(backend, cast("Float32", vectors[0, 0]))
+
+
+def as_compared(backend: Backend, vectors: Float32) -> Float32:
+    """Vectors [text, dim] with the scaling to length 1 that is left to the cosine where it is all that follows the pooling."""
     modules = backend.sentence_config.modules
     if backend.loaded.head is None and modules and modules[-1].kind == "Normalize":
-        # All that follows the pooling is scaling to length 1, which is left to the cosine by which they are compared.
-        result = result / np.linalg.norm(result, axis=1, keepdims=True).clip(min=1e-12)
-    return result
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12)
+    return vectors
 
 
 def compared(texts: Sequence[str], role: str, expected: Float32, found: Float32) -> tuple[Difference, ...]:

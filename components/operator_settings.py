@@ -286,6 +286,14 @@ LOGIN = Setting(
 )
 METRICS = Setting("server", "metrics", SWITCH, False, "0", "opens /metrics and /_stcore/metrics for Prometheus")
 WARM_UP = Setting("server", "warm_up", SWITCH, True, "1", "embeds the demo corpus before somebody asks for it")
+VERIFY = Setting(
+    "server",
+    "verify",
+    SWITCH,
+    True,
+    "1",
+    "compares each model that is not included with sentence-transformers, once, in a process of its own",
+)
 MILVUS = Setting(
     "search",
     "milvus",
@@ -330,6 +338,7 @@ SETTINGS: tuple[Setting[Any], ...] = (
     LOGIN,
     METRICS,
     WARM_UP,
+    VERIFY,
     DEBUG,
     MILVUS,
     MILVUS_TOKEN,

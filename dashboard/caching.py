@@ -104,6 +104,7 @@ LANES = {
     "quick maps": Lane(newest_first=True, most_waiting=1_000),
     "training": Lane(outlives_process=True),  # a run uses all cores
     "background": Lane(gives_way=True),
+    "verification": Lane(),  # the work is another process's
 }
 
 
@@ -621,6 +622,12 @@ def preparations() -> Jobs:
 def chance_levels() -> Jobs:
     """What queries of random words find, by corpus and ranking; 84 kB each. Nobody waits for one: the hits come first."""
     return Jobs(queue(), "statistics", keep=256, retry_seconds=RETRY_SECONDS)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def verifications() -> Jobs:
+    """What came of comparing each model with sentence-transformers, by model and revision; kilobytes each."""
+    return Jobs(queue(), "verification", keep=256)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -32,6 +32,7 @@ if "OMP_NUM_THREADS" in os.environ:
 # What is done before anybody needs it would be counted as a test's own; and the jobs of the last test must not begin it
 # while the process ends, so it stays off until then.
 os.environ["BERT_INTERNALS_WARM_UP"] = "0"
+os.environ["BERT_INTERNALS_VERIFY"] = "0"  # a process for each model that a test loads
 os.environ["BERT_INTERNALS_SETTINGS"] = os.devnull  # not those of whoever runs the tests
 
 # Every address that a test tried to reach outside this machine, so that code which swallows the refusal is found out.

@@ -1,8 +1,9 @@
 """The program: its commands, and how errors become one line and an exit status.
 
 0: done. 2: invalid input, or a file, a folder or an output that cannot be used, with one line: the problem, what was
-expected, how to fix it. 1: an error of the program, with its type and message; --debug shows where it happened. 130: stopped
-with Ctrl-C, 143: with SIGTERM. Results go to standard output, progress to standard error.
+expected, how to fix it. 1: an error of the program, with its type and message; --debug shows where it happened; and a command's
+own "no", which its result says (`verify`: the vectors differ). 130: stopped with Ctrl-C, 143: with SIGTERM. Results go to
+standard output, progress to standard error.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from components.command_line.commands import (
     search,
     sts,
     train,
+    verify,
     why,
 )
 from components.command_line.commands.operating import cache, plan, serve, settings
@@ -50,6 +52,7 @@ COMMANDS = (
     predict,
     reproduce,
     check,
+    verify,
     lessons,
     cache,
     plan,
@@ -95,7 +98,7 @@ def main(arguments: Sequence[str]) -> int:
         if "--debug" in arguments or _debug_is_set():
             traceback.print_exc()
         return _explained(problem)
-    return 0
+    return int(options.status)
 
 
 def _debug_is_set() -> bool:
@@ -182,7 +185,7 @@ def _parser() -> Parser:
             "--json", metavar="FILE|-", help="write the result as JSON into FILE, or to standard output for -"
         )
         command.add_argument("--debug", action="store_true", help="show where an error happened")
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, status=0)
     return parser
 
 

@@ -83,3 +83,9 @@ def machine_memory() -> int:
         with suppress(OSError, ValueError):  # no such file, or "max"
             total = min(total, int(path.read_text(encoding="ascii")))
     return total
+
+
+def free_memory() -> int:
+    """Bytes of main memory that are free for this program and what it starts."""
+    own = psutil.Process().memory_info().rss
+    return max(0, min(int(psutil.virtual_memory().available), machine_memory() - own))

@@ -67,7 +67,9 @@ class EmbedRequest:
 
     def query_options(self, documents: EmbedOptions) -> EmbedOptions:
         """How the queries for these documents are embedded."""
-        layers, poolings, length = documents.layers, documents.poolings, documents.max_length
+        layers, poolings = documents.layers, documents.poolings
+        # Without a length that a person chose, queries have the one that they were published with.
+        length = None if self.max_length is None else documents.max_length
         return self.backend.embed_options(layers, poolings, length, "float32", role="query")
 
     def pair_options(self) -> EmbedOptions:

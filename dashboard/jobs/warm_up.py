@@ -9,7 +9,7 @@ from components.model.catalog import EMBEDDED_KEY
 from components.retrieval.corpora.demo import demo_corpus
 from components.retrieval.evaluation import pair_runs
 from dashboard import caching
-from dashboard.jobs import included_words
+from dashboard.jobs import included_words, verification
 from dashboard.jobs.embedding import EmbedRequest
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def follow_models() -> None:
     caching.after_load["included words"] = read_included  # first: Start needs them
     caching.after_load["demo corpus"] = embed_demo
     caching.after_load["library"] = import_library  # after it, because the corpus takes longer
+    caching.after_load["verification"] = verification.request
 
 
 def import_library(_: Backend) -> None:

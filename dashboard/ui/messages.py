@@ -14,6 +14,7 @@ from components.errors import UserError
 from components.model.catalog import EMBEDDED_KEY
 from components.operator_settings import CACHE
 from dashboard import ready_made, state
+from dashboard.jobs import verification
 from dashboard.ui import wording
 from dashboard.ui.wording import escape as escape
 
@@ -123,7 +124,9 @@ def needs_second_sentence(texts: Sequence[str]) -> bool:
 
 
 def model_notes(backend: Backend) -> None:
-    """Say which parts that a model was published with are not applied here, and whether a session file had another one."""
+    """Say whether a model gives the vectors that it was published for, which of its parts are not applied here, and whether a
+    session file had another one.
+    """
     expected = st.session_state.get(state.EXPECTED_REVISIONS, {}).get(backend.spec.key)
     if expected not in (None, backend.revision):
         st.warning(
@@ -132,6 +135,7 @@ def model_notes(backend: Backend) -> None:
             "Numbers can differ.",
             icon=":material/difference:",
         )
+    _verified(backend)
     length = state.length_within(backend.tokenization.max_length, backend.own_max_length)
     if length is not None and length > backend.own_max_length:
         st.caption(
@@ -167,6 +171,19 @@ def _authors_prompts(backend: Backend) -> None:
             on_click=_put_model,
             args=(slots, spec.other_key),
         )
+
+
+def _verified(backend: Backend) -> None:
+    """Say in a line what came of comparing a model with sentence-transformers; nothing as long as that is not known."""
+    found = verification.find(backend)
+    if found is None:
+        return
+    title = escape(backend.spec.title)
+    if found.is_equal is False:
+        st.warning(f"**{title}:** {escape(found.sentence())} {escape(found.report())}", icon=":material/warning:")
+    else:
+        icon = ":material/verified:" if found.is_equal else ":material/info:"
+        st.caption(f"{icon} **{title}:** {escape(found.sentence())}")
 
 
 def cross_encoder_note(backends: Sequence[Backend], after: Sequence[Backend] = ()) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ from streamlit.testing.v1 import AppTest
 from components.analysis.pooling import pool
 from components.analysis.similarity.cosines import cosine
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, EMBEDDED_KEY, parse_model
+from components.model.verification import comparison
 from dashboard import caching, ready_made
+from dashboard.jobs import verification
 from tests.dashboard.page_states import small_corpus
-from tests.support.pages import Open, at_rest, figures, texts, traces
+from tests.support.pages import Open, at_rest, figures, read_texts, texts, traces
+from tests.support.reference import compare_in_this_process
 from tests.support.tiny import dense_module, pooling_module, publish, save_tiny
 from tests.support.views import ONE_OF_EACH
 
@@ -212,3 +216,86 @@ def test_evaluate_has_a_row_for_it(open_page: Open, read_page: Open, dense: str)
     assert "Model's own pooling" in [trace["name"] for trace in figures(app)[0]["data"]]
     app = open_page("evaluate", m=dense, v="compare-runs", r=["m.3.own"], **on_few())
     assert app.multiselect(key="w_runs").value == ["m.3.own"]
+
+
+@pytest.fixture
+def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Loads a folder as a server does that compares models, and waits for what comes of it."""
+    compare_in_this_process(monkeypatch)
+    monkeypatch.setenv("BERT_INTERNALS_VERIFY", "1")
+
+    def compare(folder: Path, change: Callable[[], object] = lambda: None) -> Any:
+        loaded = backend(str(folder))
+        change()
+        verification.request(loaded)
+        job = caching.verifications().find((str(folder), loaded.revision))
+        assert job is not None
+        assert job.finished.wait(120)
+        return verification.find(loaded)
+
+    return compare
+
+
+@pytest.mark.parametrize(("page", "view"), [("model", "architecture"), ("layers", "tokens"), ("heatmaps", "blocks")])
+def test_pages_say_that_a_model_equals_the_published_one(
+    open_page: Open, compared: Any, tmp_path: Path, page: str, view: str
+) -> None:
+    folder = publish(save_tiny(tmp_path / "model", "bert", seed=5), pooling_module())
+    found = compared(folder)
+    app = open_page(page, m=str(folder), v=view)
+    assert found.is_equal
+    (line,) = [str(item.value) for item in app.caption if "sentence-transformers" in str(item.value)]
+    assert "Equal to sentence" in line
+    assert not [item for item in app.warning if "sentence-transformers" in str(item.value)]
+    assert not app.exception
+
+
+def test_a_model_that_differs_has_a_warning_above_everything(open_page: Open, compared: Any, tmp_path: Path) -> None:
+    folder = publish(save_tiny(tmp_path / "model", "bert", seed=6), pooling_module())
+    settings = folder / "config_sentence_transformers.json"
+    said = json.dumps({"prompts": {"a": "the river "}, "default_prompt_name": "a"})
+    found = compared(folder, lambda: settings.write_text(said))
+    assert found.is_equal is False
+    settings.unlink()
+    app = open_page("model", m=str(folder))
+    (first,) = [str(item.value) for item in app.warning][:1]
+    assert f"cosine {found.lowest_cosine:.2f}" in read_texts(app)
+    assert "Differs from" in first
+    assert not app.exception
+
+
+def test_a_model_that_gives_no_vectors_is_named_as_not_compared(
+    open_page: Open, compared: Any, cross_encoder: str
+) -> None:
+    found = compared(Path(cross_encoder))
+    assert found.is_equal is None
+    app = open_page("model", m=cross_encoder)
+    assert "is not compared with sentence" in texts(app)
+    assert not app.exception
+
+
+def test_nothing_is_compared_where_the_operator_wants_none_or_the_model_is_included(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = publish(save_tiny(tmp_path / "model", "bert", seed=7), pooling_module())
+    loaded = backend(str(folder))
+    monkeypatch.setattr(caching, "verifications", lambda: pytest.fail("a comparison began"))
+    verification.request(loaded)
+    monkeypatch.setenv("BERT_INTERNALS_VERIFY", "1")
+    verification.request(backend(EMBEDDED_KEY))
+
+
+def test_a_comparison_that_fails_fails_no_page(
+    open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = publish(save_tiny(tmp_path / "model", "bert", seed=8), pooling_module())
+    monkeypatch.setenv("BERT_INTERNALS_VERIFY", "1")
+    monkeypatch.setattr(comparison, "verify", lambda *_, **__: 1 / 0)
+    loaded = backend(str(folder))
+    verification.request(loaded)
+    for job in caching.verifications().under_way():
+        assert job.finished.wait(60)
+    assert verification.find(loaded) is None
+    app = open_page("model", m=str(folder))
+    assert not app.exception
+    assert "sentence-transformers 6" not in texts(app)

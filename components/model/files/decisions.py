@@ -433,6 +433,18 @@ def _lines() -> Iterator[str]:
     for number, said in enumerate(_PRECEDENCE, 1):
         yield f"{number}. {said}"
     yield ""
+    yield "## Checking a model"
+    yield ""
+    yield "`python -m components verify MODEL [TEXTS]` embeds three texts, or those of a file, by sentence-transformers itself"
+    yield "and here, and says whether the vectors are equal: as plain texts, as queries and as documents, to 1e-5 of a"
+    yield "vector's length. The exit status is 0 if they are, 1 if not, and 2 for a model that is not compared. `--json -`"
+    yield "gives `equal`, `largest_difference`, `lowest_cosine`, `not_applied` and `texts`. The library runs in a process of"
+    yield "its own, with a limit on memory and time, and is given a checked copy of the folder: no code, no pickle, no file"
+    yield "outside it. A folder with a key that is not safe to hand on is not compared, with the reason; nor are models that"
+    yield "give no vectors of texts (cross-encoders, sparse and late-interaction models), folders with an adapter, and models"
+    yield "too large to be held twice. The dashboard does the same with each model that is not included, once, in the"
+    yield "background, and the pages say what came of it (`BERT_INTERNALS_VERIFY=0` turns it off)."
+    yield ""
     yield "## The table"
     for source, rows in groupby(TABLE, lambda row: row.source):
         yield ""

@@ -143,9 +143,12 @@ VIEWS = (
     ),
     View(
         key="disagreement",
-        label="Where they disagree",
+        label="Cross-encoder beside vectors",
         question="Where do the two models disagree, and over which words?",
-        asks=("Where do a bi-encoder and a cross-encoder disagree?",),
+        asks=(
+            "Where do a bi-encoder and a cross-encoder disagree?",
+            "Does the included cross-encoder rank better than the vectors?",
+        ),
         intro="The documents whose rank differs most between the model's vectors and the cross-encoder.",
         draw="dashboard.views.pairs.disagreement:disagreement",
         settings=(

@@ -24,10 +24,10 @@ from components.words.function import FUNCTION_WORDS
 from dashboard import caching, state
 from dashboard.corpora import current, marks, word_rankings
 from dashboard.jobs import rankers, reranking, search_engines
+from dashboard.jobs.stored import cross_looks
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import (
-    INCLUDED_CROSS_ENCODER,
     NUMBERS_EXPLAINED,
     POOLING_NAMES,
     SIMILARITY_HELP,
@@ -605,7 +605,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 scale=controls.scale(),
             )
             if number and request.compare_with == "rerank" and state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
-                st.markdown(INCLUDED_CROSS_ENCODER)
+                st.markdown(cross_looks.finding())
 
 
 def _shaded(ranked: Ranked, number: int) -> Mapping[int, Shaded] | None:

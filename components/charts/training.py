@@ -14,7 +14,7 @@ from components.charts import curves, theme
 MOST_POINTS = 2_000  # of a curve: more are thinned, since no screen shows them
 CUT_OFF = "#D6246E"
 _INTERVAL = "#5A6270"  # of a bar: seen on the bar and beside it, on a light and on a dark page
-_LOSS_HEIGHT, _ROOM, _LETTER = 400, 62, 7.6  # pixels: of the loss, beside the end of a line for a number, of a letter
+_LOSS_HEIGHT, _ROOM, _LETTER = 400, 74, 8.6  # pixels: of the loss, beside the end of a line for a number, of a letter
 _HEIGHT, _LOW = 330, 230  # pixels; the low one leaves room for a row of the data below it
 
 

@@ -255,7 +255,13 @@ def _engine() -> None:
         state.refuse(
             "engine", "exact", f"The search engine “{name}” is not available here; every sentence is compared."
         )
-    if len(offered) > 1:
+    count = len(current.corpus())
+    if len(offered) > 1 and count < search_engines.MANY and state.get("engine") == "exact":
+        st.caption(
+            f"Every sentence is compared: with {count:,} that takes milliseconds. Approximate engines are offered from "
+            f"{search_engines.MANY:,} sentences."
+        )
+    elif len(offered) > 1:
         controls.pick(
             "engine",
             "Search engine",

@@ -83,8 +83,9 @@ def run(backend: Backend) -> None:
         progress.until(lambda: not requests.is_awaited(job), partial(_figures, chosen), LIVE_SECONDS)
     else:
         now = runs.state_of(chosen)
-        _summary(chosen, now)
+        _ended(chosen, now)
         _figures(chosen)
+        _summary(chosen, now)
     microscope.draw(chosen, follows=is_live, is_over=lambda: job is None or not requests.is_awaited(job))
     if job is None or job.finished.is_set():
         _result(chosen, now)
@@ -135,6 +136,10 @@ def _summary(run: RunFolder, now: RunState) -> None:
         if notice.code in NOTICES
     ]
     st.markdown(" · ".join(parts))
+
+
+def _ended(run: RunFolder, now: RunState) -> None:
+    """Why a run ended before its last step, and how it goes on."""
     if now.status == "failed" and now.error:
         st.error(messages.escape(now.error))
     if now.status == "interrupted":

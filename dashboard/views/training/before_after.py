@@ -58,11 +58,11 @@ DATA = {
     "held-out": "Held-out rows",
 }
 QUERIES_SHOWN = 6
-LISTS = {"mended": "Mended", "lost": "Still lost", "broken": "Newly broken"}
+LISTS = {"repaired": "Repaired", "lost": "Still lost", "harmed": "Harmed"}
 LIST_SAYS = {
-    "mended": "The right answer comes first only after training",
+    "repaired": "The right answer comes first only after training",
     "lost": "The right answer does not come first after training",
-    "broken": "The right answer came first only before training",
+    "harmed": "The right answer came first only before training",
 }
 UNDER_WAY = {"waiting", "running"}  # states of a run
 CHOSEN_ON_THEM = (
@@ -305,7 +305,7 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
                 changes[0].base.value,
                 changes[0].tuned.value,
                 beside[0].base.value if beside is not None and is_undamaged else None,
-                int(np.count_nonzero(_listed(ranks, "broken"))),
+                int(np.count_nonzero(_listed(ranks, "harmed"))),
             )
             + " "
             + _finding(
@@ -547,18 +547,18 @@ def _what_is_compared(source: str) -> None:
 def _listed(ranks: Ranks, which: str) -> NDArray[np.bool_]:
     """Which queries are in a list, bool [query]."""
     first, now = ranks.base == 1, ranks.tuned == 1
-    return {"mended": ~first & now, "lost": ~now, "broken": first & ~now}[which]
+    return {"repaired": ~first & now, "lost": ~now, "harmed": first & ~now}[which]
 
 
 def _queries(run: RunFolder, pairs: Pairs, ranks: Ranks, source: str, untouched: str) -> None:
-    """The queries that training mended, that are still lost, or that it broke; each opens in Search, with both models."""
+    """The queries that training repaired, that are still lost, or that it harmed; each opens in Search, with both models."""
     counts = {which: int(np.count_nonzero(_listed(ranks, which))) for which in LISTS}
     which = controls.choice(
         "after_queries", "Queries", {key: f"{name} {counts[key]}" for key, name in LISTS.items()}, show_label=False
     )
     rows = np.flatnonzero(_listed(ranks, which))
     change = ranks.base[rows] - ranks.tuned[rows]
-    rows = rows[np.argsort(-change if which == "mended" else change, kind="stable")][:QUERIES_SHOWN]
+    rows = rows[np.argsort(-change if which == "repaired" else change, kind="stable")][:QUERIES_SHOWN]
     figures.note(f"**{LIST_SAYS[which]}**")
     if not len(rows):
         st.caption("None.")

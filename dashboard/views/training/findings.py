@@ -138,7 +138,7 @@ def watched(past: History, undamaged: Mapping[str, float]) -> str:
     verb = "rose" if values[-1] > values[0] else "fell"
     change = f"stayed at {end}" if start == end else f"{verb} from {start} to {end}"
     said += f"; {SHARES[name]} {change}"
-    return f"{said}, undamaged it was {shown(undamaged[name])}." if name in undamaged else f"{said}."
+    return f"{said}, the undamaged model has {shown(undamaged[name])}." if name in undamaged else f"{said}."
 
 
 def _moved(first: float, last: float) -> str:

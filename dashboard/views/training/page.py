@@ -47,7 +47,7 @@ SETTINGS = (
         ),
         default=None,  # what the run was for
     ),
-    choice("after_queries", "list", ("mended", "lost", "broken"), words="list of queries"),
+    choice("after_queries", "list", ("repaired", "lost", "harmed"), words="list of queries"),
     replace(choice("after_data", "on", ("news", "held-out", "scored"), words="measured on"), default=None),
 )
 
@@ -199,7 +199,7 @@ VIEWS = (
                 "after_data": "held-out",
             },
             {"training_run": A_RUN, "after_part": "failures"},
-            {"training_run": A_RUN, "after_part": "measures", "after_queries": "broken"},
+            {"training_run": A_RUN, "after_part": "measures", "after_queries": "harmed"},
         ),
         needs="blocks",
         inside="dashboard.views.training.plan:with_problem",

@@ -44,7 +44,7 @@ NEGATIVES_NAMES = {
 OWN_DATA = "own"
 STORIES = {  # a preset and what a person wants of it; the others stand under "Options"
     "not": "Teach it “not”",
-    "repair": "Mend a damaged model",
+    "repair": "Repair a damaged model",
     "quick": "Fine-tune it as it is",
     "collapse": "Watch it collapse",
     OWN_DATA: "Use your own data",

@@ -67,7 +67,7 @@ def run(backend: Backend) -> None:
                 "Smoothing: mean of so many steps",
                 min_value=1,
                 max_value=200,
-                help="The thick line is the mean of the loss over this many steps; the thin one is each step's own loss.",
+                help="The line is the mean of the loss over this many steps; a dot is one step's own loss.",
             )
             microscope.options(chosen)
     try:
@@ -112,7 +112,7 @@ def _nothing_yet(backend: Backend) -> None:
             icon=":material/model_training:",
         )
         if plan is not None:
-            st.caption("“Data” shows what it learns from, “Objective” what it is asked for.")
+            st.caption("“Data” shows what it learns from, “Objective” what it is asked to learn.")
 
 
 def _summary(run: RunFolder, now: RunState) -> None:
@@ -285,7 +285,7 @@ def _result(run: RunFolder, now: RunState) -> None:
     key = RUN_PREFIX + run.name
     with st.container(border=True):
         st.markdown(
-            "**The result is a model of the picker.** All pages can use it, and Search, Meaning and others can compare it "
+            "**The result is in the list of models.** All pages can use it, and Search, Meaning and others can compare it "
             "with the model that it was trained from."
         )
         with st.container(horizontal=True):

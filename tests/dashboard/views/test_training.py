@@ -577,18 +577,18 @@ def test_the_lists_hold_the_queries_that_they_name(open_page: Open, compared: Ru
     counts = [int(text.split()[-1]) for text in app.segmented_control(key="w_after_queries").options]
     shown = plain_table(app, 0).iloc[0]
     before, after = (round(630 * float(shown[side].removesuffix(" %")) / 100) for side in ("before", "after"))
-    mended, lost, broken = counts
-    assert after - before == mended - broken
+    repaired, lost, harmed = counts
+    assert after - before == repaired - harmed
     assert lost == 630 - after
-    assert f"{broken} quer" in texts(app)
+    assert f"{harmed} quer" in texts(app)
     for which, expected in (
-        ("mended", r"\d+ · \*\*1\*\*"),
+        ("repaired", r"\d+ · \*\*1\*\*"),
         ("lost", r"\d+ · \*\*\d+\*\*"),
-        ("broken", r"1 · \*\*\d+\*\*"),
+        ("harmed", r"1 · \*\*\d+\*\*"),
     ):
         app.segmented_control(key="w_after_queries").set_value(which).run()
         lines = [item.value for item in app.markdown if re.search(r"  \n\d+ · ", item.value)]
-        assert len(lines) == min(6, counts[("mended", "lost", "broken").index(which)])
+        assert len(lines) == min(6, counts[("repaired", "lost", "harmed").index(which)])
         assert all(re.search(rf"  \n{expected}$", line) for line in lines)
 
 

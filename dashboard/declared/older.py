@@ -172,6 +172,7 @@ _DEFAULTS = {
     "similar-pairs": ("compared_texts", "corpus"),
     "training-data": ("training_preset", "repair"),
     "training-objective": ("training_preset", "repair"),
+    "training-run": ("training_preset", "repair"),
 }
 
 

@@ -838,7 +838,7 @@ def test_the_result_is_used_on_all_pages_and_compared_with_its_base(open_page: O
 def test_a_model_is_trained_from_the_page(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
     address = {"m": str(tiny_folder("bert")), "rows": "16", "ep": "1", "bs": "8", "tl": "32"}
     app = at_rest(open_page("training", **address))
-    assert "**16 rows**, 2 steps" in texts(app)
+    assert (plan_of(app)["Rows to train on"], plan_of(app)["Steps"]) == ("16", "2")
     app.button(key="start_training").click().run()
     (run,) = runs.list_runs()
     job = caching.training_runs().find(run.name)

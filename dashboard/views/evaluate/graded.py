@@ -129,7 +129,7 @@ def _compared(
             "",
             measure=measure,
         ),
-        key="graded",
+        key="graded_runs",
         code=code,
         alt=f"{measure} of {counted(len(ranks), 'run')} with 95 % intervals, the best on top",
         message=finding(table, measure, unsure, is_complete),

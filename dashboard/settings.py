@@ -22,7 +22,7 @@ from components.model.catalog import (
 from components.model.tokenization import MAX_CHARACTERS, MAX_SENTENCES, clean_text
 from components.model.trace import EVERY_POOLING
 from components.retrieval.failures.causes import CAUSES
-from components.retrieval.search.exact import SIMILARITIES
+from components.retrieval.search.exact import EVERY_SIMILARITY
 from components.retrieval.search.lexical import KINDS
 from dashboard import access
 from dashboard.ready_made import lessons, ready_made_sets
@@ -335,7 +335,8 @@ SHARED: tuple[Setting, ...] = (  # what views of several pages use; the others a
         shared=True,
     ),
     replace(text("query", "q", DEFAULT_QUERY, 1_000), if_chosen=True),
-    choice("similarity", "sim", SIMILARITIES),
+    # None: what the model was published for
+    replace(choice("similarity", "sim", EVERY_SIMILARITY), default=None),
     number("k", "k", 10, 100, least=1, words="number of hits"),
     text("query_column", "col", words="column with the queries"),
     choice("graded_source", "gs", ("demo", "file", "path"), words="collection"),

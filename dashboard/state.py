@@ -54,10 +54,11 @@ def peek(name: str) -> Any:
     return st.session_state.get(name, SETTING[name].default)
 
 
-def length_within(most: int) -> int | None:
-    """The chosen maximum length in tokens; None for a model's own maximum `most`, which the choice cannot exceed."""
+def length_within(most: int, published: int) -> int | None:
+    """The chosen maximum length in tokens, of `most` at most; None for the `published` one of a model."""
     chosen = get("max_length")
-    return None if chosen is None or chosen >= most else max(3, int(chosen))
+    length = None if chosen is None else min(max(3, int(chosen)), most)
+    return None if length == published else length
 
 
 def watch() -> None:

@@ -40,8 +40,8 @@ def lost_characters(
     """
     found: dict[str, set[int]] = {"capitals": set(), "accents": set(), "unknown": set(), "others": set()}
     text = (sentence.pair or "") if of_pair else sentence.text
-    end = min((item.start for item in sentence.dropped if item.of_pair == of_pair), default=len(text))
-    if decoded.strip() == text[:end].strip():
+    begin, end = sentence.read_span(of_pair)
+    if decoded.strip() == text[begin:end].strip():
         return LostCharacters(*map(frozenset, found.values()))
     covered: set[int] = set()
     for token in sentence.tokens:
@@ -55,7 +55,7 @@ def lost_characters(
             for place in _missing(text[token.start : token.end], _letters(token)):
                 found[_kind(text[token.start + place], _letters(token))].add(token.start + place)
     # Between the tokens stand spaces, and what the tokenizer has dropped.
-    found["others"].update(place for place in range(end) if place not in covered and not text[place].isspace())
+    found["others"].update(place for place in range(begin, end) if place not in covered and not text[place].isspace())
     return LostCharacters(*map(frozenset, found.values()))
 
 

@@ -47,7 +47,11 @@ def matched_words(
                 start, end = spans[0].start, spans[-1].end
                 first_positions = tuple(token.position for span in spans for token in span.first)
                 second_positions = tuple(token.position for span in spans for token in span.second)
-                if first_positions and second_positions and _is_kept(end, text_a) and _is_kept(end, text_b):
+                if (
+                    first_positions
+                    and second_positions
+                    and all(_is_kept(start, end, text) for text in (text_a, text_b))
+                ):
                     words.append(MatchedWord(row, text_a.text[start:end], first_positions, second_positions))
     return tuple(words)
 
@@ -100,10 +104,13 @@ def _words(span: AlignedSpan) -> set[tuple[int, int | None]]:
     return {(side, token.word) for side, tokens in enumerate((span.first, span.second)) for token in tokens}
 
 
-def _is_kept(end: int, sentence: TokenizedSentence) -> bool:
-    """Whether a part that ends at `end` was not truncated, and its last word was not truncated either."""
-    if not sentence.dropped:
-        return True
-    cut, text = sentence.dropped[0].start, sentence.text
-    # Truncated text has no word numbers: letters on both sides of the cut are treated as one word.
-    return end < cut or (end == cut and not (text[cut - 1].isalnum() and text[cut : cut + 1].isalnum()))
+def _is_kept(start: int, end: int, sentence: TokenizedSentence) -> bool:
+    """Whether a part of a text was not truncated, and neither was its first or last word."""
+    begin, cut = sentence.read_span()
+    # Truncated text has no word numbers: letters on both sides of a cut are treated as one word.
+    is_whole_at_begin = start > begin or (start == begin and not _is_within_word(sentence.text, begin))
+    return is_whole_at_begin and (end < cut or (end == cut and not _is_within_word(sentence.text, cut)))
+
+
+def _is_within_word(text: str, place: int) -> bool:
+    return text[max(0, place - 1) : place].isalnum() and text[place : place + 1].isalnum()

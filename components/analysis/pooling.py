@@ -1,9 +1,8 @@
-"""Token vectors to one vector per sentence: mean, [CLS], max, and the model's own if it has one.
+"""Token vectors to one vector per sentence: mean, [CLS], max, and the model's own if that is another.
 
 Mean and max use the attention mask, so that padding never counts; special tokens count by default, as in
 sentence-transformers (Reimers and Gurevych 2019, section 3). [CLS] is the vector of the first token, special or not,
-before any pooler. "own" is the model's own vector: pooled as in its training, then passed through its published Dense
-layers (components.model.head).
+before any pooler. "own" is the model's own vector, made as it was published (components.model.head).
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from components.arrays import Float32
-from components.model.trace import Pooling, Trace
+from components.model.trace import POOLINGS, Pooling, SentenceHead, Trace
 
 
 def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float32:
@@ -22,7 +21,7 @@ def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float3
     Raises ValueError for an unknown pooling.
     """
     if pooling == "own" and trace.head is not None:
-        return trace.head.apply(pool(trace, trace.head.pooling))
+        return trace.head.apply(pooled_for_head(trace, trace.head))
     hidden = trace.hidden_states  # [layer, sentence, token, dim]
     if pooling == "cls":
         return np.array(hidden[:, :, 0])
@@ -40,3 +39,11 @@ def pool(trace: Trace, pooling: Pooling, include_special: bool = True) -> Float3
     pooled = pooled.astype(np.float32)
     pooled[:, empty] = np.nan
     return pooled
+
+
+def pooled_for_head(trace: Trace, head: SentenceHead) -> Float32:
+    """What the layers of a head get: pooled vectors at every layer, float32 [layer, sentence, pooled]."""
+    if head.pooling in POOLINGS:
+        return pool(trace, head.pooling)
+    prompts = [sentence.prompt_tokens for sentence in trace.sentences]
+    return head.pooled(trace.hidden_states, trace.attention_mask.astype(bool), prompts)

@@ -95,10 +95,9 @@ def losses(sentence: TokenizedSentence, decoded: str, unknown_id: int | None) ->
 
 def _known_stretches(sentence: TokenizedSentence, left_out: Sequence[Token]) -> list[str]:
     """The parts of the text (and its pair) that were not truncated, without some tokens; trimmed, none empty."""
-    cut = {item.of_pair: item.start for item in sentence.dropped}
     stretches = []
     for text, in_pair in ((sentence.text, False), (sentence.pair or "", True)):
-        begin = 0
+        begin, read_end = sentence.read_span(in_pair)
         for token in left_out:
             if token.in_pair == in_pair:
                 stretches.append(text[begin : token.start])
@@ -106,7 +105,7 @@ def _known_stretches(sentence: TokenizedSentence, left_out: Sequence[Token]) -> 
                 # A modifier of an emoji, or an accent, belongs to the character before it.
                 while begin < len(text) and unicodedata.category(text[begin]) in {"Mn", "Me", "Cf"}:
                     begin += 1
-        stretches.append(text[begin : cut.get(in_pair)])
+        stretches.append(text[begin:read_end])
     return [stretch.strip() for stretch in stretches if stretch.strip()]
 
 

@@ -15,6 +15,7 @@ from components.sizes import parse_bytes
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.model.catalog import ModelSpec
     from components.model.embedding.options import EmbedOptions
     from components.model.files.sentence_config import Role
     from components.retrieval.corpora.readers.limits import Limits
@@ -37,6 +38,7 @@ def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto", cuts
     parser.add_argument(
         "--model", default="embedded", help="a hub id, a folder, or embedded (all-MiniLM-L6-v2, the default)"
     )
+    add_prompt(parser)
     parser.add_argument(
         "--precision",
         default=precision,
@@ -46,6 +48,50 @@ def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto", cuts
     parser.add_argument(
         "--max-length", type=int, help=f"truncate {cuts} to this many tokens (default: the model's own maximum)"
     )
+
+
+def add_prompt(parser: argparse.ArgumentParser) -> None:
+    """The option of commands that turn texts into vectors: what is put before them."""
+    parser.add_argument(
+        "--prompt",
+        metavar="authors|none|TEXT",
+        help="what is put before each text: the prompts that the model's authors describe, nothing, or this text (default: "
+        "what the model's files say)",
+    )
+
+
+def load_with_prompt(model: str, prompt: str | None) -> Backend:
+    """A model, with what --prompt says; what it was published with and is not applied goes to standard error.
+
+    Raises UserError, also for a model whose authors describe no prompt.
+    """
+    from components.model.backend import Backend
+    from components.model.catalog import AUTHORS, parse_model
+
+    spec = parse_model(model)
+    if prompt == "authors" and not spec.with_prompts:
+        if not spec.prompts:
+            raise InputError(
+                f"No prompts of the authors of {spec.title} are known here.",
+                "They are known for some models of the catalogue, such as intfloat/e5-small-v2.",
+                "Write the text itself, such as --prompt 'query: '.",
+            )
+        spec = parse_model(f"{spec.key}{AUTHORS}")
+    text = None if prompt in (None, "authors") else "" if prompt == "none" else prompt
+    backend = Backend.load(spec, prompt=text)
+    for sentence in backend.not_applied:
+        note(f"{backend.spec.title}: {sentence}")
+    if prompt is None and spec.prompts and not spec.with_prompts and not any(backend.sentence_config.prompts.values()):
+        note(
+            f"{offered_prompts(spec)} Its files say nothing of it, and nothing is put before texts. Use --prompt authors."
+        )
+    return backend
+
+
+def offered_prompts(spec: ModelSpec) -> str:
+    """A sentence on the prompts that the authors of a model describe."""
+    named = " and ".join(f"“{text}” before {'queries' if role == 'query' else 'texts'}" for role, text in spec.prompts)
+    return f"{spec.title} was trained with {named}."
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -150,14 +196,18 @@ def load_cross_encoder(options: argparse.Namespace) -> tuple[Backend, int | None
 
 
 def load(options: argparse.Namespace) -> Backend:
-    """The model of --model. Raises UserError."""
-    from components.model.backend import Backend
-
-    return Backend.load(options.model)
+    """The model of --model, with what --prompt says. Raises UserError."""
+    return load_with_prompt(options.model, getattr(options, "prompt", None))
 
 
 def embed_options(backend: Backend, options: argparse.Namespace, role: Role | None) -> EmbedOptions:
-    """What --layers, --poolings, --max-length and --precision mean for this model."""
+    """What --layers, --poolings, --max-length and --precision mean for this model. Raises InputError for a reranker."""
+    if backend.is_cross_encoder:
+        raise InputError(
+            f"{backend.spec.title} is a reranker (cross-encoder): it scores two texts together, and makes no vectors.",
+            "This command compares vectors of texts.",
+            "Pick a sentence encoder, or use the command rerank with --cross-encoder.",
+        )
     return backend.embed_options(
         None
         if options.layers is None

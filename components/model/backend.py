@@ -44,7 +44,9 @@ from components.model.embedding.pair_vectors import embed_pairs
 from components.model.embedding.sparse_vectors import expanded_pieces, sparse_matrix, sparse_vectors
 from components.model.embedding.token_vectors import own_token_vectors, token_vectors
 from components.model.files import sources
+from components.model.files.encoder.adapter import read_adapter
 from components.model.files.other_vectors import LateInteraction, Splade
+from components.model.files.sentence_config import prompt_for
 from components.model.guesses import passes
 from components.model.guesses.masks import with_masks
 from components.model.guesses.record import LayerGuesses, Surprises
@@ -84,10 +86,11 @@ class Backend:
         tokenizer: Any,
         store: TraceStore | None = None,
         folder: Path | None = None,
+        prompt: str | None = None,
     ) -> None:
         # A part and not a base class: models that are dropped could not be freed if the embedder pointed back to us,
         # because objects alive at `gc.freeze()` are never searched for circles.
-        self.loaded = loaded = LoadedModel(spec, revision, model, tokenizer, folder)
+        self.loaded = loaded = LoadedModel(spec, revision, model, tokenizer, folder, prompt)
         self.spec = loaded.spec
         self.facts: ModelFacts = loaded.facts
         self.structure: Structure = loaded.structure  # what the architecture has: pages ask it, never the model's name
@@ -163,17 +166,21 @@ class Backend:
         device_name: str | None = None,
         progress: ReportProgress = lambda done, total: None,
         is_cancelled: IsCancelled = lambda: False,
+        prompt: str | None = None,
     ) -> Backend:
-        """Load a model by catalog key, hub id or folder. Raises ModelError or InputError."""
+        """Load a model by catalog key, hub id or folder. Raises ModelError or InputError.
+
+        `prompt` is put before every text, in place of what the model's files say; None leaves these as they are.
+        """
         spec = parse_model(model) if isinstance(model, str) else model
         chosen_device = device.choose_device(device_name)
         files = sources.find_files(spec, progress, is_cancelled)
         encoder, tokenizer = loading.from_pretrained(files.folder, spec.title)
         if files.adapter is not None:
-            loading.merge_adapter(encoder, files.adapter, spec.title)
+            read_adapter(files.adapter, spec.title).merge(encoder, spec.title)
         folder = files.adapter or files.folder  # of the files that say how the model is used
         try:
-            backend = cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, folder)
+            backend = cls(spec, files.revision, encoder.to(chosen_device), tokenizer, store, folder, prompt)
             backend.loaded.check_pass()
         except UserError:
             raise
@@ -189,14 +196,17 @@ class Backend:
         attentions: bool = False,
         max_length: int | None = None,
         mask_logits: bool = False,
+        prompt: str | None = None,
     ) -> Trace:
         """One forward pass over a set of sentences (or pairs), kept in the store for everybody.
+
+        `prompt` as in `tokenize`.
 
         Raises InputError for what cannot be shown: no text, more than 64 sentences or 20,000 characters,
         invalid characters, a length outside the model's range, a result larger than the whole store.
         """
         check_texts(texts, pairs)
-        options = TraceOptions(attentions, max_length, mask_logits)
+        options = TraceOptions(attentions, max_length, mask_logits, prompt)
         key = (self.spec.key, self.revision, str(self.device), tuple(texts), tuple(pairs or ()), options)
         return self.store.get(
             key, lambda: self._run_elsewhere(texts, pairs, options) or self.run(texts, pairs, options)
@@ -443,12 +453,20 @@ class Backend:
         pairs: Sequence[str | None] | None = None,
         max_length: int | None = None,
         truncation: Truncation = "longest_first",
+        prompt: str | None = None,
     ) -> tuple[TokenizedSentence, ...]:
-        """The tokens of a set of sentences, without a forward pass. Raises InputError as `Tokenization.tokenize` does."""
+        """The tokens of a set of sentences, without a forward pass. Raises InputError as `Tokenization.tokenize` does.
+
+        `prompt` is put before each text that is not read with another one; None is what the model's files put before every
+        text (`default_prompt_name`), mostly nothing. Its tokens are special ones, which no character of the text stands for.
+        """
         check_texts(texts, pairs)
+        put = prompt_for(self.sentence_config, None) if prompt is None else prompt
         seconds = pairs if pairs is not None else [None] * len(texts)
         sentences = tuple(
-            self.tokenization.tokenize(text, pair, max_length, truncation)
+            self._behind(put, text, max_length)
+            if put and pair is None
+            else self.tokenization.tokenize(text, pair, max_length, truncation)
             for text, pair in zip(texts, seconds, strict=True)
         )
         for number, sentence in enumerate(sentences, start=1):
@@ -459,6 +477,28 @@ class Backend:
                     "Type a word, or remove the line.",
                 )
         return sentences
+
+    def _behind(self, prompt: str, text: str, max_length: int | None) -> TokenizedSentence:
+        """The tokens of a text behind a prompt, with the spans of the text alone."""
+        whole, shift = self.tokenization.tokenize(prompt + text, None, max_length), len(prompt)
+        is_own = [not token.special and token.end > shift for token in whole.tokens]
+        first = min((token.word or 0 for token, own in zip(whole.tokens, is_own, strict=True) if own), default=0)
+        tokens = tuple(
+            replace(
+                token,
+                word=None if token.word is None else token.word - first,
+                start=max(0, token.start - shift),
+                end=token.end - shift,
+            )
+            if own
+            else replace(token, special=True, word=None, start=0, end=0)
+            for token, own in zip(whole.tokens, is_own, strict=True)
+        )
+        dropped = tuple(
+            replace(cut, text=cut.text[max(0, shift - cut.start) :], start=max(0, cut.start - shift))
+            for cut in whole.dropped
+        )
+        return TokenizedSentence(text, None, tokens, dropped, prompt, self.loaded.prompt_tokens(prompt))
 
     def next_sentence_probabilities(self, texts: Sequence[str], followers: Sequence[str]) -> Float32:
         """The probability that each of the `followers` follows the text of the same number, float32 [pair].
@@ -485,8 +525,8 @@ class Backend:
     ) -> Float32:
         """Sentence vectors in bulk, float32 [layer, pooling, sentence, dim], not normalised, not kept in the store.
 
-        With the pooling "own" (the model's own vector, if it was published with Dense layers) dim is the larger of
-        hidden size and head size; shorter vectors end in zeros, which changes no cosine and no dot product.
+        With the pooling "own" (the model's own vector, if that is more than a plain pooling) dim is its size; among others
+        it is the larger of hidden size and that, and shorter vectors end in zeros, which changes no similarity.
 
         `options` (see Embedder.options) replaces `layers` and `poolings`. `progress(done, total)` counts
         sentences. Raises InputError, and Cancelled once `is_cancelled()` is true.
@@ -535,7 +575,7 @@ class Backend:
     ) -> Trace:
         """The forward pass itself, neither searched for nor kept in the store."""
         self.loaded.need("blocks" if options.attentions else "tokens")
-        sentences = self.tokenize(texts, pairs, options.max_length)
+        sentences = self.tokenize(texts, pairs, options.max_length, prompt=options.prompt)
         ids, mask, segments = self.tokenization.arrays(sentences)
         self._refuse_beyond_the_store(self._trace_bytes(ids.shape, options), *ids.shape)
         tensors = self.loaded.tensors(ids, mask, segments)
@@ -613,6 +653,8 @@ class Backend:
     def _module(self, options: TraceOptions) -> Any:
         """The module tree that computes what the options ask for."""
         if options.mask_logits:
+            if not self.spec.masked_lm:  # the included model's guesses are those of an adapted encoder
+                raise loading.no_masked_lm(self.spec.title)
             return self.loaded.masked_lm()
         return self.loaded.eager() if options.attentions else self.encoder
 

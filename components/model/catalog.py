@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -54,6 +54,9 @@ class ModelFacts:
     parameters: int  # of the encoder with its pooler, without task heads
 
 
+AUTHORS = "#authors"  # ends the key of a model with the prompts that its authors describe
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """A model a person can pick."""
@@ -71,7 +74,24 @@ class ModelSpec:
     megabytes: int | None = None  # of the published weights, which are downloaded once
     pooling: str | None = None  # as published, for people; None: published without a sentence vector
     max_length: int | None = None  # tokens of a text, as published with the pooling; None: all positions
-    prompts: tuple[tuple[str, str], ...] = ()  # role and text put in front, where the model's own files have none
+    # Role and text that its authors tell people to put in front, where the model's own files say nothing of it.
+    prompts: tuple[tuple[str, str], ...] = ()
+    with_prompts: bool = False  # whether these are put in front; then the key ends in AUTHORS
+
+    @property
+    def hub_id(self) -> str:
+        """The model's name on the hub, for one from there."""
+        return self.key.removesuffix(AUTHORS)
+
+    @property
+    def other_key(self) -> str:
+        """The key of the same model with its authors' prompts, or without them."""
+        return self.hub_id if self.with_prompts else f"{self.key}{AUTHORS}"
+
+    @property
+    def can_guess(self) -> bool:
+        """Whether hidden words can be guessed: with the published head, or the one that this project trained for its model."""
+        return self.masked_lm or self.key == EMBEDDED_KEY
 
 
 def _bert_base(vocabulary: int, parameters: int, architecture: str = "bert", segments: int = 2) -> ModelFacts:
@@ -402,8 +422,18 @@ _ALIASES = {
 
 
 def catalog_spec(key: str) -> ModelSpec | None:
-    """The catalog's entry of this key (or of a hub id's older short name), or None."""
-    return _BY_KEY.get(key) or _BY_KEY.get(_ALIASES.get(key, ""))
+    """The catalog's entry of this key (or of a hub id's older short name), or None.
+
+    A key that ends in AUTHORS is that of an entry with prompts, which are put in front.
+    """
+    known = _BY_KEY.get(key) or _BY_KEY.get(_ALIASES.get(key, ""))
+    if known is None and key.endswith(AUTHORS):
+        plain = catalog_spec(key.removesuffix(AUTHORS))
+        if plain is not None and plain.prompts and not plain.with_prompts:
+            return replace(
+                plain, key=f"{plain.key}{AUTHORS}", title=f"{plain.title} with its authors' prompts", with_prompts=True
+            )
+    return known
 
 
 def spec_of(key: str) -> ModelSpec:

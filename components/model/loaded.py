@@ -28,11 +28,22 @@ from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
 from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
-from components.model.files.checked_copy import left_out
+from components.model.files.checked_copy import TOKENIZER, left_out, read_tokenizer
+from components.model.files.encoder.casing import difference
+from components.model.files.encoder.settings import read_encoder_settings, sentences
+from components.model.files.hub import has_tokenizer
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
-from components.model.files.sentence_config import SentenceConfig, read_sentence_config, with_prompts
-from components.model.head import DenseHead, HeadNotApplied, read_head
-from components.model.not_applied import is_cross_encoder, not_applied
+from components.model.files.sentence_config import (
+    SentenceConfig,
+    length_file,
+    read_sentence_config,
+    with_prompt,
+    with_prompts,
+)
+from components.model.files.static_files import static_folder
+from components.model.guesses import included
+from components.model.head import MODE_NAMES, MODES, HeadNotApplied, HeadSettings, PublishedHead, read_head
+from components.model.not_applied import StepInWords, is_cross_encoder, not_applied, unused_prompts, vector_in_words
 from components.model.tokenization import Tokenization
 from components.model.trace import POOLINGS, Pooling
 
@@ -43,17 +54,26 @@ class LoadedModel:
     """An encoder in memory with the settings it was published with. Safe to share between threads.
 
     `spec` is the catalog entry with its facts filled in, and `revision` identifies the weights. `forward_passes` counts
-    all passes run so far. `head` holds the Dense layers that were published after pooling, or is None; `poolings`
-    contains "own" only with them. `splade` and `late_interaction` say how a model that was published for weights of pieces,
-    or for a vector per token, gives them; None for others, and for those that cannot be applied, for which `not_given` has
-    the reason. `not_applied` says in sentences which published parts are not used, or only in some places. `structure` says
-    what kind of encoder it is, and `modules` where its modules are.
+    all passes run so far. `head` makes the model's own vectors where that is more than a plain pooling, else it is None;
+    `poolings` contains "own" only with it. `splade` and `late_interaction` say how a model that was published for weights of
+    pieces, or for a vector per token, gives them; None for others, and for those that cannot be applied, for which
+    `not_given` has the reason. `not_applied` says in sentences which published parts are not used, or only in some places.
+    `structure` says what kind of encoder it is, and `modules` where its modules are.
     """
 
     def __init__(
-        self, spec: ModelSpec, revision: str, encoder: Any, tokenizer: Any, folder: Path | None = None
+        self,
+        spec: ModelSpec,
+        revision: str,
+        encoder: Any,
+        tokenizer: Any,
+        folder: Path | None = None,
+        put: str | None = None,
     ) -> None:
-        """`folder` holds the published files; None for a model that was created in memory."""
+        """`folder` holds the published files; None for a model that was created in memory.
+
+        `put` is put before every text, in place of the published prompts.
+        """
         self.encoder = encoder.eval()
         self.facts: ModelFacts = facts_of(encoder.config, encoder)
         self.modules: EncoderModules = modules_of(encoder)  # of `encoder`; a copy of it needs a record of its own
@@ -66,11 +86,20 @@ class LoadedModel:
         self._building_head = threading.Lock()
         rows = int(encoder.get_input_embeddings().num_embeddings)
         self._waiting: deque[None] = deque()  # one for each thread that waits for its pass
-        self.tokenization = Tokenization(tokenizer, self.facts.max_positions, self.facts.segments > 1, rows)
-        self.sentence_config: SentenceConfig = with_prompts(read_sentence_config(folder), spec.prompts)
+        self.sentence_config: SentenceConfig = with_prompts(
+            read_sentence_config(folder), spec.prompts if spec.with_prompts else ()
+        )
+        self.has_chosen_prompts = put is not None or spec.with_prompts
+        if put is not None:
+            self.sentence_config = with_prompt(self.sentence_config, put)
+        self.tokenization = Tokenization(
+            tokenizer, self.facts.max_positions, self.facts.segments > 1, rows, self.sentence_config.max_length
+        )
         head_problem: str | None = None
         try:
-            self.head: DenseHead | None = read_head(folder, self.sentence_config.modules, self.facts.hidden_size)
+            self.head: PublishedHead | None = read_head(
+                folder, self.sentence_config.modules, self.facts.hidden_size, self._head_settings()
+            )
         except HeadNotApplied as problem:
             self.head, head_problem = None, str(problem)
         # Without blocks no token collects the others, as [CLS] does, and the mean is all that such a model was made for.
@@ -95,25 +124,72 @@ class LoadedModel:
             )
         except HeadNotApplied as problem:
             self.not_given = str(problem)
-        self.not_applied = not_applied(
-            self.sentence_config.modules,
-            names,
-            published_as,
-            head_problem,
-            gives_own=self.splade is not None or self.late_interaction is not None,
-            not_given=self.not_given,
-            takes_last_token=self.structure.is_causal,
-        ) + left_out(folder, spec.title)
-        self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
-        self.own_max_length = min(
-            self.sentence_config.max_length or self.tokenization.max_length, self.tokenization.max_length
+        self.not_applied = (
+            not_applied(
+                self.sentence_config.modules,
+                names,
+                published_as,
+                head_problem,
+                gives_own=self.splade is not None or self.late_interaction is not None,
+                not_given=self.not_given,
+                takes_last_token=self.structure.is_causal,
+            )
+            + unused_prompts(self.sentence_config)
+            + left_out(folder, spec.title)
+            + _told_of_files(folder, spec.title, tokenizer)
+            + self._told_of_padding(tokenizer)
         )
+        self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
+        self.own_max_length = self.tokenization.own_length
         self.forward_passes = 0
         self.folder = folder
         self._eager: Any = None
         self._masked_lm: Any = None
         self._pair_scorer: Any = None
         self._next_sentence: torch.nn.Linear | None = None
+
+    def _told_of_padding(self, tokenizer: Any) -> tuple[str, ...]:
+        """That padding on the left moves positions in the library, where they are counted from the first place of a row."""
+        rows = getattr(self.encoder.config, "max_position_embeddings", self.facts.max_positions)
+        counts_places = self.structure.has_position_vectors and rows == self.facts.max_positions
+        if getattr(tokenizer, "padding_side", "right") != "left" or not counts_places:
+            return ()
+        return (
+            "Its tokenizer pads on the left. In sentence-transformers the positions of a text then depend on how long the "
+            "other texts of its batch are; here, as for a text alone, they count from its first token.",
+        )
+
+    def _head_settings(self) -> HeadSettings:
+        published = self.sentence_config
+        return HeadSettings(
+            published.truncate_dim,
+            published.similarity != "cosine",
+            any(published.prompts.values()),
+            self.structure.is_causal,
+            self.facts.layers if published.gives_all_layers else None,
+        )
+
+    def in_words(self) -> tuple[StepInWords, ...]:
+        """How the model turns a text into a vector, each step with the file that says so."""
+        head = self.head
+        return vector_in_words(
+            self.sentence_config,
+            self.own_max_length,
+            MODE_NAMES[MODES[self.own_pooling]] if head is None else head.pooling_name,
+            () if head is None else (*head.steps_before, *head.step_names),
+            length_file(self.folder),
+            self.has_chosen_prompts,
+        )
+
+    def prompt_tokens(self, prompt: str) -> int:
+        """How many leading tokens of a text belong to the prompt before it, the special token before both included.
+
+        As sentence-transformers counts them: the prompt's tokens by itself, without the special token after it.
+        """
+        if not prompt:
+            return 0
+        tokens = self.tokenization.tokenize(prompt).tokens
+        return len(tokens) - bool(tokens and tokens[-1].special)
 
     def need(self, offer: Offer) -> None:
         """Raise ModelError unless the model has what is to be computed: blocks, or vectors of tokens."""
@@ -139,11 +215,13 @@ class LoadedModel:
     def vector_size(self, poolings: Sequence[str]) -> int:
         """The length of the sentence vectors of these poolings when one array holds them all.
 
-        The model's own vector may be shorter or longer than a hidden state. The shorter ones are then padded with
-        zeros, which changes neither a cosine nor a dot product.
+        The model's own vector may be shorter or longer than a hidden state. Among others, the shorter ones are padded with
+        zeros, which changes neither a cosine nor a dot product nor a distance.
         """
         hidden = self.facts.hidden_size
-        return hidden if self.head is None or "own" not in poolings else max(hidden, self.head.size)
+        if self.head is None or "own" not in poolings:
+            return hidden
+        return self.head.size if set(poolings) == {"own"} else max(hidden, self.head.size)
 
     @contextmanager
     def forward_pass(self) -> Iterator[None]:
@@ -190,14 +268,20 @@ class LoadedModel:
             return self._eager
 
     def masked_lm(self) -> Any:
-        """The encoder with its masked-LM head and eager attention. Raises ModelError if none was published."""
+        """The encoder with its masked-LM head and eager attention; of the included model an adapted one, with the head of this
+        project (components.model.guesses.included). Raises ModelError where there is none.
+        """
         with self._building_head:
             if self._masked_lm is None:
-                if self.folder is None or not self.spec.masked_lm:
+                if self.folder is None or not self.spec.can_guess:
                     raise loading.no_masked_lm(self.spec.title)
                 with self.lock:  # no hooks of a pass are copied
                     twin = loading.eager_twin(self.encoder)
-                self._masked_lm = loading.masked_lm(self.folder, twin, self.spec.title)
+                self._masked_lm = (
+                    loading.masked_lm(self.folder, twin, self.spec.title)
+                    if self.spec.masked_lm
+                    else included.masked_lm(twin)
+                )
             return self._masked_lm
 
     def pair_scorer(self) -> Any:
@@ -213,6 +297,15 @@ class LoadedModel:
             if self._next_sentence is None:
                 self._next_sentence = loading.next_sentence_head(self.folder, self.encoder, self.spec.title)
             return self._next_sentence
+
+
+def _told_of_files(folder: Path | None, name: str, tokenizer: Any) -> tuple[str, ...]:
+    """What of the encoder's settings is not applied, and how its own tokenizer.json differs from the one that was built."""
+    settings = read_encoder_settings(folder, name)
+    if folder is None or static_folder(folder) is not None or not has_tokenizer(folder):
+        return sentences(settings)
+    content = read_tokenizer(folder, name) if (folder / TOKENIZER).is_file() else None
+    return tuple(filter(None, (*sentences(settings), difference(tokenizer, content, settings.is_lowered))))
 
 
 def numpy_of(tensor: torch.Tensor) -> Float32:

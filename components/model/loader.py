@@ -78,7 +78,7 @@ class ModelLoader:
             self._sizes[spec.key] = backend.nbytes
             return backend
 
-        is_download = spec.source == "hub" and hub.cached_folder(spec.key) is None
+        is_download = spec.source == "hub" and hub.cached_folder(spec.hub_id) is None
         return self.jobs.request(
             spec.key,
             f"Downloading {spec.title} and loading it into memory"

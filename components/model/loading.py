@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +26,9 @@ from components.model.files.checked_copy import (
     read_config,
     read_tokenizer,
 )
+from components.model.files.encoder import adapter
+from components.model.files.encoder.casing import lower_first
+from components.model.files.encoder.settings import read_encoder_settings
 from components.model.files.published import read_modules
 from components.model.files.weight_sizes import WEIGHTS, check_agreement, check_header
 
@@ -34,8 +36,6 @@ from components.model.files.weight_sizes import WEIGHTS, check_agreement, check_
 # while it builds one, it replaces functions of its own for the whole process, such as the one that ties a masked-LM head to the
 # word vectors: two builds that overlap can leave the replacement in place, and later heads get random numbers.
 BUILDING = threading.RLock()
-ADAPTER_CONFIG, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"  # as peft names them
-ADAPTER_PREFIX = "base_model.model."  # of each name in the second
 
 
 def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
@@ -53,6 +53,7 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
     static = static_files.static_folder(folder)
     if static is not None:
         return _static(static, folder, name)
+    own_adapter = adapter.read_adapter(folder, name) if adapter.has_adapter(folder) else None
     with usable(name):
         is_for_texts = decoder.is_for_texts(read_modules(folder))
         check_supported_file(read_config(folder, name), name, is_for_texts)
@@ -64,7 +65,10 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
             if config.model_type in decoder.TITLES:
                 config.use_cache = False  # keys and values are kept only to write text
             check_sizes(checked, config, name)
-            tokenizer = AutoTokenizer.from_pretrained(checked, **strict)
+            settings = read_encoder_settings(folder, name)
+            tokenizer = AutoTokenizer.from_pretrained(checked, **strict, **settings.tokenizer)
+            if settings.is_lowered:
+                lower_first(tokenizer.backend_tokenizer)
             with BUILDING:
                 model, report = AutoModel.from_pretrained(
                     checked,
@@ -74,8 +78,10 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
                     output_loading_info=True,
                     **strict,
                 )
-    # A pooler that is not in the checkpoint would be random: leave it out rather than show noise.
     missing = {str(key) for key in report["missing_keys"]}
+    if own_adapter is not None:
+        missing -= own_adapter.replaced_in(model)
+    # A pooler that is not in the checkpoint would be random: leave it out rather than show noise.
     if any(key.startswith("pooler") for key in missing):
         model.pooler = None
         missing = {key for key in missing if not key.startswith("pooler")}
@@ -86,6 +92,8 @@ def from_pretrained(folder: Path, name: str) -> tuple[Any, Any]:
             "Every part of the encoder needs its weights.",
             "Download or save the model again, or pick another one.",
         )
+    if own_adapter is not None:
+        own_adapter.merge(model, name)
     check_finite(model, name)
     return model, tokenizer
 
@@ -245,6 +253,8 @@ def masked_lm(folder: Path, encoder: Any, name: str) -> Any:
         )
     if report["missing_keys"]:  # transformers would only report these and fill them with random numbers
         raise no_masked_lm(name)
+    if adapter.has_adapter(folder):
+        adapter.read_adapter(folder, name).merge(model, name, is_head=True)
     check_finite(model, name)
     setattr(model, model.base_model_prefix, encoder)
     with BUILDING:
@@ -296,13 +306,14 @@ def head_weights(folder: Path, name: str, prefixes: tuple[str, ...] = CLASSIFIER
     """The float32 weights of a head in a folder's safetensors, whose names begin in one of these ways; empty without one."""
     from safetensors import SafetensorError, safe_open
 
-    files = hub.weight_parts(folder) or ("model.safetensors", ADAPTER_WEIGHTS)
+    files = [*(hub.weight_parts(folder) or ("model.safetensors",))]
+    files += [adapter.WEIGHTS] if adapter.has_adapter(folder) else []  # stands above the others
     weights = {}
     try:
         for path in (folder / file for file in files if (folder / file).is_file()):
             with safe_open(path, "pt") as content:
                 for key in content.keys():  # noqa: SIM118 - not a dictionary
-                    part = key.removeprefix(ADAPTER_PREFIX)
+                    part = key.removeprefix(adapter.PREFIX)
                     if part.startswith(prefixes):
                         weights[part] = content.get_tensor(key).float()
     except (OSError, SafetensorError) as problem:
@@ -339,40 +350,6 @@ def _no_score(name: str, reason: str) -> ModelError:
         "Pairs need a cross-encoder.",
         "Pick for example the included cross-encoder, or MS MARCO MiniLM L6.",
     )
-
-
-def merge_adapter(encoder: Any, folder: Path, name: str) -> None:
-    """Add a low-rank adapter to an encoder's weights, in place: W + (alpha / rank) B A (Hu et al. 2021).
-
-    The folder has the two files that peft writes; peft is not needed. The head of a cross-encoder in them is left to
-    `pair_scorer`. Raises ModelError for files that are damaged or do not fit the encoder.
-    """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
-        weights = {
-            key.removeprefix(ADAPTER_PREFIX).removeprefix(f"{encoder.base_model_prefix}."): value.float()
-            for key, value in load_file(folder / ADAPTER_WEIGHTS).items()
-        }
-        scale = float(config["lora_alpha"]) / int(config["r"])
-        with torch.no_grad():
-            for key in [key for key in weights if key.endswith(".lora_A.weight")]:
-                part = key.removesuffix(".lora_A.weight")
-                down, up = weights.pop(key), weights.pop(f"{part}.lora_B.weight")  # [rank, in], [out, rank]
-                weight = encoder.get_submodule(part).weight
-                # Their product could be of any size, whatever the encoder's.
-                if (*up.shape[:1], *down.shape[1:]) != tuple(weight.shape) or up.dim() != 2 or down.dim() != 2:
-                    raise ValueError(f"its adapter of {part[:100]} has other sizes than the encoder")
-                weight += scale * (up @ down)
-    except (OSError, ArithmeticError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as problem:
-        raise unusable(name, problem) from problem
-    except SafetensorError as problem:
-        raise unusable(name, problem) from problem
-    others = [key for key in weights if not key.startswith("classifier.")]
-    if others:
-        raise unusable(name, ValueError(f"its adapter changes {others[0]} in a way that is not known"))
 
 
 def no_masked_lm(name: str) -> ModelError:

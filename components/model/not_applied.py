@@ -8,36 +8,16 @@ config_sentence_transformers.json. What none of these files says remains unknown
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from components.model.files import decisions
 from components.model.files.published import PublishedModule
+from components.model.files.sentence_config import SentenceConfig, prompt_for
 from components.model.files.static_files import MODULE
-from components.model.trace import POOLINGS
 
-_APPLIED = {
-    "Transformer",
-    MODULE,
-    "BERT",
-    "RoBERTa",
-    "DistilBERT",
-    "ALBERT",
-    "XLNet",
-    "Pooling",
-    "Dense",
-    "Normalize",
-    "Dropout",
-}
 _LATE_INTERACTION = {"MultiVectorMask", "HierarchicalTokenPooling", "LambdaTokenPooling"}
 _SPARSE = {"SpladePooling", "MLMTransformer"}
-_MODES = {
-    "lasttoken": "last-token pooling (the last token's vector represents the text)",
-    "weightedmean": "weighted-mean pooling (later tokens count more)",
-    "mean_sqrt_len_tokens": "pooling by the sum of the token vectors divided by the square root of their number",
-    "mean": "the mean",
-    "cls": "[CLS]",
-    "max": "the maximum",
-}
-_INSTEAD = "the default here is the mean of all tokens"
 
 
 def not_applied(
@@ -52,9 +32,9 @@ def not_applied(
     """Sentences in plain English, each about one published part: what it is, and what is done instead.
 
     `architectures` come from config.json, `published_as` is the model_type in config_sentence_transformers.json, and
-    `head_problem` says why a Dense head is not applied; it is None if there is no head or if it is applied. `gives_own`
+    `head_problem` says why the published way to a vector is not applied; it is None if it is. `gives_own`
     says that a sparse or late-interaction model gives what it was published for; if it does not, `not_given` may say why.
-    `takes_last_token` says that last-token pooling is applied.
+    `takes_last_token` says that the last token is used instead of the mean.
     """
     because = f", because {not_given}" if not_given else ""
     if is_late_interaction(modules, architectures, published_as):
@@ -90,39 +70,112 @@ def not_applied(
             )
         return (text,)
     sentences = []
-    for pooling in (module for module in modules if module.kind == "Pooling"):
-        modes = pooling.pooling_modes
-        if len(modes) > 1:
-            names = ", ".join(_MODES.get(mode, mode) for mode in modes)
-            sentences.append(
-                f"It was published with several poolings, whose vectors are joined into one ({names}). This is not "
-                f"applied: mean, [CLS] and maximum can be chosen one at a time, and {_INSTEAD}."
-            )
-        elif modes[0] not in POOLINGS and not (takes_last_token and modes[0] == "lasttoken"):
-            name = _MODES.get(modes[0], f"a pooling called {modes[0][:40]}")
-            sentences.append(f"It was published with {name}. This is not applied: {_INSTEAD}.")
-        if (pooling.config or {}).get("include_prompt") is False:
-            sentences.append(
-                "It was trained with the tokens of its prompt excluded from pooling (include_prompt: false). This is not "
-                "applied: if a text has a prompt, the tokens of the prompt count like all others."
-            )
-    if _has_dense_before_pooling(modules):
-        sentences.append(
-            "It was published with a Dense layer before pooling, which changes the vector of every token. This is not "
-            "applied: the encoder's hidden states are pooled without it."
-        )
     if head_problem is not None:
+        instead = "vector of the last token" if takes_last_token else "mean of all tokens' vectors"
         sentences.append(
-            f"It was published with a Dense layer after pooling, which is not applied because {head_problem}. The pooled "
-            "vectors are used without it."
+            f"Its published way from tokens to a text's vector is not applied, because {head_problem}. The vectors are "
+            f"made without it: the {instead}."
         )
-    others = list(dict.fromkeys(module.kind for module in modules if module.kind not in _APPLIED))
+    others = list(dict.fromkeys(module.kind for module in modules if not decisions.is_applied(module.kind)))
+    others = [kind for kind in others if head_problem is None or kind[:40] not in head_problem]
     if others:
         sentences.append(
             f"It was published with modules that are not applied ({', '.join(name[:40] for name in others)}). The "
             "encoder's hidden states are pooled without them."
         )
     return tuple(sentences)
+
+
+def unused_prompts(published: SentenceConfig) -> tuple[str, ...]:
+    """Sentences about prompts that the files name and that sentence-transformers does not use, or would stop at."""
+    sentences = []
+    if published.default_prompt is not None and published.default_prompt not in {
+        *published.prompts,
+        "query",
+        "document",
+    }:
+        sentences.append(
+            f"Its files name “{published.default_prompt[:40]}” as the prompt of every text, and have no prompt of this name. "
+            "None is applied."
+        )
+    for name in ("passage", "corpus"):
+        if published.prompts.get(name) and published.default_prompt != name:
+            sentences.append(
+                f"It has a prompt named “{name}”, which sentence-transformers does not use for documents: it looks for "
+                "“document”. This prompt is not applied."
+            )
+    return tuple(sentences)
+
+
+@dataclass(frozen=True)
+class StepInWords:
+    """One step from a text to a vector."""
+
+    step: str
+    how: str
+    source: str  # the file that says so, within the model's folder; in words where none does
+
+
+_NO_FILE = "no file says it"
+
+
+def vector_in_words(
+    published: SentenceConfig,
+    own_max_length: int,
+    pooling: str,
+    head_steps: Sequence[str],
+    length_file: str = "",
+    is_chosen: bool = False,
+) -> tuple[StepInWords, ...]:
+    """How a model turns a text into a vector: prompt, length, pooling, head and scaling, similarity.
+
+    `pooling` says in plain words what is pooled, `head_steps` what follows; `length_file` is the file with the length, and
+    `is_chosen` says that the prompts are a person's or the authors', and no file's.
+    """
+    prompts = [
+        f"“{text}” before each {role}" for role in ("query", "document") if (text := published.prompts.get(role))
+    ]
+    if every := prompt_for(published, None):
+        prompts.append(f"“{every}” before every other text")
+    roles = [
+        f"{length:,} of a {role}"
+        for role, length in (("query", published.query_length), ("document", published.document_length))
+        if length is not None
+    ]
+    pools = [module.path for module in published.modules if module.kind == "Pooling"]
+    heads = [f"{module.path or 'the folder'}" for module in published.modules if module.kind in _AFTER_POOLING]
+    is_scaled = any(module.kind == "Normalize" for module in published.modules)
+    steps = list(head_steps)
+    if is_scaled and not any("length 1" in step for step in steps):
+        steps.append("scaled to length 1, which changes no cosine: products of lengths are shown before it")
+    return (
+        StepInWords(
+            "Prompt",
+            "; ".join(prompts) or "none",
+            "chosen, not in the model's files" if is_chosen else decisions.TOP if prompts else _NO_FILE,
+        ),
+        StepInWords("Length", f"{'; '.join([f'up to {own_max_length:,} tokens', *roles])}", length_file or _NO_FILE),
+        StepInWords("Pooling", pooling, f"{pools[0]}/config.json" if pools else _NO_FILE),
+        StepInWords(
+            "Head and scaling",
+            "; ".join(steps) or "none",
+            ", ".join([*heads, *([decisions.TOP] if published.truncate_dim is not None else [])]) or _NO_FILE,
+        ),
+        StepInWords(
+            "Similarity",
+            _SIMILARITY_NAMES[published.similarity],
+            decisions.TOP if published.says_similarity else f"{_NO_FILE}; the cosine is usual",
+        ),
+    )
+
+
+_AFTER_POOLING = {"Dense", "LayerNorm", "Normalize", "WeightedLayerPooling"}
+_SIMILARITY_NAMES = {
+    "cosine": "cosine",
+    "dot": "dot product",
+    "euclidean": "negative Euclidean distance",
+    "manhattan": "negative Manhattan distance",
+}
 
 
 def is_late_interaction(modules: Sequence[PublishedModule], architectures: Sequence[str], published_as: str) -> bool:
@@ -135,12 +188,6 @@ def is_late_interaction(modules: Sequence[PublishedModule], architectures: Seque
         or bool(_LATE_INTERACTION & set(kinds))
         or ("Dense" in kinds and "Pooling" not in kinds and MODULE not in kinds)
     )
-
-
-def _has_dense_before_pooling(modules: Sequence[PublishedModule]) -> bool:
-    """Whether a Dense layer works on the vectors of the tokens, which are pooled afterwards."""
-    kinds = [module.kind for module in modules]
-    return "Pooling" in kinds and "Dense" in kinds[: kinds.index("Pooling")]
 
 
 def _is_sparse(modules: Sequence[PublishedModule], published_as: str) -> bool:

@@ -3,7 +3,10 @@
 A fast tokenizer shared by threads gives silently wrong truncation or padding when calls differ in these
 settings, because the settings are stored in the tokenizer. So ours is a private copy with both switched
 off permanently: nothing changes it after construction, and truncation and padding are done here, by the rules
-of transformers (on the right; of a pair the longer text first, or only the second; tests compare the two).
+of transformers (at the tokenizer's own side, the end or the beginning; of a pair the longer text first, or only the second;
+tests compare the two). Padding is always on the right, where it changes no text's positions.
+
+A text is read to the published length, `own_length`, unless another is asked for.
 
 Long texts are tokenized in pieces (components.model.files.splitting.text_cuts), and no further than they are read: what is
 cut off is counted only where its number is asked for. `is_cancelled` is asked before each call of the library, which gets texts
@@ -96,8 +99,18 @@ def invisible_characters(text: str) -> list[str]:
 class Tokenization:
     """A model's tokenizer, frozen. All methods are safe to call from any thread."""
 
-    def __init__(self, tokenizer: Any, max_positions: int, has_segments: bool, rows: int | None = None) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        max_positions: int,
+        has_segments: bool,
+        rows: int | None = None,
+        published_length: int | None = None,
+    ) -> None:
         """`rows` is the number of the model's word embeddings, below which every id must be; None: not checked.
+
+        `published_length` is the length of a text that the model's other files give, which then counts and not the
+        tokenizer's.
 
         Raises ModelError for a tokenizer that cannot be used with the model, InputError if it fails on a simple text.
         """
@@ -132,7 +145,10 @@ class Tokenization:
         self._gives_segments = "token_type_ids" in tokenizer.model_input_names
         # The tokenizer's own limit applies if it is lower than the model's number of positions.
         own_limit = int(tokenizer.model_max_length)
-        self.max_length = min(max_positions, own_limit) if 0 < own_limit < 1_000_000 else max_positions
+        limit = min(max_positions, own_limit) if 0 < own_limit < 1_000_000 else max_positions
+        self.own_length = min(published_length or limit, max_positions)  # as published; tokens, special ones included
+        self.max_length = max(limit, self.own_length)  # that can be asked for
+        self.keeps_end = getattr(tokenizer, "truncation_side", "right") == "left"  # of a text that is too long
         self.pad_id = int(tokenizer.pad_token_id or 0)
         self.pad_segment = int(getattr(tokenizer, "pad_token_type_id", 0) or 0)
         self.unknown_id: int | None = tokenizer.unk_token_id
@@ -143,10 +159,10 @@ class Tokenization:
             for pair in (False, True)
         }
         self.frame = self._special_frame()  # the ids of the special tokens before and after a single text
-        if self.max_length <= self.frame_length:
+        if self.own_length <= self.frame_length:
             raise ModelError(
                 "unsupported",
-                f"This model reads at most {self.max_length} tokens, of which {self.frame_length} are special.",
+                f"This model reads at most {self.own_length} tokens, of which {self.frame_length} are special.",
                 "There must be room for at least one token of a text.",
                 "Pick another model.",
             )
@@ -158,15 +174,15 @@ class Tokenization:
         max_length: int | None = None,
         truncation: Truncation = "longest_first",
     ) -> TokenizedSentence:
-        """Tokens of a text, or of a pair of texts, truncated to `max_length` tokens (by default the model's maximum).
+        """Tokens of a text, or of a pair of texts, truncated to `max_length` tokens (by default the published length).
 
         `truncation` says which text of a pair gives way. Raises InputError for an impossible length, and where only the
         second text may be truncated but the first leaves it no room.
         """
         limit = self.check_length(max_length, pair is not None)
         room = limit - self._extra[pair is not None]
-        first = _Beginning(self, text, room, with_spans=True)
-        second = None if pair is None else _Beginning(self, pair, room, with_spans=True)
+        first = _ReadPart(self, text, room, with_spans=True)
+        second = None if pair is None else _ReadPart(self, pair, room, with_spans=True)
         keep_first, keep_second = _kept(
             first.length,
             0 if second is None else second.length,
@@ -225,9 +241,12 @@ class Tokenization:
         return counts
 
     def beginning(self, text: str, max_length: int | None = None) -> str:
-        """The text, or so much of a long one that it has more tokens than are read: the first `max_length` are the same."""
+        """The text, or so much of a long one that it has more tokens than are read: the first `max_length` are the same.
+
+        Always the text itself where the end of a long text is read, so that places in it stay what they are.
+        """
         limit = self.check_length(max_length)
-        return _Beginning(self, text, limit - self._extra[False]).text
+        return text if self.keeps_end else _ReadPart(self, text, limit - self._extra[False]).text
 
     def encode_many(
         self, texts: Iterable[str], max_length: int | None = None, is_cancelled: IsCancelled = lambda: False
@@ -240,16 +259,17 @@ class Tokenization:
         room = self.check_length(max_length) - self._extra[False]
         before, after = self.frame
         rows, truncated = [], []
-        divided = map(self._pieces, texts)
+        divided = (self.in_reading_order(clean_text(text)) for text in texts)
         begun = ((next(others), others) for others in divided)  # its first piece is enough of nearly every text
         for batch in _batches(begun, lambda item: len(item[0])):
             encoded = self.encoded([piece for piece, _ in batch], is_cancelled)
             for (_, others), tokens in zip(batch, encoded, strict=True):
                 ids = tokens.ids
                 while len(ids) <= room and (piece := next(others, None)) is not None:
-                    ids += self.encoded([piece], is_cancelled)[0].ids
+                    more = self.encoded([piece], is_cancelled)[0].ids
+                    ids = more + ids if self.keeps_end else ids + more
                 truncated.append(len(ids) > room)
-                rows.append([*before, *ids[:room], *after])
+                rows.append([*before, *(ids[-room:] if self.keeps_end else ids[:room]), *after])
         return rows, truncated
 
     @property
@@ -277,7 +297,7 @@ class Tokenization:
             encoded = self.encoded([piece for pair in batch for _, piece in pair], is_cancelled)
             for row, sides in enumerate(batch):
                 first, second = (
-                    _Beginning(self, text, room, encoded[2 * row + side], is_cancelled=is_cancelled)
+                    _ReadPart(self, text, room, encoded[2 * row + side], is_cancelled=is_cancelled)
                     for side, (text, _) in enumerate(sides)
                 )
                 # How much longer than the room a text is makes no difference; which is longer does, and is said in an error.
@@ -296,10 +316,15 @@ class Tokenization:
         """A text with valid characters only, in the pieces that are tokenized each."""
         return text_cuts.pieces(clean_text(text), self.place_to_cut)
 
+    def in_reading_order(self, text: str) -> Iterator[str]:
+        """The pieces of a text, from its end where that is what is kept of a long one."""
+        pieces = text_cuts.pieces(text, self.place_to_cut)
+        return reversed(list(pieces)) if self.keeps_end else pieces
+
     def _divided(self, text: str) -> tuple[str, str]:
-        """A text with valid characters only, and its first piece."""
+        """A text with valid characters only, and the piece of it that is read first."""
         cleaned = clean_text(text)
-        return cleaned, next(text_cuts.pieces(cleaned, self.place_to_cut))
+        return cleaned, next(self.in_reading_order(cleaned))
 
     def _joined(self, first: Any, second: Any | None) -> Any:
         """The library's encoding of one or two texts, with special tokens."""
@@ -339,8 +364,8 @@ class Tokenization:
         )
 
     def check_length(self, max_length: int | None, is_pair: bool = False) -> int:
-        """The length to which a text (or a pair) is truncated; None: the maximum. Raises InputError for an impossible one."""
-        limit = self.max_length if max_length is None else max_length
+        """The length to which a text (or a pair) is truncated; None: as published. Raises InputError for an impossible one."""
+        limit = self.own_length if max_length is None else max_length
         least = self._extra[is_pair] + 1
         if not least <= limit <= self.max_length:
             raise InputError(
@@ -425,8 +450,11 @@ def _longest_first(first: int, second: int, room: int) -> tuple[int, int]:
     return (short, long) if first <= second else (long, short)
 
 
-class _Beginning:
-    """A text as far as it has more than `room` tokens, or all of it; the rest is counted only where somebody asks."""
+class _ReadPart:
+    """A text as far as it has more than `room` tokens, or all of it; the rest is counted only where somebody asks.
+
+    It is the text's beginning, or its end where the tokenizer keeps that.
+    """
 
     def __init__(
         self,
@@ -438,22 +466,25 @@ class _Beginning:
         with_spans: bool = False,
         is_cancelled: IsCancelled = lambda: False,
     ) -> None:
-        """`first` is the encoding of the first piece, if it is known. Raises InputError and Cancelled."""
+        """`first` is the encoding of the piece that is read first, if it is known. Raises InputError and Cancelled."""
         encode = partial(tokenization.encoded, with_spans=with_spans, is_cancelled=is_cancelled)
-        end = count = pieces = 0
-        for pieces, piece in enumerate(text_cuts.pieces(text, tokenization.place_to_cut), start=1):
+        size = count = pieces = 0
+        for pieces, piece in enumerate(tokenization.in_reading_order(text), start=1):
             encoding = first if first is not None and pieces == 1 else encode([piece])[0]
-            end, count = end + len(piece), count + len(encoding)
+            size, count = size + len(piece), count + len(encoding)
             if count > room:
                 break
-        self.text, self._whole = text[:end], text
+        self._keeps_end, self._whole = tokenization.keeps_end, text
+        self._start = len(text) - size if self._keeps_end else 0  # in characters
+        self.text = text[self._start : self._start + size]
+        rest = text[: self._start] if self._keeps_end else text[size:]
         self._encoding = encoding if pieces == 1 else encode([self.text])[0]
-        self._count_rest = partial(tokenization.lengths, [text[end:]], is_cancelled) if end < len(text) else None
+        self._count_rest = partial(tokenization.lengths, [rest], is_cancelled) if rest else None
         self._special = tokenization.frame_length
 
     @property
     def read(self) -> int:
-        """The number of tokens of the beginning: more than `room`, or all."""
+        """The number of tokens of this part: more than `room`, or all."""
         return len(self._encoding)
 
     @cached_property
@@ -462,22 +493,23 @@ class _Beginning:
         return self.read if self._count_rest is None else self.read + self._count_rest()[0] - self._special
 
     def kept(self, keep: int) -> Any:
-        """The library's encoding of the first `keep` tokens, of `read` at most.
+        """The library's encoding of the `keep` tokens, of `read` at most, that stay when the rest is cut off.
 
         Not by its own `truncate`: that keeps the rest too, in parts as long as the first, and every part of a text would
         be joined with every part of its pair.
         """
         encoding = self._encoding
-        if keep >= self.read:
+        if keep >= self.read and not self._start:
             return encoding
+        kept = self._kept(keep)
         state = {
-            "ids": encoding.ids[:keep],
-            "type_ids": encoding.type_ids[:keep],
-            "tokens": encoding.tokens[:keep],
-            "words": encoding.word_ids[:keep],
-            "offsets": encoding.offsets[:keep],
-            "special_tokens_mask": encoding.special_tokens_mask[:keep],
-            "attention_mask": encoding.attention_mask[:keep],
+            "ids": encoding.ids[kept],
+            "type_ids": encoding.type_ids[kept],
+            "tokens": encoding.tokens[kept],
+            "words": encoding.word_ids[kept],
+            "offsets": [(self._start + start, self._start + end) for start, end in encoding.offsets[kept]],
+            "special_tokens_mask": encoding.special_tokens_mask[kept],
+            "attention_mask": encoding.attention_mask[kept],
             "overflowing": [],
             "sequence_ranges": {},
         }
@@ -486,11 +518,18 @@ class _Beginning:
         return result
 
     def dropped(self, keep: int, of_pair: bool) -> Dropped | None:
-        """What of the whole text comes after the first `keep` tokens, or None."""
+        """What of the whole text is cut off when `keep` tokens stay, or None."""
         if keep >= self.read:
             return None
+        left_out = self.length - keep
+        if self._keeps_end:
+            end = self._start + self._encoding.offsets[self.read - keep - 1][1]
+            return Dropped(self._whole[:end], 0, left_out, of_pair, is_beginning=True)
         start = self._encoding.offsets[keep][0]
-        return Dropped(self._whole[start:], start, self.length - keep, of_pair)
+        return Dropped(self._whole[start:], start, left_out, of_pair)
+
+    def _kept(self, keep: int) -> slice:
+        return slice(max(0, self.read - keep), self.read) if self._keeps_end else slice(0, keep)
 
 
 def _batches(items: Iterable[Item], characters: Callable[[Item], int]) -> Iterator[list[Item]]:

@@ -11,6 +11,7 @@ Records are frozen, live on the CPU, and their arrays are read-only, so that ses
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol
@@ -18,26 +19,37 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64, arrays_of, read_only
+from components.arrays import Float32, Float64, Int64, arrays_of, read_only
 
 Pooling = Literal[
     "mean", "cls", "max", "own", "last"
 ]  # how token vectors become one vector: see components.analysis.pooling
 POOLINGS: tuple[Pooling, ...] = ("mean", "cls", "max")  # available for every model
-# "own" is the model's own vector: pooled, then passed through its published Dense layers (components.model.head).
+# "own" is the model's own vector, where it was published with more than one of these poolings (components.model.head).
 # "last" is the vector of the last token, for decoders that were trained so.
 EVERY_POOLING: tuple[Pooling, ...] = (*POOLINGS, "own", "last")
 POOLING_NAMES = {"mean": "Mean", "cls": "[CLS]", "max": "Max", "own": "Model's own", "last": "Last token"}  # for people
 
 
 class SentenceHead(Protocol):
-    """The Dense layers after pooling of a model that was published with some."""
+    """How a model makes its own vectors, where that is more than a plain pooling; see components.model.head."""
 
     @property
-    def pooling(self) -> Pooling: ...  # of its input: mean, cls or max
+    def pooling(self) -> Pooling | None: ...  # the plain pooling that it begins with; None for another
+    @property
+    def pooling_name(self) -> str: ...  # in plain words
+    @property
+    def modes(self) -> tuple[str, ...]: ...  # several, if their vectors are joined
+    @property
+    def pools_states(self) -> bool: ...  # the hidden states of one layer, unchanged
     @property
     def size(self) -> int: ...  # length of its result
-    def apply(self, vectors: Float32) -> Float32: ...  # [.., dim] to [.., size]
+    def token_vectors(self, hidden: Float32, layer: int) -> Float32: ...  # [layer, .., token, dim] to [.., token, dim]
+    def pooled(
+        self, hidden: Float32, keep: NDArray[np.bool_], prompts: Sequence[int]
+    ) -> Float32: ...  # [layer, sentence, token, dim] to [layer, sentence, pooled]
+    def weights(self, vectors: np.ndarray, prompt: int) -> Float64: ...  # [token, dim] to [token, pooled]
+    def apply(self, vectors: Float32) -> Float32: ...  # [.., pooled] to [.., size]
     def steps(
         self, vectors: Float32
     ) -> tuple[tuple[str, Float32], ...]: ...  # each with its name; the last is the result
@@ -66,6 +78,12 @@ class Dropped:
     start: int  # where it begins, in characters
     tokens: int  # the number of truncated pieces
     of_pair: bool  # True if it belongs to the second text of a pair
+    is_beginning: bool = False  # True where the end of a long text is read, and its beginning is cut off
+
+    @property
+    def end(self) -> int:
+        """Where it ends, in characters: at the end of the text, or where what is read begins."""
+        return self.start + len(self.text)
 
 
 @dataclass(frozen=True)
@@ -76,9 +94,19 @@ class TokenizedSentence:
     pair: str | None
     tokens: tuple[Token, ...]
     dropped: tuple[Dropped, ...] = ()
+    prompt: str = ""  # what the model's files put before the text; its tokens are special
+    prompt_tokens: int = 0  # leading tokens that belong to the prompt, with the special token before it
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def read_span(self, of_pair: bool = False) -> tuple[int, int]:
+        """Where what the model reads of the text, or of its pair, begins and ends, in characters."""
+        begin, end = 0, len((self.pair or "") if of_pair else self.text)
+        for cut in self.dropped:
+            if cut.of_pair == of_pair:
+                begin, end = (cut.end, end) if cut.is_beginning else (begin, cut.start)
+        return begin, end
 
     def surface(self, position: int) -> str:
         """The characters a token stands for, as typed; empty for a special token."""
@@ -158,6 +186,7 @@ class TraceOptions:
     attentions: bool = False
     max_length: int | None = None  # tokens; None: the model's maximum
     mask_logits: bool = False
+    prompt: str | None = None  # put before each text; None: what the model's files put before every text
 
 
 @dataclass(frozen=True, eq=False)

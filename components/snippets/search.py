@@ -104,7 +104,7 @@ def split_of_hit(of: Embedded, query: str, row: int, similarity: Similarity, mos
             *of.body("[query]"),
             f"score = float(search.scores(queries[0], {code.literal(similarity)})[row])",
             f"texts = [asked.prompt + query, documents.prompt + corpus.texts[row][:{most_characters}]]",
-            "trace = backend.trace(texts, max_length=documents.max_length)",
+            'trace = backend.trace(texts, max_length=documents.max_length, prompt="")',
             "prompts = (len(asked.prompt), len(documents.prompt))",
             f"split = split_of_vectors(trace, {place}, score, prompts)",
             "print([(part.text, part.value) for part in split.query], split.terms)  # all together are the score",
@@ -280,7 +280,7 @@ def max_sim(backend: Backend, query: str, document: str, layer: int, max_length:
         (code.model(backend),),
         (
             code.texts(texts),
-            f"trace = backend.trace(texts, max_length={length})",
+            f'trace = backend.trace(texts, max_length={length}, prompt="")',
             f"similarity = late_interaction.of_trace(trace, {layer})",
             "values = similarity.matrix",
             "print(values, similarity.total)  # [query token, document token]; MaxSim",

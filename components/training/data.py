@@ -43,8 +43,8 @@ from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
 from components.retrieval.corpora.texts import hash_of
-from components.retrieval.search.words import words
 from components.sizes import in_words
+from components.words.unicode_words import words_and_signs
 
 DataKind = Literal["sentences", "pairs", "triplets", "scored", "labelled"]
 KINDS: tuple[DataKind, ...] = get_args(DataKind)
@@ -411,9 +411,9 @@ def _checked(columns: Mapping[str, Sequence[Any]], name: str, texts: list[str], 
 
 
 def normalised(text: str) -> str:
-    """The words of a text in lower case: texts are the same if this is equal. A text without words stays as it is."""
+    """The words of a text, folded, and signs such as €: texts are the same if this is equal. A text without both stays."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(words(folded)) or folded.strip()
+    return " ".join(words_and_signs(folded)) or folded.strip()
 
 
 def group_numbers(data: TrainingData) -> Int64:

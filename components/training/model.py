@@ -1,8 +1,8 @@
 """The model to train: built from a published encoder, given an adapter, saved so that sentence-transformers can load it.
 
 An encoder becomes transformer -> pooling (-> Dense); the modules that the encoder was published with behind its transformer
-(another pooling, Normalize, Dense) are replaced. A cross-encoder gets a classifier with one output; if none was published it
-starts at random.
+(another pooling, Dense, LayerNorm) are replaced, and its prompts, similarity, number of dimensions and Normalize kept. A
+cross-encoder gets a classifier with one output; if none was published it starts at random.
 
 Low-rank adapters (Hu et al. 2021) leave a weight matrix W as it is and learn a small difference beside it:
 
@@ -35,10 +35,14 @@ from components.model.architecture.support import check_supported, check_support
 from components.model.catalog import parse_model
 from components.model.embedding.batch_pooling import pooled_states
 from components.model.files import hub, sources
+from components.model.files.allowed import POOLING_MODES
 from components.model.files.checked_copy import check_sentence_files, checked_copy, read_config
+from components.model.files.encoder.adapter import has_adapter, read_adapter
+from components.model.files.encoder.settings import EncoderSettings, read_encoder_settings
+from components.model.files.sentence_config import SentenceConfig, read_sentence_config
 from components.model.files.static_files import static_folder
 from components.model.loading import BUILDING, check_finite, check_sizes, head_weights, usable
-from components.model.loading import merge_adapter as merge_published
+from components.model.trace import POOLINGS
 from components.training.run_folder import WatchToken
 
 if TYPE_CHECKING:
@@ -95,14 +99,21 @@ def build(settings: TrainingSettings, kind: ModelKind) -> Any:
             check_sizes(checked, config, spec.title)
             longest = min(settings.max_length, max_positions(config))
             published = _weight_names(checked)
+            arguments = read_encoder_settings(folder, spec.title)
             with BUILDING:
-                model = (_encoder if kind == "encoder" else _cross_encoder)(checked, settings, longest)
+                model = (
+                    _encoder(checked, settings, longest, read_sentence_config(files.adapter or folder), arguments)
+                    if kind == "encoder"
+                    else _cross_encoder(checked, settings, longest)
+                )
     core = model.transformers_model
     core.name_or_path = core.config._name_or_path = str(folder)  # an adapter's file names it; the copy is gone
-    if files.adapter is not None:  # the included cross-encoder
-        merge_published(core.base_model, files.adapter, spec.title)
+    # The included cross-encoder's, or one beside the weights of somebody else's model: training goes on from their sum.
+    adapter_folder = files.adapter or (folder if has_adapter(folder) else None)
+    if adapter_folder is not None:
+        read_adapter(adapter_folder, spec.title).merge(core.base_model, spec.title)
         if kind == "cross-encoder":
-            core.load_state_dict(head_weights(files.adapter, spec.title), strict=False)
+            core.load_state_dict(head_weights(adapter_folder, spec.title), strict=False)
     check_finite(core, spec.title)
     record = modules_of(core.base_model)
     if kind == "cross-encoder" and record.structure.scores_from_pooler and record.pool is None:
@@ -175,28 +186,51 @@ def _blocks_of(core: Any) -> set[torch.nn.Module]:
     return set(encoder.get_submodule(modules_of(encoder).blocks_path).modules())
 
 
-def _encoder(folder: Path, settings: TrainingSettings, longest: int) -> Any:
+def _encoder(
+    folder: Path, settings: TrainingSettings, longest: int, published: SentenceConfig, arguments: EncoderSettings
+) -> Any:
+    """The encoder with the run's pooling, and with what it was published with besides: prompts, similarity, size, scaling."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.base.modules import Dense, Transformer
+    from sentence_transformers.base.modules import Dense, Normalize, Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     strict = {"local_files_only": True, "trust_remote_code": False}
     transformer = Transformer(
         str(folder),
         model_kwargs={**strict, "use_safetensors": True, "dtype": torch.float32},
-        processor_kwargs={**strict, "model_max_length": longest},
+        processor_kwargs={**strict, **arguments.tokenizer, "model_max_length": longest},
         config_kwargs=strict,
         max_seq_length=longest,
+        do_lower_case=arguments.is_lowered,
     )
     hidden = int(transformer.get_embedding_dimension())
-    modules: list[torch.nn.Module] = [transformer, Pooling(hidden, settings.pooling)]
+    pooling = next((module for module in published.modules if module.kind == "Pooling"), None)
+    modes = () if pooling is None else pooling.pooling_modes
+    # The published pooling where no setting has a name for it, unless another than the usual one was chosen.
+    is_other = len(modes) > 1 or bool(set(modes) - set(POOLINGS))
+    keeps = is_other and settings.pooling == "mean" and set(modes) <= set(POOLING_MODES)
+    counts_prompt = pooling is None or (pooling.config or {}).get("include_prompt") is not False
+    modules: list[torch.nn.Module] = [
+        transformer,
+        Pooling(hidden, modes if keeps else settings.pooling, counts_prompt),
+    ]
     if settings.projection is not None:
         dense = Dense(hidden, settings.projection, bias=True, activation_function=torch.nn.Identity())
         # Rows that are orthogonal keep most of the angles, where the usual random start would lose them.
         torch.nn.init.orthogonal_(dense.linear.weight)
         torch.nn.init.zeros_(dense.linear.bias)
         modules.append(dense)
-    return SentenceTransformer(modules=modules, device="cpu")
+    if any(module.kind == "Normalize" for module in published.modules):
+        modules.append(Normalize())
+    default = published.default_prompt
+    return SentenceTransformer(
+        modules=modules,
+        device="cpu",
+        prompts=dict(published.prompts),
+        default_prompt_name=default if default in {*published.prompts, "query", "document"} else None,
+        similarity_fn_name=published.similarity if published.says_similarity else None,
+        truncate_dim=published.truncate_dim,
+    )
 
 
 def _cross_encoder(folder: Path, settings: TrainingSettings, longest: int) -> Any:
@@ -224,8 +258,13 @@ def mining_model(settings: TrainingSettings, model: Any) -> Any:
     if isinstance(model, SentenceTransformer):
         return model
     spec = parse_model(settings.model)
-    with usable(spec.title), checked_copy(sources.find_files(spec).folder, spec.title) as checked:
-        return _encoder(checked, settings, int(model.max_seq_length)).to(model.device)
+    folder = sources.find_files(spec).folder
+    with usable(spec.title), checked_copy(folder, spec.title) as checked:
+        published, arguments = read_sentence_config(folder), read_encoder_settings(folder, spec.title)
+        encoder = _encoder(checked, settings, int(model.max_seq_length), published, arguments)
+        if has_adapter(folder):
+            read_adapter(folder, spec.title).merge(encoder.transformers_model.base_model, spec.title)
+        return encoder.to(model.device)
 
 
 def _weight_names(folder: Path) -> set[str]:

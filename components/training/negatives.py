@@ -27,6 +27,7 @@ from components.retrieval.corpora.readers.limits import never
 from components.training.data import LABEL, Split, TrainingData, group_numbers
 from components.training.objectives import objective
 from components.training.settings import NegativesKind, TrainingSettings
+from components.words.unicode_words import deletable
 
 Role = Literal["query", "document"]
 Embed = Callable[[Sequence[str], Role], Float32]  # texts to vectors float32 [text, dim]
@@ -164,12 +165,17 @@ def dataset_columns(settings: TrainingSettings, objective_key: str, rows: Traini
 
 
 def with_deleted_words(text: str, share: float, random: np.random.Generator) -> str:
-    """A text without about this share of its words, at random; one word always stays."""
-    words = text.split()
-    stays = random.random(len(words)) >= share
-    if words and not stays.any():
-        stays[random.integers(len(words))] = True
-    return " ".join(word for word, keep in zip(words, stays, strict=True) if keep)
+    """A text without about this share of its words, at random; one always stays.
+
+    A word is what stands between two spaces; in a script without spaces each character is one.
+    """
+    runs = deletable(text)
+    count = sum(map(len, runs))
+    stays = random.random(count) >= share
+    if count and not stays.any():
+        stays[random.integers(count)] = True
+    kept = iter(stays.tolist())
+    return " ".join(filter(None, ("".join(part for part in run if next(kept)) for run in runs)))
 
 
 def _bm25_scores(pairs: TrainingData) -> Callable[[slice], Float32]:

@@ -59,6 +59,11 @@ _SPANISH = (
 _OTHERS = tuple(frozenset(words.split()) for words in (_GERMAN, _FRENCH, _SPANISH))
 
 
+def is_function_word(word: str) -> bool:
+    """Whether a word (lower case) is one of them, or contracted of them: "don't", "it's"."""
+    return word in FUNCTION_WORDS or ("'" in word and all(part in FUNCTION_WORDS for part in word.split("'")))
+
+
 def function_words_of(words: Iterable[str]) -> frozenset[str]:
     """The function words of the language in which a sentence's words (lower case) are: the one of which it has the most.
 

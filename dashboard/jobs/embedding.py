@@ -45,7 +45,7 @@ class EmbedRequest:
     @classmethod
     def of_session(cls, backend: Backend, exact: bool = False) -> EmbedRequest:
         """With the session's maximum length."""
-        return cls(backend, state.length_within(backend.tokenization.max_length), exact)
+        return cls(backend, state.length_within(backend.tokenization.max_length, backend.own_max_length), exact)
 
     @property
     def dtype(self) -> str:

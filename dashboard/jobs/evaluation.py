@@ -15,7 +15,7 @@ from components.retrieval.evaluation import pair_runs, run_record, similarities
 from components.retrieval.evaluation.run_record import Run, RunData
 from components.retrieval.index.build import versions
 from components.retrieval.search import lexical
-from components.retrieval.search.words import WORDS_ARE
+from components.words.unicode_words import WORDS_ARE
 from dashboard import caching
 from dashboard.jobs import embedding, requests
 from dashboard.jobs.embedding import EmbedRequest

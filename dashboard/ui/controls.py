@@ -69,8 +69,8 @@ def current_tokens(backend: Backend) -> tuple[TokenizedSentence, ...]:
 
 
 def length_for(backend: Backend) -> int | None:
-    """The chosen maximum length in tokens; None for this model's own maximum, which the choice cannot exceed."""
-    return state.length_within(backend.tokenization.max_length)
+    """The chosen maximum length in tokens, within what this model can read; None for the length it was published with."""
+    return state.length_within(backend.tokenization.max_length, backend.own_max_length)
 
 
 def _unchanged(value: Any) -> Any:
@@ -244,6 +244,15 @@ def pooling(setting: str, label: str, names: Mapping[str, str], offered: Sequenc
             describe=lambda name: f"“{names[name]}”",
         ),
     )
+
+
+def product(backend: Backend) -> str:
+    """The cosine or the dot product; the default is what the model was published for, if it is one of them."""
+    own = backend.sentence_config.similarity
+    if state.get("similarity") not in (None, *wording.PRODUCTS):
+        state.put("similarity", None)
+    default = own if own in wording.PRODUCTS else "cosine"
+    return choice("similarity", "Similarity", wording.PRODUCTS, wording.SIMILARITY_HELP, default=default)
 
 
 def sentence_vector(models: Sequence[Backend]) -> Pooling:

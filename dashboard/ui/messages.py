@@ -132,8 +132,41 @@ def model_notes(backend: Backend) -> None:
             "Numbers can differ.",
             icon=":material/difference:",
         )
+    length = state.length_within(backend.tokenization.max_length, backend.own_max_length)
+    if length is not None and length > backend.own_max_length:
+        st.caption(
+            f":material/straighten: Read to {length:,} tokens, as chosen; **{escape(backend.spec.title)}** was published for "
+            f"{backend.own_max_length:,}."
+        )
     if backend.not_applied:
         st.warning(f"**{escape(backend.spec.title)}:** {escape(' '.join(backend.not_applied))}", icon=":material/info:")
+    _authors_prompts(backend)
+
+
+def _put_model(slots: Sequence[str], key: str) -> None:
+    for slot in slots:
+        state.put(slot, key)
+
+
+def _authors_prompts(backend: Backend) -> None:
+    """Offer the prompts that a model's authors describe and its files do not have, or say that they are in use."""
+    spec = backend.spec
+    if not spec.prompts or (not spec.with_prompts and any(backend.sentence_config.prompts.values())):
+        return
+    named = " and ".join(f"“{text}” before {'queries' if role == 'query' else 'texts'}" for role, text in spec.prompts)
+    title = escape(spec.title.removesuffix(" with its authors' prompts"))
+    said = "with it, as chosen" if spec.with_prompts else "without it, as its files say nothing of it"
+    slots = [setting for setting in ("model", "model2") if state.peek(setting) == spec.key]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"**{title}** was trained with {escape(named)}. Texts are read {said}.", width="content")
+        st.button(
+            "Use none" if spec.with_prompts else "Use it",
+            key=f"authors_prompts_{spec.key}",
+            type="tertiary",
+            disabled=not slots,
+            on_click=_put_model,
+            args=(slots, spec.other_key),
+        )
 
 
 def cross_encoder_note(backends: Sequence[Backend], after: Sequence[Backend] = ()) -> None:
@@ -159,7 +192,7 @@ def cross_encoder_note(backends: Sequence[Backend], after: Sequence[Backend] = (
 
 
 def head_note(backends: Sequence[Backend], pooling: str, layer: int | None = None) -> None:
-    """Say what the model's own vector is, and that it is trained for the last layer; `layer` None: all are shown."""
+    """Say how the model's own vector is made, and that it is trained for the last layer; `layer` None: all are shown."""
     if pooling != "own":
         return
     for backend in backends:
@@ -167,12 +200,11 @@ def head_note(backends: Sequence[Backend], pooling: str, layer: int | None = Non
         if head is None:
             continue
         text = (
-            f"The model's own vector of {escape(backend.spec.title)}: the pooled vector "
-            f"({wording.POOLING_NAMES[head.pooling]}) goes through the Dense layers that were published with the model and "
-            f"becomes {head.size} numbers."
+            f"The model's own vector of {escape(backend.spec.title)}, as it was published: the {head.pooling_name}"
+            f"{''.join(f', then {step}' for step in head.step_names)}; {head.size} numbers."
         )
         if layer != last:
-            text += f" The Dense layers were trained on layer {last}; here they are applied to other layers too."
+            text += f" It was trained on layer {last}; here the same is done with other layers too."
         st.caption(text)
 
 
@@ -196,9 +228,12 @@ def truncation(
                     width="content",
                 )
                 with st.popover("Truncated text", width="content"):
-                    st.caption(
-                        f"The model did not see this text, all after the first {item.start:,} characters of {text_name}:"
+                    where = (
+                        f"its beginning up to character {item.end:,}: this model's tokenizer keeps the end of {text_name}"
+                        if item.is_beginning
+                        else f"all after the first {item.start:,} characters of {text_name}"
                     )
+                    st.caption(f"The model did not see this text, {where}:")
                     st.text(item.text if len(item.text) <= 1_500 else item.text[:1_500] + " …")
 
 

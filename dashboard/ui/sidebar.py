@@ -162,16 +162,20 @@ def _more() -> None:
     with panel:
         backend = caching.models().find(state.get("model"))
         limit = backend.tokenization.max_length if backend is not None else 512
+        published = backend.own_max_length if backend is not None else limit
+        longer = (
+            f" This model was published for {published:,}; up to {limit:,} is possible." if published < limit else ""
+        )
         controls.bind(
             "max_length",
             st.number_input,
             "Maximum length in tokens",
-            default=limit,
+            default=published,
             to_widget=lambda length: min(length, limit),
-            from_widget=lambda length: None if length == limit else length,
+            from_widget=lambda length: None if length == published else length,
             min_value=settings.LEAST_LENGTH,
             max_value=limit,
-            help=caching.glossary()["maximum length"],
+            help=caching.glossary()["maximum length"] + longer,
         )
         controls.checked(
             st.segmented_control,

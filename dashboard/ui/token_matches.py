@@ -61,7 +61,7 @@ def of_texts(
     layer = backend.facts.layers if layer is None else min(layer, backend.facts.layers)
     asked = backend.embed_options([layer], max_length=max_length, precision="float32", role="query")
     answered = backend.embed_options([layer], max_length=max_length, precision="float32", role="document")
-    trace = backend.trace([asked.prompt + query, answered.prompt + document], max_length=asked.max_length)
+    trace = backend.trace([asked.prompt + query, answered.prompt + document], max_length=asked.max_length, prompt="")
     try:
         similarity = late_interaction.of_trace(trace, layer)
     except ValueError:

@@ -45,10 +45,16 @@ POOLINGS_EXPLAINED = {
     "own": "The model's own vector",
     "last": "The last token",
 }
-SIMILARITY_NAMES = {"cosine": "Cosine", "dot": "Dot product"}
+SIMILARITY_NAMES = {
+    "cosine": "Cosine",
+    "dot": "Dot product",
+    "euclidean": "Euclidean distance",
+    "manhattan": "Manhattan distance",
+}
+PRODUCTS = {name: SIMILARITY_NAMES[name] for name in ("cosine", "dot")}  # by which every engine can search
 SIMILARITY_HELP = (
     "Cosine: how nearly two vectors point in the same direction, without their lengths. Dot product: the cosine times both "
-    "lengths."
+    "lengths. Distances are shown with a minus sign: more is more similar."
 )
 NUMBERS_EXPLAINED = "A number is a sentence's place in the corpus, counted from 0."
 

@@ -20,16 +20,16 @@ from tests.support.tiny import dense_module, pooling_module, publish, save_tiny
 from tests.support.views import ONE_OF_EACH
 
 BANK = ready_made.ready_made_sets()["bank"].sentences
-SAID = "last-token pooling"
+SAID = "is not applied, because"
 TRAINED = "trained to give scores"
 OWN = "The model's own vector of"
 
 
 @pytest.fixture(scope="module")
 def last_token(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A model whose pooling is not applied."""
+    """A model whose pooling is not known."""
     folder = save_tiny(tmp_path_factory.mktemp("models") / "last-token", "bert")
-    return str(publish(folder, pooling_module("lasttoken")))
+    return str(publish(folder, ("Pooling", {"pooling_mode": "something new"})))
 
 
 @pytest.fixture(scope="module")

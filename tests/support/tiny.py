@@ -326,7 +326,7 @@ Module = tuple[str, dict[str, Any]]  # kind and configuration of a sentence-tran
 def publish(folder: Path, *modules: Module, library: str = "sentence_transformers.models", seed: int = 0) -> Path:
     """Put modules.json and these modules' folders beside an encoder, as sentence-transformers has always written them.
 
-    Each Dense module gets seeded weights in the safetensors format.
+    Dense, LayerNorm and WeightedLayerPooling modules get seeded weights in the safetensors format.
     """
     numbers = torch.Generator().manual_seed(seed)
     listed = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
@@ -342,6 +342,12 @@ def publish(folder: Path, *modules: Module, library: str = "sentence_transformer
             if config.get("bias", True):
                 weights["linear.bias"] = torch.randn(shape[:1], generator=numbers) / 4
             save_file(weights, path / "model.safetensors")
+        elif kind == "LayerNorm":
+            norm = {f"norm.{name}": torch.randn(config["dimension"], generator=numbers) for name in ("weight", "bias")}
+            save_file(norm, path / "model.safetensors")
+        elif kind == "WeightedLayerPooling":
+            count = config["num_hidden_layers"] + 1 - config["layer_start"]
+            save_file({"layer_weights": torch.rand(count, generator=numbers) + 0.1}, path / "model.safetensors")
     (folder / "modules.json").write_text(json.dumps(listed))
     return folder
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from components.analysis.why.token_ledger import head_weights
 from components.arrays import Float32, Float64, read_only
 from components.model.trace import Pooling, Trace
 
@@ -23,9 +24,9 @@ from components.model.trace import Pooling, Trace
 class SentenceSteps:
     """How one sentence's vector is made; arrays are read-only."""
 
-    pooling: Pooling  # of the tokens' vectors: mean, cls, max or last
-    weights: Float64 | None  # [token]: the share of each token; None for a maximum
-    pooled: Float32  # [dim]
+    pooling: Pooling  # of the tokens' vectors: mean, cls, max or last; "own" for another
+    weights: Float64 | None  # [token]: the share of each token; None for a maximum, and where there are several
+    pooled: Float32  # [pooled]
     steps: tuple[tuple[str, Float32], ...]  # what follows, in order, each by its name in plain words, [size]
     vector: Float32  # [size]: the result of the last step
 
@@ -39,10 +40,10 @@ class SentenceSteps:
 def sentence_steps(trace: Trace, sentence: int, pooling: Pooling, last_layer: Float32 | None = None) -> SentenceSteps:
     """The steps to the vector of one sentence of a trace.
 
-    `pooling` is the model's own (`Backend.own_pooling`) or another that it offers; "own" is that of its Dense layers,
-    followed by these. `last_layer` are the tokens' vectors [token, dim] of another pass over the sentence, such as one that
-    looks only left. Raises IndexError for a sentence that does not exist; ValueError for a pooling that the trace does not
-    offer, and for vectors of another shape than the trace's.
+    `pooling` is the model's own (`Backend.own_pooling`) or another that it offers; "own" is made as it was published.
+    `last_layer` are the tokens' vectors [token, dim] of another pass over the sentence, such as one that looks only left.
+    Raises IndexError for a sentence that does not exist; ValueError for a pooling that the trace does not offer, and for
+    vectors of another shape than the trace's.
     """
     length = len(trace.sentences[sentence])
     own = trace.hidden_states[-1, sentence, :length]
@@ -50,10 +51,16 @@ def sentence_steps(trace: Trace, sentence: int, pooling: Pooling, last_layer: Fl
     if states.shape != own.shape:
         raise ValueError(f"vectors of the shape {own.shape} were expected, not {states.shape}")
     head = trace.head if pooling == "own" else None
-    kind = pooling if head is None else head.pooling
-    weights = _shares(kind, length)
-    wide: Float64 = states.astype(np.float64)
-    pooled = np.asarray(wide.max(axis=0) if weights is None else weights @ wide, np.float32)
+    kind = pooling if head is None else head.pooling or "own"
+    if head is not None and head.pooling is None:
+        every = np.concatenate([trace.hidden_states[:-1, sentence, :length], states[None]])
+        vectors, parts = head_weights(head, every, trace.n_layers, trace.sentences[sentence].prompt_tokens)
+        pooled = np.asarray((vectors * parts).sum(axis=0), np.float32)
+        weights = parts[:, 0] if (parts == parts[:, :1]).all() else None
+    else:
+        weights = _shares(kind, length)
+        wide: Float64 = states.astype(np.float64)
+        pooled = np.asarray(wide.max(axis=0) if weights is None else weights @ wide, np.float32)
     steps = () if head is None else head.steps(pooled)
     return SentenceSteps(kind, weights, pooled, steps, steps[-1][1] if steps else pooled)
 

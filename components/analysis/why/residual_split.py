@@ -28,6 +28,7 @@ import numpy as np
 from components.analysis.why.ledger import Term
 from components.analysis.why.token_ledger import HEAD_TERM, cosine_of, pooled_pair, token_weights
 from components.arrays import Float64, arrays_of, cosine, read_only, unit
+from components.errors import InputError
 from components.model.contributions.block_norms import BlockNorms, VectorNorm
 from components.model.inside import InsideBlocks
 from components.model.trace import Pooling, Trace
@@ -123,6 +124,13 @@ def split_of_trace(
     max_length: int | None = None,
 ) -> ResidualSplit:
     """The same for two sentences of a trace: one more pass over the first, which the backend keeps."""
+    head = trace.head if pooling == "own" else None
+    if head is not None and not head.pools_states:
+        raise InputError(
+            "The vector of this model cannot be split into parts of the blocks.",
+            "It changes its tokens' vectors, or mixes layers, before it pools them.",
+            "Choose another pooling.",
+        )
     record = backend.inside(trace.sentences[first].text, max_length=max_length)
     before, final = pooled_pair(trace, layer, pooling, first, second)
     _, weights = token_weights(trace, layer, pooling, first)
@@ -141,11 +149,14 @@ def residual_split(
     """The parts of the cosine of a text with another at a layer, from one pass with attentions.
 
     `weights` [token, dim] times the hidden states, summed over tokens, is the text's vector; `vectors` are that vector and
-    the other text's, [dim]. `final_cosine` is the cosine after Dense layers, if there are some; their term is the difference.
-    Raises ValueError for a layer that does not exist, or a record without attentions.
+    the other text's, [dim]. Where poolings are joined, they have a block of dimensions for each. `final_cosine` is the cosine
+    after what follows the pooling, if something does; its term is the difference. Raises ValueError for a layer that does not
+    exist, or a record without attentions.
     """
     own, other = (np.asarray(vector, np.float64) for vector in vectors)
     directions = weights * unit(other) / (float(np.linalg.norm(own)) or 1.0)
+    # Joined poolings repeat the hidden states: what each adds goes along the sum of their directions.
+    directions = directions.reshape(len(directions), -1, record.hidden_states.shape[-1]).sum(axis=1)
     embeddings, heads, feed_forward, constants = (
         part.sum(axis=0) for part in split_along(record, norms, layer, directions)
     )

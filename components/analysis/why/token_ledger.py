@@ -6,8 +6,9 @@ With mean pooling a text's vector is the mean of its tokens' vectors, so that th
 
 The [CLS] vector is one token's, so that all of the cosine is one cell. The maximum takes each dimension from one token,
 which then has all of that dimension's product (if several tokens share the maximum, the first has it). This linear form of
-pooling is exact and well known; Moeller, Nikolaev and Pado 2023 compare their attributions with it. For the model's own
-vector the split is that of the vectors before its Dense layers, and what these change is a term of its own.
+pooling is exact and well known; Moeller, Nikolaev and Pado 2023 compare their attributions with it. Joined poolings add what
+each token adds to each of them. For the model's own vector the split is that of the vectors before what follows the pooling,
+such as Dense layers, and what this changes is a term of its own.
 
 What it does not show: what the words as typed contribute. At layers above 0 each token's vector has something of all other
 tokens in it; special tokens have no content of their own, and still large contributions.
@@ -17,12 +18,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from components.analysis.pooling import pool
+from components.analysis.pooling import pool, pooled_for_head
 from components.analysis.why.ledger import Ledger, Term, token_parts
-from components.arrays import Float64, cosine
-from components.model.trace import Pooling, Trace
+from components.arrays import Float32, Float64, cosine
+from components.model.trace import Pooling, SentenceHead, Trace
 
-HEAD_TERM = "the Dense layers after pooling"
+HEAD_TERM = "what follows the pooling"
 
 
 def token_ledger(trace: Trace, layer: int, pooling: Pooling, first: int = 0, second: int = 1) -> Ledger:
@@ -65,7 +66,7 @@ def pooled_pair(trace: Trace, layer: int, pooling: Pooling, first: int, second: 
     rows = [first, second]
     final = pool(trace, pooling)[layer, rows].astype(np.float64)
     if pooling == "own" and trace.head is not None:
-        return pool(trace, trace.head.pooling)[layer, rows].astype(np.float64), final
+        return pooled_for_head(trace, trace.head)[layer, rows].astype(np.float64), final
     return final, final
 
 
@@ -77,12 +78,20 @@ def cosine_of(vectors: Float64) -> float:
 def token_weights(trace: Trace, layer: int, pooling: Pooling, sentence: int) -> tuple[Float64, Float64]:
     """The vectors of a sentence's tokens and the weight of each number in the pooled vector, each float64 [token, dim].
 
-    Their product sums to the pooled vector, for "own" to the vector before the Dense layers.
+    Their product sums to the pooled vector, for "own" to the vector before what follows the pooling. Where several poolings
+    are joined, the vectors are repeated once for each.
     """
-    vectors = trace.hidden_states[layer, sentence, : len(trace.sentences[sentence])].astype(np.float64)
-    return vectors, pooling_weights(
-        vectors, trace.head.pooling if pooling == "own" and trace.head is not None else pooling
-    )
+    states = trace.hidden_states[:, sentence, : len(trace.sentences[sentence])]
+    if pooling == "own" and trace.head is not None:
+        return head_weights(trace.head, states, layer, trace.sentences[sentence].prompt_tokens)
+    vectors = states[layer].astype(np.float64)
+    return vectors, pooling_weights(vectors, pooling)
+
+
+def head_weights(head: SentenceHead, states: Float32, layer: int, prompt_tokens: int) -> tuple[Float64, Float64]:
+    """The same for the model's own vector of one text, whose `states` are [layer, token, dim]."""
+    vectors = head.token_vectors(np.ascontiguousarray(states), layer).astype(np.float64)
+    return np.tile(vectors, len(head.modes)), head.weights(vectors, prompt_tokens)
 
 
 def pooling_weights(vectors: np.ndarray, pooling: Pooling) -> Float64:
@@ -96,6 +105,8 @@ def pooling_weights(vectors: np.ndarray, pooling: Pooling) -> Float64:
         weights[:] = 1 / len(vectors)
     elif pooling == "cls":
         weights[0] = 1
+    elif pooling == "last":
+        weights[-1] = 1
     elif pooling == "max":
         weights[vectors.argmax(axis=0), np.arange(vectors.shape[1])] = 1
     else:

@@ -29,7 +29,7 @@ import numpy as np
 from components.analysis.attention.flow import rollout
 from components.analysis.leave_one_out import RemovedWord, without, words_of
 from components.analysis.pooling import pool
-from components.analysis.why.token_ledger import pooling_weights, token_contributions
+from components.analysis.why.token_ledger import pooling_weights, token_contributions, token_weights
 from components.arrays import Float32, Float64, cosine
 from components.jobs import IsCancelled, ReportProgress
 
@@ -102,6 +102,8 @@ def _as_read(tokenize: Tokenize, text: str) -> TokenizedSentence:
     sentence = tokenize(text.strip())
     if not sentence.dropped:
         return sentence
+    if sentence.dropped[0].is_beginning:
+        return tokenize(sentence.text[min(token.start for token in sentence.tokens if not token.special) :].lstrip())
     return tokenize(sentence.text[: max(token.end for token in sentence.tokens)].rstrip())
 
 
@@ -159,6 +161,10 @@ class PairSimilarity:
         """The token vectors of each text at the layer, two arrays [token, dim]."""
         return [trace.hidden_states[self.layer, 0] for trace in self._traces(False)]
 
+    def weights(self) -> list[Float64]:
+        """How much of each token's numbers each text's vector takes, two arrays [token, dim]."""
+        return [token_weights(trace, self.layer, self.pooling, 0)[1] for trace in self._traces(False)]
+
     def attentions(self) -> list[Float32]:
         """The attentions of each text, two arrays [block, head, query, key]."""
         return [trace.attentions[:, 0] for trace in self._traces(True) if trace.attentions is not None]
@@ -175,7 +181,9 @@ Method = Callable[[PairSimilarity, ReportProgress, IsCancelled], Float64]  # to 
 def by_ledger(similarity: PairSimilarity, progress: ReportProgress, is_cancelled: IsCancelled) -> Float64:
     """What each word adds to the cosine, float64 [word]."""
     if similarity.pooling == "own":
-        raise NotApplicable("the model's own vector passes Dense layers, and is no sum over tokens")
+        raise NotApplicable(
+            "the model's own vector is more than a sum over tokens: what follows the pooling has a part of it"
+        )
     if similarity.pooling == "cls":
         raise NotApplicable("with [CLS] the whole cosine belongs to one token, which is no word")
     first, second = (pooling_weights(hidden, similarity.pooling) * hidden for hidden in similarity.hidden())
@@ -196,12 +204,10 @@ def by_rollout(similarity: PairSimilarity, progress: ReportProgress, is_cancelle
     """The share of the text's own vector that comes from each word by attention rollout, float64 [word]."""
     if similarity.layer == 0:
         raise NotApplicable("at layer 0 no block has run, so that there is no attention yet")
-    head, pooling = similarity.backend.loaded.head, similarity.pooling
-    plain = head.pooling if pooling == "own" and head is not None else pooling
     shares = []
-    for hidden, attentions in zip(similarity.hidden(), similarity.attentions(), strict=True):
+    for weights, attentions in zip(similarity.weights(), similarity.attentions(), strict=True):
         flow = rollout(attentions[: similarity.layer])[-1]  # [query, key]
-        shares.append(pooling_weights(hidden, plain).mean(axis=1) @ flow)
+        shares.append(weights.mean(axis=1) @ flow)
     return similarity.pair.by_word(shares)
 
 

@@ -186,6 +186,7 @@ def _measured(
     """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for."""
     from components.retrieval.evaluation.grid import retrieval_runs
     from components.retrieval.evaluation.second_stage import candidates
+    from components.retrieval.search.exact import for_cosines
 
     # All that may be refused, before the work.
     cross_encoder, label = (None, None) if options.rerank is None else shared.load_cross_encoder(options)
@@ -196,8 +197,13 @@ def _measured(
         backend.sparse_matrix([])
     document_options, query_options = (shared.embed_options(backend, options, role) for role in ("document", "query"))
     counts = [k for k in (options.rerank, options.max_sim) if k is not None]
+    similarity = backend.sentence_config.similarity
+    if similarity == "manhattan":
+        shared.note(f"{backend.spec.title} was published for the Manhattan distance. It is evaluated by the cosine.")
+        similarity = "cosine"
 
     def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
+        query_vectors, document_vectors = for_cosines(query_vectors, document_vectors, similarity)
         ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
         return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled) for k in set(counts)}
 
@@ -218,7 +224,13 @@ def _measured(
         {"model": backend.spec.key, "layer": layer, "pooling": pooling, **ways.summary(ranks)}
         for layer, pooling, (ranks, _) in measured
     ]
-    result = {"revision": backend.revision, "precision": document_options.precision, "runs": runs}
+    result = {
+        "revision": backend.revision,
+        "precision": document_options.precision,
+        "similarity": similarity,
+        "not_applied": list(backend.not_applied),
+        "runs": runs,
+    }
     if cross_encoder is not None:
         result |= _rerank(options, cross_encoder, label, documents, queries, ways, measured, runs)
     if options.max_sim is not None:

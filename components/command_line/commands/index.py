@@ -69,6 +69,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "folder": str(index.folder),
         "model": info.model,
+        "prompt": info.options.prompt,
+        "not_applied": list(backend.not_applied),
         "revision": info.revision,
         "layers": list(info.options.layers),
         "poolings": list(info.options.poolings),

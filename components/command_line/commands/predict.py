@@ -43,8 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     _check(options)
+    from components.model.guesses import included
+
     backend = _load(options)
     guesses = _guesses(backend, options)
+    if not backend.spec.masked_lm:
+        shared.note(included.said())
     for item in guesses.sentence.dropped:
         shared.note(f"{item.tokens:,} tokens of the text are truncated.")
     if len(guesses.masks) > 1 and not guesses.in_turn:
@@ -89,8 +93,8 @@ def _load(options: argparse.Namespace) -> Backend:
     from components.model.catalog import CATALOG
 
     backend = Backend.load(options.model or default_model())
-    if not backend.spec.masked_lm:
-        having = [f"{spec.title} (--model {spec.key})" for spec in CATALOG if spec.masked_lm]
+    if not backend.spec.can_guess:
+        having = [f"{spec.title} (--model {spec.key})" for spec in CATALOG if spec.can_guess]
         raise InputError(
             f"{backend.spec.title} was published without a masked-LM head, so that it cannot guess words.",
             f"Models with one: {', '.join(having)}.",

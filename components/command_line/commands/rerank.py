@@ -50,8 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     import numpy as np
 
-    from components.model.backend import Backend
     from components.retrieval.evaluation.second_stage import candidate_scores
+    from components.retrieval.search.exact import checked_similarity
     from components.retrieval.search.query import query_vectors
     from components.retrieval.search.rerank import in_order_of
 
@@ -62,10 +62,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     cross_encoder, label = shared.load_cross_encoder(options)
     score = partial(cross_encoder.score_pairs, label=label, precision=options.precision, max_length=options.max_length)
     score([], [])  # raises for options that the model does not have
-    backend = Backend.load(index.info.model)
+    backend = shared.load_with_prompt(index.info.model, options.prompt)
+    similarity = checked_similarity(options.similarity or backend.sentence_config.similarity)
     started = time.perf_counter()
     vectors = query_vectors(backend, queries, index.info)[layer, pooling]
-    rows = index.engine(layer, pooling).search(vectors, options.k, options.similarity).indices  # [query, candidate]
+    rows = index.engine(layer, pooling).search(vectors, options.k, similarity).indices  # [query, candidate]
     retrieved = time.perf_counter()
     with shared.progress_bar("Re-ranking", " pairs") as report_progress:
         # Only the candidates are read: an index may hold millions of texts.
@@ -103,7 +104,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "model": index.info.model,
         "layer": layer,
         "pooling": pooling,
-        "similarity": options.similarity,
+        "similarity": similarity,
+        "not_applied": list(backend.not_applied),
         "cross_encoder": cross_encoder.spec.key,
         "cross_encoder_revision": cross_encoder.revision,
         "cross_encoder_label": None if label is None else cross_encoder.pair_labels()[label],

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 NAME = "search"
 HELP = "find the sentences of an index that are most similar to a query"
+SIMILARITY_NAMES = {
+    "cosine": "the cosine",
+    "dot": "the dot product",
+    "euclidean": "the negative Euclidean distance",
+    "manhattan": "the negative Manhattan distance",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +44,12 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
     """The options of commands that search an index: which of its vectors, and how they are compared."""
     parser.add_argument("--layer", type=int, help="one of the index's layers (default: its last)")
     parser.add_argument("--pooling", help="one of the index's poolings (default: its first)")
-    parser.add_argument("--similarity", default="cosine", help="cosine (default) or dot")
+    parser.add_argument(
+        "--similarity",
+        help="cosine, dot, euclidean or manhattan, of distances the negative one (default: what the model was published for, "
+        "mostly cosine)",
+    )
+    shared.add_prompt(parser)
     parser.add_argument(
         "--model",
         help="the model with which the index was made. It has to be named if it is neither included nor in the hub's cache "
@@ -89,21 +100,21 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "A search needs a query with text, and a k of at least 1.",
             "Correct the query or k.",
         )
-    from components.model.backend import Backend
     from components.retrieval.engines.contract import StoredVectors
     from components.retrieval.engines.opening import check_engine, open_engine
-    from components.retrieval.search.exact import tie_note
+    from components.retrieval.search.exact import checked_similarity, tie_note
     from components.retrieval.search.query import query_vectors
 
     check_engine(options.engine, options.address)  # before the model is loaded
-    backend = Backend.load(index.info.model)
+    backend = shared.load_with_prompt(index.info.model, options.prompt)
+    similarity = checked_similarity(options.similarity or backend.sentence_config.similarity)
     vectors = query_vectors(backend, [options.query], index.info)
     with shared.progress_bar(f"Preparing {options.engine}", " vectors") as progress:
         stored = StoredVectors.of_index(index, layer, pooling)
-        engine = open_engine(options.engine, stored, options.similarity, options.address, progress)
+        engine = open_engine(options.engine, stored, similarity, options.address, progress)
     if engine.facts.note:
         shared.note(engine.facts.note)
-    hits = engine.search(vectors[layer, pooling], options.k, options.similarity)
+    hits = engine.search(vectors[layer, pooling], options.k, similarity)
     results = [
         {
             "rank": rank,
@@ -113,6 +124,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         }
         for rank, (index_of_text, score) in enumerate(zip(hits.indices[0], hits.scores[0], strict=True), start=1)
     ]
+    shared.note(f"Ranked by {SIMILARITY_NAMES[similarity]}.")
     if options.json != "-":
         for hit in results:
             shared.say(f"{hit['rank']:>4}  {hit['score']:.4f}  {hit['index']:>8}  {hit['text']}")
@@ -124,7 +136,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "model": index.info.model,
         "layer": layer,
         "pooling": pooling,
-        "similarity": options.similarity,
+        "similarity": similarity,
+        "not_applied": list(backend.not_applied),
         "engine": engine.facts.name,
         "tied_with_last": tied,  # sentences of the index with the score of the last result, itself included
         "tied_shown": shown,  # how many of them are among the results

@@ -43,5 +43,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "file": str(options.pairs),
         "revision": backend.revision,
         "precision": embed_options.precision,
+        "not_applied": list(backend.not_applied),
         "runs": runs,
     }

@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", type=int, help="rows in a batch (default: 16)")
     parser.add_argument("--learning-rate", type=float, help="default: 2e-4 for adapters, 2e-5 for all weights")
     parser.add_argument("--max-length", type=int, help="truncate texts to this many tokens (default: 128)")
-    parser.add_argument("--pooling", help="mean, cls or max (default: mean)")
+    parser.add_argument("--pooling", help="mean, cls or max (default: the model's own if it is one of them, else mean)")
     parser.add_argument("--projection", type=int, help="add a Dense layer with so many outputs behind the pooling")
     parser.add_argument("--negatives", help="wrong answers: none, random, bm25 or model (default: random)")
     parser.add_argument("--max-rows", type=int, help="train on so many rows at most")
@@ -241,7 +241,25 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
         changes["objectives"] = tuple(part.strip() for part in options.objective.split(","))
     if options.full:
         changes = {"adapter": False, "learning_rate": FULL_LEARNING_RATE, **changes}
+    if "pooling" not in changes and options.preset is None:
+        changes["pooling"] = _published_pooling(changes.get("model", base.model)) or base.pooling
     return replace(base, data=str(options.data), **changes)
+
+
+def _published_pooling(model: str) -> str | None:
+    """The pooling of the files of a model that is here, if a run can have it."""
+    from components.errors import UserError
+    from components.model.catalog import parse_model
+    from components.model.files import hub
+    from components.model.files.sentence_config import read_sentence_config
+    from components.model.files.sources import folder_of
+
+    try:
+        spec = parse_model(model)
+    except UserError:  # said by what loads the model
+        return None
+    folder = folder_of(spec) or (hub.cached_folder(spec.hub_id) if spec.source == "hub" else None)
+    return read_sentence_config(folder).pooling
 
 
 def _columns(text: str | None) -> dict[str, str] | None:

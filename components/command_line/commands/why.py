@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", default="embedded", help="a hub id, a folder, or embedded (all-MiniLM-L6-v2, the default)"
     )
+    shared.add_prompt(parser)
     parser.add_argument("--layer", type=int, help="of the vectors that are compared (default: the last)")
     parser.add_argument(
         "--pooling", help="mean, cls, max, or own (default: the pooling that the model was published with)"
@@ -81,6 +82,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         for item in sentence.dropped:
             shared.note(f"{item.tokens:,} tokens of {name} are truncated.")
     result: dict[str, Any] = {"model": backend.spec.key, "revision": backend.revision, "to": options.to}
+    result["not_applied"] = list(backend.not_applied)
     if options.to == "blocks":
         return result | _blocks(backend, options, layer, pooling)
     if options.to == "words":

@@ -15,6 +15,7 @@ parameters' `.grad` and `requires_grad` as they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,20 +55,22 @@ def gradient_times_input(
             states = model.encoder(**tensors, output_hidden_states=True).hidden_states
         finally:
             hook.remove()
-        pooled = _pooled(model, states[layer], pooling)  # [dim]
+        pooled = _pooled(model, states, layer, pooling, sentence.prompt_tokens)  # [dim]
         fixed = torch.tensor(np.asarray(other[: len(pooled)]), dtype=pooled.dtype, device=pooled.device)
         cosine = torch.nn.functional.cosine_similarity(pooled, fixed, dim=0)
         (gradient,) = torch.autograd.grad(cosine, looked_up[0])
         return numpy_of((gradient * looked_up[0]).sum(dim=-1)[0])
 
 
-def _pooled(model: LoadedModel, state: torch.Tensor, pooling: Pooling) -> torch.Tensor:
-    """Hidden states of one text without padding [1, token, dim] to its vector [dim]."""
+def _pooled(
+    model: LoadedModel, states: Sequence[torch.Tensor], layer: int, pooling: Pooling, prompt_tokens: int
+) -> torch.Tensor:
+    """Hidden states of one text without padding, [1, token, dim] each, to its vector [dim]."""
+    state = states[layer]
     if pooling == "own" and model.head is not None:
-        layers = model.head.on(model.device)
-        pooled = _pooled(model, state, model.head.pooling)
-        own: torch.Tensor = layers(pooled.to(next(layers.parameters()).dtype))
-        return own
+        keep = torch.ones(state.shape[:2], dtype=torch.bool, device=state.device)
+        first = torch.tensor([prompt_tokens], device=state.device)
+        return model.head.vectors(state, keep, first, states if layer == model.facts.layers else None)[0]
     if pooling == "cls":
         return state[0, 0]
     return state[0].amax(dim=0) if pooling == "max" else state[0].mean(dim=0)

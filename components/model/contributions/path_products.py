@@ -221,19 +221,20 @@ def _encoder(loaded: LoadedModel, sentence: TokenizedSentence, layer: int, pooli
     positions = position_ids(loaded.encoder.config, ids_on_device)  # of the text, also where the reference is padding
     with loaded.lock:
         blocks = first_blocks(loaded.eager(), layer)
-    head = loaded.head.on(loaded.device) if pooling == "own" and loaded.head is not None else None
-    how = loaded.head.pooling if pooling == "own" and loaded.head is not None else pooling
+    head = loaded.head if pooling == "own" else None
+    every = head is not None and head.layer_shares is not None and layer == loaded.facts.layers
 
     def run(words: torch.Tensor) -> torch.Tensor:
         """Word vectors [text, token, dim of a word vector] to vectors [text, dim]."""
         count = words.shape[0]
         more = {name: values.expand(count, -1) for name, values in {**tensors, "position_ids": positions}.items()}
-        hidden = blocks(inputs_embeds=words, **more).last_hidden_state
-        pooled = hidden[:, 0] if how == "cls" else hidden.mean(dim=1) if how == "mean" else hidden.amax(dim=1)
-        if head is None:
-            return pooled
-        result: torch.Tensor = head(pooled.to(next(head.parameters()).dtype))
-        return result
+        output = blocks(inputs_embeds=words, **more, output_hidden_states=every)
+        hidden: torch.Tensor = output.last_hidden_state
+        if head is not None:
+            keep = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device)
+            first = torch.full((count,), sentence.prompt_tokens, device=hidden.device)
+            return head.vectors(hidden, keep, first, output.hidden_states if every else None)
+        return hidden[:, 0] if pooling == "cls" else hidden.mean(dim=1) if pooling == "mean" else hidden.amax(dim=1)
 
     return _Encode(loaded, run)
 

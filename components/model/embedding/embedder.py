@@ -35,9 +35,9 @@ from components.model.elsewhere import Elsewhere
 from components.model.embedding import packing
 from components.model.embedding.batch_pooling import pooled_states, weighted_shares
 from components.model.embedding.options import SENTENCES_PER_BLOCK, EmbedOptions, EmbedReport, Precision, Resolved
-from components.model.files.sentence_config import Role, prompt_for
+from components.model.files.sentence_config import Role, length_for, prompt_for
+from components.model.head import PublishedHead
 from components.model.loaded import LoadedModel
-from components.model.trace import Pooling
 
 Sink = Callable[[Int64, Float32], None]
 _Forward = Callable[[Sequence[Sequence[int]], EmbedOptions], Float32]
@@ -62,7 +62,6 @@ class Embedder:
     def __init__(self, model: LoadedModel) -> None:
         self.model = model
         self._modules: dict[tuple[Resolved, bool, bool], Any] = {}  # by precision, packed, short
-        self._head_layers: torch.nn.Module | None = None  # on the model's device, created when first needed
         self._token_budget = GPU_TOKENS if model.device.type == "cuda" else CPU_TOKENS
         self.elsewhere: Elsewhere | None = None  # another process that computes, where there is one
 
@@ -80,7 +79,8 @@ class Embedder:
         there they are so similar for all sentences that bfloat16 changes which are nearest (at the included model's layer
         3, about one in seven of the nearest ten).
 
-        `role` puts the model's own prompt for queries or documents in front, if it has one. Raises InputError.
+        `role` puts the model's own prompt for queries or documents in front, if it has one, and takes the length that its
+        files give this role; without a role they are those of any text. Raises InputError.
         """
         model = self.model
         last = model.facts.layers
@@ -101,7 +101,8 @@ class Embedder:
                 f"{model.spec.title} has these poolings: {', '.join(model.poolings)}.",
                 "Choose one or more of these.",
             )
-        length = model.tokenization.check_length(model.own_max_length if max_length is None else max_length)
+        own_length = min(length_for(model.sentence_config, role) or model.own_max_length, model.tokenization.max_length)
+        length = model.tokenization.check_length(own_length if max_length is None else max_length)
         is_delicate = "cls" in chosen_poolings and chosen_layers[0] < last
         resolved: Resolved = "float32" if precision == "auto" and is_delicate else self.resolve(precision)
         return EmbedOptions(chosen_layers, chosen_poolings, length, resolved, prompt_for(model.sentence_config, role))
@@ -309,7 +310,8 @@ class Embedder:
             inputs["attention_mask"] = keep.long()
         if model.tokenization.has_segments:
             inputs["token_type_ids"] = torch.zeros_like(tokens)
-        only_last = options.layers == (model.facts.layers,)
+        head = model.head if "own" in options.poolings else None
+        only_last = options.layers == (model.facts.layers,) and (head is None or head.layer_shares is None)
         with model.forward_pass():
             output = self.module(options.precision, width, tokens.numel())(**inputs, output_hidden_states=not only_last)
             layers = (
@@ -318,28 +320,38 @@ class Embedder:
             share = keep.float() / lengths.clamp(min=1)[:, None]  # [sentence, token]; no token: the mean is 0
             if weights is not None:
                 share = weighted_shares(share, weights[tokens])
-            return self._pooled(layers, options.poolings, keep, lengths, share).cpu().numpy()
+            if head is None:
+                return pooled_states(layers, options.poolings, keep, lengths, share).cpu().numpy()
+            return self._with_own(head, options, layers, output.hidden_states, keep, lengths, share).cpu().numpy()
 
-    def _pooled(
+    def _with_own(
         self,
+        head: PublishedHead,
+        options: EmbedOptions,
         layers: Sequence[torch.Tensor],
-        poolings: tuple[Pooling, ...],
+        every: Sequence[torch.Tensor] | None,
         keep: torch.Tensor,
         lengths: torch.Tensor,
         share: torch.Tensor,
     ) -> torch.Tensor:
-        """As pooled_states, but the poolings may include the model's own vector."""
-        head = self.model.head
-        if head is None or "own" not in poolings:
-            return pooled_states(layers, poolings, keep, lengths, share)
-        if self._head_layers is None:
-            self._head_layers = head.on(self.model.device)
-        plain = tuple(dict.fromkeys(head.pooling if name == "own" else name for name in poolings))
-        pooled = pooled_states(layers, plain, keep, lengths, share)  # [layer, plain pooling, sentence, hidden]
-        dtype = next(self._head_layers.parameters()).dtype
-        own = self._head_layers(pooled[:, plain.index(head.pooling)].to(dtype)).float()  # [layer, sentence, size]
+        """As pooled_states, where the poolings include the model's own vector; `every` are the states of all layers."""
+        poolings, start = options.poolings, head.pooling
+        wanted = (start if name == "own" else name for name in poolings)
+        known = tuple(dict.fromkeys(name for name in wanted if name is not None))
+        # [layer, plain pooling, sentence, hidden]
+        pooled = pooled_states(layers, known, keep, lengths, share) if known else None
+        if start is not None and pooled is not None:
+            own = head.own(pooled[:, known.index(start)])  # [layer, sentence, size]
+        else:
+            first = torch.full_like(lengths, self.model.prompt_tokens(options.prompt))
+            own = torch.stack(
+                [
+                    head.vectors(states, keep, first, every if layer == self.model.facts.layers else None)
+                    for layer, states in zip(options.layers, layers, strict=True)
+                ]
+            )
         dim = self.model.vector_size(poolings)
-        parts = [own if name == "own" else pooled[:, plain.index(name)] for name in poolings]
+        parts = [own if name == "own" or pooled is None else pooled[:, known.index(name)] for name in poolings]
         return torch.stack([torch.nn.functional.pad(part, (0, dim - part.shape[-1])) for part in parts], dim=1)
 
     def module(self, precision: Resolved, width: int, tokens: int) -> Any:

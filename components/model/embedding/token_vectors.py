@@ -4,7 +4,8 @@ A Trace holds all tokens of at most 64 sentences; this holds some tokens of any 
 is tokenized first, so that the selection is fair (a seeded sample) or complete (every occurrence of a word); then only
 sentences with a selected token go through the model. `own_token_vectors` gives all tokens of some hundred texts instead,
 at one layer, for late interaction. Vectors of a selection are float16: 50,000 tokens at 7 layers of 384 are 269 MB,
-in memory or in a mapped file. Rounding to float16 changes a cosine by less than 0.001.
+in memory or in a mapped file. Rounding to float16 changes a cosine by less than 0.001. Models with vectors that float16
+cannot hold, as some have between their blocks, get float32 for all of them.
 
 A word is what the tokenizer treats as one, compared in lower case; its vector is the mean of its pieces' vectors.
 """
@@ -34,6 +35,8 @@ from components.model.trace import TokenizedSentence
 from components.sizes import in_words
 
 _BATCH_TOKENS = 3072
+_LARGEST_HALF = 65_504.0  # the largest number of float16
+_LEAST_HALF = 1e-4  # a vector whose largest number is smaller would lose more than three digits in float16
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class TokenVectors:
 
     layers: tuple[int, ...]
     tokens: tuple[ChosenToken, ...]
-    vectors: NDArray[np.float16]  # [layer, token, dim]
+    vectors: NDArray[Any]  # [layer, token, dim], float16, or float32 if one of them does not fit
     candidates: int  # the number of tokens it was selected from
 
 
@@ -91,8 +94,9 @@ def token_vectors(
     if len(candidates) > max_tokens:
         order = np.sort(np.random.default_rng(seed).choice(len(candidates), max_tokens, replace=False))
     chosen = [candidates[index] for index in order.tolist()]  # (sentence, number of the token or word in it)
-    vectors = _array((len(chosen_layers), len(chosen), model.facts.hidden_size), folder)
-    tokens = _fill(embedder, texts, chosen, word is not None, chosen_layers, vectors, progress, is_cancelled)
+    kept = _Kept((len(chosen_layers), len(chosen), model.facts.hidden_size), folder)
+    tokens = _fill(embedder, texts, chosen, word is not None, chosen_layers, kept, progress, is_cancelled)
+    vectors = kept.vectors
     if isinstance(vectors, np.memmap):
         vectors.flush()
     vectors.flags.writeable = False
@@ -137,14 +141,33 @@ def own_token_vectors(
     return tuple(vectors)
 
 
-def _array(shape: tuple[int, ...], folder: Path | None) -> NDArray[np.float16]:
+class _Kept:
+    """Vectors [layer, token, dim] that are stored one token at a time, in float16 for as long as that can hold them."""
+
+    def __init__(self, shape: tuple[int, ...], folder: Path | None) -> None:
+        """Raises InputError where the disk has no room."""
+        self._folder = folder
+        self.vectors = _array(shape, folder, np.float16)
+
+    def put(self, row: int, vectors: Float32) -> None:
+        """The vectors of one token at each layer, [layer, dim]. Raises InputError where the disk has no room."""
+        if self.vectors.dtype == np.float16:
+            largest = np.abs(vectors).max(axis=-1)
+            if ((largest > _LARGEST_HALF) | ((largest < _LEAST_HALF) & (largest > 0))).any():
+                wider = _array(self.vectors.shape, self._folder, np.float32)
+                wider[:] = self.vectors  # rows that are not there yet are written later
+                self.vectors = wider
+        self.vectors[:, row] = vectors
+
+
+def _array(shape: tuple[int, ...], folder: Path | None, dtype: type[np.floating[Any]]) -> NDArray[Any]:
     if folder is None:
-        return np.empty(shape, np.float16)
+        return np.zeros(shape, dtype)
     try:
         private_folder(folder)
-        return unnamed_array(folder, shape, np.float16)
+        return unnamed_array(folder, shape, dtype)
     except OSError as problem:
-        size = in_words(2 * int(np.prod(shape)))
+        size = in_words(np.dtype(dtype).itemsize * int(np.prod(shape)))
         raise InputError(
             f"{size} of token vectors could not be stored in {folder}: {problem.strerror or problem}.",
             "That much free disk space is needed.",
@@ -218,7 +241,7 @@ def _fill(
     chosen: Sequence[tuple[int, int]],
     whole_words: bool,
     layers: Sequence[int],
-    vectors: NDArray[np.float16],
+    kept: _Kept,
     progress: ReportProgress,
     is_cancelled: IsCancelled,
 ) -> list[ChosenToken]:
@@ -251,7 +274,7 @@ def _fill(
                 first, last = sentence.tokens[positions[0]], sentence.tokens[positions[-1]]
                 text = sentence.text[first.start : last.end]
                 tokens[row] = ChosenToken(index, positions, text, first.start, last.end)
-                vectors[:, row] = hidden[:, row_in_batch, list(positions)].mean(axis=1)
+                kept.put(row, hidden[:, row_in_batch, list(positions)].mean(axis=1))
         done += len(batch)
         progress(done, len(by_sentence))
     return [token for token in tokens if token is not None]

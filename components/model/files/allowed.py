@@ -24,6 +24,16 @@ MOST_LABELS = 100_000
 _SHORT = 1_000  # characters of a name or of a token
 # The activations of sentence-transformers' modules, by the name of their class in torch.nn.
 ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid", "Mish", "ELU")
+# The modes of Pooling by their flags in older folders, in the order in which sentence-transformers joins several of them.
+POOLING_FLAGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+POOLING_MODES = tuple(POOLING_FLAGS.values())
 
 
 def whole(least: int, most: int) -> Rule:
@@ -199,14 +209,16 @@ def _prompts(value: Any) -> str:
     return "" if is_fit else f"at most {_PROMPTS:,} texts of at most {_PROMPT:,} characters"
 
 
-# The keys of the files that this program reads itself, and never hands on. All others are not looked at.
+SENTENCE_LENGTH = whole(1, MOST_ROWS)  # of a text, in tokens
+# The keys of the files that this program reads itself, and never hands on. All others are not looked at, but for those of
+# components.model.files.encoder.settings.
 SENTENCE_FILES: dict[str, dict[str, Rule]] = {
-    "sentence_bert_config.json": dict.fromkeys(
-        ("max_seq_length", "query_length", "document_length"), whole(1, MOST_ROWS)
-    ),
+    "sentence_bert_config.json": dict.fromkeys(("max_seq_length", "query_length", "document_length"), SENTENCE_LENGTH),
     "config_sentence_transformers.json": {
         "prompts": _prompts,
         **dict.fromkeys(("model_type", "similarity_fn_name", "query_prefix", "document_prefix"), text()),
+        "default_prompt_name": text(),
+        "truncate_dim": whole(1, 1_000_000),
         "activation_fn": activation,
     },
 }

@@ -17,7 +17,8 @@ from typing import Any
 
 from components.errors import ModelError
 from components.folders import temporary_folder
-from components.model.files import allowed, hub, tokenizer_files
+from components.model.files import allowed, decisions, hub, tokenizer_files
+from components.model.files.encoder.settings import read_encoder_settings
 from components.model.files.published import (
     MOST_LINES,
     MOST_MODULES,
@@ -31,8 +32,8 @@ from components.model.files.published import (
 from components.model.files.tokenizer_files import MOST_PIECE
 from components.model.files.weight_sizes import WEIGHTS
 
+_TEXT_ENCODERS = "Supported are encoders of texts, as sentence-transformers saves them, and static models."
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
-ADAPTER = "adapter_config.json"
 _TEXTS = ("vocab.txt", "merges.txt")  # a piece or a pair a line, for tokenizers without a tokenizer.json
 _SENTENCEPIECE = re.compile(r"[\w.-]+\.model", re.ASCII)
 
@@ -61,7 +62,10 @@ def checked_copy(folder: Path, name: str) -> Iterator[Path]:
 
 
 def read_config(folder: Path, name: str) -> dict[str, Any]:
-    """All that a model's config.json says. Raises ModelError if that is not an object, or where it names other files."""
+    """All that a model's config.json says, with what its sentence encoder's settings put in place of it.
+
+    Raises ModelError if that is not an object, or where it names other files.
+    """
     values = _read(folder, CONFIG, name)
     if not isinstance(values, dict):
         raise ModelError(
@@ -77,7 +81,7 @@ def read_config(folder: Path, name: str) -> dict[str, Any]:
             "Weights are read only from model.safetensors, or from the parts named by its index.",
             "Save the model again with save_pretrained, or pick another one.",
         )
-    return values
+    return values | dict(read_encoder_settings(folder, name).config)
 
 
 def checked_config(values: dict[str, Any], name: str) -> dict[str, Any]:
@@ -96,6 +100,15 @@ def check_sentence_files(folder: Path, name: str) -> None:
         values = _read(folder, file, name)
         if isinstance(values, dict):
             allowed.checked(values, rules, file, name)
+    read_encoder_settings(folder, name)
+
+
+def check_modules(folder: Path, name: str) -> None:
+    """Raise ModelError for a folder whose vectors are made by a part that this program does not have, named."""
+    for module in read_modules(folder):
+        row = decisions.decision(module.kind)
+        if row is not None and row.outcome == "refused":
+            raise ModelError("unsupported", f"{name} cannot be used. {row.note}", _TEXT_ENCODERS, row.instead)
 
 
 def left_out(folder: Path | None, name: str) -> tuple[str, ...]:
@@ -116,8 +129,6 @@ def left_out(folder: Path | None, name: str) -> tuple[str, ...]:
         sentences.append(
             f"Its files set {', '.join(keys)}. This is not applied: it could read other files, run code, or load another model."
         )
-    if (folder / ADAPTER).exists() and (folder / CONFIG).exists():  # without it, the adapter is what the folder is for
-        sentences.append(f"It has an adapter ({ADAPTER}), which is not applied: the weights are used without it.")
     return tuple(sentences)
 
 

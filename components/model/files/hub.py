@@ -251,10 +251,16 @@ def lacks_modules(folder: Path) -> bool:
     )
 
 
-def no_safetensors(name: str) -> ModelError:
+def no_safetensors(name: str, folder: Path | None = None) -> ModelError:
+    """The error of a model without weights that are read; of a `folder`, it says what is there instead."""
+    found = ""
+    if folder is not None:
+        kinds = {path.suffix for part in (folder, folder / "onnx") if part.is_dir() for path in part.iterdir()}
+        found = " It has a pickle (.bin) instead." if kinds & {".bin", ".pt", ".pth", ".pkl"} else ""
+        found = " It has only ONNX files (.onnx)." if ".onnx" in kinds and not found else found
     return ModelError(
         "no_safetensors",
-        f"{name} has no model.safetensors.",
+        f"{name} has no model.safetensors.{found}",
         "Only weights in the safetensors format are read; other formats can run code when they are read.",
         "Pick another model, or convert this one on a trusted machine (save_pretrained) and open its folder.",
     )

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from components.errors import ModelError
+from components.model.files.allowed import POOLING_FLAGS
 from components.model.files.weight_sizes import check_header
 
 MOST_JSON_BYTES = 8 << 20  # read in a second whatever is in it; configurations have some thousand bytes
@@ -28,15 +29,6 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.b
 WEIGHT_INDEX = "model.safetensors.index.json"
 MOST_NAME = 1_000  # characters of the class and of the folder of a module
 _LISTS = {"modules.json", "special_tokens_map.json", "added_tokens.json", WEIGHT_INDEX}  # besides the configurations
-# The modes of Pooling, in the order in which sentence-transformers joins several of them.
-_OLD_FLAGS = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
-    "pooling_mode_lasttoken": "lasttoken",
-}
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,7 @@ class PublishedModule:
             return (mode,)
         if isinstance(mode, list):
             return tuple(map(str, mode))
-        return tuple(name for flag, name in _OLD_FLAGS.items() if config.get(flag) is True) or ("mean",)
+        return tuple(name for flag, name in POOLING_FLAGS.items() if config.get(flag) is True) or ("mean",)
 
 
 def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:

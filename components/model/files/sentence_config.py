@@ -10,12 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
+from components.model.files.decisions import CONFIG, ENCODER_FILES, TOKENIZER
+from components.model.files.encoder.settings import read_encoder_settings
 from components.model.files.published import PublishedModule, read_json, read_modules
 from components.model.trace import POOLINGS, Pooling
 
 Role = Literal["query", "document"]
+Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
+ANY = "any"  # the name of a prompt that a person chose for every text
+SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
 
 @dataclass(frozen=True)
@@ -23,10 +28,17 @@ class SentenceConfig:
     """Settings a model was published with; None if its files do not give them."""
 
     pooling: Pooling | None = None
-    max_length: int | None = None  # tokens, special ones included
-    prompts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # role to the text put in front
+    max_length: int | None = None  # tokens, special ones included; None: the tokenizer's own
+    prompts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # name to the text put in front
+    default_prompt: str | None = None  # the name of the prompt of a text that is neither a query nor a document
     modules: tuple[PublishedModule, ...] = ()  # the model's parts, in order; empty if not given
     published_as: str = ""  # "SentenceTransformer", "CrossEncoder", "SparseEncoder", ...; empty if not given
+    similarity: Similarity = "cosine"  # by which its vectors are compared
+    says_similarity: bool = False  # whether the files name it
+    truncate_dim: int | None = None  # numbers of a vector that are kept, the first ones; None: all
+    query_length: int | None = None  # tokens of a query, where it differs from max_length
+    document_length: int | None = None  # tokens of a document, likewise
+    gives_all_layers: bool = False  # the encoder passes all of its layers on, which WeightedLayerPooling needs
 
 
 def read_sentence_config(folder: Path | None) -> SentenceConfig:
@@ -35,20 +47,37 @@ def read_sentence_config(folder: Path | None) -> SentenceConfig:
         return SentenceConfig()
     modules = read_modules(folder)
     pooling = next((module.pooling_modes for module in modules if module.kind == "Pooling" and module.config), ())
-    length = _json(folder / "sentence_bert_config.json").get("max_seq_length")
     published = _json(folder / "config_sentence_transformers.json")
-    prompts = published.get("prompts")
+    prompts, similarity = published.get("prompts"), published.get("similarity_fn_name")
+    default = published.get("default_prompt_name")
+    settings, encoder = read_encoder_settings(folder), _encoder_settings(folder)
     return SentenceConfig(
         pooling=pooling[0] if len(pooling) == 1 and pooling[0] in POOLINGS else None,
-        max_length=length if isinstance(length, int) and length > 0 else None,
+        max_length=settings.max_length,
         prompts=MappingProxyType(
             {str(key): text for key, text in prompts.items() if isinstance(text, str)}
             if isinstance(prompts, dict)
             else {}
         ),
+        default_prompt=default if isinstance(default, str) else None,
         modules=modules,
         published_as=str(published.get("model_type", "")),
+        similarity=cast("Similarity", similarity) if similarity in SIMILARITIES else "cosine",
+        says_similarity=similarity in SIMILARITIES,
+        truncate_dim=_positive(published.get("truncate_dim")),
+        query_length=None if settings.is_for_every_call else _positive(encoder.get("query_length")),
+        document_length=None if settings.is_for_every_call else _positive(encoder.get("document_length")),
+        gives_all_layers=any(
+            isinstance(said, dict) and said.get("output_hidden_states") is True
+            for said in (_json(folder / CONFIG), encoder.get("config_args"), encoder.get("config_kwargs"))
+        ),
     )
+
+
+def with_prompt(published: SentenceConfig, prompt: str) -> SentenceConfig:
+    """The settings with one prompt for every text, which may be empty."""
+    names = (*get_args(Role), ANY)
+    return replace(published, prompts=MappingProxyType(dict.fromkeys(names, prompt)), default_prompt=ANY)
 
 
 def with_prompts(published: SentenceConfig, prompts: Sequence[tuple[str, str]]) -> SentenceConfig:
@@ -59,9 +88,36 @@ def with_prompts(published: SentenceConfig, prompts: Sequence[tuple[str, str]]) 
 
 
 def prompt_for(published: SentenceConfig, role: Role | None) -> str:
-    """The text that the model expects in front of a query or a document; empty if it expects none."""
-    names = {"query": ("query",), "document": ("document", "passage", "corpus"), None: ()}[role]
-    return next((published.prompts[name] for name in names if name in published.prompts), "")
+    """The text that the model's files put in front of a query, a document or, without a role, any text; mostly empty.
+
+    As `encode_query`, `encode_document` and `encode` of sentence-transformers: the default prompt is that of texts without a
+    role, and a model without a prompt for queries has none for them.
+    """
+    return published.prompts.get(role or published.default_prompt or "", "")
+
+
+def length_for(published: SentenceConfig, role: Role | None) -> int | None:
+    """The most tokens of a text in this role; None if the files do not say it for the role."""
+    return {"query": published.query_length, "document": published.document_length, None: None}[role]
+
+
+def _positive(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None
+
+
+def length_file(folder: Path | None) -> str:
+    """The file with the length of a text, if one says it."""
+    for file, key in (*((name, "max_seq_length") for name in ENCODER_FILES), (TOKENIZER, "model_max_length")):
+        if folder is not None and _positive(_json(folder / file).get(key)) is not None:
+            return file
+    return ""
+
+
+def _encoder_settings(folder: Path) -> dict[str, Any]:
+    """The first file with the encoder's settings that says anything, which sentence-transformers reads beside modules.json."""
+    if not (folder / "modules.json").is_file():
+        return {}
+    return next((content for file in ENCODER_FILES if (content := _json(folder / file))), {})
 
 
 def _json(path: Path) -> dict[str, Any]:

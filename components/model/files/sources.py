@@ -23,7 +23,7 @@ from components.model.catalog import (
     trained_folder,
 )
 from components.model.files import hub
-from components.model.files.checked_copy import check_place
+from components.model.files.checked_copy import check_modules, check_place
 from components.model.files.published import MOST_TOKENIZER_BYTES, check_file, is_inside, read_json, read_modules
 from components.model.files.static_files import is_complete, static_folder
 from components.model.files.weight_sizes import WEIGHTS
@@ -57,18 +57,18 @@ def find_files(
     if own_folder is not None:
         with _readable(own_folder):
             return _checked_folder(own_folder)
-    folder = hub.cached_folder(spec.key)
+    folder = hub.cached_folder(spec.hub_id)
     if folder is None:
-        folder = hub.download(spec.key, progress=progress, is_cancelled=is_cancelled)
+        folder = hub.download(spec.hub_id, progress=progress, is_cancelled=is_cancelled)
     elif hub.lacks_modules(folder) and hub.is_reachable():
         try:  # the same commit: only missing files are downloaded
-            folder = hub.download(spec.key, folder.name, progress, is_cancelled)
+            folder = hub.download(spec.hub_id, folder.name, progress, is_cancelled)
         except ModelError as problem:
             if problem.kind == "cancelled":
                 raise
             log.warning("%s is used without its Dense head: %s", spec.key, problem)
     with _readable(folder):
-        _check_files(folder, spec.key)
+        _check_files(folder, spec.hub_id)
     # In the hub's cache a snapshot's folder is named after its commit, which is the exact revision.
     return ModelFiles(folder, folder.name)
 
@@ -167,7 +167,7 @@ def _checked_folder(folder: Path) -> ModelFiles:
             "Save both into the same folder, or choose another one.",
         )
     if not hub.has_weights(folder):
-        raise hub.no_safetensors(str(folder))
+        raise hub.no_safetensors(str(folder), folder)
     return ModelFiles(folder, _fingerprint(folder))
 
 
@@ -179,6 +179,7 @@ def _check_files(folder: Path, name: str) -> None:
             check_place(path, folder, name)
         else:
             check_file(path, f"{path.relative_to(folder).as_posix()} of {name}")
+    check_modules(folder, name)
 
 
 def folder_stamp(spec: ModelSpec) -> tuple[tuple[str, int, int], ...]:

@@ -67,17 +67,20 @@ def patched_vectors(
     ModelError for vectors that are not finite, Cancelled.
     """
     head = model.head if pooling == "own" else None
-    plain: Pooling = pooling if head is None else head.pooling
+    mixes = head is not None and head.layer_shares is not None
     tokens = len(sentence)
 
     def read(inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        states = model.encoder(**inputs).last_hidden_state  # [row, token, dim]
+        output = model.encoder(**inputs, output_hidden_states=mixes)
+        states: torch.Tensor = output.last_hidden_state  # [row, token, dim]
         keep = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
         lengths = keep.sum(dim=1)
-        return pooled_states([states], (plain,), keep, lengths, keep.float() / tokens)[0, 0]
+        if head is not None:
+            first = torch.full_like(lengths, sentence.prompt_tokens)
+            return head.vectors(states, keep, first, output.hidden_states if mixes else None)
+        return pooled_states([states], (pooling,), keep, lengths, keep.float() / tokens)[0, 0]
 
-    vectors = _in_chunks(model, sentence, experiments, read, progress, is_cancelled)
-    return vectors if head is None else head.apply(vectors)
+    return _in_chunks(model, sentence, experiments, read, progress, is_cancelled)
 
 
 def patched_logits(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from components.errors import InputError
 from components.retrieval.engines import graph, milvus
 from components.retrieval.engines.contract import ENGINES, Engine, ExactEngine, StoredVectors, missing_package
-from components.retrieval.search.exact import checked_similarity
+from components.retrieval.search.exact import checked_product, checked_similarity
 
 if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
@@ -59,9 +59,10 @@ def open_engine(
     Raises Cancelled, OSError where there is no room, and InputError for other names, addresses, and packages that are missing.
     """
     check_engine(name, address)
-    similarity = checked_similarity(similarity)
     if name == "exact":
+        checked_similarity(similarity)
         return ExactEngine(stored)
+    similarity = checked_product(similarity, name)
     if address is not None:
         return milvus.opened(stored, address, similarity, progress, is_cancelled)
     refused = ""

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from components.errors import InputError
 from components.retrieval.engines.contract import EngineFacts, StoredVectors, checked_queries, settle
-from components.retrieval.search.exact import ExactSearch, checked_similarity, not_finite, top
+from components.retrieval.search.exact import ExactSearch, checked_product, not_finite, top
 
 if TYPE_CHECKING:
     from components.arrays import Float32
@@ -100,7 +100,7 @@ class SmallerEngine:
 
     def search(self, queries: Float32, k: int, similarity: Similarity = "cosine") -> Hits:
         queries = checked_queries(queries, self._stored.dim, k)
-        similarity = checked_similarity(similarity)
+        similarity = checked_product(similarity, "Search by smaller vectors")
         count = k * self._smaller.rescored
         step = max(1, _CELLS // max(1, len(self._stored)))
         found = [

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from components.arrays import Float64, Int64, cosine, read_only
+from components.arrays import Float64, Int64, read_only
 from components.errors import InputError
 from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.embedding.options import EmbedOptions
@@ -23,7 +23,7 @@ from components.model.trace import Pooling
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.texts import hash_of
 from components.retrieval.evaluation.layer_grid import LayerGrid
-from components.retrieval.search.exact import SAME
+from components.retrieval.search.exact import SAME, pair_similarity
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -34,7 +34,10 @@ PAIRS_AT_ONCE = 1_024  # embedded together
 
 @dataclass(frozen=True, eq=False)
 class SimilarityGrid:
-    """Cosines of every pair at every layer and pooling, and their correlations with the scores of people."""
+    """Cosines of every pair at every layer and pooling, and their correlations with the scores of people.
+
+    Of a model that was published for another similarity, it stands in place of the cosine.
+    """
 
     cosines: LayerGrid  # float64 [layer, pooling, pair], read-only
     spearman: LayerGrid  # one value per cell; NaN where all pairs have the same cosine
@@ -75,17 +78,21 @@ def similarity_grid(
 ) -> SimilarityGrid:
     """Every layer and pooling of the options, from one pass over both sides. Raises Cancelled.
 
+    Compared as the model was published: by the cosine, which nearly all are, or by the dot product or a negative distance.
+
     Pairs are embedded in blocks, and only their cosines are kept: vectors of 50,000 pairs would take gigabytes.
     """
     layers, poolings, count = options.layers, options.poolings, len(pairs.first)
     cosines = np.empty((len(layers), len(poolings), count))
+    similarity = backend.sentence_config.similarity
     for start in range(0, count, PAIRS_AT_ONCE):
         first, second = (side[start : start + PAIRS_AT_ONCE] for side in (pairs.first, pairs.second))
         report_progress = part_of(progress, 2 * start, 2 * count)
         vectors = backend.embed([*first, *second], options=options, progress=report_progress, is_cancelled=is_cancelled)
         for row, column in np.ndindex(cosines.shape[:2]):
             both = vectors[row, column]
-            cosines[row, column, start : start + len(first)] = cosine(both[: len(first)], both[len(first) :])
+            sides = both[: len(first)].astype(np.float64), both[len(first) :].astype(np.float64)
+            cosines[row, column, start : start + len(first)] = pair_similarity(*sides, similarity)
     agreement = [[correlations(values, pairs.scores) for values in rows] for rows in cosines]
     spearman, pearson = np.moveaxis(np.array(agreement, np.float64), -1, 0).copy()  # None becomes NaN
     return SimilarityGrid(*(LayerGrid(layers, poolings, read_only(values)) for values in (cosines, spearman, pearson)))

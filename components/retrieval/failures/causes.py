@@ -19,8 +19,9 @@ from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.failures.failed_queries import Placing, SearchedCorpus
 from components.retrieval.failures.hubness import Hubness
 from components.retrieval.search.exact import ExactSearch
-from components.retrieval.search.words import content_words, words
+from components.retrieval.search.words import content_words
 from components.words.forms import forms_in
+from components.words.unicode_words import words
 
 DUPLICATE_COSINE, DUPLICATE_WORDS = 0.95, 0.8
 OFTEN = 0.9  # of all texts are found less often

@@ -29,9 +29,9 @@ from components.arrays import Float32, Float64, Int64, cosine
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.failures.failed_queries import NEVER
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
-from components.retrieval.search.words import words
-from components.words.function import FUNCTION_WORDS
+from components.words.function import is_function_word
 from components.words.typed import CLOSING, is_open, typed_words
+from components.words.unicode_words import words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -171,11 +171,11 @@ def new_words(text: str, source: str) -> tuple[str, ...]:
 
     "doesn't" is a function word; a text with "lie" and "detector" has nothing new in "lie-detector".
     """
-    known = set(words(text)) | FUNCTION_WORDS
+    known = set(words(text))
     found: dict[str, str] = {}
     for start, end in typed_words(source):
         word = source[start:end]
-        if not known.issuperset(words(word)):
+        if not all(own in known or is_function_word(own) for own in words(word)):
             found.setdefault(word.lower(), word)
     return tuple(found.values())
 

@@ -24,7 +24,8 @@ import numpy as np
 
 from components.arrays import Float64, read_only
 from components.jobs import Cancelled, IsCancelled, ReportProgress
-from components.retrieval.search.words import content_words, words
+from components.retrieval.search.words import content_words
+from components.words.unicode_words import words
 
 QUERIES = 200
 FEWEST_WORDS, MOST_WORDS = 2, 4  # of a query

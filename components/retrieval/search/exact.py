@@ -21,11 +21,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Float64, Int64, unit
+from components.arrays import Float32, Float64, Int64, cosine, unit
 from components.errors import InputError
 
-Similarity = Literal["cosine", "dot"]
-SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
+# Of the two distances the score is the negative one, as in sentence-transformers: more is more similar.
+Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
+EVERY_SIMILARITY: tuple[Similarity, ...] = get_args(Similarity)
+SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot")  # those that are products, by which every engine can search
 NEAR = 1e-5  # float32 scores that differ by less are compared in float64
 SAME = 1e-12  # float64 scores that differ by less are equal
 _CELLS = 1 << 25  # scores of several queries computed together: 128 MB
@@ -55,8 +57,10 @@ class ExactSearch:
         query = np.ascontiguousarray(query, np.float32)
         if query.shape != self.vectors.shape[1:]:
             raise ValueError(f"a query of {self.vectors.shape[1]} numbers was expected, not of shape {query.shape}")
+        if is_distance(checked_similarity(similarity)):
+            return self._distances(query, similarity)
         products = self._products(query)
-        if checked_similarity(similarity) == "dot":
+        if similarity == "dot":
             return products
         return _divided(products, self.norms * np.float32(np.linalg.norm(query)))
 
@@ -75,8 +79,11 @@ class ExactSearch:
         step = max(1, _CELLS // max(1, len(self.vectors)))
         for start in range(0, len(queries), step):
             rows = slice(start, start + step)
+            if is_distance(checked_similarity(similarity)):
+                found += [self.hits_of(query, self.scores(query, similarity), k, similarity) for query in queries[rows]]
+                continue
             scores = self._products(queries[rows])  # [query, sentence]
-            if checked_similarity(similarity) == "cosine":
+            if similarity == "cosine":
                 scores = _divided(scores, lengths[rows, None] * self.norms[None])
             found += [self.hits_of(query, own, k, similarity) for query, own in zip(queries[rows], scores, strict=True)]
         if not found:
@@ -94,10 +101,7 @@ class ExactSearch:
         k = min(k, len(scores))
         if k == 0:
             return Hits(np.empty((1, 0), np.int64), np.empty((1, 0)), np.zeros(1, np.int64), np.zeros(1, np.int64))
-        # A dot product's rounding error grows with the vectors' lengths.
-        size = 1.0
-        if similarity == "dot":
-            size = float(np.linalg.norm(query)) * float(self.norms.max()) or 1.0
+        size = self._size(query, similarity)
         if not np.isfinite(scores).all():
             raise not_finite()
         least = float(np.partition(scores, len(scores) - k)[len(scores) - k])
@@ -114,12 +118,19 @@ class ExactSearch:
         candidates = np.unique(np.asarray(candidates, np.int64))
         if not np.isfinite(query).all() or not np.isfinite(self.norms[candidates]).all():
             raise not_finite()
-        k, size = min(k, len(candidates)), 1.0
+        k, size = min(k, len(candidates)), self._size(query, checked_similarity(similarity))
         if k == 0:
             return Hits(np.empty((1, 0), np.int64), np.empty((1, 0)), np.zeros(1, np.int64), np.zeros(1, np.int64))
-        if checked_similarity(similarity) == "dot":
-            size = float(np.linalg.norm(query)) * float(self.norms.max()) or 1.0
         return self._settled(query, candidates, k, similarity, size)
+
+    def _size(self, query: Float32, similarity: Similarity) -> float:
+        """What the rounding error of a score grows with: the vectors' lengths, but for a cosine."""
+        if similarity == "cosine":
+            return 1.0
+        own, longest = float(np.linalg.norm(query)), float(self.norms.max(initial=0))
+        if similarity == "dot":
+            return own * longest or 1.0
+        return (own + longest) * (len(query) ** 0.5 if similarity == "manhattan" else 1.0) or 1.0
 
     def _settled(self, query: Float32, candidates: Int64, k: int, similarity: Similarity, size: float) -> Hits:
         """The k best candidates, which ascend, in float64; scores are equal if they differ by less than SAME of `size`."""
@@ -134,16 +145,27 @@ class ExactSearch:
 
     def _exact(self, query: Float32, numbers: Int64, similarity: Similarity) -> Float64:
         """The scores of some sentences, computed in float64 one by one, float64 [sentence]."""
-        wide = query.astype(np.float64) if similarity == "dot" else exact_directions(query)
+        wide = exact_directions(query) if similarity == "cosine" else query.astype(np.float64)
         exact = np.empty(len(numbers))
         for start in range(0, len(numbers), _EXACT_ROWS):
             vectors = self.vectors[numbers[start : start + _EXACT_ROWS]].astype(np.float64)
+            if is_distance(similarity):
+                exact[start : start + _EXACT_ROWS] = _negative_distances(vectors, wide, similarity)
+                continue
             products = np.einsum("sd,d->s", vectors, wide)
             if similarity == "cosine":
                 lengths = np.sqrt(np.einsum("sd,sd->s", vectors, vectors))
                 products /= np.where(lengths == 0, 1, lengths)
             exact[start : start + _EXACT_ROWS] = products
         return exact
+
+    def _distances(self, query: Float32, similarity: Similarity) -> Float32:
+        """The negative distance of every sentence from one query [dim], float32 [sentence]."""
+        scores = np.empty(len(self.vectors), np.float32)
+        for start in range(0, len(self.vectors), _BLOCK_ROWS):
+            part = self.vectors[start : start + _BLOCK_ROWS].astype(np.float32)
+            scores[start : start + _BLOCK_ROWS] = _negative_distances(part, query, similarity)
+        return scores
 
     def _products(self, queries: Float32) -> Float32:
         """Dot products of one query [dim] or several [query, dim], float32 [sentence] or [query, sentence]."""
@@ -211,6 +233,46 @@ def not_finite() -> InputError:
     )
 
 
+def pair_similarity(first: Float64, second: Float64, similarity: Similarity) -> Float64:
+    """The similarity of the vectors of each pair, float64 [pair]; of a distance, the negative one."""
+    if is_distance(similarity):
+        order = 1 if similarity == "manhattan" else 2
+        return np.asarray(-np.linalg.norm(first - second, ord=order, axis=1), np.float64)
+    return np.asarray((first * second).sum(axis=1) if similarity == "dot" else cosine(first, second), np.float64)
+
+
+def for_cosines(
+    queries: NDArray[np.floating], documents: NDArray[np.floating], similarity: Similarity
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Vectors whose cosines order documents as a similarity of `queries` [query, dim] and `documents` [document, dim] does.
+
+    A Euclidean distance orders documents as the dot product with [d, -|d|^2 / 2] of a query with a further 1 does; and a dot
+    product as a cosine does once a further number, which is 0 in each query, makes all documents equally long. Raises
+    InputError for the Manhattan distance, for which there are none.
+    """
+    if checked_similarity(similarity) == "cosine":
+        return queries, documents
+    checked_product("dot" if similarity == "euclidean" else similarity, "An evaluation")
+    asked, told = (np.asarray(vectors, np.float64) for vectors in (queries, documents))
+    if similarity == "euclidean":
+        asked = np.hstack([asked, np.ones((len(asked), 1))])
+        told = np.hstack([told, -(told**2).sum(axis=1, keepdims=True) / 2])
+    squares = (told**2).sum(axis=1, keepdims=True)
+    told = np.hstack([told, np.sqrt(np.maximum(squares.max(initial=0) - squares, 0))])
+    return np.hstack([asked, np.zeros((len(asked), 1))]), told
+
+
+def is_distance(similarity: str) -> bool:
+    """Whether a similarity is a negative distance, and no product of two vectors."""
+    return similarity in ("euclidean", "manhattan")
+
+
+def _negative_distances(vectors: np.ndarray, query: np.ndarray, similarity: Similarity) -> np.ndarray:
+    """Of vectors [sentence, dim] from one query [dim], [sentence]; from the differences, which keeps their digits."""
+    order = 1 if similarity == "manhattan" else 2
+    return np.asarray(-np.linalg.norm(vectors - query, ord=order, axis=1))
+
+
 def _divided(products: np.ndarray, lengths: np.ndarray) -> Float32:
     with np.errstate(invalid="ignore", divide="ignore"):
         cosines: Float32 = np.divide(products, lengths, dtype=np.float32)
@@ -221,10 +283,23 @@ def _divided(products: np.ndarray, lengths: np.ndarray) -> Float32:
 
 def checked_similarity(similarity: str) -> Similarity:
     """A similarity by its name. Raises InputError for another name."""
-    if similarity not in SIMILARITIES:
+    for known in EVERY_SIMILARITY:
+        if similarity == known:
+            return known
+    raise InputError(
+        f"The similarity {similarity!r} is not available.",
+        f"The similarities are {', '.join(EVERY_SIMILARITY)}.",
+        "Choose one of these.",
+    )
+
+
+def checked_product(similarity: str, engine: str) -> Similarity:
+    """The same for an engine that compares by products alone. Raises InputError for a distance too."""
+    checked = checked_similarity(similarity)
+    if is_distance(checked):
         raise InputError(
-            f"The similarity {similarity!r} is not available.",
-            f"The similarities are {', '.join(SIMILARITIES)}.",
-            "Choose one of these.",
+            f"{engine} does not search by the {checked} distance.",
+            "It finds neighbours by the cosine or the dot product.",
+            "Search exactly, or choose cosine or dot.",
         )
-    return "dot" if similarity == "dot" else "cosine"
+    return checked

@@ -23,7 +23,8 @@ from components.analysis.why.ledger import Term
 from components.arrays import Float32, Int64, unit
 from components.errors import InputError
 from components.retrieval.search.score_split import ScorePart, ScoreSplit, split_by_shared_words
-from components.retrieval.search.words import spans_of_words, words
+from components.retrieval.search.words import spans_of_words
+from components.words.unicode_words import words
 
 Kind = Literal["bow", "tfidf", "lsa", "bm25", "jm"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -14,6 +14,7 @@ from components.retrieval.index.folder import IndexInfo
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
 
 
 def query_vectors(
@@ -37,8 +38,7 @@ def query_vectors(
             "cannot be compared.",
             "Build the index again.",
         )
-    prompt = backend.embed_options(role="query", precision="float32").prompt
-    options = replace(info.options, precision="float32", prompt=prompt)
+    options = query_options(backend, info.options)
     # [layer, pooling, query, dim]
     vectors = backend.embed(queries, options=options, token_budget=token_budget, is_cancelled=is_cancelled)
     if vectors.shape[-1] != info.dim:  # an index from somebody else can say anything of its model
@@ -52,3 +52,13 @@ def query_vectors(
         for row, layer in enumerate(options.layers)
         for column, pooling in enumerate(options.poolings)
     }
+
+
+def query_options(backend: Backend, documents: EmbedOptions) -> EmbedOptions:
+    """How a query is read that is compared with documents read by these options.
+
+    With the model's own prompt for queries, and their length where the documents have theirs; in float32.
+    """
+    own, asked = (backend.embed_options(role=role, precision="float32") for role in ("document", "query"))
+    length = asked.max_length if documents.max_length == own.max_length else documents.max_length
+    return replace(documents, precision="float32", prompt=asked.prompt, max_length=length)

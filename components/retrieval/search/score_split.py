@@ -92,7 +92,7 @@ def split_of_vectors(
     first, second = trace.sentences[0], trace.sentences[hit]
     ledger = token_ledger(trace, layer, pooling, 0, hit).by_typed_word(first, second)
     scale = float(np.prod(ledger.lengths)) if similarity == "dot" else 1.0
-    plain = trace.head.pooling if pooling == "own" and trace.head is not None else pooling
+    own = trace.head if pooling == "own" else None
     sides = [
         _with_prompt(
             [_part(part, scale * float(value), prompt) for part, value in zip(parts, values, strict=True)],
@@ -107,7 +107,7 @@ def split_of_vectors(
         sides[1],
         (*(Term(term.name, scale * term.value) for term in ledger.terms), Term(stored, score - scale * ledger.cosine)),
         (first.text[prompts[0] :], second.text[prompts[1] :]),
-        one_token=plain == "cls",
+        one_token=pooling == "cls" if own is None else own.modes == ("cls",),
     )
 
 

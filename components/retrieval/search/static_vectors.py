@@ -24,8 +24,9 @@ from components.jobs import IsCancelled
 from components.retrieval.corpora.readers.limits import MOST_ROW_CHARACTERS, content_blocks, never
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.score_split import ScorePart, ScoreSplit
-from components.retrieval.search.words import spans_of_words, words
+from components.retrieval.search.words import spans_of_words
 from components.sizes import in_words
+from components.words.unicode_words import words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend

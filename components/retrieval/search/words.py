@@ -1,49 +1,52 @@
-"""The definition of a word, for word rankings and for the words that pages highlight."""
+"""The words that a query and a text share, to highlight them. What a word is: components.words.unicode_words."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from components.words.function import FUNCTION_WORDS
+from components.words.function import is_function_word
+from components.words.unicode_words import spans, words
 
-_WORD = re.compile(r"\w+")
-WORDS_ARE = "runs of letters, digits and underscores, lower case"  # the pattern in words, for run records
-
-
-def words(text: str) -> list[str]:
-    """The words of a text, in lower case."""
-    return _WORD.findall(text.lower())
+Span = tuple[int, int]
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The distinct words of a text that carry meaning, in lower case: not "the" or "at"."""
-    return frozenset(words(text)) - FUNCTION_WORDS
+    """The distinct words of a text that carry meaning, folded: not "the" or "at"."""
+    return frozenset(word for word in words(text) if not is_function_word(word))
 
 
-def spans_of_words(text: str) -> dict[str, tuple[tuple[int, int], ...]]:
-    """Each word of a text, in lower case, with the spans of characters where it stands."""
-    spans: dict[str, list[tuple[int, int]]] = {}
-    for match in _WORD.finditer(text):
-        for word in words(match[0]):
-            spans.setdefault(word, []).append(match.span())
-    return {word: tuple(places) for word, places in spans.items()}
+def spans_of_words(text: str) -> dict[str, tuple[Span, ...]]:
+    """Each word of a text, folded, with the spans of characters where it stands."""
+    found: dict[str, list[Span]] = {}
+    for word, start, end in spans(text):
+        found.setdefault(word, []).append((start, end))
+    return {word: tuple(places) for word, places in found.items()}
 
 
-def shared_words(query: str, text: str) -> tuple[tuple[int, int], ...]:
-    """The spans of characters in a text that are words of the query, in upper or lower case."""
-    query_words = set(words(query))
-    return tuple(match.span() for match in _WORD.finditer(text) if not query_words.isdisjoint(words(match[0])))
+def shared_words(query: str, text: str) -> tuple[Span, ...]:
+    """The spans of characters in a text that are words of the query, however both are spelt; none overlaps another."""
+    asked = set(words(query))
+    return _joined((start, end) for word, start, end in spans(text) if word in asked)
 
 
-def highlighted(query: str, text: str) -> tuple[tuple[int, int], ...]:
+def highlighted(query: str, text: str) -> tuple[Span, ...]:
     """Those of the `shared_words` that carry meaning: not "the" or "at", unless the query has no other words."""
-    spans = shared_words(query, text)
-    if FUNCTION_WORDS.issuperset(words(query)):
-        return spans
-    return tuple(span for span in spans if text[slice(*span)].lower() not in FUNCTION_WORDS)
+    asked = set(words(query))
+    telling = {word for word in asked if not is_function_word(word)} or asked
+    return _joined((start, end) for word, start, end in spans(text) if word in telling)
 
 
-def common(spans: Sequence[tuple[int, int]], text: str) -> tuple[str, ...]:
-    """The distinct words at some spans, in lower case."""
-    return tuple(dict.fromkeys(text[start:end].lower() for start, end in spans))
+def common(found: Sequence[Span], text: str) -> tuple[str, ...]:
+    """The distinct texts at some spans, in lower case."""
+    return tuple(dict.fromkeys(text[start:end].lower() for start, end in found))
+
+
+def _joined(found: Iterable[Span]) -> tuple[Span, ...]:
+    """Spans from left to right; those that overlap, as pairs of characters do, are one."""
+    joined: list[Span] = []
+    for start, end in found:
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return tuple(joined)

@@ -7,6 +7,7 @@ Four hours on two cores are meant. How the packages are had: docs/guesses.md.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import logging
 import sys
 from collections.abc import Sequence
@@ -115,7 +116,8 @@ def train(options: argparse.Namespace) -> None:
     asked = [hole for some in sets.values() for hole in some]
     counts = count(units, len(names), vocabulary["[SEP]"], asked)
     measured = measure_all(run.model, counts, sets, may_be_guessed)
-    write_json(options.out / CARD_FILE, card(run, material, measured))
+    checksum = hashlib.sha256((options.out / HEAD_FILE).read_bytes()).hexdigest()
+    write_json(options.out / CARD_FILE, {"head_sha256": checksum, **card(run, material, measured)})
     log.info("Done: %s", options.out / CARD_FILE)
 
 

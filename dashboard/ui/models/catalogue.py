@@ -49,7 +49,7 @@ def abilities(spec: ModelSpec) -> frozenset[str]:
     """What a model of the catalog can do, by the keys of `ABILITIES`."""
     can = {
         "layers": spec.group in _ENCODERS,
-        "guess": spec.masked_lm,
+        "guess": spec.can_guess,
         "search": spec.pooling is not None,
         "pairs": spec.cross_encoder,
     }

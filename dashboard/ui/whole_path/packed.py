@@ -25,7 +25,13 @@ if TYPE_CHECKING:
     from components.model.inside import InsideBlocks
     from components.model.trace import Pooling, TokenizedSentence, Trace
 
-POOLED = {"mean": "Mean", "cls": "First", "max": "Max", "last": "Last"}  # the names of the stop by pooling
+POOLED = {
+    "mean": "Mean",
+    "cls": "First",
+    "max": "Max",
+    "last": "Last",
+    "own": "Pooling",
+}  # the names of the stop by pooling
 Mode = Literal["all", "left"]  # which tokens a token may attend to
 MODES: tuple[Mode, ...] = ("all", "left")
 

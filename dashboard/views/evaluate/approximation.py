@@ -21,7 +21,7 @@ from dashboard.jobs import embedding, evaluation, search_engines
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
-from dashboard.ui.wording import POOLING_NAMES, SIMILARITY_HELP, SIMILARITY_NAMES, counted
+from dashboard.ui.wording import POOLING_NAMES, counted
 from dashboard.views.evaluate import choices
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def approximation(backend: Backend) -> None:
     with panel:
         layer = controls.layer(layers[-1]) if len(layers) == layers[-1] + 1 else layers[-1]
         pooling = controls.pooling("pooling", "Sentence vector (pooling)", POOLING_NAMES, poolings, backend.own_pooling)
-        similarity = cast("Similarity", controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP))
+        similarity = cast("Similarity", controls.product(backend))
     if len(documents.texts) < FEWEST:
         st.info(
             f"**{counted(len(documents.texts), 'sentence')} are too few.** Nearly every sentence would be among the "

@@ -20,6 +20,7 @@ from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
 from components.snippets import evaluate as snippets
+from components.words.unicode_words import has_pairs
 from dashboard import caching, settings, state
 from dashboard.corpora import current, word_rankings
 from dashboard.jobs import evaluation
@@ -57,6 +58,7 @@ GRADED_MEANINGS = MEANINGS | {
     f"Recall@{k}": f"how many of the correct answers are among the first {k} hits" for k in (10, 100)
 }
 MANY_QUERIES, FEW_QUERIES = 50_000, 30
+LOOKED_AT = 200  # queries, to see whether they have spaces between words
 SECOND_STAGES: dict[Kind, str] = {"rr": "re-ranked", "ms": "by MaxSim", "mx": "by the second model's MaxSim"}
 SPLADE_CODES = {"sp.m": "m", "sp.m2": "m2"}  # runs by SPLADE's weights, and the model that gives them
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
@@ -241,6 +243,8 @@ def about(pairs: Pairs, advice: str = " Change it at the top of the page.") -> N
     if pairs.repeated:
         have = "has" if pairs.repeated == 1 else "have"
         text += f" {counted(pairs.repeated, 'row')} {have} the sentence of an earlier row, which is searched once."
+    if any(has_pairs(query) for query in pairs.queries.texts[:LOOKED_AT]):
+        text += " Word rankings divide texts without spaces between words into pairs of neighbouring characters."
     st.caption(text + advice)
     if pairs.warning:
         st.warning(messages.escape(pairs.warning))

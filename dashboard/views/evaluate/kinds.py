@@ -22,7 +22,7 @@ from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ready_made import ASSETS
 from dashboard.ui import controls, figures, messages, model_gate, page_header
 from dashboard.ui.waiting import frame
-from dashboard.ui.wording import SIMILARITY_HELP, SIMILARITY_NAMES, counted
+from dashboard.ui.wording import SIMILARITY_NAMES, counted
 
 if TYPE_CHECKING:
     from components.arrays import Int64
@@ -76,7 +76,7 @@ def kinds(backend: Backend) -> None:
     pairs = {kind: collection(kind) for kind in KINDS}
     page_header.measures("Questions and paraphrases", counted(sum(map(len, pairs.values())), "pair"))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="row_kinds"):
-        similarity = cast("Similarity", controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP))
+        similarity = cast("Similarity", controls.product(backend))
         kind = controls.choice("searched_kind", "Queries in the table", {key: key.capitalize() for key in KINDS})
     second = model_gate.second_model()
     if second is not None:

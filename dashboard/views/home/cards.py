@@ -16,7 +16,7 @@ CARDS = 3
 # What a person may be curious about: a question, the view that answers it, its sentences, and what else is set.
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...], Mapping[str, Any]], ...] = (
     ("What does “it” look at?", "home", examples.TROPHY, {"looked": True}),
-    ("How does it read an unknown word?", "pieces", ("An unputdownable book about snowboarders.",), {}),
+    ("Can it guess a hidden word?", "mask-token", ("Paris is the [MASK] of France.",), {}),
     # A ready-made pair stands in place of the sentences with which a session begins, and of no others.
     ("Rome or Paris: where does it keep a fact?", "experiments", examples.BANK, {"experiment_texts": "ready"}),
 )

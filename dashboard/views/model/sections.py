@@ -13,7 +13,7 @@ import streamlit as st
 from components import numbers
 from components.analysis import layer_zero as parts_analysis
 from components.charts import bars
-from components.model.catalog import CATALOG, GROUPS
+from components.model.catalog import CATALOG, GROUPS, ModelSpec
 from components.model.files import hub
 from components.sizes import in_words
 from components.snippets import tokens as snippets
@@ -118,6 +118,18 @@ def _sizes(backend: Backend) -> None:
             column.metric(label, f"{value:,}" if isinstance(value, int) else value, help=help_text)
 
 
+def vector_way(backend: Backend) -> None:
+    """How the model turns a text into a vector, each step with the file that it comes from."""
+    figures.subheader("From a text to a vector")
+    steps = backend.loaded.in_words()
+    rows = {
+        "": [step.step for step in steps],
+        "how": [step.how for step in steps],
+        "from": [step.source for step in steps],
+    }
+    figures.plain_table(pd.DataFrame(rows))
+
+
 def provenance(backend: Backend) -> None:
     """The model's source, revision, licence and memory."""
     figures.subheader("Where it comes from")
@@ -135,12 +147,18 @@ def provenance(backend: Backend) -> None:
         "Licence": backend.spec.licence or "not known here: see the page of the model",
         "Architecture": backend.structure.title,
         **wording.structure_in_words(backend.structure),
-        "Masked-LM head": "published with the model" if backend.spec.masked_lm else "none",
+        "Masked-LM head": _head_in_words(backend.spec),
         "Pooler": "yes" if backend.has_pooler else "none in this model's weights",
         "Memory of the weights": f"{in_words(4 * backend.facts.parameters, binary=True)} in {backend.precision}",
         "Runs on": str(backend.device),
     }
     figures.plain_table(pd.DataFrame({"": rows.keys(), "value": rows.values()}), hide_header=True)
+
+
+def _head_in_words(spec: ModelSpec) -> str:
+    if spec.masked_lm:
+        return "published with the model"
+    return "trained by this project, with an adapted encoder (docs/guesses.md)" if spec.can_guess else "none"
 
 
 def catalog() -> None:

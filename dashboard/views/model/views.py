@@ -15,6 +15,7 @@ def facts(backend: Backend) -> None:
     """The model as a drawing to one scale, its sizes and parameters, and where it comes from."""
     architecture.draw(backend)
     sections.parameters(backend)
+    sections.vector_way(backend)
     sections.provenance(backend)
 
 

@@ -11,6 +11,7 @@ from components.charts.theme import number
 from components.numbers import apart
 from components.retrieval.search import chance, words
 from components.retrieval.search.exact import NEAR
+from components.words.unicode_words import words as words_of
 from dashboard import caching
 from dashboard.ui import messages
 from dashboard.ui.wording import counted
@@ -108,7 +109,7 @@ def finding(ranked: Ranked, corpus: Corpus, query: str, has_half: bool = False) 
             ranked.level.level,
             ranked.level.median,
             () if has_half else shared,
-            not has_half and set(words.words(query)).isdisjoint(words.words(corpus.texts[row])),
+            not has_half and set(words_of(query)).isdisjoint(words_of(corpus.texts[row])),
         )
     if ranked.is_measured_now:
         best = number(float(ranked.scores[row]), 2)
@@ -158,8 +159,8 @@ def _quoted(shared: Sequence[str]) -> str:
 
 def shared_words_finding(query: str, text: str) -> str:
     """How many of the query's words the first hit of a ranking by words has."""
-    asked = list(dict.fromkeys(words.words(query)))
-    found = set(asked) & set(words.words(text))
+    asked = list(dict.fromkeys(words_of(query)))
+    found = set(asked) & set(words_of(text))
     if len(found) == len(asked):
         what = "the query's word" if len(asked) == 1 else f"all {len(asked)} words of the query"
         return f"**The first hit has {what}.**"

@@ -15,12 +15,13 @@ from components.charts import histogram, theme
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
 from components.retrieval.search import words
-from components.retrieval.search.exact import tie_note, top
+from components.retrieval.search.exact import is_distance, tie_note, top
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import search as snippets
 from components.snippets.code import NoCode
 from components.words.function import FUNCTION_WORDS
+from components.words.unicode_words import has_pairs
 from dashboard import caching, state
 from dashboard.corpora import current, marks, word_rankings
 from dashboard.jobs import rankers, reranking, search_engines
@@ -30,6 +31,7 @@ from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import (
     NUMBERS_EXPLAINED,
     POOLING_NAMES,
+    PRODUCTS,
     SIMILARITY_HELP,
     SIMILARITY_NAMES,
 )
@@ -112,6 +114,7 @@ CROSS_ENCODER_SAYS = (
     "**The cross-encoder gave {score}**, one number for query and sentence read together: it is no sum over words. "
     "The Laboratory shows how it falls without each word (“One input of two texts”)."
 )
+PAIRS_ARE = "The query has no spaces between its words: pairs of neighbouring characters stand for them in this list."
 COUNTING = ("bow", "tfidf", "bm25", "jm")  # word rankings whose scores are sums over shared words
 
 
@@ -119,7 +122,7 @@ def hits(backend: Backend) -> None:
     """The hits of one query."""
     messages.cross_encoder_note([backend])
     searched = current.corpus()
-    panel = query_controls()
+    panel = query_controls(backend)
     _results(SearchRequest.of_session(backend, searched), panel)
 
 
@@ -208,7 +211,7 @@ def ready_queries() -> tuple[str, ...]:
     return () if state.get("corpus") else READY_QUERIES
 
 
-def query_controls() -> DeltaGenerator:
+def query_controls(backend: Backend) -> DeltaGenerator:
     """The query and how it is ranked; returns the panel of options. Draw them before the request is read: they refuse
     invalid values.
     """
@@ -233,8 +236,11 @@ def query_controls() -> DeltaGenerator:
         if is_blind:
             controls.pick("compare_with", "Compare with", COMPARISONS)
         controls.number("k", "Hits (k)", 1, 100, 10)
-        controls.choice("similarity", "Similarity", SIMILARITY_NAMES, SIMILARITY_HELP)
-        controls.percentiles(disabled=state.get("similarity") == "dot")
+        own = backend.sentence_config.similarity
+        # Distances are offered to models that were published for one: for others the two products say all.
+        offered = SIMILARITY_NAMES if is_distance(own) or is_distance(state.peek("similarity") or "") else PRODUCTS
+        similarity = controls.choice("similarity", "Similarity", offered, SIMILARITY_HELP, default=own)
+        controls.percentiles(disabled=similarity != "cosine")
         controls.switch(
             "blind",
             "Blind comparison",
@@ -345,7 +351,7 @@ def _measured(
     explained = why.by_vectors(request, index, layer, pooling, similarity, scores)
     return {
         "scale": COSINES if similarity == "cosine" else None,
-        "is_open_ended": similarity == "dot",
+        "is_open_ended": similarity != "cosine",
         "chance": chance.of_vectors(request, index, layer, pooling, similarity),
         "explained": explained,
     }
@@ -392,7 +398,7 @@ def _comparison(
     """
     if request.compare_with == "setting" and index is not None:
         layer, pooling = _layer_and_pooling(request.backend, index, ", right", "layer2", "pooling2")
-        similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", SIMILARITY_NAMES))
+        similarity = cast("Similarity", controls.choice("similarity2", "Similarity, right", PRODUCTS))
         return _by_vectors(request, index, layer, pooling, similarity)
     if request.compare_with in reranking.STAGE_NAMES:
         return None if index is None else _by_second_stage(request, index, panel, max_sim_by)
@@ -509,7 +515,7 @@ def _scale_of_max_sim(stage: SecondStage, query: str) -> Scale:
         count = 1 if trained.is_mean else len(caching.trained_token_vectors(backend, query, "query", length))
     else:
         asked = backend.embed_options([stage.layer], max_length=length, precision="float32", role="query")
-        (read,) = backend.tokenize([asked.prompt + query], max_length=asked.max_length)
+        (read,) = backend.tokenize([asked.prompt + query], max_length=asked.max_length, prompt="")
         count = sum(not token.special for token in read.tokens)
     return Scale(0.0, float(max(1, count)), ("0", str(max(1, count))), OF_MAX_SIM)
 
@@ -581,6 +587,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 st.markdown(name)
                 shared = "piece" if request.compare_with == "splade" else "word"
                 st.info(f"No sentence shares a {shared} with the query.")
+                _say_what_words_are(request, number)
                 continue
             if len(rankings) == 2:
                 st.markdown(name)
@@ -596,6 +603,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             )
             if ranked.is_measured_now and ranked.chance is not None:
                 progress.until(ranked.chance.finished.is_set, lambda: None, 1.0)
+            _say_what_words_are(request, number)
             if note := tie_note(ranked.tied, ranked.tied_shown, at_least=ranked.hits_only):
                 st.warning(note)
             hit_list(
@@ -630,6 +638,12 @@ def _shaded(ranked: Ranked, number: int) -> Mapping[int, Shaded] | None:
         return None
     found: Mapping[int, Shaded] | None = None if job.error is not None else job.result
     return found
+
+
+def _say_what_words_are(request: SearchRequest, number: int) -> None:
+    """Where the second list ranks by words and the query has no spaces between its own, what stands for them."""
+    if number and request.compare_with in TITLES and has_pairs(request.query):
+        st.caption(PAIRS_ARE)
 
 
 def _read(ranked: Ranked, request: SearchRequest, number: int, is_compared: bool, is_shaded: bool) -> str:

@@ -42,8 +42,8 @@ def of_vectors(
     """
     backend, query, texts, options = request.backend, request.query, request.corpus.texts, index.info.options
     head = backend.loaded.head
-    plain = head.pooling if pooling == "own" and head is not None else pooling
-    if backend.structure.why_not("tokens") or plain == "cls" or not len(rows):
+    is_one_token = pooling == "cls" if head is None or pooling != "own" else head.modes == ("cls",)
+    if backend.structure.why_not("tokens") or is_one_token or not len(rows):
         return None
     asked = backend.embed_options([layer], max_length=options.max_length, precision="float32", role="query")
     prompts = (len(asked.prompt), len(options.prompt))
@@ -59,7 +59,7 @@ def of_vectors(
             # Not kept like the passes of sentences: these are of texts that a person has not chosen.
             trace = backend.run(
                 [asked.prompt + query, *(options.prompt + texts[row][:MOST_CHARACTERS] for row in some)],
-                options=TraceOptions(max_length=options.max_length),
+                options=TraceOptions(max_length=options.max_length, prompt=""),
             )
             for number, row in enumerate(some, start=1):
                 split = split_of_vectors(trace, layer, pooling, "cosine", 0.0, prompts, hit=number)

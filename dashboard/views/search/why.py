@@ -61,7 +61,7 @@ def by_vectors(
     def split(row: int) -> ScoreSplit:
         whole = corpus.texts[row]
         trace = backend.trace(
-            [asked.prompt + query, options.prompt + whole[:MOST_CHARACTERS]], max_length=options.max_length
+            [asked.prompt + query, options.prompt + whole[:MOST_CHARACTERS]], max_length=options.max_length, prompt=""
         )
         stored = STORED if len(whole) <= MOST_CHARACTERS else f"the rest of the text, and {STORED}"
         prompts = (len(asked.prompt), len(options.prompt))

@@ -26,13 +26,14 @@ def of_pieces(sentences: Sequence[TokenizedSentence], lost: Sequence[LostCharact
 
 
 def _cut(sentences: Sequence[TokenizedSentence]) -> str:
-    cut = [(row, item.tokens) for row, sentence in enumerate(sentences, 1) for item in sentence.dropped]
+    cut = [(row, item) for row, sentence in enumerate(sentences, 1) for item in sentence.dropped]
     if not cut:
         return ""
-    row, tokens = cut[0]
+    row, tokens = cut[0][0], cut[0][1].tokens
+    read = "end" if cut[0][1].is_beginning else "beginning"
     more = f", and of {counted(len(cut) - 1, 'other')} too" if len(cut) > 1 else ""
     verb = "is" if tokens == 1 else "are"
-    return f"**Only the beginning is read:** {counted(tokens, 'piece')} of sentence {row} {verb} cut off{more}."
+    return f"**Only the {read} is read:** {counted(tokens, 'piece')} of sentence {row} {verb} cut off{more}."
 
 
 def _unknown(sentences: Sequence[TokenizedSentence], unknown_id: int | None) -> str:

@@ -129,21 +129,22 @@ def _pieces_table(sentences: Sequence[TokenizedSentence]) -> pd.DataFrame:
 
 def _what_became(backend: Backend, sentence: TokenizedSentence, decoded: str, lost: LostCharacters, row: int) -> None:
     """Three cards for one sentence: what comes back of it, what is added, and how much room is left."""
-    length = controls.length_for(backend) or backend.tokenization.max_length
+    length = controls.length_for(backend) or backend.own_max_length
     added = [token.piece for token in sentence.tokens if token.special]
     names = " and ".join(f"<b>{html.escape(piece)}</b>" for piece in dict.fromkeys(added)) or "Nothing"
     shown = html.escape(decoded[:MOST_TYPED]) + ("…" if len(decoded) > MOST_TYPED else "")
     same = "put together again from the pieces" if lost.all else "as it was typed"
     share = min(100.0, 100 * len(sentence) / length)
     free = max(0, length - len(sentence))
+    keeps_end = backend.tokenization.keeps_end
     left = (
-        "Here it stops: what follows is cut off."
+        ("Here it begins: what comes before is cut off." if keeps_end else "Here it stops: what follows is cut off.")
         if sentence.dropped
         else f"{numbers.counted(free, 'piece')} {'is' if free == 1 else 'are'} free."
     )
     own = backend.own_max_length
-    if own is not None and own < length:
-        left += f" For sentence vectors its makers set the limit at {own:,}."
+    if own < length:
+        left += f" The model was published for {own:,}."
     figures.markup(
         f"""<div class="bi-cards"><section><h6>What comes back <span>{same}</span></h6><p>{shown}</p></section>
         <section><h6>What is added <span>{numbers.counted(len(added), "piece")}</span></h6><p>{names}: the model was trained
@@ -350,9 +351,9 @@ def decoding(backend: Backend, sentences: Sequence[TokenizedSentence], names: Se
 def _typed(sentence: TokenizedSentence, lost: LostCharacters, of_pair: bool) -> str:
     """A text as it was typed, what is lost marked, and what was cut off struck through."""
     text = (sentence.pair or "") if of_pair else sentence.text
-    end = min((item.start for item in sentence.dropped if item.of_pair == of_pair), default=len(text))
-    cut = f"<s>{html.escape(text[end:])}</s>" if text[end:].strip() else ""
-    return _marked(text[:end], lost.all) + cut
+    begin, end = sentence.read_span(of_pair)
+    before, after = (f"<s>{html.escape(cut)}</s>" if cut.strip() else "" for cut in (text[:begin], text[end:]))
+    return before + _marked(text[begin:end], frozenset(place - begin for place in lost.all)) + after
 
 
 def _lost_words(lost: token_analysis.Losses) -> list[str]:

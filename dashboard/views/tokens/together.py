@@ -77,7 +77,8 @@ def _chosen(sentence: TokenizedSentence, start: int) -> int:
 def _truncation(pair: Pair, sentence: TokenizedSentence) -> None:
     pair.tell_truncation(sentence)
     if sentence.dropped:
-        st.caption("Tokens are removed from the end of the longer text until both fit together.")
+        side = "beginning" if sentence.dropped[0].is_beginning else "end"
+        st.caption(f"Tokens are removed from the {side} of the longer text until both fit together.")
 
 
 def tensors(backend: Backend) -> None:

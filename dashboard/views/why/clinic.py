@@ -18,8 +18,8 @@ from components.charts.retrieval.evaluation import Curve
 from components.numbers import apart
 from components.retrieval.corpora import minimal_pairs as reading
 from components.retrieval.corpora.minimal_pairs import PARAPHRASE
-from components.retrieval.search.words import words
 from components.snippets.why import Minimal
+from components.words.unicode_words import words
 from dashboard import caching, pair_links, state
 from dashboard.corpora import uploads
 from dashboard.jobs import requests

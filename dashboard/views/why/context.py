@@ -268,7 +268,7 @@ def _code_of_pairs(backend: Backend, layer: int, pooling: Pooling, code: Split) 
 def _is_constant(backend: Backend, layer: int, pooling: Pooling) -> bool:
     """Whether all texts have one vector there: that of [CLS] before the first block."""
     head = backend.loaded.head
-    return layer == 0 and "cls" in (pooling, head.pooling if pooling == "own" and head is not None else "")
+    return layer == 0 and (pooling == "cls" or (pooling == "own" and head is not None and head.modes == ("cls",)))
 
 
 def _by_layer_and_pooling(backend: Backend, trace: Trace, rows: tuple[int, int]) -> np.ndarray:

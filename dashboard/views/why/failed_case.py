@@ -19,7 +19,8 @@ from components.retrieval.search.exact import SAME
 from components.snippets import why as snippets
 from components.snippets.code import UNWRITTEN, Input, NoCode
 from components.words.forms import forms_in
-from components.words.function import FUNCTION_WORDS
+from components.words.function import is_function_word
+from components.words.unicode_words import words as words_of
 from dashboard import pair_links
 from dashboard.ui import figures, messages
 from dashboard.ui.waiting import frame
@@ -288,14 +289,14 @@ def _where_it_stands(word: str, right: str, rival: str, name: str) -> str:
 
 def _has(text: str, word: str) -> bool:
     """Whether a text has a word as typed, or its content: "Juror" for "Juror's", but not "couldn't" for "didn't"."""
-    own, found = set(words.words(word)), set(words.words(text))
-    return own <= found or not found.isdisjoint(own - FUNCTION_WORDS)
+    own, found = set(words_of(word)), set(words_of(text))
+    return own <= found or not found.isdisjoint(word for word in own if not is_function_word(word))
 
 
 def _form(text: str, word: str) -> str:
     """Another form of a word that a text has, escaped for Markdown: "vouchers" for "voucher"; empty if it has none."""
-    for own in words.words(word):
-        if own not in FUNCTION_WORDS and (forms := forms_in(own, words.words(text))):
+    for own in words_of(word):
+        if not is_function_word(own) and (forms := forms_in(own, words_of(text))):
             return messages.escape(forms[0])
     return ""
 
@@ -307,7 +308,7 @@ def _query_words(case: Case) -> QueryWords | None:
         return None
     for_query, for_text = searched.prompts()
     texts = cut_together((for_query, case.query), (for_text, case.right), (for_text, case.rival))
-    trace = searched.backend.trace(texts, max_length=searched.max_length)
+    trace = searched.backend.trace(texts, max_length=searched.max_length, prompt="")
     query, right, rival = trace.sentences
     return QueryWords(
         token_ledger(trace, searched.layer, searched.pooling, 0, 1).by_typed_word(query, right),

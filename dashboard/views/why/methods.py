@@ -79,7 +79,7 @@ def draw(backend: Backend) -> None:
     messages.cross_encoder_note([backend])
     messages.head_note([backend], pooling, layer)
     first, second = pair.first, pair.second or pair.first
-    length = controls.length_for(backend) or backend.tokenization.max_length  # as in the other views
+    length = controls.length_for(backend) or backend.own_max_length  # as in the other views
     sentences = backend.tokenize([first, second], max_length=length)
     different = dict(zip(pair.names, sentences, strict=True))
     messages.truncation(list(different.values()), names=[(name, name) for name in different])

@@ -15,12 +15,12 @@ from components.charts.retrieval import failures as charts
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.retrieval.evaluation.ranks import TIED
 from components.retrieval.failures.edits import Change, Edit, EditSearch
-from components.retrieval.search import words
 from components.snippets import why as snippets
 from components.snippets.code import NoCode
 from components.snippets.search import Embedded
 from components.words.forms import forms_in
-from components.words.function import FUNCTION_WORDS
+from components.words.function import is_function_word
+from components.words.unicode_words import words as words_of
 from dashboard import state
 from dashboard.corpora import current, word_rankings
 from dashboard.jobs import failures, reranking
@@ -81,17 +81,17 @@ def rows_of_words(searched: Searched, query: str, placed: Placing) -> dict[str, 
     prompt = searched.prompts()[1]
     tokens = searched.backend.tokenization.lengths([prompt + text[:100_000] for text in both])
     with_prompt = " with the model's prompt" if prompt else ""
-    query_words = list(dict.fromkeys(words.words(query)))
+    query_words = list(dict.fromkeys(words_of(query)))
 
     def rows(number: int) -> dict[str, str]:
-        text, found = both[number], set(words.words(both[number]))
+        text, found = both[number], set(words_of(both[number]))
         shared = [word for word in query_words if word in found]
         cut = f", truncated to {searched.max_length}" if tokens[number] > searched.max_length else ""
         return {
-            "length": f"{counted(len(words.words(text)), 'word')}, {counted(tokens[number], 'token')}{with_prompt}{cut}",
-            "shared words": ", ".join(word for word in shared if word not in FUNCTION_WORDS) or "none",
+            "length": f"{counted(len(words_of(text)), 'word')}, {counted(tokens[number], 'token')}{with_prompt}{cut}",
+            "shared words": ", ".join(word for word in shared if not is_function_word(word)) or "none",
             "other forms of its words": ", ".join(_forms(query_words, found)) or "none",
-            "shared function words": ", ".join(word for word in shared if word in FUNCTION_WORDS) or "none",
+            "shared function words": ", ".join(word for word in shared if is_function_word(word)) or "none",
         }
 
     right, rival = rows(0), rows(1)
@@ -100,7 +100,7 @@ def rows_of_words(searched: Searched, query: str, placed: Placing) -> dict[str, 
 
 def _forms(query_words: Sequence[str], found: Iterable[str]) -> list[str]:
     """The words of a text that are another form of a word of the query, such as "vouchers" for "voucher"."""
-    content = [word for word in query_words if word not in FUNCTION_WORDS]
+    content = [word for word in query_words if not is_function_word(word)]
     forms = (form for word in content for form in forms_in(word, sorted(found)))
     return [form for form in dict.fromkeys(forms) if form not in content]
 

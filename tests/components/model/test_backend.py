@@ -275,7 +275,11 @@ def test_truncated_input_equals_plain_transformers(both_of, name, case):
 def test_a_text_beyond_the_models_maximum_is_cut_there(both):
     backend, plain = both
     text = " ".join(["the cat sat on a bank"] * 120)
-    trace = backend.trace([text])
+    assert backend.trace([text]).input_ids.shape == (
+        1,
+        backend.own_max_length,
+    )  # as published, unless more is asked for
+    trace = backend.trace([text], max_length=backend.facts.max_positions)
     encoding, output = plain([text], truncation=True, max_length=backend.facts.max_positions)
     assert trace.input_ids.shape == (1, backend.facts.max_positions)
     np.testing.assert_array_equal(trace.input_ids, encoding["input_ids"])

@@ -204,8 +204,8 @@ def test_a_text_too_long_for_the_line_of_surprise_has_its_guesses(open_page: Ope
     assert len(shown["panels"][0]["rows"]) >= SHOWN
 
 
-def test_a_model_without_the_head_says_so_first(open_page: Open) -> None:
-    app = open_page("inside", v="mask-token", mp="5")
+def test_a_model_without_the_head_says_so_first(open_page: Open, tmp_path: Path) -> None:
+    app = open_page("inside", m=str(tiny.save_tiny(tmp_path / "headless")), v="mask-token", mp="5")
     first = next(str(item.value) for item in app.markdown if ":material/insights:" in str(item.value))
     assert first.startswith(":material/insights: This model has no masked-LM head: it cannot guess. Of the words, ")
     assert not [item for item in app.toggle if item.key == "w_only_left"]

@@ -234,6 +234,11 @@ def test_a_query_without_a_known_word_is_said_on_the_lexical_side(open_page: Ope
     assert len(hits(app)) == 10
 
 
+def test_a_query_without_spaces_says_what_stands_for_its_words(open_page: Open, demo_vectors: np.ndarray) -> None:
+    assert "pairs of neighbouring characters stand for them" in texts(open_page("search", q="火山爆发", vs="bm25"))
+    assert "neighbouring characters" not in texts(open_page("search", q="volcano erupted", vs="bm25"))
+
+
 def test_an_empty_query_asks_for_one(open_page: Open, demo_vectors: np.ndarray) -> None:
     app = open_page("search", q=" ")
     assert "No query yet" in texts(app)

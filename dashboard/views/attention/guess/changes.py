@@ -14,6 +14,7 @@ from components.analysis import mask_predictions
 from components.charts import matrices
 from components.errors import InputError
 from components.model.catalog import CATALOG
+from components.model.guesses import included
 from components.numbers import percent
 from components.snippets import attention as snippets
 from dashboard import navigation
@@ -127,13 +128,19 @@ def _vector_change(
     )
 
 
+def say_whose(backend: Backend) -> None:
+    """Below guesses of the included model: how good they are, and that another encoder than that of the other pages guesses."""
+    if not backend.spec.masked_lm:
+        st.caption(included.said())
+
+
 def no_guesses(backend: Backend) -> None:
     """Say that the model guesses no word, which models do, and lead to their list."""
-    others = ", ".join(spec.title for spec in CATALOG if spec.masked_lm)
+    others = ", ".join(spec.title for spec in CATALOG if spec.can_guess)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f":material/help: To guess the hidden token, a model needs a masked-LM head. {messages.escape(backend.spec.title)} "
-            f"was published without one. These models from the hub have one: {others}."
+            f"was published without one. These models have one: {others}."
         )
         if st.button("See all available models", key="see_models", icon=":material/layers:"):
             navigation.go_to("available-models")

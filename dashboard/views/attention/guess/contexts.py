@@ -18,7 +18,7 @@ from components.snippets.code import Input
 from dashboard import state
 from dashboard.ui import browser, controls, figures, messages, pair_choice
 from dashboard.views.attention.guess import findings
-from dashboard.views.attention.guess.changes import no_guesses
+from dashboard.views.attention.guess.changes import no_guesses, say_whose
 from dashboard.views.attention.guess.findings import Guessed, share_text
 from dashboard.views.attention.guess.picture import draw_component, panel_of
 from dashboard.views.attention.guess.reading import SHOWN, facts_of, marks_words, name_of
@@ -73,7 +73,7 @@ def contexts(backend: Backend) -> None:
     row = controls.row()
     with row:
         which = controls.choice("contexts", "Contexts", CHOICES, show_label=False)
-    if not backend.spec.masked_lm:
+    if not backend.spec.can_guess:
         figures.finding("This model has no masked-LM head: it cannot guess.", key=KEY)
         no_guesses(backend)
     elif which == "template":
@@ -124,6 +124,7 @@ def _template(backend: Backend, row: Any) -> None:
     ]
     shown = [f"{name} (control)" if name in found.controls else name for name in names]
     figures.plain_table(pd.DataFrame({"filling": shown, **columns, "first guess": first}), key="guess_fillings")
+    say_whose(backend)
 
 
 def _two(backend: Backend, row: Any) -> None:
@@ -187,6 +188,7 @@ def _two(backend: Backend, row: Any) -> None:
     }
     draw_component(data, KEY, 0, lambda _: None)
     _chips(backend, contexts, pair.rows, choose)
+    say_whose(backend)
     st.caption("Click a word to hide it.")
 
 

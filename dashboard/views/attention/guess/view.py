@@ -15,7 +15,7 @@ from components.errors import InputError
 from components.model.guesses.masks import typed_masks
 from dashboard import state
 from dashboard.ui import browser, controls, figures, messages
-from dashboard.views.attention.guess.changes import most_depended_on, what_changes
+from dashboard.views.attention.guess.changes import most_depended_on, say_whose, what_changes
 from dashboard.views.attention.guess.picture import draw_guesses
 from dashboard.views.attention.guess.reading import read
 from dashboard.views.attention.head_choice import AttentionInput, choose_block, choose_head, chosen_position, options
@@ -33,7 +33,7 @@ ONLY_LEFT_HELP = (
 def guess(model_input: AttentionInput, row: Any) -> None:
     """Hide a word: what the model guesses there, and how vectors and attention change."""
     backend, sentence = model_input.backend, model_input.sentence
-    has_head = backend.spec.masked_lm
+    has_head = backend.spec.can_guess
     masks = typed_masks(sentence, backend.tokenization)
     with row:
         words = st.container(key="looks_tokens")  # as where one word looks
@@ -57,6 +57,7 @@ def guess(model_input: AttentionInput, row: Any) -> None:
         return
     if has_head:
         draw_guesses(model_input, read(model_input, target, hidden, only_left), partial(_hide, sentence))
+        say_whose(backend)
         if is_typed:
             return
         figures.subheader("What hiding it changes")

@@ -13,11 +13,11 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from components.errors import InputError, ModelError
 from components.jobs import Cancelled
-from components.model import loading
 from components.model.backend import Backend
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY, catalog_spec
 from components.model.embedding import embedder
 from components.model.files import sources
+from components.model.files.encoder.adapter import read_adapter
 from tests.support import tiny
 from tests.support.closeness import assert_close
 from tests.support.processors import packs_bfloat16
@@ -230,7 +230,7 @@ def test_a_changed_adapter_is_refused(tmp_path, monkeypatch):
 
 def adapter_folder(folder, weights, rank=2, alpha=6):
     folder.mkdir()
-    (folder / "adapter_config.json").write_text(json.dumps({"r": rank, "lora_alpha": alpha}))
+    (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": rank, "lora_alpha": alpha}))
     save_file(
         {f"base_model.model.{name}": value for name, value in weights.items()}, folder / "adapter_model.safetensors"
     )
@@ -243,7 +243,7 @@ def test_an_adapter_adds_its_scaled_product(tmp_path):
     down, up = torch.randn(2, 32), torch.randn(32, 2)
     part = "bert.encoder.layer.1.attention.self.query"
     folder = adapter_folder(tmp_path / "a", {f"{part}.lora_A.weight": down, f"{part}.lora_B.weight": up})
-    loading.merge_adapter(model, folder, "tiny")
+    read_adapter(folder, "tiny").merge(model, "tiny")
     after = model.encoder.layer[1].attention.self.query.weight
     torch.testing.assert_close(after.detach(), before + 3 * up @ down)
     assert after.requires_grad == model.encoder.layer[0].attention.self.query.weight.requires_grad
@@ -257,8 +257,8 @@ def test_the_product_of_an_adapter_is_as_large_as_what_it_changes(up, down, rank
     model, _ = tiny.tiny_model("bert")
     part = "bert.encoder.layer.1.attention.self.query"
     weights = {f"{part}.lora_A.weight": torch.ones(down), f"{part}.lora_B.weight": torch.ones(up)}
-    with pytest.raises(ModelError, match=r"other sizes than the encoder|division"):
-        loading.merge_adapter(model, adapter_folder(tmp_path / "a", weights, rank), "tiny")
+    with pytest.raises(ModelError, match=r"has other sizes|can be a whole number from 1"):
+        read_adapter(adapter_folder(tmp_path / "a", weights, rank), "tiny").merge(model, "tiny")
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,8 @@ def test_the_product_of_an_adapter_is_as_large_as_what_it_changes(up, down, rank
 )
 def test_an_adapter_that_does_not_fit_is_refused(names, tmp_path):
     model, _ = tiny.tiny_model("bert")
+    folder = adapter_folder(tmp_path / "a", {name: torch.ones(2, 2) for name in names})
     with pytest.raises(ModelError):
-        loading.merge_adapter(model, adapter_folder(tmp_path / "a", {name: torch.ones(2, 2) for name in names}), "tiny")
+        read_adapter(folder, "tiny").merge(model, "tiny")
     with pytest.raises(ModelError):
-        loading.merge_adapter(model, tmp_path, "tiny")
+        read_adapter(tmp_path, "tiny")

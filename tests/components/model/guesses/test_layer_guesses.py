@@ -214,7 +214,7 @@ def test_many_texts_are_read_at_their_masks(bert):
         assert_close(record.asked_probabilities, alone.asked_probabilities)
 
 
-def test_what_cannot_be_guessed_is_refused(bert, embedded, tmp_path):
+def test_what_cannot_be_guessed_is_refused(bert, tmp_path):
     backend, _ = bert
     with pytest.raises(InputError, match="special token"):
         backend.guesses(TEXT, hidden=(0,))
@@ -226,9 +226,8 @@ def test_what_cannot_be_guessed_is_refused(bert, embedded, tmp_path):
     with pytest.raises(InputError):
         backend.guesses(" ")
     headless = Backend.load(str(tiny.save_tiny(tmp_path)), device_name="cpu")
-    for model in (headless, embedded) if not embedded.spec.masked_lm else (headless,):
-        with pytest.raises(ModelError, match="no masked-LM head"):
-            model.guesses(TEXT)
+    with pytest.raises(ModelError, match="no masked-LM head"):
+        headless.guesses(TEXT)
     small = Backend.load(str(backend.loaded.folder), store=TraceStore(1_000), device_name="cpu")
     with pytest.raises(InputError, match="keeps at most"):
         small.guesses(TEXT)

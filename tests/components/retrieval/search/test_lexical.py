@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from components.errors import InputError
 from components.jobs import Cancelled, Stoppable
 from components.retrieval.search.lexical import K1, KINDS, LAMBDA, LSA_DIMENSIONS, B, make_ranker
-from components.retrieval.search.words import words
+from components.words.unicode_words import words
 from tests.support.closeness import assert_close
 from tests.support.places import ASSETS
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from components.retrieval.search.words import common, shared_words, words
+from components.retrieval.search.words import common, content_words, shared_words
+from components.words.unicode_words import words
 
 
-def test_words_are_runs_of_letters_digits_and_underscores_in_lower_case():
-    assert words("It's 2 Cats, über-ÄRA!") == ["it", "s", "2", "cats", "über", "ära"]
-    assert words("a snake_case name") == ["a", "snake_case", "name"]
-    assert words("…") == []
+def test_pairs_of_characters_that_overlap_are_one_highlight():
+    text = "看，火山爆发了"
+    assert [text[start:end] for start, end in shared_words("火山爆发", text)] == ["火山爆发"]
+
+
+def test_contractions_are_function_words():
+    assert content_words("It's true that they don't bark") == {"true", "bark"}
 
 
 def test_shared_words_ignore_case_and_take_whole_words():

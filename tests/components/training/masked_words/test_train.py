@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 
 import pytest
@@ -116,6 +117,7 @@ def test_the_command_writes_head_card_and_checkpoint(prepared, tmp_path, caplog)
     out = tmp_path / "out"
     assert {path.name for path in out.iterdir()} == {"head.safetensors", "card.json", "checkpoint.safetensors"}
     card = json.loads((out / "card.json").read_text())
+    assert card["head_sha256"] == hashlib.sha256((out / "head.safetensors").read_bytes()).hexdigest()
     assert (card["rank"], card["seed"]) == (2, 1)
     assert card["tokens"] >= 120
     assert [set(point) for point in card["curve"]] == [{"tokens", "loss", "room"}] * card["steps"]

@@ -49,8 +49,8 @@ def test_nothing_that_is_measured_or_shown_gets_into_the_text(tmp_path, monkeypa
     (part,) = (part for part in material.parts if part.source.package)
     assert part.units == (good,)
     assert part.left_out == 4
-    assert [len(rows) for rows in material.measured.values()] == [60, 60]
-    assert list(material.measured) == ["class a", "class b"]
+    assert [len(rows) for rows in material.measured.values()] == [60, 60, 49]
+    assert list(material.measured) == ["class a", "class b", "class c"]
 
 
 def test_the_projects_own_texts_hold_nothing_that_is_measured():

@@ -302,8 +302,10 @@ def test_the_cards_lead_on(open_page: Open) -> None:
     assert app.session_state["sentences"] == examples.TROPHY
     data = sentence(app)  # the figures of "it" answer the question
     assert "“big”" in str(data["words"][data["chosen"]]["looks"])
-    app = open_page("home").button(key="ask_pieces").click().run()
-    assert [title.value for title in app.title] == [table.VIEWS["pieces"].question]
+    app = at_rest(open_page("home").button(key="ask_mask-token").click().run())
+    assert [title.value for title in app.title] == [table.VIEWS["mask-token"].question]
+    assert app.session_state["sentences"] == ("Paris is the [MASK] of France.",)
+    assert "The first guess is “capital”" in texts(app)
     for chip in examples.offered(()):
         assert chip.sentences or table.VIEWS[examples.SEARCH_VIEW]
     assert examples.offered(())[0].sentences == settings.ready_made_sets()[settings.DEFAULT_SET].sentences

@@ -1,0 +1,264 @@
+"""From a text to its pieces, for folders whose settings stand in one of several places: as SentenceTransformer reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from components.analysis.why.token_ledger import token_ledger
+from components.errors import ModelError
+from components.model.backend import Backend
+from components.model.files.decisions import ENCODER_FILES
+from components.model.files.encoder.settings import read_encoder_settings
+from tests.support import tiny
+
+LONG = "the cat sat on the red hat in the bank by the river we will walk"
+OTHER = "a dog ran in the money. put the red hat in the bank by the river we will walk"
+TEXTS = [LONG, OTHER, "The Cat SAT, é!", "the bank"]
+SETTINGS = "sentence_bert_config.json"
+Change = Callable[[Path], None]
+
+
+def change(file: str, **values: Any) -> Change:
+    """A function that puts values into a JSON file of a folder."""
+
+    def apply(folder: Path) -> None:
+        path = folder / file
+        content = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(content | values))
+
+    return apply
+
+
+def published(folder: Path, *changes: Change, architecture: str = "bert") -> Path:
+    tiny.publish(tiny.save_tiny(folder, architecture), tiny.pooling_module())
+    for apply in changes:
+        apply(folder)
+    return folder
+
+
+TOKENIZER = "tokenizer_config.json"
+FOLDERS: dict[str, tuple[Change, ...]] = {
+    "cut at the beginning": (change(SETTINGS, max_seq_length=9), change(TOKENIZER, truncation_side="left")),
+    "cut at the beginning by the tokenizer's arguments": (
+        change(SETTINGS, max_seq_length=9, tokenizer_args={"truncation_side": "left"}),
+    ),
+    "the same under today's name": (change(SETTINGS, max_seq_length=9, processor_kwargs={"truncation_side": "left"}),),
+    "the tokenizer's length alone": (change(TOKENIZER, model_max_length=8),),
+    "both lengths, the encoder's larger": (change(SETTINGS, max_seq_length=12), change(TOKENIZER, model_max_length=8)),
+    "both lengths, the encoder's smaller": (change(SETTINGS, max_seq_length=6), change(TOKENIZER, model_max_length=8)),
+    "no length": (change(SETTINGS, max_seq_length=None), change(TOKENIZER, model_max_length=None)),
+    "a length in the tokenizer's arguments": (
+        change(SETTINGS, max_seq_length=12, tokenizer_args={"model_max_length": 7}),
+    ),
+    "a length of each call": (change(SETTINGS, max_seq_length=12, processing_kwargs={"text": {"max_length": 5}}),),
+    "capitals kept by the tokenizer": (change(TOKENIZER, tokenizer_class="BertTokenizer", do_lower_case=False),),
+    "capitals and accents removed": (change(TOKENIZER, tokenizer_class="BertTokenizer", do_lower_case=True),),
+    "accents kept": (change(TOKENIZER, tokenizer_class="BertTokenizer", do_lower_case=True, strip_accents=False),),
+    "capitals removed by the encoder's settings": (
+        change(TOKENIZER, tokenizer_class="BertTokenizer", do_lower_case=False),
+        change(SETTINGS, do_lower_case=True),
+    ),
+    "capitals kept by an argument": (
+        change(TOKENIZER, tokenizer_class="BertTokenizer", do_lower_case=True),
+        change(SETTINGS, tokenizer_args={"do_lower_case": False}),
+    ),
+    "other numbers of the configuration": (change(SETTINGS, config_args={"layer_norm_eps": 0.5}),),
+}
+
+
+def assert_equal(folder: Path) -> Backend:
+    """Pieces and vectors of the folder are those of the library; the texts go through it one by one."""
+    own, library = Backend.load(str(folder), device_name="cpu"), SentenceTransformer(str(folder), device="cpu")
+    for text in TEXTS:
+        ids = library.preprocess([text])["input_ids"][0].tolist()
+        assert [token.id for token in own.tokenize([text])[0].tokens] == ids, text
+        assert own.tokenization.encode_many([text])[0] == [ids]
+    theirs = np.stack([library.encode(text) for text in TEXTS])
+    options = own.embed_options(precision="float32")
+    np.testing.assert_allclose(own.embed(TEXTS, options=options)[0, 0], theirs, atol=1e-5 * np.abs(theirs).max())
+    return own
+
+
+@pytest.mark.parametrize(
+    ("kind", "architecture"),
+    [
+        *((kind, "bert") for kind in FOLDERS),
+        *((kind, other) for kind in list(FOLDERS)[::3] for other in ("distilbert", "electra")),
+        *(("cut at the beginning", other) for other in ("roberta", "mpnet", "xlm-roberta", "modernbert")),
+    ],
+)
+def test_pieces_and_vectors_are_those_of_the_library(kind: str, architecture: str, tmp_path: Path) -> None:
+    own = assert_equal(published(tmp_path / "m", *FOLDERS[kind], architecture=architecture))
+    # tokenizer.json, which removes capitals, is then not followed by the library.
+    differs = kind.startswith("capitals kept")
+    assert [text.startswith("Its tokenizer.json splits") for text in own.not_applied] == [True] * differs
+
+
+@pytest.mark.parametrize("file", ENCODER_FILES)
+def test_every_name_of_the_settings_file_is_read(file: str, tmp_path: Path) -> None:
+    own = assert_equal(published(tmp_path / "m", change(file, max_seq_length=8, do_lower_case=False)))
+    assert own.own_max_length == 8
+
+
+def test_the_first_settings_file_that_says_anything_counts(tmp_path: Path) -> None:
+    other = "sentence_roberta_config.json"
+    folder = published(tmp_path / "m", change(SETTINGS), change(other, max_seq_length=8))
+    assert assert_equal(folder).own_max_length == 8
+    change(SETTINGS, max_seq_length=10)(folder)
+    assert assert_equal(folder).own_max_length == 10
+
+
+def test_without_a_list_of_modules_the_settings_are_not_read(tmp_path: Path) -> None:
+    folder = published(tmp_path / "m", change(SETTINGS, max_seq_length=8))
+    (folder / "modules.json").unlink()
+    (folder / "1_Pooling" / "config.json").unlink()
+    assert assert_equal(folder).own_max_length == 64
+
+
+def test_what_is_kept_of_a_long_text_is_its_end(tmp_path: Path) -> None:
+    folder = published(tmp_path / "m", *FOLDERS["cut at the beginning"])
+    own = Backend.load(str(folder), device_name="cpu")
+    first, second = own.tokenize([LONG, OTHER])
+    assert [token.piece for token in first.tokens] == [
+        *("[CLS]", "bank", "by", "the", "river", "we", "will", "walk", "[SEP]")
+    ]
+    assert [token.id for token in second.tokens] == [token.id for token in first.tokens]
+    (cut,) = first.dropped
+    assert cut.is_beginning
+    assert cut.start == 0
+    assert LONG.startswith(cut.text)
+    begin, end = first.read_span()
+    assert (begin, end) == (len(cut.text), len(LONG))
+    assert LONG[first.tokens[1].start :] == LONG[begin:].lstrip()
+    trace = own.trace([LONG, OTHER])
+    assert token_ledger(trace, own.facts.layers, "mean").cosine == pytest.approx(1, abs=1e-6)
+
+
+def test_pairs_lose_their_beginnings_as_in_transformers(tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    folder = published(tmp_path / "m", change(TOKENIZER, truncation_side="left"))
+    own, library = Backend.load(str(folder), device_name="cpu"), AutoTokenizer.from_pretrained(folder)
+    for length in (6, 9, 14, 25):
+        theirs = library(LONG, OTHER, truncation=True, max_length=length)["input_ids"]
+        (sentence,) = own.tokenize([LONG], [OTHER], length)
+        assert [token.id for token in sentence.tokens] == theirs
+        assert own.tokenization.encode_pairs([LONG], [OTHER], length)[0][0] == theirs
+        for cut in sentence.dropped:
+            assert (OTHER if cut.of_pair else LONG).startswith(cut.text)
+
+
+def test_a_very_long_text_is_read_at_its_end(tmp_path: Path) -> None:
+    folder = published(tmp_path / "m", *FOLDERS["cut at the beginning"])
+    own = Backend.load(str(folder), device_name="cpu")
+    book = "the river ran. " * 20_000 + LONG
+    ids = [token.id for token in own.tokenize([LONG])[0].tokens]
+    assert own.tokenization.encode_many([book]) == ([ids], [True])
+    sentence = own.tokenization.tokenize(book)
+    assert [token.id for token in sentence.tokens] == ids
+    assert sentence.surface(len(ids) - 2) == "walk"
+    assert sentence.dropped[0].tokens == own.tokenization.lengths([book])[0] - len(ids)
+
+
+def test_one_pair_has_one_cosine_on_all_pages(tmp_path: Path) -> None:
+    """Traces, bulk vectors and the ledger read a text to the same length; more is read only where it is asked for."""
+    folder = published(tmp_path / "m", change(SETTINGS, max_seq_length=7))
+    own = Backend.load(str(folder), device_name="cpu")
+    pair = ["the cat sat on the red hat", "the cat sat on the bank by the river"]
+    vectors = own.embed(pair, options=own.embed_options(precision="float32"))[0, 0].astype(np.float64)
+    cosine = vectors[0] @ vectors[1] / np.prod(np.linalg.norm(vectors, axis=1))
+    assert cosine == pytest.approx(1, abs=1e-6)
+    assert token_ledger(own.trace(pair), own.facts.layers, "mean").cosine == pytest.approx(cosine, abs=1e-5)
+    assert [len(sentence) for sentence in own.tokenize(pair)] == [7, 7]
+    assert len(own.inside(pair[1]).sentence) == 7
+    longer = own.trace(pair, max_length=30)
+    assert token_ledger(longer, own.facts.layers, "mean").cosine < 0.99
+    assert own.tokenization.max_length == 64
+
+
+def test_padding_on_the_left_is_said_where_it_moves_positions(tmp_path: Path) -> None:
+    folder = published(tmp_path / "m", change(TOKENIZER, padding_side="left"))
+    (said,) = assert_equal(folder).not_applied
+    assert "positions" in said
+    rotating = published(tmp_path / "r", change(TOKENIZER, padding_side="left"), architecture="eurobert")
+    own, library = Backend.load(str(rotating), device_name="cpu"), SentenceTransformer(str(rotating), device="cpu")
+    assert not own.not_applied
+    theirs = library.encode(TEXTS)
+    options = own.embed_options(precision="float32")
+    np.testing.assert_allclose(own.embed(TEXTS, options=options)[0, 0], theirs, atol=1e-4)
+
+
+def test_a_tokenizer_json_that_the_library_does_not_follow_is_named(tmp_path: Path) -> None:
+    folder = tiny.save_tiny(tmp_path / "m", "multilingual")
+    (folder / TOKENIZER).unlink()
+    own = assert_equal(folder)
+    (said,) = own.not_applied
+    assert "Its tokenizer.json splits" in said
+    assert "do_lower_case" in said
+    change(TOKENIZER, do_lower_case=False)(folder)
+    assert not assert_equal(folder).not_applied
+
+
+def test_a_cased_vocabulary_that_is_read_in_small_letters_is_named(tmp_path: Path) -> None:
+    folder = tiny.save_tiny(tmp_path / "m")
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *tiny.WORDS[:-4], "The", "Cat", "Bank", "River"]
+    for file in ("tokenizer.json", TOKENIZER):
+        (folder / file).unlink()
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    (said,) = assert_equal(folder).not_applied
+    assert "4 of its 28 pieces have capitals" in said
+    change(TOKENIZER, do_lower_case=False)(folder)
+    assert not assert_equal(folder).not_applied
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"tokenizer_args": {"vocab_file": "/etc/passwd"}}, "processor_kwargs.vocab_file"),
+        ({"model_args": {"variant": "fp16"}}, "model_kwargs.variant"),
+        ({"model_args": {"dtype": "torch.float16"}}, "float16"),
+        ({"config_args": {"name_or_path": "x"}}, "config_kwargs.name_or_path"),
+        ({"processing_kwargs": {"text": {"add_special_tokens": False}}}, "processing_kwargs.text.add_special_tokens"),
+        ({"modality_config": {"message": {}}}, "modality_config"),
+        ({"tokenizer_name_or_path": "bert-base"}, ""),
+    ],
+)
+def test_what_is_not_applied_is_named(values: dict[str, Any], named: str, tmp_path: Path) -> None:
+    own = Backend.load(str(published(tmp_path / "m", change(SETTINGS, **values))), device_name="cpu")
+    assert named in " ".join(own.not_applied)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"tokenizer_args": {"use_fast": True, "trust_remote_code": True}},
+        {"model_args": {"attn_implementation": "sdpa", "torch_dtype": "auto", "trust_remote_code": True}},
+        {"processing_kwargs": {"text": {"padding": True, "truncation": True}}},
+        {"modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}},
+        {"tokenizer_args": "x", "model_args": None, "processing_kwargs": []},
+    ],
+)
+def test_what_changes_nothing_is_not_named(values: dict[str, Any], tmp_path: Path) -> None:
+    assert not Backend.load(str(published(tmp_path / "m", change(SETTINGS, **values))), device_name="cpu").not_applied
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"tokenizer_args": {"padding_side": "middle"}},
+        {"config_args": {"num_hidden_layers": 10**9}},
+        {"processing_kwargs": {"common": {"max_length": -3}}},
+        {"max_seq_length": "many"},
+    ],
+)
+def test_values_beyond_their_bounds_are_refused(values: dict[str, Any], tmp_path: Path) -> None:
+    folder = published(tmp_path / "m", change(SETTINGS, **values))
+    with pytest.raises(ModelError, match="can be"):
+        read_encoder_settings(folder, "x")

@@ -1,9 +1,11 @@
-// The pictures of a lecture in their order. A picture is moved by its dots: dragged, or with ↑ and ↓. Text is only ever set with
-// textContent. Reports "ordered" (the stars of all pictures, in the new order), "opened" and "removed" (a star).
+// The pictures of a lecture in their order. A picture is moved by its dots: dragged, or with ↑, ↓, Home and End; where a finger
+// points, by two buttons that stand in their place. Text is only ever set with textContent. Reports "ordered" (the stars of all pictures, in the new order), "opened" and "removed" (a star).
 export default function ({ data, parentElement, setTriggerValue }) {
   const list = parentElement.querySelector(".lecture");
   const focused = parentElement.activeElement ?? parentElement.getRootNode().activeElement;
-  const handled = focused?.classList?.contains("dots") ? focused.closest("li").dataset.star : undefined;
+  // What moved a picture keeps the keyboard's place: the same button of the same picture.
+  const handle = ["dots", "up", "down"].find((name) => focused?.classList?.contains(name));
+  const handled = handle && focused.closest("li").dataset.star;
   const make = (tag, className, text = "") => Object.assign(document.createElement(tag), { className, textContent: text });
   const order = () => [...list.children].map((item) => item.dataset.star);
   const report = () => {
@@ -21,14 +23,31 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const item = make("li", number === data.now ? "now" : "");
     item.dataset.star = picture.star;
     const dots = button("dots", "⠿", `Move picture ${number + 1}: ${picture.title}`, () => {});
-    dots.onkeydown = (event) => {
-      const beside = { ArrowUp: item.previousElementSibling, ArrowDown: item.nextElementSibling }[event.key];
-      if (!beside) return;
-      event.preventDefault();
-      if (event.key === "ArrowUp") item.after(beside);
-      else item.before(beside);
+    const move = (key) => {
+      if (key === "ArrowUp") item.previousElementSibling?.before(item);
+      else if (key === "ArrowDown") item.nextElementSibling?.after(item);
+      else if (key === "Home") list.prepend(item);
+      else list.append(item);
       report();
     };
+    dots.onkeydown = (event) => {
+      if (!["ArrowUp", "ArrowDown", "Home", "End"].includes(event.key)) return;
+      event.preventDefault();
+      move(event.key);
+      dots.focus(); // what is put elsewhere in the page loses the keyboard's place
+    };
+    const moves = make("span", "moves");
+    const last = data.pictures.length - 1;
+    for (const [name, text, word, key, isEnd] of [
+      ["up", "↑", "up", "ArrowUp", number === 0], ["down", "↓", "down", "ArrowDown", number === last],
+    ]) {
+      const arrow = button(name, text, `Move picture ${number + 1} ${word}: ${picture.title}`, () => {
+        if (!isEnd) move(key);
+        arrow.focus();
+      });
+      arrow.setAttribute("aria-disabled", String(isEnd)); // not disabled: it would lose the keyboard's place at the end
+      moves.append(arrow);
+    }
     dots.onpointerdown = (event) => {
       if (event.button) return;
       dots.setPointerCapture(event.pointerId);
@@ -53,9 +72,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     head.append(title, make("small", "", [picture.place, picture.model].filter(Boolean).join(" · ")));
     open.append(head);
     if (picture.says) open.append(make("span", "says", picture.says));
-    item.append(dots, make("span", "number", number + 1), open,
+    item.append(dots, moves, make("span", "number", number + 1), open,
       button("star", "★", `Take picture ${number + 1} out: ${picture.title}`, () => setTriggerValue("removed", picture.star)));
     return item;
   }));
-  if (handled) [...list.children].find((item) => item.dataset.star === handled)?.querySelector(".dots").focus();
+  if (handled) [...list.children].find((item) => item.dataset.star === handled)?.querySelector(`.${handle}`).focus();
 }

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
 from components.arrays import Float64
-from components.charts import theme
+from components.charts import curves, theme
 
 MOST_POINTS = 2_000  # of a curve: more are thinned, since no screen shows them
 CUT_OFF = "#D6246E"
+_INTERVAL = "#5A6270"  # of a bar: seen on the bar and beside it, on a light and on a dark page
+_LOSS_HEIGHT, _ROOM, _LETTER = 400, 74, 8.6  # pixels: of the loss, beside the end of a line for a number, of a letter
 _HEIGHT, _LOW = 330, 230  # pixels; the low one leaves room for a row of the data below it
 
 
@@ -25,55 +28,158 @@ def smoothed(values: np.ndarray, window: int) -> Float64:
 
 def loss_curves(
     losses: Mapping[str, tuple[np.ndarray, np.ndarray]],
-    validation: tuple[np.ndarray, np.ndarray],
+    held_out: tuple[np.ndarray, np.ndarray],
     title: str,
     *,
     window: int,
     steps: int,
     marked: int | None = None,
 ) -> go.Figure:
-    """Training loss by objective, each as (steps, values) raw and smoothed, and the validation loss.
+    """Training loss by objective, each as (steps, values), a dot for each step and their mean as a line; and that held out.
 
-    The axis goes to the last of all `steps`; `marked` is a step to show with a line, such as the best one.
+    The axis goes to the last of all `steps`; `marked` is a step to show with a ring on the held-out loss, the best one.
     """
     figure = go.Figure()
-    for index, (name, (at_steps, values)) in enumerate(losses.items()):
+    colours = (theme.GREY,) if len(losses) == 1 else theme.PALETTE[1:]
+    ends: list[tuple[float, float, str, str]] = []  # x and y of a line's end, its name, its colour
+    for (name, (at_steps, values)), colour in zip(losses.items(), colours, strict=False):
         label = "training loss" if len(losses) == 1 else f"{theme.plain(name)} loss"
-        colour = theme.PALETTE[index]
         every = slice(None, None, -(-len(values) // MOST_POINTS) or 1)
+        means = smoothed(values, window)
         figure.add_scatter(
             x=at_steps[every],
             y=np.asarray(values[every], np.float32),
             name=f"{label}, each step",
-            mode="lines+markers" if len(values) < 2 else "lines",
-            line={"color": colour, "width": 1.5},
-            opacity=0.6,
+            mode="markers",
+            marker={"color": colour, "size": 6},
+            opacity=0.55,
             hovertemplate=f"step %{{x}}: {label} %{{y:.4f}}<extra></extra>",
         )
         figure.add_scatter(
             x=at_steps[every],
-            y=smoothed(values, window)[every].astype(np.float32),
+            y=means[every].astype(np.float32),
             name=f"{label}, mean of {window} steps" if window > 1 else label,
             mode="lines",
             line={"color": colour, "width": 3},
             hovertemplate=f"up to step %{{x}}: mean {label} %{{y:.4f}}<extra></extra>",
         )
-    if len(validation[0]):
+        if len(values):
+            ends.append((float(at_steps[-1]), float(means[-1]), label.removesuffix(" loss"), colour))
+    if len(held_out[0]):
         figure.add_scatter(
-            x=validation[0],
-            y=np.asarray(validation[1], np.float32),
-            name="validation loss",
+            x=held_out[0],
+            y=np.asarray(held_out[1], np.float32),
+            name="held-out loss",
             mode="lines+markers",
-            line={"color": theme.ORANGE, "width": 2.5, "dash": "dash"},
-            marker={"size": 8},
-            hovertemplate="step %{x}: validation loss %{y:.4f}<extra></extra>",
+            line={"color": theme.BLUE, "width": 3},
+            marker={"size": 9},
+            hovertemplate="step %{x}: held-out loss %{y:.4f}<extra></extra>",
         )
-    figure.update_yaxes(title="loss", rangemode="tozero", zeroline=False)
-    return _over_steps(figure, title, steps, marked, "kept")
+        ends.append((float(held_out[0][-1]), float(held_out[1][-1]), "held out", theme.BLUE))
+    figure.update_yaxes(rangemode="tozero", zeroline=False)
+    _over_steps(figure, title, steps, marked, "kept")
+    if marked is not None and marked in held_out[0]:
+        kept = float(held_out[1][np.flatnonzero(held_out[0] == marked)[0]])
+        figure.add_scatter(
+            x=[marked],
+            y=[kept],
+            name="kept",
+            mode="markers",
+            marker={"size": 18, "color": "rgba(0,0,0,0)", "line": {"width": 2, "color": theme.ORANGE}},
+            hovertemplate=f"step {marked}: the best on held-out rows, kept<extra></extra>",
+        )
+    figure.layout.showlegend, figure.layout.height = False, _LOSS_HEIGHT
+    _name_ends(figure, ends, _LOSS_HEIGHT)
+    return figure
+
+
+def _name_ends(figure: go.Figure, ends: Sequence[tuple[float, float, str, str]], height: int, axis: str = "") -> None:
+    """Write each line's name and last value beside its end, in its colour, apart from each other."""
+    finite = [end for end in ends if np.isfinite(end[1])]
+    shown = [trace for trace in figure.data if (trace.yaxis or "y") == f"y{axis}"]
+    values = np.concatenate([np.asarray(trace.y, float) for trace in shown] or [np.zeros(1)])
+    top = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    places = curves.spread([y for _, y, _, _ in finite], 18 * max(top, 1e-9) / max(80, height - 110))
+    for (x, y, name, colour), place in zip(finite, places, strict=True):
+        figure.add_annotation(
+            x=x,
+            y=place,
+            xref=f"x{axis}",
+            yref=f"y{axis}",
+            text=f"<b>{theme.plain(name)} {theme.number(y, 2)}</b>",
+            font={"color": colour if colour != theme.GREY else None, "size": theme.FONT_SIZE},
+            xanchor="left",
+            xshift=12,
+            showarrow=False,
+        )
+    longest = max((len(name) for _, _, name, _ in finite), default=0)
+    figure.layout.margin.r = max(int(figure.layout.margin.r or 0), round(_ROOM + _LETTER * longest))
+
+
+def measure_panels(
+    panels: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]],
+    levels: Mapping[str, float],
+    title: str,
+    *,
+    steps: int,
+    height: int = 0,
+) -> go.Figure:
+    """Measures on held-out rows over the steps of a run, in panels below each other, all from 0 to 1 where they lie there.
+
+    `panels` maps a panel's title to its named curves (steps, values); `levels` maps a curve's name to what the model had before
+    it was damaged, drawn as a dashed line. The end of each curve has its name and last value.
+    """
+    names = list(panels)
+    figure = make_subplots(
+        rows=max(1, len(names)), cols=1, subplot_titles=names, vertical_spacing=0.24, shared_xaxes=False
+    )
+    of_panels: list[list[tuple[float, float, str, str]]] = []
+    for row, drawn in enumerate(panels.values(), start=1):
+        ends = []
+        known = [np.asarray(of, np.float64) for _, of in drawn.values()]
+        values = np.concatenate([np.zeros(0), *known, [levels[name] for name in drawn if name in levels]])
+        for index, (name, (at_steps, of)) in enumerate(drawn.items()):
+            style = theme.line_style(index if row == 1 else 1)
+            figure.add_scatter(
+                x=at_steps,
+                y=np.asarray(of, np.float64),
+                name=theme.plain(name),
+                mode="lines+markers",
+                line=style,
+                marker={"size": 8},
+                hovertemplate=f"step %{{x}}: {theme.plain(name)} %{{y:.3f}}<extra></extra>",
+                row=row,
+                col=1,
+            )
+            if len(of):
+                ends.append(
+                    (float(at_steps[-1]), float(of[-1]), name if len(drawn) > 1 else "now", str(style["color"]))
+                )
+            if name in levels:
+                figure.add_hline(
+                    y=levels[name], line={"color": style["color"], "dash": "dash", "width": 1.5}, row=row, col=1
+                )
+                ends.append((float(steps), levels[name], "undamaged", str(style["color"])))
+        of_panels.append(ends)
+        if values.size == 0 or (np.nanmin(values) >= 0 and np.nanmax(values) <= 1):
+            figure.update_yaxes(range=(-0.03, 1.05), row=row, col=1)
+        figure.update_yaxes(zeroline=False, nticks=5, row=row, col=1)
+    for heading in figure.layout.annotations:  # so far the titles of the panels
+        heading.update(x=0, xanchor="left", text=f"<b>{heading.text}</b>")
+    _over_steps(figure, title, steps, None)
+    for heading in figure.layout.annotations[: len(names)]:
+        heading.font.size = theme.FONT_SIZE
+    figure.update_xaxes(title=None)
+    figure.update_xaxes(title="step", row=max(1, len(names)), col=1)
+    figure.layout.height = height or _LOSS_HEIGHT
+    figure.layout.showlegend = False
+    for place, ends in enumerate(of_panels):
+        _name_ends(figure, ends, _LOSS_HEIGHT // max(1, len(names)), "" if place == 0 else str(place + 1))
+    return figure
 
 
 def step_curves(
-    curves: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    named: Mapping[str, tuple[np.ndarray, np.ndarray]],
     title: str,
     *,
     y_title: str,
@@ -85,7 +191,7 @@ def step_curves(
 ) -> go.Figure:
     """Named curves (steps, values) over the steps of a run: measures on held-out rows, learning rate, speed."""
     figure = go.Figure()
-    for index, (name, (at_steps, values)) in enumerate(curves.items()):
+    for index, (name, (at_steps, values)) in enumerate(named.items()):
         every = slice(None, None, -(-len(values) // MOST_POINTS) or 1)
         figure.add_scatter(
             x=at_steps[every],
@@ -98,7 +204,7 @@ def step_curves(
         )
     # Not 200µ for a learning rate of 0.0002.
     figure.update_yaxes(title=y_title, range=y_range, zeroline=False, exponentformat="none", separatethousands=True)
-    figure.update_layout(showlegend=len(curves) > 1)
+    figure.update_layout(showlegend=len(named) > 1)
     return _over_steps(figure, title, steps, marked)
 
 
@@ -204,3 +310,64 @@ def before_after_bars(
     figure.update_layout(barmode="group", bargap=0.35)
     theme.legend_below(figure, shown=True)
     return theme.finish(figure, title, _HEIGHT)
+
+
+def model_bars(
+    models: Sequence[tuple[str, str, tuple[float, float, float]]],
+    title: str,
+    *,
+    x_title: str,
+    unit: str = "",
+    top: float = 100.0,
+    digits: int = 1,
+) -> go.Figure:
+    """One measure of two or three models as bars below each other, with intervals and their values at the right.
+
+    Each model is a name, what it is in a few words, and (value, low, high). The first is the undamaged one where there are
+    three: a dashed line leads down from it.
+    """
+    figure = go.Figure()
+    colours = (theme.GREY, theme.ORANGE, theme.BLUE)[-len(models) :]
+    for place, ((name, note, (value, low, high)), colour) in enumerate(zip(models, colours, strict=True)):
+        figure.add_bar(
+            y=[place],
+            x=[value],
+            name=theme.plain(name),
+            orientation="h",
+            width=0.56,
+            marker_color=colour,
+            error_x=theme.interval([value], [low], [high], color=_INTERVAL, thickness=2.5, width=7),
+            customdata=[[low, high]],
+            hovertemplate=f"{theme.plain(name)}: %{{x:.{digits}f}}{unit}<br>95 % interval %{{customdata[0]:.{digits}f}} to "
+            f"%{{customdata[1]:.{digits}f}}<extra></extra>",
+        )
+        said = f"<b>{theme.plain(name[:1].upper() + name[1:])}</b>" + (f"  {theme.plain(note)}" if note else "")
+        figure.add_annotation(
+            x=0,
+            y=place - 0.28,
+            text=said,
+            xanchor="left",
+            yanchor="bottom",
+            showarrow=False,
+            yshift=1,
+            font_size=theme.FONT_SIZE,
+        )
+        figure.add_annotation(
+            x=1,
+            xref="paper",
+            y=place,
+            text=f"<b>{theme.number(value, digits)}</b>",
+            xanchor="left",
+            xshift=8,
+            showarrow=False,
+            font_size=theme.FONT_SIZE + 4,
+        )
+    if len(models) == 3 and np.isfinite(models[0][2][0]):
+        figure.add_vline(x=models[0][2][0], line={"color": theme.GREY, "dash": "dash", "width": 1.5})
+    lowest = min([0.0, *(low for _, _, (_, low, _) in models if np.isfinite(low))])
+    figure.update_xaxes(title=x_title, range=[lowest, top], zeroline=False)
+    figure.update_yaxes(range=[len(models) - 0.5, -0.62], visible=False)
+    figure.update_layout(showlegend=False, hovermode="closest")
+    theme.finish(figure, title, 120 + 96 * len(models))
+    figure.layout.margin.r = 66
+    return figure

@@ -57,7 +57,7 @@ HOMES = {
         "components.retrieval.engines.approximation": ("losses",),
         "components.retrieval.engines.contract": ("StoredVectors",),
         "components.retrieval.evaluation.graded.collection": ("demo_graded", "read_fields", "read_folder_fields"),
-        "components.retrieval.evaluation.graded.metrics": ("interpolated_precision",),
+        "components.retrieval.evaluation.graded.metrics": ("graded_summary", "interpolated_precision"),
         "components.retrieval.evaluation.graded.ranks": ("ranker_relevant_ranks", "vector_relevant_ranks"),
         "components.retrieval.evaluation.grid": ("retrieval_runs",),
         "components.retrieval.evaluation.metrics": (

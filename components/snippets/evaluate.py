@@ -293,6 +293,13 @@ def precision_by_recall(collection: Collection, runs: Sequence[AnyRun]) -> Snipp
     )
 
 
+def graded_summaries(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
+    """All measures with graded relevance of some runs, in per cent."""
+    found = _runs(collection, runs)
+    measured = "values = {name: graded_summary(ranks) for name, ranks in runs.items()}"
+    return Snippet(found.setup, (*found.body, measured, "print(values)  # means over queries in per cent"))
+
+
 def recall_by_layer(collection: Collection, models: Sequence[tuple[VectorRun, Sequence[int]]]) -> Snippet:
     """Recall@1 of some models at each of their layers, which are given; each with the pooling of its run."""
     loaded, names = code.models([run.backend for run, _ in models])

@@ -277,7 +277,7 @@ class Preset:
     lesson: Literal["", "collapse", "overfitting"] = ""  # what it provokes, to teach
 
 
-DEFAULT_PRESET = "repair"  # what an address without a preset means
+DEFAULT_PRESET = "not"  # with which the page of training opens
 _PRESETS = (
     Preset(
         "not",

@@ -167,11 +167,17 @@ def with_rollout(address: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 # View to the setting whose default changed since, and what an address meant that did not write it.
-_DEFAULTS = {"retrieve-rerank": ("second_stage", "rerank"), "similar-pairs": ("compared_texts", "corpus")}
+_DEFAULTS = {
+    "retrieve-rerank": ("second_stage", "rerank"),
+    "similar-pairs": ("compared_texts", "corpus"),
+    "training-data": ("training_preset", "repair"),
+    "training-objective": ("training_preset", "repair"),
+    "training-run": ("training_preset", "repair"),
+}
 
 
 def with_defaults(address: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """An address with what it means, where a default has changed: re-ranking by the cross-encoder, and the pairs of the corpus.
+    """An address with what it means, where a default has changed: re-ranking by the cross-encoder, say.
 
     What was the default was not written; since then each address of the view names it. One that chooses nothing in the view
     shows how it opens today.

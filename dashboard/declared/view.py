@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 # What a view shows first, which tests look for: a plotly figure, rows of tokens, a table, a frame with a page of its own, a
 # list or canvas that we draw ourselves, the pictures of Start, the whole path, what one word looks at, the model as a drawing,
-# a table or plot as its settings say, or a model's guesses where it has a head for them; "text" has no figure.
+# a table or plot as its settings say, a model's guesses where it has a head for them, or rows of texts as cards; "text" has no
+# figure.
 Figure = Literal[
     "plot",
     "chips",
@@ -31,6 +32,7 @@ Figure = Literal[
     "plot or table",
     "canvas or table",
     "guess or plot",
+    "cards",
     "text",
 ]
 # Stand in examples for what has another name on each machine: the key of a small corpus, of a small model, and of a run.

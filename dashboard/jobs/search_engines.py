@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 NAMES = {"exact": "Exact", "usearch": "HNSW graph (usearch)", "milvus": "Milvus"}
 
 
+MANY = 5_000  # texts: below, comparing a query with all of them takes milliseconds, and an approximate engine is not offered
+
+
 def offered() -> dict[str, str]:
     """Engine to its name: exact always, usearch where it is installed, Milvus where the operator names its address."""
     names = ["exact"]

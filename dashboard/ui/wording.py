@@ -127,12 +127,6 @@ def model_in_words(spec: ModelSpec, where: str, is_short: bool = False) -> str:
     return (NBSP_DOT if is_short else " · ").join([*parts, where])
 
 
-INCLUDED_CROSS_ENCODER = (
-    "**The included cross-encoder ranks worse than the included model:** over all headlines of the demo corpus, it lowers "
-    "Recall@1 from 97 to 90 %."
-)
-
-
 def how_positions_enter(structure: Structure) -> str:
     """One sentence for a model without position vectors at layer 0; empty for others."""
     if structure.has_position_vectors:

@@ -35,6 +35,7 @@ SELECTORS: dict[Figure, str] = {
     "looks": ".looks svg",
     "architecture": ".arch > svg",
     "lists": ".reranked",
+    "cards": ".bi-rows",
     "pairs": ".bi-kinds, .bi-near",
     "plot or table": f"{PLOT}, {TABLE}",
     "canvas or table": f"canvas, {TABLE}",

@@ -67,6 +67,10 @@ def test_pictures_are_put_in_order_by_key_and_by_mouse(visit: Visit) -> None:
     page.keyboard.press("ArrowDown")
     expect(page.locator(".lecture b").first).to_have_text(MASK)
     expect(page.locator(".lecture .number").first).to_have_text("1")
+    page.keyboard.press("Home")  # the dots of the picture that was moved have kept the keyboard's place
+    expect(page.locator(".lecture b").first).to_have_text(BLOCK)
+    page.keyboard.press("End")
+    expect(page.locator(".lecture b").first).to_have_text(MASK)
     handle, target = (page.locator(".lecture .dots").nth(number).bounding_box() for number in (1, 0))
     assert handle is not None
     assert target is not None
@@ -81,6 +85,27 @@ def test_pictures_are_put_in_order_by_key_and_by_mouse(visit: Visit) -> None:
     page.get_by_role("button", name="Bring back what was taken out").click()
     expect(page.locator(".lecture li")).to_have_count(2)
     assert names(page) == [BLOCK, MASK]
+
+
+def test_on_a_phone_two_buttons_move_a_picture_and_keep_the_keyboards_place(visit: Visit) -> None:
+    page = visit(LECTURE, phone=True)
+    expect(page.locator(".lecture li")).to_have_count(2)
+    expect(page.locator(".lecture .dots").first).to_be_hidden()
+    for number in range(4):
+        box = page.locator(".lecture .moves button").nth(number).bounding_box()
+        assert box is not None
+        assert min(box["width"], box["height"]) >= 44
+    up, down = (page.get_by_role("button", name=f"Move picture {place}") for place in ("1 up", "2 down"))
+    for end in (up, down):  # the first is no further up, the last no further down
+        expect(end).to_have_attribute("aria-disabled", "true")
+        end.click(force=True)  # such a button is for Playwright a disabled one
+        assert names(page) == [BLOCK, MASK]
+    page.get_by_role("button", name="Move picture 1 down").click()
+    expect(page.locator(".lecture b").first).to_have_text(MASK)
+    settle(page)
+    expect(down).to_be_focused()  # the same picture, which is now the second
+    page.get_by_role("button", name="Move picture 2 up").press("Enter")
+    expect(page.locator(".lecture b").first).to_have_text(BLOCK)
 
 
 def test_the_arrow_keys_go_through_the_lecture_on_the_projector(visit: Visit) -> None:

@@ -37,7 +37,7 @@ def test_a_run_is_drawn_with_the_values_that_it_recorded(use: Stage, recorded: R
     figure(page, 3)  # all are drawn
     loss = figure(page, 0)
     assert "Loss" in loss["title"]
-    assert loss["lines"] == 3
+    assert loss["lines"] == 2  # each step's own loss is a dot
     np.testing.assert_allclose(loss["traces"]["training loss, each step"], LOSSES, rtol=1e-6)
     mean = loss["traces"]["training loss, mean of 10 steps"]
     np.testing.assert_allclose(mean, smoothed(np.array(LOSSES), 10), rtol=1e-6)

@@ -10,11 +10,12 @@ import plotly.graph_objects as go
 
 from components.charts import theme
 from components.charts.cells import make_clickable, number_readably
-from components.charts.curves import layer_curves
+from components.charts.curves import layer_curves, spread
 from components.sizes import in_words
 
 MARKED = "#D6246E"  # the chosen cell's frame
 _PAD = 0.5
+_AGREEMENT, _LABEL = 428, 19  # pixels: the height of the agreement over the layers, and between two names at its right
 _ROOM_FOR_VALUE = 0.18  # share of the axis that a bar with its value inside takes on a phone
 
 
@@ -305,20 +306,42 @@ def agreement_curves(
     *,
     y_title: str,
 ) -> go.Figure:
-    """Correlations [pooling, layer] as curves, and values without layers (`flat`) as thin lines with open markers."""
+    """Correlations [pooling, layer] as curves, and values without layers (`flat`) as quiet level lines.
+
+    Each line has its name and last value at its right end.
+    """
     figure = layer_curves(values, labels, title, y_title=y_title, mark_extremes=False)
     layers = list(range(values.shape[1]))
-    for number, (name, value) in enumerate(flat, start=len(labels)):
+    for name, value in flat:
         figure.add_scatter(
             x=layers,
             y=np.full(len(layers), value, np.float32),
-            mode="lines+markers",
-            line=theme.line_style(number) | {"width": 1.5},
-            marker=theme.marker_style(number, is_open=True),
+            mode="lines",
+            line={"color": theme.GREY, "width": 1.5, "dash": "dash"},
             name=theme.plain(name),
             hovertemplate=f"{theme.plain(name)}: %{{y:.4f}}<extra></extra>",
         )
-    return _with_legend(figure, title, 428, len(labels) + len(flat))
+    theme.finish(figure, title, _AGREEMENT)
+    ends = [
+        (float(trace.y[-1]), str(trace.name), trace.line.color) for trace in figure.data if np.isfinite(trace.y[-1])
+    ]
+    every = np.concatenate([np.asarray(trace.y, float) for trace in figure.data])
+    apart = _LABEL * max(1e-6, float(np.nanmax(every) - np.nanmin(every))) / (_AGREEMENT - 120)
+    for (value, name, colour), place in zip(ends, spread([end for end, _, _ in ends], apart), strict=True):
+        is_level = colour == theme.GREY
+        figure.add_annotation(
+            x=layers[-1],
+            y=place,
+            text=f"{name} {theme.number(value)}" if is_level else f"<b>{name} {theme.number(value)}</b>",
+            font={} if is_level else {"color": colour},
+            xanchor="left",
+            xshift=12,
+            showarrow=False,
+        )
+    figure.update_xaxes(range=[-0.02 * layers[-1], 1.02 * layers[-1]] if len(layers) > 1 else None)
+    figure.layout.showlegend = False
+    figure.layout.margin.r = round(64 + 7.6 * max((len(name) for _, name, _ in ends), default=0))
+    return figure
 
 
 def agreement_bars(values: Sequence[tuple[str, float]], title: str, *, unit: str) -> go.Figure:

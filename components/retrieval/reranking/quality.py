@@ -19,7 +19,7 @@ import numpy as np
 from components.arrays import Int64, read_only, wilson
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.evaluation.ranks import gold_ranks
-from components.retrieval.evaluation.second_stage import candidates, second_ranks
+from components.retrieval.evaluation.second_stage import candidate_scores, candidates, second_ranks
 from components.retrieval.search.rerank import late_interaction_vectors, trained_scores
 
 if TYPE_CHECKING:
@@ -28,20 +28,17 @@ if TYPE_CHECKING:
     from components.model.trace import Pooling
 
 DEPTHS = (5, 10, 20, 50)  # candidates of a query
+CROSS_DEPTHS = (5, 10, 20)  # a cross-encoder reads each of them with the query
 TIMED_QUERIES = 20
 FLOAT_BYTES = 4  # of a float32 number
 
 
 @dataclass(frozen=True, eq=False)
-class SecondLook:
-    """The ranks of each query's right text, and what a look costs."""
+class Reordered:
+    """The rank of each query's right text, before and after a second look at the first hits."""
 
     first: Int64  # [query], from 1, by vectors
-    after: Mapping[int, Int64]  # the number of candidates to the ranks after MaxSim, [query]
-    milliseconds: Mapping[int, float]  # of comparing so many candidates with a query, the median of some
-    query_milliseconds: float  # of encoding a query and searching all texts, the median of some
-    vector_bytes: float  # of one text
-    token_bytes: float  # of one text's token vectors, the mean
+    after: Mapping[int, Int64]  # the number of candidates to the ranks after the second look, [query]
 
     @property
     def nbytes(self) -> int:
@@ -76,6 +73,47 @@ class SecondLook:
 
     def _ranks(self, depth: int) -> Int64:
         return self.first if depth == 0 else self.after[depth]
+
+
+@dataclass(frozen=True, eq=False)
+class SecondLook(Reordered):
+    """What MaxSim makes of the ranks, and what that costs."""
+
+    milliseconds: Mapping[int, float]  # of comparing so many candidates with a query, the median of some
+    query_milliseconds: float  # of encoding a query and searching all texts, the median of some
+    vector_bytes: float  # of one text
+    token_bytes: float  # of one text's token vectors, the mean
+
+
+def by_cross_encoder(
+    backend: Backend,
+    scorer: Backend,
+    queries: Sequence[str],
+    texts: Sequence[str],
+    gold: Int64,
+    layer: int,
+    pooling: Pooling,
+    depths: Sequence[int] = CROSS_DEPTHS,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Reordered:
+    """Search `texts` for each query by the vectors of a layer and pooling, and re-rank the first hits by a cross-encoder.
+
+    `gold` [query] is the number of each query's right text. `progress(done, total)` counts the pairs that `scorer` reads.
+    Raises as the models do, Cancelled.
+    """
+    depths = sorted({min(depth, len(texts)) for depth in depths})
+
+    def vectors(some: Sequence[str], role: str) -> Float32:
+        options = backend.embed_options([layer], [pooling], None, "float32", role=role)  # type: ignore[arg-type]
+        return np.asarray(backend.embed(some, options=options, is_cancelled=is_cancelled)[0, 0], np.float32)
+
+    by, of = vectors(texts, "document"), vectors(queries, "query")
+    first = gold_ranks(of, by, gold)
+    rows = candidates(of, by, depths[-1], is_cancelled)
+    scores = candidate_scores(scorer.score_pairs, queries, texts, rows, progress, is_cancelled)
+    after = {depth: read_only(second_ranks(first, rows[:, :depth], scores[:, :depth], gold)) for depth in depths}
+    return Reordered(read_only(np.asarray(first, np.int64)), after)
 
 
 def second_look(

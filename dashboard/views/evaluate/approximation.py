@@ -17,7 +17,7 @@ from components.retrieval.engines.contract import StoredVectors
 from components.snippets import evaluate as snippets
 from dashboard import caching, state
 from dashboard.corpora import current
-from dashboard.jobs import embedding, evaluation
+from dashboard.jobs import embedding, evaluation, search_engines
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame
@@ -192,13 +192,24 @@ def _message(found: Losses, count: int) -> str:
         parts.append(f"the first quarter of the numbers {_share(by_code['first-4'])}")
     rescored = f", and {_share(by_code['bits-4'])} if 40 are rescored" if "bits-4" in by_code else ""
     parts.append(f"bits {_share(by_code['bits-1'])}{rescored}")
-    few = (
+    few = too_few_to_pay(count)
+    few += (
         f" **Nothing can be learnt from so few texts:** the {found.k} nearest are {100 * found.k / count:.0f} % of all "
         f"{count:,}, and approximation is for collections of which they are a tiny part."
         if count < FEW
         else ""
     )
     return "; ".join(parts) + "." + few
+
+
+def too_few_to_pay(count: int) -> str:
+    """That an exact search of so many texts is fast enough; empty from search_engines.MANY on."""
+    if count >= search_engines.MANY:
+        return ""
+    return (
+        f" With {counted(count, 'text')} an exact search is fast enough: approximation pays from some thousand texts, and is "
+        f"offered from {search_engines.MANY:,}."
+    )
 
 
 def _left_out(found: Losses, count: int) -> str:

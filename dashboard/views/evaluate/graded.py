@@ -13,8 +13,10 @@ import streamlit as st
 
 from components.charts.retrieval import evaluation as charts
 from components.jobs import Stoppable
+from components.numbers import enumerated
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded import ranks as graded_ranks
+from components.retrieval.evaluation.metrics import interval
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
 from components.retrieval.search.lexical import TITLES
 from components.snippets import evaluate as snippets
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.evaluation.graded.collection import GradedSet
     from components.retrieval.evaluation.graded.ranks import RelevantRanks
+    from components.retrieval.evaluation.metrics import Interval
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import ExactSearch
+    from components.snippets.code import Snippet
     from dashboard.jobs.embedding import EmbedRequest
 
 CODES = choices.codes_of(graded_metrics.MEASURES)
@@ -70,11 +74,12 @@ def relevance(backend: Backend) -> None:
         if not request.codes:
             st.info(choices.NO_RUN, icon=":material/add:")
         return
+    code = graded_sets.code_of(graded)
+    runs = request.code_of((run, name) for run, name, _ in ranks)
     with above, frame.figure("graded"):  # the figure needs no significance, and does not wait for it
         named = [(name, of_run) for _, name, of_run in ranks]
-        _compared(graded, named, measure, is_complete=len(ranks) == len(request.codes))
-    code = graded_sets.code_of(graded)
-    _figure([(name, of_run) for _, name, of_run in ranks], code, request.code_of((run, name) for run, name, _ in ranks))
+        _compared(graded, named, measure, len(ranks) == len(request.codes), snippets.graded_summaries(code, runs))
+    _figure([(name, of_run) for _, name, of_run in ranks], code, runs)
 
 
 def _about(graded: GradedSet) -> None:
@@ -100,20 +105,39 @@ def _searched(graded: GradedSet) -> str:
     )
 
 
-def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], measure: str, is_complete: bool) -> None:
-    """The message and the table of the finished runs. Raises NotReady while they are compared."""
-    table, unsure = evaluation.result(
+def _compared(
+    graded: GradedSet,
+    ranks: Sequence[tuple[str, RelevantRanks]],
+    measure: str,
+    is_complete: bool,
+    code: Snippet,
+) -> None:
+    """The finding, a bar with its interval for each finished run, and their table. Raises NotReady while they are compared."""
+    table, intervals, unsure = evaluation.result(
         ("graded table", graded.content_hash, tuple((name, _hash(outcome)) for name, outcome in ranks), measure),
         f"Comparing {counted(len(ranks), 'run')}",
         lambda report_progress, is_cancelled: _table(ranks, measure),
         "graded_comparison",
         short=True,
     )
-    row, so_far = table.iloc[int(table[measure].argmax())], "" if is_complete else " so far"
-    st.markdown(
-        f":material/insights: **{messages.escape(str(row['run']))}** has the best {measure}{so_far}: {row[measure]:.1f} % "
-        f"(95 % interval {row['95 % interval']})."
-        + (f" It is not significantly different from {messages.escape(' · '.join(unsure))}." if unsure else "")
+    figures.figure(
+        charts.ranking_bars(
+            [
+                charts.RankedBar(str(name), 100 * of.value, 100 * of.low, 100 * of.high)
+                for name, of in zip(table["run"], intervals, strict=True)
+            ],
+            "",
+            measure=measure,
+        ),
+        key="graded_runs",
+        code=code,
+        alt=f"{measure} of {counted(len(ranks), 'run')} with 95 % intervals, the best on top",
+        message=finding(table, measure, unsure, is_complete),
+        read=f"A bar is a run, the best on top. {measure}: {choices.GRADED_MEANINGS[measure]}. A thin line is the 95 % "
+        "interval: where the measure may lie for other queries.",
+        not_shown="Other measures: they stand under “Options”, and all of them in Share. Documents without a grade count as "
+        "not relevant.",
+        table=lambda: table.round(3),
     )
     config = run_table.measure_columns(choices.GRADED_MEANINGS) | {
         "run": run_table.name_column(list(table["run"])),
@@ -132,7 +156,18 @@ def _compared(graded: GradedSet, ranks: Sequence[tuple[str, RelevantRanks]], mea
         "“no”: the difference to the best run may be chance. Other measures are under “Options”.",
         choices.GRADED_MEANINGS,
     )
-    figures.download(table.round(3), "graded")
+
+
+def finding(table: pd.DataFrame, measure: str, unsure: Sequence[str], is_complete: bool) -> str:
+    """Which run is the best, and which others may be as good; `table` has a line for each run."""
+    row = table.iloc[int(table[measure].argmax())]
+    so_far = "" if is_complete else " so far"
+    said = f"**{messages.escape(str(row['run']))}** has the best {measure}{so_far}: **{row[measure]:.1f} %**"
+    if len(table) == 1:
+        return f"{said}."
+    if not unsure:
+        return f"{said}, and its lead over every other run is more than chance."
+    return f"{said}, but {messages.escape(enumerated(list(unsure)))} may be as good."
 
 
 def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, str, RelevantRanks]]:
@@ -217,10 +252,10 @@ def _hash(outcome: RelevantRanks) -> str:
     return hashlib.sha256(np.ascontiguousarray(outcome.ranks).tobytes()).hexdigest()
 
 
-def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd.DataFrame, list[str]]:
+def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd.DataFrame, list[Interval], list[str]]:
     """One row per run: the chosen measure with its interval and test against the best run, and all other measures.
 
-    Also the names of the runs that are not significantly different from the best.
+    Also the interval of each run, and the names of the runs that are not significantly different from the best.
     """
     values = [{name: judge(outcome) for name, judge in graded_metrics.MEASURES.items()} for _, outcome in ranks]
     judged = [run_values[measure] for run_values in values]
@@ -237,7 +272,7 @@ def _table(ranks: Sequence[tuple[str, RelevantRanks]], measure: str) -> tuple[pd
             zip(ranks, values, compared.answers, compared.cells, strict=True)
         )
     ]
-    return pd.DataFrame(rows), [ranks[number][0] for number in compared.unsure]
+    return pd.DataFrame(rows), [interval(of) for of in judged], [ranks[number][0] for number in compared.unsure]
 
 
 def _figure(

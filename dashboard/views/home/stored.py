@@ -180,8 +180,9 @@ def write() -> None:
     import numpy as np
 
     from components.model.backend import Backend
+    from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
     from dashboard.jobs.included_words import HABITS, WHOLE, measured_habits
-    from dashboard.jobs.stored import pairs, second_looks
+    from dashboard.jobs.stored import cross_looks, pairs, second_looks
 
     backend = Backend.load()
     from dashboard.views.home import whole
@@ -194,6 +195,8 @@ def write() -> None:
     files = {path: f"{text}\n".encode() for path, text in texts.items()}
     files |= {whole.PATH: whole.measured(backend), pairs.PATH: pairs.measured(backend)}
     files[second_looks.PATH] = second_looks.measured(backend, second_looks.included())
+    scorer = Backend.load(EMBEDDED_CROSS_ENCODER_KEY)
+    files[cross_looks.PATH] = cross_looks.measured(backend, scorer, second_looks.included())
     for path, content in files.items():
         with whole_file(path) as file:
             file.write(content)

@@ -62,7 +62,8 @@ def _list(stars: tuple[str, ...]) -> None:
     )
     _undo()
     st.caption(
-        "Order: drag a picture by its dots, or press ↑ and ↓ on them. On the projector ← and → go through the pictures."
+        "Order: drag a picture by its dots, or press ↑ and ↓ on them; on a phone, tap the arrows. On the projector, ← and → go "
+        "through the pictures."
     )
 
 

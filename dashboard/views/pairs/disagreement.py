@@ -20,6 +20,7 @@ from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import embedding, requests, reranking
 from dashboard.jobs.embedding import EmbedRequest
+from dashboard.jobs.stored import cross_looks
 from dashboard.ui import controls, figures, messages, model_gate, token_matches
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import counted, quoted, shortened
@@ -203,7 +204,10 @@ def headline(pair: Disagreement) -> str:
 
 def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagreement) -> None:
     document = corpus.texts[pair.row][:MOST_CHARACTERS]
-    st.markdown(f":material/insights: {headline(pair)}")
+    said = headline(pair)
+    if not state.get("corpus") and cross_looks.holds_for(backend, state.get("cross_encoder")):
+        said = f"{cross_looks.finding()} {said}"
+    st.markdown(f":material/insights: {said}")
     if is_cut := token_matches.cut_note(corpus.texts[pair.row], MOST_CHARACTERS):
         st.caption(is_cut)
     left, right = st.columns(2, gap="medium")

@@ -124,7 +124,7 @@ VIEWS = (
         label="Re-ranking and its cost",
         question="What does re-ranking change and cost?",
         asks=("Is re-ranking by a cross-encoder worth its time?", "Does MaxSim find more than one vector a text?"),
-        intro="The vectors find some sentences; a second look, token by token, sorts these again.",
+        intro="The vectors find some sentences; a second, slower look puts these in a new order.",
         draw="dashboard.views.pairs.rerank:rerank",
         settings=(
             *OF_MODELS,
@@ -143,9 +143,12 @@ VIEWS = (
     ),
     View(
         key="disagreement",
-        label="Where they disagree",
+        label="Cross-encoder beside vectors",
         question="Where do the two models disagree, and over which words?",
-        asks=("Where do a bi-encoder and a cross-encoder disagree?",),
+        asks=(
+            "Where do a bi-encoder and a cross-encoder disagree?",
+            "Does the included cross-encoder rank better than the vectors?",
+        ),
         intro="The documents whose rank differs most between the model's vectors and the cross-encoder.",
         draw="dashboard.views.pairs.disagreement:disagreement",
         settings=(

@@ -172,9 +172,14 @@ def picture(sets: Sequence[Measured]) -> None:
         (f"Comparing {first.depth} more", f"{number(look.milliseconds[first.depth], 1)} ms"),
         ("Kept a text: vector, tokens", f"{look.vector_bytes / 1000:.1f}, {look.token_bytes / 1000:.1f} kB"),
     ]
-    lines = "".join(f"<p><span>{name}</span><b>{value}</b></p>" for name, value in rows)
-    figures.markup(f'<div class="bi-costs">{lines}</div>', "rerank_costs")
+    cost_lines(rows, "rerank_costs")
     st.caption("A cross-encoder that was trained for search needs a download: choose it in the sidebar.")
+
+
+def cost_lines(rows: Sequence[tuple[str, str]], key: str) -> None:
+    """Names with their values at the right, a line each."""
+    lines = "".join(f"<p><span>{name}</span><b>{value}</b></p>" for name, value in rows)
+    figures.markup(f'<div class="bi-costs">{lines}</div>', key)
 
 
 def _table(sets: Sequence[Measured]) -> pd.DataFrame:

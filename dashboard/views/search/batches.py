@@ -97,7 +97,7 @@ def _best_hits(request: SearchRequest, index: VectorIndex, lines: tuple[str, ...
         read=f"The best hit of each query; all {request.k} hits of each are under “Share”. "
         + _settings(layer, pooling, f"{SIMILARITY_NAMES[similarity].lower()}, k = {request.k}")
         + measured,
-        not_shown="Whether a hit answers its query: “closer than chance” says that words drawn by lot find nothing as close.",
+        not_shown="Whether a hit answers its query: “closer than chance” says that random words find nothing as close.",
     )
     figures.whole_texts(pd.DataFrame(columns), key="queries_table")
 
@@ -110,7 +110,7 @@ def finding_of_queries(best: Sequence[float], level: float | None) -> str:
     if len(best) == 1:
         return "**The query's best hit is closer than chance.**" if close else "**Nothing close** to the query."
     if not close:
-        return f"**Nothing close** to any of the {len(best):,} queries: words drawn by lot find as much."
+        return f"**Nothing close** to any of the {len(best):,} queries: random words find texts as close."
     of = "all" if close == len(best) else f"{close:,} of"
     return f"**For {of} {len(best):,} queries** the best hit is closer than chance."
 

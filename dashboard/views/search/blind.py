@@ -60,7 +60,7 @@ def compare(request: SearchRequest, rankings: Sequence[tuple[str, np.ndarray]]) 
         return
     st.markdown("**Which list is better for this query?** Tick the good hits, if you like, and vote.")
     st.caption(
-        "Two settings of Search; only the page's address names them. Which one is A is drawn by lot for each query, the "
+        "Two settings of Search; only the page's address names them. Which one is A is chosen at random for each query, the "
         "same for all. "
         f"{WHO_SEES if state.get('class_code') else ALONE}"
     )

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 FEW_TEXTS = 50_000  # a level of more texts takes a minute or more, and waits until nobody else works
 WHAT_IS_CHANCE = (
-    "The level of chance: 95 of 100 queries of two to four words of the corpus, drawn by lot, find nothing above it among the "
-    "sentences that have none of their words."
+    "The level of chance: 95 of 100 queries of two to four words of the corpus, drawn at random, find nothing above it among "
+    "the sentences that have none of their words."
 )
-WHAT_BARS_SHOW = "Bars that do not reach it are grey; the grey band is what 95 of 100 sentences drawn by lot have."
+WHAT_BARS_SHOW = "Bars that do not reach it are grey; the grey band is what 95 of 100 sentences drawn at random have."
 
 
 def of_vectors(

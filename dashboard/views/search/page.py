@@ -138,7 +138,7 @@ VIEWS = (
             "Do two rows of my file say the same?",
             "Which texts of my collection are duplicates?",
         ),
-        intro="All pairs are compared, with the settings of “Hits”; exact repeats are listed by themselves.",
+        intro="All pairs are compared, with the settings of “Hits”; exact repeats are listed separately.",
         draw="dashboard.views.search.whole_corpus.duplicates:similar_pairs",
         settings=(
             *OF_MODELS,

@@ -25,10 +25,10 @@ from components.words.unicode_words import has_pairs
 from dashboard import caching, state
 from dashboard.corpora import current, marks, word_rankings
 from dashboard.jobs import rankers, reranking, search_engines
+from dashboard.jobs.stored import cross_looks
 from dashboard.ui import controls, figures, messages, model_gate
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import (
-    INCLUDED_CROSS_ENCODER,
     NUMBERS_EXPLAINED,
     POOLING_NAMES,
     PRODUCTS,
@@ -261,7 +261,13 @@ def _engine() -> None:
         state.refuse(
             "engine", "exact", f"The search engine “{name}” is not available here; every sentence is compared."
         )
-    if len(offered) > 1:
+    count = len(current.corpus())
+    if len(offered) > 1 and count < search_engines.MANY and state.get("engine") == "exact":
+        st.caption(
+            f"Every sentence is compared: with {count:,} that takes milliseconds. Approximate engines are offered from "
+            f"{search_engines.MANY:,} sentences."
+        )
+    elif len(offered) > 1:
         controls.pick(
             "engine",
             "Search engine",
@@ -613,7 +619,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 scale=controls.scale(),
             )
             if number and request.compare_with == "rerank" and state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
-                st.markdown(INCLUDED_CROSS_ENCODER)
+                st.markdown(cross_looks.finding())
 
 
 def _shaded(ranked: Ranked, number: int) -> Mapping[int, Shaded] | None:

@@ -34,6 +34,8 @@ from dashboard.ui.wording import counted
 from dashboard.views.training import choice, failures, findings, microscope, row_source
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.pair_runs import Pairs
@@ -56,6 +58,12 @@ DATA = {
     "held-out": "Held-out rows",
 }
 QUERIES_SHOWN = 6
+LISTS = {"repaired": "Repaired", "lost": "Still lost", "harmed": "Harmed"}
+LIST_SAYS = {
+    "repaired": "The right answer comes first only after training",
+    "lost": "The right answer does not come first after training",
+    "harmed": "The right answer came first only before training",
+}
 UNDER_WAY = {"waiting", "running"}  # states of a run
 CHOSEN_ON_THEM = (
     "How good the model is on rows that had no part in training: the step that is kept is the best one on these very rows, so "
@@ -108,7 +116,8 @@ def after(_: Backend) -> None:
     with controls.row():
         # The newest one with a result, unless a person chose another.
         run = choice.run(sorted(listed, key=lambda run: not run.has_model))
-        part = controls.pick("after_part", "Compare", PARTS)
+        is_of_negation = _is_of_negation(run)
+        part = controls.pick("after_part", "Compare", PARTS, default="failures" if is_of_negation else "measures")
         source_slot = st.empty()
     row_source.name_data(run)
     if not run.has_model:
@@ -119,6 +128,14 @@ def after(_: Backend) -> None:
         _measures(source_slot, run)
     else:
         {"failures": _failures, "sentences": _sentences, "words": _words, "layers": _layers, "heads": _heads}[part](run)
+
+
+def _is_of_negation(run: RunFolder) -> bool:
+    """Whether a run learnt “not”, which the known failures measure; not where its files are damaged."""
+    try:
+        return run.settings().data == "demo:not"
+    except UserError:
+        return False
 
 
 def _no_model(run: RunFolder) -> None:
@@ -273,28 +290,46 @@ def _retrieval(run: RunFolder, models: Models, settings: TrainingSettings, pairs
     )
     changes = before_after.retrieval_changes(ranks.base, ranks.tuned)
     beside = None if ranks.untouched is None else before_after.retrieval_changes(ranks.untouched, ranks.tuned)
-    moved = before_after.query_changes(ranks.base, ranks.tuned, QUERIES_SHOWN)
-    _bars(
-        [(item.name, item.base, item.tuned) for item in changes],
-        None if beside is None else [item.base for item in beside],
-        f"{len(pairs):,} queries, {_where(source)}",
-        100.0,
-        settings,
-        _code(run, models, settings, source).retrieval(),
-        _finding(
-            findings.Measure(changes[0].name, "share"),
-            findings.of_retrieval(changes[0]),
-            None if beside is None else findings.of_retrieval(beside[0]),
+    is_undamaged = beside is not None and _untouched_name(settings) == findings.UNDAMAGED
+    line = st.container()
+    left, right = st.columns([5, 4], gap="large")
+    with left:
+        _bars(
+            run,
+            (changes[0].name, changes[0].base, changes[0].tuned, None if beside is None else beside[0].base),
+            f"{len(pairs):,} queries, {_where(source)}",
             settings,
+            _code(run, models, settings, source).retrieval(),
+            findings.won_back(
+                changes[0].name,
+                changes[0].base.value,
+                changes[0].tuned.value,
+                beside[0].base.value if beside is not None and is_undamaged else None,
+                int(np.count_nonzero(_listed(ranks, "harmed"))),
+            )
+            + " "
+            + _finding(
+                findings.Measure(changes[0].name, "share"),
+                findings.of_retrieval(changes[0]),
+                None if beside is None else findings.of_retrieval(beside[0]),
+                settings,
+            )
+            + f" {_moves(before_after.query_changes(ranks.base, ranks.tuned, 1))}",
+            line,
         )
-        + f" {counted(moved.better, 'query', 'queries')} gained a rank, {moved.worse:,} lost one, {moved.unchanged:,} did "
-        "not change.",
-    )
+    _what_is_compared(source)
+    with right:
+        _queries(run, pairs, ranks, source, _untouched_name(settings))
     figures.plain_table(
         pd.DataFrame([_row(*both, settings) for both in zip(changes, beside or [None] * 3, strict=True)])
     )
-    _queries(run, pairs, moved, source)
-    _what_is_compared(source)
+
+
+def _moves(moved: before_after.QueryChanges) -> str:
+    return (
+        f"{counted(moved.better, 'query', 'queries')} gained a rank, {moved.worse:,} lost one, {moved.unchanged:,} did not "
+        "change."
+    )
 
 
 def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs: ScoredPairs, source: str) -> None:
@@ -316,10 +351,9 @@ def _agreement(run: RunFolder, models: Models, settings: TrainingSettings, pairs
         beside = before_after.spearman_change(cosines.untouched, cosines.tuned, pairs.scores)
     is_ordered = not any(np.isnan(item.difference.value) for item in (change, beside) if item is not None)
     _bars(
-        [("Spearman", change.base, change.tuned)],
-        None if beside is None else [beside.base],
+        run,
+        ("Spearman", change.base, change.tuned, None if beside is None else beside.base),
         f"{len(pairs.first):,} scored pairs, {_where(source)}",
-        1.0,
         settings,
         _code(run, models, settings, source).agreement(),
         _finding(
@@ -442,46 +476,55 @@ def _length(backend: Backend, settings: TrainingSettings) -> int | None:
 
 
 def _bars(
-    measures: list[tuple[str, Interval, Interval]],
-    untouched: list[Interval] | None,
+    run: RunFolder,
+    measure: tuple[str, Interval, Interval, Interval | None],
     title: str,
-    factor: float,
     settings: TrainingSettings,
     code: Snippet,
     message: str,
+    line: st.delta_generator.DeltaGenerator | None = None,
 ) -> None:
-    """Draw measures of the models, each with its interval, and what they say."""
-    names = [name for name, _, _ in measures]
-    sides = {"before": [base for _, base, _ in measures], "after": [tuned for _, _, tuned in measures]}
-    if untouched is not None:
-        sides[_untouched_name(settings)] = untouched
-    values = {
-        name: factor * np.array([[item.value, item.low, item.high] for item in intervals])
-        for name, intervals in sides.items()
+    """Draw a measure of the models as bars, each with its interval, and what they say; the finding stands in `line`.
+
+    The measure is its name, and its interval before training, after it and of the untouched model.
+    """
+    name, base, tuned, untouched = measure
+    factor, digits = (1.0, 3) if name == "Spearman" else (100.0, 1)
+    split = caching.run_data(run)[1]
+    trained = (
+        f"{counted(len(split.train), 'row')}, {counted((run.record() or {}).get('steps', run.state().step), 'step')}"
+    )
+    sides = {} if untouched is None else {_untouched_name(settings): (untouched, "as published")}
+    sides |= {
+        _before(settings): (base, "with noise in its weights" if settings.damage else ""),
+        "after": (tuned, trained),
     }
+    if _untouched_name(settings) == findings.PUBLISHED and untouched is not None:
+        sides[findings.PUBLISHED] = (untouched, "")
+    values = {side: factor * np.array([item.value, item.low, item.high]) for side, (item, _) in sides.items()}
     figures.figure(
-        charts.before_after_bars(
-            names,
-            values["before"],
-            values["after"],
+        charts.model_bars(
+            [(side, sides[side][1], (float(of[0]), float(of[1]), float(of[2]))) for side, of in values.items()],
             title,
-            y_title="per cent" if factor > 1 else "correlation",
+            x_title="right answer first, % of the queries (Recall@1)"
+            if factor > 1
+            else f"{name} with the scores that people gave",
             unit=" %" if factor > 1 else "",
-            before_name=_before(settings),
-            untouched=values.get(_untouched_name(settings)),
-            untouched_name=_untouched_name(settings),
+            top=factor,
+            digits=digits,
         ),
         key="after_measures",
         code=code,
-        alt=f"{', '.join(names)} before and after training"
+        alt=f"{name} before and after training"
         + ("" if untouched is None else f", and of the model {_untouched_name(settings)}")
         + ", with 95 % intervals",
         message=message,
+        line_in=line,
         table=lambda: pd.DataFrame(
             {
-                "measure": names,
+                "measure": [name],
                 **{
-                    f"{when}{end}": ends[:, column].round(4)
+                    f"{when}{end}": [round(float(ends[column]), 4)]
                     for when, ends in values.items()
                     for column, end in enumerate(("", ", low", ", high"))
                 },
@@ -501,28 +544,40 @@ def _what_is_compared(source: str) -> None:
     )
 
 
-def _queries(run: RunFolder, pairs: Pairs, moved: before_after.QueryChanges, source: str) -> None:
-    """The queries that gained and lost most; each opens in Search, with both models beside each other."""
-    columns = st.columns(2, gap="large")
-    for column, title, changes in (
-        (columns[0], "Gained most", moved.gained),
-        (columns[1], "Lost most", moved.lost),
-    ):
-        with column:
-            figures.note(f"**{title}**")
-            if not changes:
-                st.caption("None.")
-            for item in changes:
-                text = pairs.queries.texts[item.query]
-                with st.container(horizontal=True, vertical_alignment="center"):
-                    st.markdown(f"{messages.escape(text)}  \nrank {item.base_rank:,} → **{item.tuned_rank:,}**")
-                    if source == "news" and st.button(
-                        "Open in Search",
-                        key=f"search_{item.query}",
-                        icon=":material/search:",
-                        type="tertiary",
-                    ):
-                        _open_in_search(run, text)
+def _listed(ranks: Ranks, which: str) -> NDArray[np.bool_]:
+    """Which queries are in a list, bool [query]."""
+    first, now = ranks.base == 1, ranks.tuned == 1
+    return {"repaired": ~first & now, "lost": ~now, "harmed": first & ~now}[which]
+
+
+def _queries(run: RunFolder, pairs: Pairs, ranks: Ranks, source: str, untouched: str) -> None:
+    """The queries that training repaired, that are still lost, or that it harmed; each opens in Search, with both models."""
+    counts = {which: int(np.count_nonzero(_listed(ranks, which))) for which in LISTS}
+    which = controls.choice(
+        "after_queries", "Queries", {key: f"{name} {counts[key]}" for key, name in LISTS.items()}, show_label=False
+    )
+    rows = np.flatnonzero(_listed(ranks, which))
+    change = ranks.base[rows] - ranks.tuned[rows]
+    rows = rows[np.argsort(-change if which == "repaired" else change, kind="stable")][:QUERIES_SHOWN]
+    figures.note(f"**{LIST_SAYS[which]}**")
+    if not len(rows):
+        st.caption("None.")
+        return
+    names = ([] if ranks.untouched is None else [untouched]) + ["before", "after"]
+    st.caption(f"Rank of the right answer: {', '.join(names)}")
+    for row in rows.tolist():
+        text = pairs.queries.texts[row]
+        own = [] if ranks.untouched is None else [f"{ranks.untouched[row]:,}"]
+        own += [f"{ranks.base[row]:,}", f"**{ranks.tuned[row]:,}**"]
+        with st.container(horizontal=True, vertical_alignment="center", key=f"after_query_{row}"):
+            st.markdown(f"{messages.escape(text)}  \n{' · '.join(own)}")
+            if source == "news" and st.button(
+                "Open in Search",
+                key=f"search_{row}",
+                icon=":material/search:",
+                type="tertiary",
+            ):
+                _open_in_search(run, text)
 
 
 def _open_in_search(run: RunFolder, query: str) -> None:

@@ -13,6 +13,7 @@ from components import numbers
 from components.arrays import Float32, Int64
 from components.charts import training as charts
 from components.snippets import training as snippets
+from components.snippets.code import NoCode
 from components.training import data as training_data
 from components.training import negatives
 from components.training.objectives import OBJECTIVES
@@ -21,7 +22,7 @@ from dashboard.ui import figures, messages
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 from dashboard.views.training import plan as plans
-from dashboard.views.training import row_source
+from dashboard.views.training import row_cards, row_source
 from dashboard.views.training.plan import Plan
 
 if TYPE_CHECKING:
@@ -40,25 +41,58 @@ SIDES = {
     "label": "label",
 }
 ROWS_SHOWN, EXAMPLES = 50, 6
-LONG_TEXT, LONG_ROW = 400, 160  # characters; pixels of a row with a longer text
 
 
 def data(backend: Backend) -> None:
-    """The plan of a run, the lengths of its texts, its rows and their split."""
-    plan = plans.current(backend)
-    if plan is None:
-        return
-    for warning in plan.data.warnings:
-        st.warning(messages.escape(warning), icon=":material/swap_horiz:")
+    """The first rows as the model learns from them, beside the plan; below them the texts' lengths and the split."""
+    with plans.beside(backend) as plan:
+        if plan is None:
+            return
+        for warning in plan.data.warnings:
+            st.warning(messages.escape(warning), icon=":material/swap_horiz:")
+        table: pd.DataFrame | None = None
+        with frame.figure("training_examples"):
+            table = _examples(backend, plan)
+            _cards(backend, plan, table)
     is_joint = OBJECTIVES[plan.settings.objectives[0]].models == "cross-encoder"
-    with frame.figure("training_lengths"):
-        (_joint_histogram if is_joint else _histogram)(backend, plan, _lengths(backend, plan.data))
-    _first_row(plan.data)
+    figures.subheader("All rows")
     _split(plan)
     _columns(plan.data)
-    with frame.figure("training_examples"):
-        _examples(backend, plan)
+    with frame.figure("training_lengths"):
+        (_joint_histogram if is_joint else _histogram)(backend, plan, _lengths(backend, plan.data))
+    if table is not None:
+        _whole_examples(plan, table)
     _rows(plan)
+
+
+def _cards(backend: Backend, plan: Plan, table: pd.DataFrame) -> None:
+    """The finding and the first rows. Raises NotReady while tokens are counted."""
+    settings = plan.settings
+    lengths = _lengths(backend, plan.data)
+    if OBJECTIVES[settings.objectives[0]].models == "cross-encoder":
+        lengths = {
+            " ".join(names): values
+            for names, values in training_data.joint_lengths(lengths, backend.tokenization).items()
+        }
+    cut = sum(int(np.count_nonzero(values > settings.max_length)) for values in lengths.values())
+    count = sum(map(len, lengths.values()))
+    objective = settings.objectives[0]
+    figures.above(
+        row_cards.finding(settings, table, plan.rows_of_each[0], len(plan.split.held_out), cut, count),
+        key="training_cards",
+        table=lambda: table,
+        code=NoCode(
+            "There is no code for it: these are rows as they are. The lengths below have the code that reads them."
+        ),
+        title="What the model learns from",
+        read="Cards beside each other are a row. A blue line joins texts whose vectors are pulled together; a dashed orange "
+        "one leads to a text that is pushed away. Where rows have a label or a score, the model learns that. "
+        f"{OBJECTIVES[objective].idea}",
+        not_shown="Rows that are held out: they only measure what was learned. Other rows of a batch, which change with each "
+        "step.",
+        place=".bi-rows",
+    )
+    row_cards.draw(table, objective, settings.data)
 
 
 def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64]:
@@ -69,15 +103,6 @@ def _lengths(backend: Backend, rows: TrainingData) -> dict[str, Int64]:
 
     key = ("training lengths", rows.sha256, backend.spec.key, backend.revision)
     return requests.prepared(key, f"Counting the tokens of {len(rows):,} rows", count, "training_lengths")
-
-
-def _first_row(rows: TrainingData) -> None:
-    """One row as it is: what the model gets to read."""
-    frame = _frame(rows.take([0]))
-    figures.note("**The first row**")
-    # Long texts scroll: what follows is not pushed off the screen.
-    with st.container(height=LONG_ROW if max(map(len, frame.iloc[0])) > LONG_TEXT else "content", border=False):
-        figures.plain_table(frame)
 
 
 def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
@@ -176,8 +201,8 @@ def _columns(rows: TrainingData) -> None:
     st.caption(f"Recognised as {rows.kind}" + (f": {'; '.join(parts)}." if parts else ".") + labels)
 
 
-def _examples(backend: Backend, plan: Plan) -> None:
-    """Some of the rows that the first objective learns from, with their wrong answers."""
+def _examples(backend: Backend, plan: Plan) -> pd.DataFrame:
+    """Some of the rows that the first objective learns from, with their wrong answers. Raises NotReady."""
     settings, key = plan.settings, plan.settings.objectives[0]
 
     def make(report_progress: ReportProgress, is_cancelled: IsCancelled) -> pd.DataFrame:
@@ -190,7 +215,12 @@ def _examples(backend: Backend, plan: Plan) -> None:
     model = by_model if settings.negatives == "model" else None
     name = ("training rows", key, *plans.split_key(settings, plan.data), settings.negatives, model)
     title = f"Finding wrong answers for {len(plan.split.train):,} rows"
-    table = requests.prepared(name, title, make, "training_examples")
+    return requests.prepared(name, title, make, "training_examples")
+
+
+def _whole_examples(plan: Plan, table: pd.DataFrame) -> None:
+    """The same rows with their whole texts."""
+    settings, key = plan.settings, plan.settings.objectives[0]
     wrong = plans.NEGATIVES_NAMES[settings.negatives].lower()
     has_wrong = "wrong answer" in table.columns or "does not belong" in set(table.get("label", ()))
     own = plan.data.kind in {"triplets", "labelled", "scored"}

@@ -7,11 +7,17 @@ a sentence always says where the trained model stands beside it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from components.numbers import number, signed
+import numpy as np
+
+from components.numbers import counted, number, percent, signed
 from components.training.before_after import CorrelationChange, MeasureChange
+
+if TYPE_CHECKING:
+    from components.training.history import History
 
 UNDAMAGED, PUBLISHED = "undamaged", "as published"  # the third model, by what came between it and the training
 SAME_AS_BEFORE = "Before training, it is the model as published."
@@ -92,3 +98,70 @@ def _won_back(measure: Measure, taken: float, gained: float) -> str:
     if gained < taken:
         return f"training won back {measure.distance(gained, unit=False)} of the {measure.distance(taken)} that the damage took"
     return f"training won back all of the {measure.distance(taken)} that the damage took"
+
+
+FLAT = 0.005  # a change of a loss that two decimals do not show
+SHARES = {
+    "recall@1": "Recall@1",
+    "accuracy": "accuracy",
+    "spearman": "Spearman",
+}  # what is said of a run, the first it has
+
+
+def watched(past: History, undamaged: Mapping[str, float]) -> str:
+    """Whether a run learns, from its measures on held-out rows: the loss, whether it still falls, and one measure."""
+    steps, losses = past.validation
+    finite = np.isfinite(losses)
+    steps, losses = steps[finite], losses[finite]
+    if len(losses) < 2:
+        return "**Nothing is measured on held-out rows yet** but what the model was before." if len(losses) else ""
+    first, last, before = float(losses[0]), float(losses[-1]), float(losses[-2])
+    said = f"**Held-out loss {_moved(first, last)}**"
+    lowest, fallen = int(np.argmin(losses)), before - last
+    since = counted(int(steps[-1] - steps[-2]), "step")
+    if last - float(losses[lowest]) > FLAT:
+        said += f", and is above its lowest, {number(float(losses[lowest]), 2)} at step {steps[lowest]:,}"
+    elif fallen > FLAT:
+        said += f", and was still falling ({number(fallen, 2)} in the last {since})"
+    else:
+        said += f", and hardly changed in the last {since}"
+    name = next((name for name in SHARES if name in past.measures and len(past.measures[name][0]) > 1), None)
+    if name is None:
+        return f"{said}."
+    values = past.measures[name][1]
+    is_share = name != "spearman"
+
+    def shown(value: float) -> str:
+        return percent(value) if is_share else number(value, 2)
+
+    start, end = shown(float(values[0])), shown(float(values[-1]))
+    verb = "rose" if values[-1] > values[0] else "fell"
+    change = f"stayed at {end}" if start == end else f"{verb} from {start} to {end}"
+    said += f"; {SHARES[name]} {change}"
+    return f"{said}, the undamaged model has {shown(undamaged[name])}." if name in undamaged else f"{said}."
+
+
+def _moved(first: float, last: float) -> str:
+    if abs(last - first) <= FLAT:
+        return f"stayed at {number(last, 2)}"
+    return f"{'fell' if last < first else 'rose'} from {number(first, 2)} to {number(last, 2)}"
+
+
+def won_back(name: str, before: float, after: float, untouched: float | None, broken: int) -> str:
+    """What training did to a share of queries, 0..1, in one sentence: `untouched` is that of the undamaged model, if it is a
+    third one; `broken` is the number of queries whose answer came first only before.
+    """
+    shares = f"{number(100 * before, 1)} → {number(100 * after, 1)} %"
+    lost = f"{counted(broken, 'query', 'queries')} found before {'is' if broken == 1 else 'are'} lost"
+    if untouched is None or untouched <= before:
+        verb = "raised" if after > before else "lowered" if after < before else "did not change"
+        return f"**Training {verb} {name}: {shares}**; {lost}."
+    taken, gained, missing = untouched - before, after - before, untouched - after
+    if gained <= 0:
+        said = f"Training won back nothing of what the damage took: {shares}"
+    elif missing <= 0:
+        said = f"Training won back all that the damage took: {shares}"
+    else:
+        said = f"Training won back {percent(gained / taken)} of what the damage took: {shares}"
+    stands = f", {number(100 * missing, 1)} points below the undamaged model" if missing > 0 else ""
+    return f"**{said}**{stands}; {lost}."

@@ -31,10 +31,24 @@ SHOWN_AS = {"sigma": "σ"}  # symbols that are not written as they are called
 
 
 def objective(backend: Backend) -> None:
-    """The plan of a run, the picture of its objective, and the schedule of its learning rate."""
-    plan = plans.current(backend)
-    if plan is None:
-        return
+    """The picture of a run's objective and the schedule of its learning rate, beside the plan."""
+    with plans.beside(backend) as plan:
+        if plan is None:
+            return
+        _asked(plan)
+    if "softmax" in plan.settings.objectives:
+        _ablation()
+    for key in plan.settings.objectives[1:]:
+        st.markdown("**In turn with**")
+        other_left, other_right = st.columns(2, gap="large")
+        with other_left:
+            _picture(OBJECTIVES[key])
+        with other_right:
+            _words(OBJECTIVES[key])
+
+
+def _asked(plan: Plan) -> None:
+    """The first objective, and what the preset says of it."""
     left, right = st.columns(2, gap="large")
     with left:
         first = OBJECTIVES[plan.settings.objectives[0]]
@@ -52,15 +66,6 @@ def objective(backend: Backend) -> None:
             st.caption(
                 f"The published run had {plan.preset.published_rows:,} rows; this one has {len(plan.split.train):,}."
             )
-    if "softmax" in plan.settings.objectives:
-        _ablation()
-    for key in plan.settings.objectives[1:]:
-        st.markdown("**In turn with**")
-        other_left, other_right = st.columns(2, gap="large")
-        with other_left:
-            _picture(OBJECTIVES[key])
-        with other_right:
-            _words(OBJECTIVES[key])
 
 
 @cache

@@ -18,7 +18,7 @@ from dashboard.settings import LEARNING_RATES, LEAST_LENGTH, choice, number, pre
 PRESET = {"training_preset": "collapse", "training_data": "demo:nli", "most_rows": 100}
 
 SETTINGS = (
-    replace(choice("training_preset", "preset", tuple(PRESETS), words="preset"), default=DEFAULT_PRESET),
+    replace(choice("training_preset", "preset", tuple(PRESETS), words="preset"), default=DEFAULT_PRESET, always=True),
     preset_choice("training_data", "src", (*DEMO, "file", "corpus"), words="data"),
     preset_choice("objective", "obj", tuple(OBJECTIVES)),
     preset_choice("second_objective", "obj2", ("none", *OBJECTIVES)),
@@ -41,7 +41,13 @@ SETTINGS = (
     number("training_step", "step", None, 10_000_000, words="step"),
     number("training_layer", "lt", None, 1_000, words="layer"),
     text("watch_word", "w", words="word"),
-    choice("after_part", "part", ("measures", "failures", "sentences", "words", "layers", "heads"), words="comparison"),
+    replace(
+        choice(
+            "after_part", "part", ("measures", "failures", "sentences", "words", "layers", "heads"), words="comparison"
+        ),
+        default=None,  # what the run was for
+    ),
+    choice("after_queries", "list", ("repaired", "lost", "harmed"), words="list of queries"),
     replace(choice("after_data", "on", ("news", "held-out", "scored"), words="measured on"), default=None),
 )
 
@@ -75,6 +81,7 @@ VIEWS = (
             "corpus",
         ),
         examples=({**PRESET, "training_length": 16, "held_out": 30, "training_seed": 7},),
+        figure="cards",
         needs="blocks",
         inside="dashboard.views.training.plan:with_problem",
         names_its_data=True,
@@ -128,12 +135,12 @@ VIEWS = (
     View(
         key="training-run",
         label="Watch",
-        question="How does the model learn?",
+        question="Is it learning, and should it stop?",
         asks=(
             "How is my training going?",
             "Does the model overfit or collapse?",
         ),
-        intro="The loss of each step, measures on held-out rows, and what the model makes of a few sentences.",
+        intro="The loss of each step, and how good the model is on rows that are held out.",
         draw="dashboard.views.training.run:run",
         settings=(
             *OF_MODELS,
@@ -181,6 +188,7 @@ VIEWS = (
             "watch_word",
             "after_part",
             "after_data",
+            "after_queries",
         ),
         examples=(
             {
@@ -191,6 +199,7 @@ VIEWS = (
                 "after_data": "held-out",
             },
             {"training_run": A_RUN, "after_part": "failures"},
+            {"training_run": A_RUN, "after_part": "measures", "after_queries": "harmed"},
         ),
         needs="blocks",
         inside="dashboard.views.training.plan:with_problem",

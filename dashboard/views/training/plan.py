@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -23,12 +24,12 @@ from components.training.settings import (
 )
 from dashboard import access, caching, settings, state
 from dashboard.jobs import training
-from dashboard.ui import controls, messages, page_header
+from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.wording import POOLING_NAMES, counted, duration
 from dashboard.views.training import row_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from components.model.backend import Backend
     from components.training.data import Split, TrainingData
@@ -39,6 +40,14 @@ NEGATIVES_NAMES = {
     "random": "Random",
     "bm25": "Similar, by BM25",
     "model": "Similar, by the model itself",
+}
+OWN_DATA = "own"
+STORIES = {  # a preset and what a person wants of it; the others stand under "Options"
+    "not": "Teach it “not”",
+    "repair": "Repair a damaged model",
+    "quick": "Fine-tune it as it is",
+    "collapse": "Watch it collapse",
+    OWN_DATA: "Use your own data",
 }
 WEIGHTS_NAMES = {"adapter": "Low-rank adapters", "all": "All weights"}
 OVERRIDES = (  # settings that a preset decides until a person does
@@ -71,33 +80,54 @@ class Plan:
         return steps(self.settings, *self.rows_of_each)
 
 
-def current(backend: Backend) -> Plan | None:
-    """Draw the row of controls, and return what would be trained; None where the data is missing, which is explained."""
+@contextmanager
+def beside(backend: Backend) -> Iterator[Plan | None]:
+    """Draw the row of stories and at the right the plan, and draw the rest at the left: what would be trained.
+
+    None where the data is missing, which is explained at the left.
+    """
     preset = PRESETS[state.get("training_preset")]
-    with controls.row():
-        _preset()
+    _stories(preset)
+    left, right = st.columns([12, 5], gap="large")
+    with right.container(key="training_plan"):
+        figures.markup("<h3>The plan</h3>", "plan_title")
         source = controls.pick("training_data", "Data", row_source.NAMES, default=_source_of(preset))
-        objective_slot, options_slot, start_slot = st.empty(), st.container(width="content"), st.empty()
-    with options_slot, controls.options():
-        options_box = st.container()
-    below = st.container()
-    with below:
+        objective_slot, facts_slot, start_slot = st.empty(), st.container(), st.empty()
+        with controls.options():
+            _preset()
+            options_box = st.container()
+    with left:
         rows = row_source.read(source)
-    if rows is None:
-        with start_slot:
-            _start_button(None)
-        return None
-    page_header.measures(row_source.name_of(rows), counted(len(rows), "row"))
-    with objective_slot:
-        objective = _objective(preset, rows)
-    with options_box:
-        chosen = _chosen(backend, preset, source, objective, rows)
-    with below:
+        if rows is None:
+            with start_slot:
+                _start_button(None)
+            yield None
+            return
+        page_header.measures(row_source.name_of(rows), counted(len(rows), "row"))
+        with objective_slot:
+            objective = _objective(preset, rows)
+        with options_box:
+            chosen = _chosen(backend, preset, source, objective, rows)
         plan = _planned(preset, chosen, rows, source)
-        _explain(backend, plan, is_included=source in training_data.DEMO)
-    with start_slot:
-        _start_button(plan)
-    return plan
+        with facts_slot:
+            _facts(backend, plan, is_included=source in training_data.DEMO)
+        with start_slot:
+            _start_button(plan)
+        yield plan
+
+
+def _stories(preset: Preset) -> None:
+    """What people want of a training, in a row: a preset each, and the last one their own data."""
+    is_own = state.get("training_data") == "file"
+    shown = OWN_DATA if is_own else preset.key
+
+    def choose(story: str) -> None:
+        state.put("training_preset", "quick" if story == OWN_DATA else story)
+        _restore()
+        if story == OWN_DATA:
+            state.put("training_data", "file")
+
+    controls.ready_row("What the model learns", STORIES, shown, choose, key="w_training_story")
 
 
 def _preset() -> None:
@@ -245,19 +275,27 @@ def split_key(chosen: TrainingSettings, rows: TrainingData) -> tuple[object, ...
     return (rows.sha256, chosen.held_out_share, chosen.seed, chosen.max_rows)
 
 
-def _explain(backend: Backend, plan: Plan | None, is_included: bool) -> None:
+def _facts(backend: Backend, plan: Plan | None, is_included: bool) -> None:
     """What the button starts, what it costs, and who can see the rows then, unless they come with the dashboard."""
     if plan is None:
         return
     seconds, is_known = cost(backend, plan)
-    what = "low-rank adapters" if plan.settings.adapter else "all weights"
-    noise = plan.settings.damage
-    damaged = f", **damaged** first ({100 * noise:.0f} % noise)" if noise else ""
-    st.markdown(
-        f":material/model_training: **{counted(len(plan.split.train), 'row')}**, {counted(plan.steps, 'step')}: about "
-        f"**{duration(seconds)}** here{'' if is_known else ' (estimated)'}. Trains {what} of "
-        f"{messages.escape(backend.spec.title)}{damaged}." + ("" if is_included else f"  \n{VISIBLE_ROWS}")
+    chosen, rows = (
+        plan.settings,
+        [
+            ("Rows to train on", f"{len(plan.split.train):,}"),
+            ("Held out", f"{len(plan.split.held_out):,}"),
+            ("Steps", f"{plan.steps:,}"),
+            ("Weights trained", "low-rank adapters" if plan.settings.adapter else "all"),
+        ],
     )
+    if chosen.damage:
+        rows.append(("Damaged first", f"{100 * chosen.damage:.0f} % noise"))
+    rows.append(("Time here", f"about {duration(seconds)}{'' if is_known else ' (estimated)'}"))
+    lines = "".join(f"<p><span>{name}</span><b>{value}</b></p>" for name, value in rows)
+    figures.markup(f'<div class="bi-costs">{lines}</div>', "training_facts")
+    if not is_included:
+        st.caption(VISIBLE_ROWS)
 
 
 def cost(backend: Backend, plan: Plan) -> tuple[float, bool]:

@@ -25,10 +25,12 @@ from dashboard.jobs.requests import Awaited
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import progress
 from dashboard.ui.wording import counted, duration
-from dashboard.views.training import choice, microscope, row_source
+from dashboard.views.training import choice, findings, microscope, row_source
 from dashboard.views.training import plan as plans
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from components.jobs import Job
     from components.model.backend import Backend
 
@@ -65,7 +67,7 @@ def run(backend: Backend) -> None:
                 "Smoothing: mean of so many steps",
                 min_value=1,
                 max_value=200,
-                help="The thick line is the mean of the loss over this many steps; the thin one is each step's own loss.",
+                help="The line is the mean of the loss over this many steps; a dot is one step's own loss.",
             )
             microscope.options(chosen)
     try:
@@ -81,8 +83,9 @@ def run(backend: Backend) -> None:
         progress.until(lambda: not requests.is_awaited(job), partial(_figures, chosen), LIVE_SECONDS)
     else:
         now = runs.state_of(chosen)
-        _summary(chosen, now)
+        _ended(chosen, now)
         _figures(chosen)
+        _summary(chosen, now)
     microscope.draw(chosen, follows=is_live, is_over=lambda: job is None or not requests.is_awaited(job))
     if job is None or job.finished.is_set():
         _result(chosen, now)
@@ -92,7 +95,8 @@ def run(backend: Backend) -> None:
 def _is_at_work(job: Job) -> bool:
     """Whether a job goes on; draws its progress, or that it is being stopped. Its end is told by the run's state."""
     if requests.is_awaited(job) and not requests.given_time(job):
-        progress.draw(Awaited(caching.training_runs(), job, "training", "stop_training", "again_training", "steps"))
+        with st.container(key="training_progress"):
+            progress.draw(Awaited(caching.training_runs(), job, "training", "stop_training", "again_training", "steps"))
         return True
     if not job.finished.is_set():
         st.info("Stopping after this step. The best step so far is kept.", icon=":material/stop_circle:")
@@ -101,14 +105,14 @@ def _is_at_work(job: Job) -> bool:
 
 
 def _nothing_yet(backend: Backend) -> None:
-    plan = plans.current(backend)
-    st.info(
-        "**No model has been trained here yet.** Press “Start training”: the loss, the measures on held-out rows, and what "
-        "the model makes of a few sentences appear here while it learns. You can visit other pages in the meantime.",
-        icon=":material/model_training:",
-    )
-    if plan is not None:
-        st.caption("“Data” shows what it learns from, “Objective” what it is asked for.")
+    with plans.beside(backend) as plan:
+        st.info(
+            "**No model has been trained here yet.** Press “Start training”: the loss, the measures on held-out rows, and what "
+            "the model makes of a few sentences appear here while it learns. You can visit other pages in the meantime.",
+            icon=":material/model_training:",
+        )
+        if plan is not None:
+            st.caption("“Data” shows what it learns from, “Objective” what it is asked to learn.")
 
 
 def _summary(run: RunFolder, now: RunState) -> None:
@@ -132,6 +136,10 @@ def _summary(run: RunFolder, now: RunState) -> None:
         if notice.code in NOTICES
     ]
     st.markdown(" · ".join(parts))
+
+
+def _ended(run: RunFolder, now: RunState) -> None:
+    """Why a run ended before its last step, and how it goes on."""
     if now.status == "failed" and now.error:
         st.error(messages.escape(now.error))
     if now.status == "interrupted":
@@ -165,23 +173,30 @@ def _shown(value: float) -> str:
 
 
 def _figures(run: RunFolder) -> None:
-    """The loss, and one other figure; drawn again while the run is at work."""
+    """Whether the run learns, the loss, and one other figure; drawn again while the run is at work."""
     past = caching.run_history(run)
     steps = max(run.state().steps, past.last_step, 1)
     record = run.record() or {}
     best = record.get("best_step")
-    left, right = st.columns(2, gap="large")
+    undamaged = {
+        name: value for name, value in (record.get("undamaged") or {}).items() if isinstance(value, int | float)
+    }
+    figures.finding(
+        findings.watched(past, undamaged),
+        key="training_finding",
+        read="A dot is the loss of a step, the grey line the mean of several. The blue line is the loss on the held-out rows, "
+        "without dropout; it may begin lower, since batches with fewer rows have fewer wrong answers. The ring is the step "
+        "whose weights are kept: the best one on the held-out rows. A dashed line is the model before it was damaged.",
+        not_shown="How good the model is on other texts: “Before and after” measures that.",
+    )
+    left, right = st.columns([3, 2], gap="large")
     with left:
         _loss(run.name, past, steps, best if isinstance(best, int) else None)
     with right:
-        {"measures": _measures, "rate": _rate, "speed": _speed}[state.get("training_figure")](run.name, past, steps)
-    if best is not None:
-        figures.reading(
-            "The thin line is the loss of each step, the thick one the mean of several. The validation loss is that of the "
-            "held-out rows, without dropout; it may begin lower, since batches with fewer rows have fewer wrong answers. "
-            "The dotted line is the step whose weights are kept: the best one on the held-out rows.",
-            "How good the model is on other texts: “Before and after” measures that.",
-        )
+        if state.get("training_figure") == "measures":
+            _measures(run.name, past, steps, undamaged)
+        else:
+            {"rate": _rate, "speed": _speed}[state.get("training_figure")](run.name, past, steps)
     for notice in _first_of_each(past.notices):
         text = WHAT_TO_DO.get(notice.code)
         if text is not None:
@@ -201,18 +216,31 @@ def _loss(run: str, past: History, steps: int, best: int | None) -> None:
         charts.loss_curves(losses, past.validation, "Loss", window=state.get("smoothing"), steps=steps, marked=best),
         key="training_loss",
         code=snippets.curves(run, "losses"),
-        alt=f"Training and validation loss over {steps} steps",
+        alt=f"Training and held-out loss over {steps} steps",
         table=lambda: _table(
-            {**{f"{name} loss": curve for name, curve in losses.items()}, "validation": past.validation}
+            {**{f"{name} loss": curve for name, curve in losses.items()}, "held-out loss": past.validation}
         ),
     )
 
 
-def _measures(run: str, past: History, steps: int) -> None:
+def _measures(run: str, past: History, steps: int, undamaged: Mapping[str, float]) -> None:
     known = {label: past.measures[name] for name, label in choice.MEASURES.items() if name in past.measures}
     curves = known | {name: curve for name, curve in past.measures.items() if name not in choice.MEASURES}
+    levels = {label: float(undamaged[name]) for name, label in choice.MEASURES.items() if name in undamaged}
+    collapsed = choice.MEASURES["unrelated_cosine"]
+    panels = {
+        "On held-out rows": {name: curve for name, curve in curves.items() if name != collapsed},
+        "Cosine of unrelated texts (1: collapsed)": {
+            name: curve for name, curve in curves.items() if name == collapsed
+        },
+    }
     figures.figure(
-        charts.step_curves(curves, "On held-out rows", y_title="measure", steps=steps, y_range=None),
+        charts.measure_panels(
+            {title: drawn for title, drawn in panels.items() if drawn} or {"On held-out rows": {}},
+            levels,
+            "",
+            steps=steps,
+        ),
         key="training_measures",
         code=snippets.curves(run, "measures"),
         alt=f"{', '.join(curves) or 'No measure yet'} on held-out rows over {steps} steps",
@@ -257,7 +285,7 @@ def _result(run: RunFolder, now: RunState) -> None:
     key = RUN_PREFIX + run.name
     with st.container(border=True):
         st.markdown(
-            "**The result is a model of the picker.** All pages can use it, and Search, Meaning and others can compare it "
+            "**The result is in the list of models.** All pages can use it, and Search, Meaning and others can compare it "
             "with the model that it was trained from."
         )
         with st.container(horizontal=True):

@@ -221,10 +221,10 @@ def _nothing(corpus: Corpus, searched: Searched, found: Failures | None) -> None
 def _caveats() -> None:
     with st.expander("What this page does not say", icon=":material/help:"):
         st.markdown(
-            "**A rank is not a quality.** Only the query's own text counts as right. The rival may answer the query as well, "
-            "or better: read both.  \n"
-            "**A trait is a hint, no cause.** A rival can be a hub and share more words with the query, and lead for a third "
-            "reason. The edits are experiments, but they change the query: they show what the model reacts to.  \n"
+            "**A rank does not say how good a text is.** Only the query's own text counts as right. The rival may "
+            "answer the query as well, or better: read both.  \n"
+            "**A trait is a hint, not a cause.** A rival can be a hub and share more words with the query, and lead for a "
+            "third reason. The edits are experiments, but they change the query: they show what the model reacts to.  \n"
             "**Hubs depend on the corpus and its queries.** With other queries another text may be found most often.  \n"
             "**Edits are sought among few.** Words that neither text has are never tried, two words together only for the "
             "single edits that came nearest."

@@ -157,7 +157,7 @@ VIEWS = (
             "Which words made the search choose the wrong document?",
             "Why did my query not find the right text?",
         ),
-        intro="The queries that fail, and of one the words that put another text before it.",
+        intro="The queries that fail; for one of them, the words that put another text first.",
         draw="dashboard.views.why.debugger:draw",
         figure="hits",
         settings=(

@@ -24,8 +24,9 @@ from components.words.unicode_words import words as words_of
 from dashboard import state
 from dashboard.corpora import current, word_rankings
 from dashboard.jobs import failures, reranking
+from dashboard.jobs.stored import cross_looks
 from dashboard.ui import figures, messages, model_gate
-from dashboard.ui.wording import INCLUDED_CROSS_ENCODER, counted, shortened
+from dashboard.ui.wording import counted, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -291,7 +292,7 @@ def by_cross_encoder(searched: Searched, query: str, placed: Placing) -> Opinion
     both = [float(scored.scores[rows.tolist().index(row)]) for row in (placed.row, placed.rival)]
     ranks = [int(np.count_nonzero(scored.scores >= score)) for score in both]  # all that are read have a rank
     if state.get("cross_encoder") == EMBEDDED_CROSS_ENCODER_KEY:
-        st.caption(INCLUDED_CROSS_ENCODER)
+        st.caption(cross_looks.finding())
     name = f"cross-encoder, {stage.title}"
     return Opinion(name, stage.unit, (both[0], both[1]), (ranks[0], ranks[1]), f"of {len(rows)} read")
 

@@ -20,17 +20,64 @@ def test_smoothing_is_the_mean_of_the_last_values() -> None:
     assert len(training.smoothed(np.zeros(0), 3)) == 0
 
 
-def test_the_loss_is_drawn_raw_and_smoothed_with_the_validation_loss() -> None:
+def test_the_loss_is_drawn_raw_and_smoothed_with_the_held_out_loss() -> None:
     values = np.array([5.0, 3.0, 4.0, 2.0, 1.0])
-    validation = (np.array([0, 5]), np.array([5.5, 1.5]))
-    figure = training.loss_curves({"Triplet": (STEPS, values)}, validation, "Loss", window=2, steps=10, marked=4)
+    held_out = (np.array([0, 4, 5]), np.array([5.5, 2.5, 1.5]))
+    figure = training.loss_curves({"Triplet": (STEPS, values)}, held_out, "Loss", window=2, steps=10, marked=4)
     names = {trace.name: trace for trace in figure.data}
-    assert list(names) == ["training loss, each step", "training loss, mean of 2 steps", "validation loss"]
+    assert list(names) == ["training loss, each step", "training loss, mean of 2 steps", "held-out loss", "kept"]
     np.testing.assert_allclose(names["training loss, each step"].y, values)
     np.testing.assert_allclose(names["training loss, mean of 2 steps"].y, [5, 4, 3.5, 3, 1.5])
-    np.testing.assert_allclose(names["validation loss"].y, [5.5, 1.5])
+    np.testing.assert_allclose(names["held-out loss"].y, [5.5, 2.5, 1.5])
+    assert (names["kept"].x[0], names["kept"].y[0]) == (4, 2.5)
     assert figure.layout.xaxis.range[1] > 10  # room for the steps to come
     assert figure.layout.shapes[0].x0 == 4
+    ends = {item.text: item.y for item in figure.layout.annotations if item.text.startswith("<b>")}
+    assert set(ends) == {"<b>training 1.50</b>", "<b>held out 1.50</b>"}  # names in place of a legend
+    assert len(set(ends.values())) == 2  # apart, though both lines end at one place
+    assert not figure.layout.showlegend
+
+
+def test_measures_stand_in_panels_with_the_undamaged_level() -> None:
+    curves = {
+        "Recall@1": (np.array([0, 4]), np.array([0.2, 0.5])),
+        "Recall@10": (np.array([0, 4]), np.array([0.6, 0.9])),
+    }
+    alone = {"unrelated": (np.array([0, 4]), np.array([0.6, 0.2]))}
+    figure = training.measure_panels({"Found": curves, "Cosine": alone}, {"Recall@1": 0.7}, "", steps=8)
+    assert [trace.name for trace in figure.data] == ["Recall@1", "Recall@10", "unrelated"]
+    assert [trace.yaxis for trace in figure.data] == ["y", "y", "y2"]
+    assert [shape.y0 for shape in figure.layout.shapes] == [0.7]
+    texts = [item.text for item in figure.layout.annotations]
+    assert texts[:2] == ["<b>Found</b>", "<b>Cosine</b>"]
+    for text in ("<b>Recall@1 0.50</b>", "<b>undamaged 0.70</b>", "<b>Recall@10 0.90</b>", "<b>now 0.20</b>"):
+        assert text in texts
+    assert figure.layout.yaxis.range == figure.layout.yaxis2.range == (-0.03, 1.05)
+    negative = training.measure_panels({"Spearman": {"Spearman": (STEPS, -STEPS / 9)}}, {}, "", steps=5)
+    assert negative.layout.yaxis.range is None
+    empty = training.measure_panels({"Found": {}}, {}, "", steps=5)
+    assert "no step yet" in [item.text for item in empty.layout.annotations]
+
+
+def test_three_models_are_three_bars_with_intervals_on_one_axis() -> None:
+    models = [
+        ("undamaged", "as published", (96.7, 95.0, 97.8)),
+        ("before (damaged)", "", (76.8, 73.4, 80.0)),
+        ("after", "248 rows", (88.7, 86.0, 91.0)),
+    ]
+    figure = training.model_bars(models, "Recall", x_title="%", unit=" %")
+    assert [(trace.name, trace.x[0]) for trace in figure.data] == [(name, values[0]) for name, _, values in models]
+    for trace, (_, _, (value, low, high)) in zip(figure.data, models, strict=True):
+        assert (trace.error_x.array[0], trace.error_x.arrayminus[0]) == pytest.approx((high - value, value - low))
+    assert figure.layout.xaxis.range == (0, 100)
+    assert figure.layout.shapes[0].x0 == 96.7
+    assert "<b>88.7</b>" in [item.text for item in figure.layout.annotations]
+    assert len({trace.marker.color for trace in figure.data}) == 3
+    two = training.model_bars(
+        [("before", "", (-0.2, -0.3, -0.1)), ("after", "", (0.4, 0.3, 0.5))], "", x_title="", top=1.0
+    )
+    assert not two.layout.shapes
+    assert two.layout.xaxis.range == (-0.3, 1.0)
 
 
 def test_two_objectives_have_two_curves_each() -> None:
@@ -44,7 +91,7 @@ def test_a_run_without_a_step_says_so() -> None:
         training.loss_curves({}, NONE, "Loss", window=1, steps=5),
         training.step_curves({"rate": NONE}, "Rate", y_title="rate", steps=5),
     ):
-        assert figure.layout.annotations[0].text == "no step yet"
+        assert "no step yet" in [item.text for item in figure.layout.annotations]
 
 
 def test_long_runs_are_thinned_and_short_ones_are_whole() -> None:

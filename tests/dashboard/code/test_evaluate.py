@@ -69,6 +69,10 @@ def test_graded_relevance(open_page: Open, run: Run) -> None:
     values = run(codes(app)["graded_curve"].snippet)["values"]
     for trace in figure(app, "graded_curve")["data"]:
         same(values[trace["name"]], trace["y"], 1e-4)
+    (bars,) = figure(app, "graded_runs")["data"]
+    found = {name: of["ndcg@10"] for name, of in run(codes(app)["graded_runs"].snippet)["values"].items()}
+    same([found[name] for name in bars["y"]], bars["x"], 5e-3)  # the summary has two decimals
+    assert sorted(bars["x"]) == list(bars["x"])  # the best on top
 
 
 @pytest.fixture

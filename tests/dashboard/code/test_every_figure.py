@@ -18,6 +18,8 @@ WITHOUT_CODE = {
     "second_look",
     # Drawings of an idea, which show no numbers.
     "f'objective_{item.key}",
+    # Rows of texts as they are.
+    "training_cards",
     # The votes of a class.
     "blind",
     # The edits of a failed query, which depend on searches that are stopped as soon as enough of them help.

@@ -34,8 +34,8 @@ NEWER_IN = {
     "inside-block": {"second_block"},
     "model-facts": {"sentence", "tokens"},
 }  # and those that a view has taken up since
-# and that began with another value; what addresses of the last two mean is a test of its own below
-OTHER_DEFAULT = {"failed_order", "second_stage", "compared_texts"}
+# and that began with another value; what addresses of the last three mean is a test of its own below
+OTHER_DEFAULT = {"failed_order", "second_stage", "compared_texts", "training_preset"}
 STANDS_FOR = {SMALL_CORPUS: "0123456789abcdef" * 2, SMALL_MODEL: "prajjwal1/bert-tiny"}
 
 
@@ -224,6 +224,9 @@ def test_an_address_of_flow_without_a_method_means_rollout(query: str, expected:
         ("v=similar-pairs&mc=55", {"of": ["corpus"], "mc": ["55"]}),
         ("v=similar-pairs&mc=55&of=included", {"of": ["included"], "mc": ["55"]}),
         ("v=similar-pairs", {}),
+        ("v=training-data&ep=3", {"preset": ["repair"], "ep": ["3"]}),
+        ("v=training-objective&preset=quick&ep=3", {"preset": ["quick"], "ep": ["3"]}),
+        ("v=training-data", {}),
         ("v=hits&k=12", {"k": ["12"]}),
     ],
 )

@@ -27,7 +27,7 @@ from components.retrieval.search.rerank import late_interaction_scores
 from components.words.differences import difference
 from dashboard import caching, settings
 from dashboard.corpora import current
-from dashboard.jobs import embedding, reranking
+from dashboard.jobs import embedding, reranking, search_engines
 from dashboard.views.search import batches, shading
 from dashboard.views.search.ranked import Ranked, up_to
 from dashboard.views.search.request import SearchRequest
@@ -883,6 +883,17 @@ def test_the_graph_finds_what_the_exact_search_finds(
     assert "cosine, HNSW graph" in texts(app) or "dot product, HNSW graph" in texts(app)
     assert not figures(app)  # the other sentences have no scores
     assert app.selectbox(key="w_engine").options == ["Exact", "HNSW graph (usearch)"]  # Milvus is the operator's
+
+
+def test_an_approximate_engine_is_offered_from_some_thousand_sentences(
+    open_page: Open, demo_vectors: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph, "is_installed", lambda: True)
+    app = open_page("search", q="volcano erupted")
+    assert not [box for box in app.selectbox if box.key == "w_engine"]
+    assert "with 630 that takes milliseconds. Approximate engines are offered from 5,000 sentences." in texts(app)
+    monkeypatch.setattr(search_engines, "MANY", 600)
+    assert open_page("search", q="volcano erupted").selectbox(key="w_engine").value == "exact"
 
 
 def test_the_page_says_when_a_graph_of_another_machine_was_built_anew(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from components.charts.training import smoothed
 from components.errors import InputError
@@ -44,11 +48,60 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- Data
 
 
+def plan_of(app: AppTest) -> dict[str, str]:
+    """The lines of the plan."""
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-costs" in item.proto.body]
+    return dict(re.findall(r"<p><span>(.*?)</span><b>(.*?)</b></p>", drawn))
+
+
+def cards_of(app: AppTest) -> str:
+    """What the cards of the first rows are drawn from."""
+    (drawn,) = [item.proto.body for item in app.get("html") if "bi-rows" in item.proto.body]
+    return unquote(drawn)
+
+
+def test_the_page_opens_with_a_story_and_older_addresses_with_the_damaged_model(open_page: Open) -> None:
+    app = at_rest(open_page("train"))
+    assert app.button_group(key="w_training_story").value == "not"
+    assert app.query_params["preset"] == "not"
+    assert "**Each of 154 sentences learns to find its paraphrase among 32.** 38 rows are held out" in texts(app)
+    drawn = cards_of(app)
+    assert drawn.count('stroke="#2B7BBA"') == 3  # the partner of each row
+    assert drawn.count('stroke="#C97F00"') == 3 + 4  # its opposite, and of the first row the cards of both others
+    table = plain_table(app, 0)
+    for text in table.head(3).to_numpy().ravel():
+        assert html.escape(text) in drawn
+    app = at_rest(open_page("training", ep="3"))
+    assert app.selectbox(key="w_training_preset").value == "repair"
+    assert plan_of(app)["Damaged first"] == "40 % noise"
+
+
+def test_a_story_lets_its_preset_decide_and_the_last_one_asks_for_a_file(open_page: Open) -> None:
+    app = at_rest(open_page("training", preset="repair", ep="9"))
+    app.button_group(key="w_training_story").set_value("collapse")
+    app = at_rest(app.run())
+    assert setting(app, "training_preset") == "collapse"
+    assert setting(app, "epochs") is None
+    app.button_group(key="w_training_story").set_value("own")
+    app.run()
+    assert setting(app, "training_data") == "file"
+    assert app.button_group(key="w_training_story").value == "own"
+    assert app.file_uploader(key="training_file")
+    app.button_group(key="w_training_story").set_value("repair")
+    app = at_rest(app.run())
+    assert setting(app, "training_data") is None
+    assert app.selectbox(key="w_training_data").value == "demo:pairs"
+
+
 def test_the_first_view_says_what_is_trained_on_and_has_one_primary_button(open_page: Open) -> None:
-    app = at_rest(open_page("training"))
+    app = at_rest(open_page("training", preset="repair"))
     assert not app.error
     said = texts(app)
-    assert "**248 rows**, 64 steps" in said
+    assert list(plan_of(app))[:3] == ["Rows to train on", "Held out", "Steps"]
+    assert list(plan_of(app).values())[:3] == ["248", "62", "64"]
+    assert (
+        "**Each of 248 headlines learns to find its sentence among 16.** 62 rows are held out; none of the 620" in said
+    )
     assert "Everybody on this server" not in said  # the rows are the dashboard's own
     assert "248 rows to train, 62 held out.** No text is in both parts." in said
     assert "query = column “headline”; correct answer = column “sentence”" in said
@@ -57,18 +110,19 @@ def test_the_first_view_says_what_is_trained_on_and_has_one_primary_button(open_
     assert app.selectbox(key="w_objective").value == "mnrl"
     (histogram,) = figures(app)
     assert [np.sum(trace["y"]) for trace in histogram["data"]] == [310, 310]
-    first = plain_table(app, 0)
-    assert list(first.columns) == ["query", "correct answer"]
-    table = plain_table(app, 2)
+    examples = plain_table(app, 0)
+    assert list(examples.columns) == ["query", "correct answer"]
+    assert all(html.escape(text) in cards_of(app) for text in examples.head(5).to_numpy().ravel())
+    table = plain_table(app, 1)
     assert list(table.columns) == ["query", "correct answer", "part"]
-    assert list(first.iloc[0]) == list(table.iloc[0])[:2]
     assert set(table["part"]) == {"train", "held out"}
 
 
 def test_wrong_answers_are_shown_before_training(open_page: Open) -> None:
     app = at_rest(open_page("training", obj="triplet", neg="bm25"))
-    table = plain_table(app, 1)
+    table = plain_table(app, 0)
     assert list(table.columns) == ["query", "correct answer", "wrong answer"]
+    assert "learns to be nearer to its sentence than to a wrong text" in texts(app)
     assert (table["correct answer"] != table["wrong answer"]).all()
     assert "similar, by bm25" in texts(app)
 
@@ -77,6 +131,8 @@ def test_the_lengths_for_a_cross_encoder_are_those_of_both_texts_together(open_p
     app = at_rest(open_page("training", src="demo:scored", obj="regression", tl="32"))
     assert "A cross-encoder reads both texts together: **32 tokens are the maximum for the two**" in texts(app)
     assert list(plain_table(app, 0).columns) == ["first text", "second text", "score"]
+    assert "A cross-encoder learns the score that people gave" in texts(app)
+    assert 'class="told"' in cards_of(app)
     (drawn,) = figures(app)[0]["data"]
     rows = training_data.load("demo:scored")
     tokenization = caching.models().find("embedded").tokenization
@@ -88,10 +144,10 @@ def test_the_lengths_for_a_cross_encoder_are_those_of_both_texts_together(open_p
 
 
 def test_the_preset_decides_until_a_person_does_and_again_when_it_is_changed(open_page: Open) -> None:
-    app = at_rest(open_page("training"))
+    app = at_rest(open_page("training", preset="repair"))
     app.number_input(key="w_epochs").set_value(2).run()
     app = at_rest(app)
-    assert "32 steps" in texts(app)
+    assert plan_of(app)["Steps"] == "32"
     assert setting(app, "epochs") == 2
     app.selectbox(key="w_training_preset").set_value("overfitting").run()
     app = at_rest(app)
@@ -257,9 +313,13 @@ def test_the_figures_have_the_recorded_values(open_page: Open) -> None:
     curves = traces(app, 0)
     np.testing.assert_allclose(curves["training loss, each step"], LOSSES, rtol=1e-6)
     np.testing.assert_allclose(curves["training loss, mean of 10 steps"], smoothed(np.array(LOSSES), 10), rtol=1e-6)
-    np.testing.assert_allclose(curves["validation loss"], [item["validation_loss"] for item in EVALUATIONS.values()])
+    np.testing.assert_allclose(curves["held-out loss"], [item["validation_loss"] for item in EVALUATIONS.values()])
     np.testing.assert_allclose(traces(app, 1)["Recall@1"], [item["recall@1"] for item in EVALUATIONS.values()])
     assert "Recall@1 0.400 → **0.700**" in texts(app)
+    assert (
+        "**Held-out loss fell from 2.10 to 1.20**, and was still falling (0.20 in the last 10 steps); Recall@1 rose from 40 % "
+        "to 70 %."
+    ) in texts(app)
     assert "worse than before training" not in texts(app)
     app.slider(key="w_smoothing").set_value(3).run()
     np.testing.assert_allclose(
@@ -312,11 +372,11 @@ def test_a_rerun_reads_no_row_and_no_event_again(
 
 
 def test_a_rerun_splits_no_rows_again(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = at_rest(open_page("training"))
+    app = at_rest(open_page("training", preset="repair"))
     monkeypatch.setattr(training_data, "split", _refuse)
     app.number_input(key="w_epochs").set_value(3).run()
     assert not app.exception
-    assert "48 steps" in texts(app)
+    assert plan_of(app)["Steps"] == "48"
 
 
 @pytest.mark.parametrize(
@@ -507,15 +567,45 @@ def compared(tiny_folder: Callable[[str], Path], tuned: Path) -> RunFolder:
     return write_run(runs.runs_folder(), result=tuned, model=str(tiny_folder("bert")))
 
 
+def bars_of(app: AppTest) -> dict[str, float]:
+    """The value of each model's bar, from the top."""
+    return {trace["name"]: float(np.asarray(trace["x"], float)[0]) for trace in figures(app)[0]["data"]}
+
+
+def test_the_lists_hold_the_queries_that_they_name(open_page: Open, compared: RunFolder) -> None:
+    app = at_rest(open_page("training", v="before-after", on="news", part="measures"))
+    counts = [int(text.split()[-1]) for text in app.segmented_control(key="w_after_queries").options]
+    shown = plain_table(app, 0).iloc[0]
+    before, after = (round(630 * float(shown[side].removesuffix(" %")) / 100) for side in ("before", "after"))
+    repaired, lost, harmed = counts
+    assert after - before == repaired - harmed
+    assert lost == 630 - after
+    assert f"{harmed} quer" in texts(app)
+    for which, expected in (
+        ("repaired", r"\d+ · \*\*1\*\*"),
+        ("lost", r"\d+ · \*\*\d+\*\*"),
+        ("harmed", r"1 · \*\*\d+\*\*"),
+    ):
+        app.segmented_control(key="w_after_queries").set_value(which).run()
+        lines = [item.value for item in app.markdown if re.search(r"  \n\d+ · ", item.value)]
+        assert len(lines) == min(6, counts[("repaired", "lost", "harmed").index(which)])
+        assert all(re.search(rf"  \n{expected}$", line) for line in lines)
+
+
+def test_a_run_that_learnt_not_opens_with_the_known_failures(open_page: Open, compared: RunFolder) -> None:
+    compared.write_settings(replace(compared.settings(), data="demo:not"))
+    assert open_page("training", v="before-after").selectbox(key="w_after_part").value == "failures"
+    assert open_page("training", v="before-after", part="layers").selectbox(key="w_after_part").value == "layers"
+
+
 def test_measures_before_and_after_are_compared_with_intervals(open_page: Open, compared: RunFolder) -> None:
     app = at_rest(open_page("training", v="before-after", on="held-out"))
     assert not app.error
-    drawn = traces(app, 0)
+    drawn = bars_of(app)
     table = plain_table(app, 0)
     assert list(table["measure"]) == ["Recall@1", "Recall@10", "MRR"]
     for side, name in (("before", "before (as published)"), ("after", "after")):
-        shown = [float(text.removesuffix(" %")) for text in table[side]]
-        np.testing.assert_allclose(drawn[name], shown, atol=0.06)
+        np.testing.assert_allclose(drawn[name], float(table[side][0].removesuffix(" %")), atol=0.06)
     assert len(drawn) == 2  # before training it was the untouched model
     assert "Before training, it is the model as published." in texts(app)
     held_out, other = texts(app), texts(at_rest(open_page("training", v="before-after", on="news")))
@@ -597,7 +687,7 @@ def test_a_damaged_model_is_compared_as_it_was_when_training_began(open_page: Op
     assert setting(app, "model2") == f"run:{compared.name}:start"
     app = at_rest(open_page("training", v="before-after", on="held-out"))
     assert not app.error
-    assert {"before (damaged)", "after", "undamaged"} == set(traces(app, 0))
+    assert list(bars_of(app)) == ["undamaged", "before (damaged)", "after"]
     assert {row for row in plain_table(app, 0)["difference (95 % interval)"]} == {"0.0 (0.0 to 0.0)"}  # a copy
 
 
@@ -611,13 +701,13 @@ def test_a_repaired_model_is_always_shown_beside_the_undamaged_one(
     shutil.copytree(tuned, repaired.start_folder)
     app = at_rest(open_page("training", v="before-after", on=source))
     assert not app.error
-    drawn = traces(app, 0)
-    assert set(drawn) == {"before (damaged)", "after", "undamaged"}
-    np.testing.assert_array_equal(drawn["undamaged"], drawn["after"])
+    drawn = bars_of(app)
+    assert list(drawn) == ["undamaged", "before (damaged)", "after"]
+    assert drawn["undamaged"] == drawn["after"]
     said = texts(app)
     assert "The undamaged model has **" in said
     assert "the trained model has as much." in said
-    taken = drawn["undamaged"][0] - drawn["before (damaged)"][0]
+    taken = drawn["undamaged"] - drawn["before (damaged)"]
     assert ("the damage took nothing of it" if taken <= 0 else "training won back all of the") in said
     if source != "scored":
         table = plain_table(app, 0)
@@ -654,9 +744,9 @@ def test_a_run_that_began_with_another_run_is_shown_beside_the_model_as_publishe
     assert training.untouched_of(second) == str(tiny_folder("bert"))
     app = at_rest(open_page("training", v="before-after", on="held-out", run=second.name))
     assert not app.error
-    drawn = traces(app, 0)
+    drawn = bars_of(app)
     assert set(drawn) == {"before", "after", "as published"}
-    np.testing.assert_array_equal(drawn["as published"], drawn["after"])
+    assert drawn["as published"] == drawn["after"]
     assert "The model as published has **" in texts(app)
     runs.delete(compared)
     with pytest.raises(InputError, match="was deleted, so that nobody knows"):
@@ -748,7 +838,7 @@ def test_the_result_is_used_on_all_pages_and_compared_with_its_base(open_page: O
 def test_a_model_is_trained_from_the_page(open_page: Open, tiny_folder: Callable[[str], Path]) -> None:
     address = {"m": str(tiny_folder("bert")), "rows": "16", "ep": "1", "bs": "8", "tl": "32"}
     app = at_rest(open_page("training", **address))
-    assert "**16 rows**, 2 steps" in texts(app)
+    assert (plan_of(app)["Rows to train on"], plan_of(app)["Steps"]) == ("16", "2")
     app.button(key="start_training").click().run()
     (run,) = runs.list_runs()
     job = caching.training_runs().find(run.name)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from components.training.before_after import retrieval_changes, spearman_change
+from components.training.history import History, history
 from dashboard.views.training import findings
 from dashboard.views.training.findings import PUBLISHED, UNDAMAGED, Change, Measure
 
@@ -99,3 +100,75 @@ def test_the_numbers_are_those_of_the_comparison() -> None:
         "1.000 before, **−1.000** after: training lost 2.000 (statistically significant, 95 % interval −2.000 to"
         in text
     )
+
+
+def past(losses: list[float], measures: dict[str, list[float]] | None = None) -> History:
+    """The curves of a run with an evaluation every ten steps."""
+    events: list[dict[str, object]] = []
+    for number, loss in enumerate(losses):
+        values = {name: of[number] for name, of in (measures or {}).items()}
+        events.append({"event": "evaluation", "step": 10 * number, "validation_loss": loss, **values})
+    return history(events)
+
+
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        (
+            [1.87, 1.17, 1.13],
+            "**Held-out loss fell from 1.87 to 1.13**, and was still falling (0.04 in the last 10 steps).",
+        ),
+        ([1.87, 1.13, 1.13], "**Held-out loss fell from 1.87 to 1.13**, and hardly changed in the last 10 steps."),
+        # It has learned the rows by heart, or never learned.
+        ([1.87, 1.13, 1.4], "**Held-out loss fell from 1.87 to 1.40**, and is above its lowest, 1.13 at step 10."),
+        ([1.2, 1.5], "**Held-out loss rose from 1.20 to 1.50**, and is above its lowest, 1.20 at step 0."),
+        ([1.2, 1.2], "**Held-out loss stayed at 1.20**, and hardly changed in the last 10 steps."),
+        ([1.2, float("nan")], "**Nothing is measured on held-out rows yet** but what the model was before."),
+        ([], ""),
+    ],
+)
+def test_a_run_that_is_watched_is_told_as_it_goes(losses: list[float], said: str) -> None:
+    assert findings.watched(past(losses), {}) == said
+
+
+def test_a_measure_is_told_beside_the_undamaged_model() -> None:
+    of = past([2.0, 1.0], {"recall@1": [0.27, 0.42], "recall@10": [0.5, 0.8]})
+    assert findings.watched(of, {"recall@1": 0.6}).endswith(
+        "; Recall@1 rose from 27 % to 42 %, the undamaged model has 60 %."
+    )
+    assert findings.watched(past([2.0, 1.0], {"spearman": [0.8, 0.7]}), {}).endswith(
+        "; Spearman fell from 0.80 to 0.70."
+    )
+    assert findings.watched(past([2.0, 1.0], {"accuracy": [0.8, 0.8]}), {}).endswith("; accuracy stayed at 80 %.")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "untouched", "said"),
+    [
+        (
+            0.768,
+            0.887,
+            0.967,
+            "**Training won back 60 % of what the damage took: 76.8 → 88.7 %**, 8.0 points below the undamaged model; 15 "
+            "queries found before are lost.",
+        ),
+        (
+            0.768,
+            0.98,
+            0.967,
+            "**Training won back all that the damage took: 76.8 → 98.0 %**; 15 queries found before are lost.",
+        ),
+        (
+            0.768,
+            0.7,
+            0.967,
+            "**Training won back nothing of what the damage took: 76.8 → 70.0 %**, 26.7 points below the undamaged model; 15 "
+            "queries found before are lost.",
+        ),
+        (0.9, 0.95, 0.85, "**Training raised Recall@1: 90.0 → 95.0 %**; 15 queries found before are lost."),
+        (0.9, 0.85, None, "**Training lowered Recall@1: 90.0 → 85.0 %**; 15 queries found before are lost."),
+        (0.9, 0.9, None, "**Training did not change Recall@1: 90.0 → 90.0 %**; 15 queries found before are lost."),
+    ],
+)
+def test_what_was_won_back_is_said_first(before: float, after: float, untouched: float | None, said: str) -> None:
+    assert findings.won_back("Recall@1", before, after, untouched, 15) == said

@@ -22,6 +22,7 @@ from components.charts.retrieval.evaluation import (
     quality_and_cost,
     ranking_bars,
 )
+from components.charts.theme import GREY
 from tests.components.charts.cell_numbers import numbers
 
 VALUES = np.array([[10.0, 20.5, 30.0], [40.0, np.nan, 61.24]])
@@ -221,10 +222,15 @@ def test_methods_without_layers_are_level_lines_that_can_be_told_apart():
     figure = agreement_curves(np.array([[0.1, 0.2], [np.nan, 0.3]]), ["Mean", "CLS"], flat, "T", y_title="y")
     lines = figure.data[2:]
     assert [tuple(np.round(line.y, 6)) for line in lines] == [(round(value, 6),) * 2 for _, value in flat]
-    assert all(line.mode == "lines+markers" and line.marker.symbol.endswith("-open") for line in lines)
-    looks = [(line.line.color, line.line.dash, str(np.ravel(line.marker.symbol)[0])) for line in figure.data]
-    assert len({color for color, _, _ in looks[:7]}) == 7
-    assert len({(dash, symbol) for _, dash, symbol in looks}) == 8
+    assert {(line.mode, line.line.color, line.line.dash) for line in lines} == {("lines", GREY, "dash")}
+    ends = [item for item in figure.layout.annotations if item.xanchor == "left"]
+    assert [item.text for item in ends] == [
+        *("<b>Mean 0.200</b>", "<b>CLS 0.300</b>"),
+        *(f"{name} {value:.3f}" for name, value in flat),
+    ]
+    places = sorted(item.y for item in ends)
+    assert min(np.diff(places)) > 0  # no name lies on another
+    assert not figure.layout.showlegend
 
 
 # Names

@@ -13,6 +13,7 @@ from components.retrieval.engines.approximation import losses
 from components.retrieval.engines.contract import StoredVectors
 from dashboard import caching
 from dashboard.corpora import current
+from dashboard.jobs import search_engines
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.views.evaluate import approximation as view
 from tests.support.evaluate_page import corpus_of
@@ -146,3 +147,11 @@ def test_few_sentences_are_too_few(open_page: Open) -> None:
     app = at_rest(open_page("evaluate", v="approximation", corpus=corpus_of(12)))
     assert "12 sentences are too few" in app.info[0].value
     assert not app.get("plotly_chart")
+
+
+def test_it_is_offered_from_some_thousand_texts() -> None:
+    assert view.too_few_to_pay(630) == (
+        " With 630 texts an exact search is fast enough: approximation pays from some thousand texts, and is "
+        "offered from 5,000."
+    )
+    assert view.too_few_to_pay(search_engines.MANY) == ""

@@ -684,8 +684,15 @@ def test_graded_relevance_equals_ir_measures(
     assert "p (Holm)" not in str(shown)
     assert "**nDCG@10**: how high the correct answers stand among the first 10 hits" in texts(app)
     assert table.loc["Layer 6, Mean", "p to the best (Holm)"] == "reference"
-    assert "has the best nDCG@10" in texts(app)
-    curves = traces(app)
+    best = 100 * theirs[wanted["nDCG@10"]]
+    assert (
+        f"**Layer 6, Mean** has the best nDCG@10: **{best:.1f} %**, and its lead over every other run is more than chance."
+        in texts(app)
+    )
+    (bars,) = figures(app)[0]["data"]
+    assert list(bars["y"]) == ["BM25", "Layer 6, Mean"]
+    assert float(np.asarray(bars["x"], float)[1]) == pytest.approx(best, abs=0.05)
+    curves = traces(app, 1)
     assert list(curves) == ["Layer 6, Mean", "BM25"]
     precise = ir_measures.calc_aggregate([ir_measures.IPrec @ 0.0], qrels, run)
     assert curves["Layer 6, Mean"][0] == pytest.approx(100 * precise[ir_measures.IPrec @ 0.0], abs=0.05)

@@ -1,0 +1,96 @@
+"""What the included cross-encoder changes over the included collections, where it re-ranks the included model's first hits.
+
+assets/cross_looks.npz holds the ranks, and for which two models, texts, layer and pooling they hold: with any other, nothing
+is taken from it. `python -m dashboard.views.home.stored` writes it; a test measures some of the ranks again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from components.arrays import read_only
+from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
+from components.numbers import counted, number
+from components.retrieval.reranking.quality import Reordered, by_cross_encoder
+from dashboard.jobs.stored import second_looks
+from dashboard.ready_made import ASSETS
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.pair_runs import Pairs
+
+PATH = ASSETS / "cross_looks.npz"
+NAMES = ("headlines", *(name for name, *_ in second_looks.COLLECTIONS))  # of the queries, in the order of `included`
+DEPTH = 10  # candidates, of which the sentences tell
+
+
+@cache
+def _stored() -> tuple[dict[str, Any], Mapping[str, Reordered]]:
+    """The facts of the file, and by the name of the queries what was measured."""
+    with np.load(PATH, allow_pickle=False) as file:
+        facts = json.loads(str(file["facts"]))
+        looks = {
+            name: Reordered(
+                read_only(file[f"{name} first"]),
+                {depth: read_only(file[f"{name} {depth}"]) for depth in facts["depths"]},
+            )
+            for name in NAMES
+        }
+    return facts, looks
+
+
+def looks() -> Mapping[str, Reordered]:
+    """What was measured of the two included models, by the name of the queries: "headlines", "questions", "paraphrases"."""
+    return _stored()[1]
+
+
+def holds_for(backend: Backend, scorer: str) -> bool:
+    """Whether it was measured with this model, and with the cross-encoder of this key."""
+    return scorer == EMBEDDED_CROSS_ENCODER_KEY and backend.revision == _stored()[0]["revision"]
+
+
+def finding(look: Reordered | None = None) -> str:
+    """What the included cross-encoder changes for the demo's headlines: one sentence. `look`: other ranks, for a test."""
+    look = looks()[NAMES[0]] if look is None else look
+    count, repaired, harmed = len(look.first), look.repaired(DEPTH), look.harmed(DEPTH)
+    before, after = look.first_place(), look.first_place(DEPTH)
+    what = f"Recall@1 on {count:,} demo headlines"
+    if repaired == harmed:
+        said = f"leaves {what} at {number(before, 1)} %"
+    else:
+        said = f"{'raises' if after > before else 'lowers'} {what} from {number(before, 1)} to {number(after, 1)} %"
+    return (
+        f"**Re-ranking the first {DEPTH} with the included cross-encoder** {said}: it repairs "
+        f"{counted(repaired, 'query', 'queries')} and harms {harmed}."
+    )
+
+
+def measured(backend: Backend, scorer: Backend, collections: Sequence[Pairs]) -> bytes:
+    """The file's content, measured with the two models; `collections` in the order of NAMES."""
+    layer, pooling = backend.facts.layers, backend.own_pooling
+    arrays: dict[str, Any] = {}
+    depths: tuple[int, ...] = ()
+    for name, pairs in zip(NAMES, collections, strict=True):
+        found = by_cross_encoder(
+            backend, scorer, pairs.queries.texts, pairs.documents.texts, second_looks.gold_of(pairs), layer, pooling
+        )
+        arrays[f"{name} first"] = found.first.astype(np.int32)
+        arrays |= {f"{name} {depth}": ranks.astype(np.int32) for depth, ranks in found.after.items()}
+        depths = found.depths
+    facts = {
+        "revision": backend.revision,
+        "cross_encoder": scorer.revision,
+        "layer": layer,
+        "pooling": pooling,
+        "depths": depths,
+        "content": [pairs.content_hash for pairs in collections],
+    }
+    file = io.BytesIO()
+    np.savez_compressed(file, facts=np.array(json.dumps(facts)), **arrays)
+    return file.getvalue()

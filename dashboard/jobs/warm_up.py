@@ -9,8 +9,9 @@ from components.model.catalog import EMBEDDED_KEY
 from components.retrieval.corpora.demo import demo_corpus
 from components.retrieval.evaluation import pair_runs
 from dashboard import caching
-from dashboard.jobs import included_words, verification
+from dashboard.jobs import verification
 from dashboard.jobs.embedding import EmbedRequest
+from dashboard.jobs.stored import included_words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         from components.retrieval.corpora.corpus import read_corpus
 
         corpus = read_corpus(options.texts, options.texts.name, options.text_column, limits=shared.limits_of(options))
-        texts = corpus.sentences
+        texts = corpus.texts
     comparison.check(texts)
     with shared.progress_bar("Downloading the model", unit="B") as report_progress:
         backend = Backend.load(options.model, device_name=None, progress=report_progress)

@@ -69,7 +69,7 @@ def reference_vectors(
             raise not_compared(name, f"the library took more than {most_seconds:,.0f} seconds")
         if status != 0:
             said.seek(0)
-            raise not_compared(name, _reason(status, said.read().decode("utf-8", "replace"), asked["memory"]))
+            raise not_compared(name, _reason(status, said.read().decode("utf-8", "replace"), int(str(asked["memory"]))))
         answered.seek(0)
         version = str(json.loads(answered.read())["version"])
         result: Float32 = np.load(vectors, allow_pickle=False)

@@ -41,7 +41,7 @@ _OLD_POOLING = (
     *("pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens", "pooling_mode_lasttoken"),
     *("pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"),
 )
-_NAMED = {"module_input_name": word, "module_output_name": word}
+_NAMED: dict[str, Rule] = {"module_input_name": word, "module_output_name": word}
 
 # By class: the keys of its config.json. Sizes are compared with the weights, see `_check_sizes`.
 MODULE_KEYS: dict[str, dict[str, Rule]] = {

@@ -19,7 +19,7 @@ from typing import Any
 FAILED = 3  # the exit status when the library cannot load or run the model
 CPU_SECONDS = 3_600  # beyond the limit on time, in case that nobody ends this process
 NICENESS = 10  # of its work beside pages that are drawn
-BATCH = 8  # texts at a time
+BATCH = 1  # texts at a time: with padding at the left, or weights of 16 bits, neighbours change a text's vector
 
 
 def main() -> int:

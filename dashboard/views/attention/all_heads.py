@@ -23,7 +23,7 @@ from components.charts import matrices
 from components.numbers import counted, percent
 from components.snippets import attention as snippets
 from dashboard import state
-from dashboard.jobs.included_words import kept_habits
+from dashboard.jobs.stored.included_words import kept_habits
 from dashboard.ui import browser, controls, figures, messages
 from dashboard.views.attention import findings
 from dashboard.views.attention.head_choice import (

@@ -15,7 +15,7 @@ from components.analysis.tokens import position_at
 from components.charts import matrices
 from components.errors import InputError
 from dashboard import caching, state
-from dashboard.jobs.included_words import kept_habits
+from dashboard.jobs.stored.included_words import kept_habits
 from dashboard.sharing import report
 from dashboard.ui import controls, messages, pair_choice
 from dashboard.views.attention import findings

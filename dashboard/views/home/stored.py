@@ -181,8 +181,8 @@ def write() -> None:
 
     from components.model.backend import Backend
     from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
-    from dashboard.jobs.included_words import HABITS, WHOLE, measured_habits
     from dashboard.jobs.stored import cross_looks, pairs, second_looks
+    from dashboard.jobs.stored.included_words import HABITS, WHOLE, measured_habits
 
     backend = Backend.load()
     from dashboard.views.home import whole

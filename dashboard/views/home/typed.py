@@ -19,8 +19,8 @@ from components.charts.stand_alone.page import Part
 from components.numbers import apart, counted, number, percent
 from dashboard import navigation, ready_made, state
 from dashboard.declared import table
-from dashboard.jobs.included_words import included_words, kept_habits
 from dashboard.jobs.requests import NotReady
+from dashboard.jobs.stored.included_words import included_words, kept_habits
 from dashboard.sharing import report
 from dashboard.ui import browser, controls, messages, model_gate
 from dashboard.ui.waiting import frame
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from components.analysis.first_look.words import Word
     from components.model.backend import Backend
     from components.model.trace import TokenizedSentence, Trace
-    from dashboard.jobs.included_words import Included
+    from dashboard.jobs.stored.included_words import Included
 
 _KEY = "start_sentence"
 SHOWN = 6  # sentences

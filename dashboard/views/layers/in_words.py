@@ -13,7 +13,7 @@ from components.analysis.first_look.nearest import NEAREST
 from components.analysis.matched_words import word_vectors
 from components.charts.theme import number
 from components.numbers import counted
-from dashboard.jobs.included_words import included_words
+from dashboard.jobs.stored.included_words import included_words
 from dashboard.ui import browser, controls, figures
 from dashboard.ui.waiting import frame
 from dashboard.views.layers import word_choice

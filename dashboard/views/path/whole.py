@@ -19,7 +19,7 @@ from components.numbers import number
 from dashboard import caching, navigation, state
 from dashboard.declared import table
 from dashboard.declared.stops import STOPS, WITHOUT_BLOCKS
-from dashboard.jobs.included_words import kept_habits
+from dashboard.jobs.stored.included_words import kept_habits
 from dashboard.sharing import report
 from dashboard.ui import browser, controls, messages
 from dashboard.ui.whole_path.component import CAVEAT, component

@@ -27,17 +27,20 @@ SHOWN = 5  # rows; of those with a wrong answer each takes two cards
 SHOWN_WITH_WRONG = 3
 TEXTS = ("sentence", "query", "correct answer", "wrong answer", "first text", "second text")
 IN_BATCH = {"mnrl", "simcse"}  # objectives for which the other rows of a batch are the wrong answers
-PULLED, PUSHED, TOLD = "pulled", "pushed", "told"
 Kind = Literal["pulled", "pushed", "told"]
+PULLED: Kind = "pulled"
+PUSHED: Kind = "pushed"
+TOLD: Kind = "told"
 _APART, _TOGETHER = BINARY_NAMES
 _HALF = 50  # of a row's 100 units
+_DRAWN: tuple[tuple[Kind, str, float, str], ...] = (
+    ("pulled", "#2B7BBA", 3, ""),
+    ("pushed", "#C97F00", 1.6, ' stroke-dasharray="5 3"'),
+    ("told", "#858B95", 1.5, ""),
+)
 _STROKES: dict[Kind, str] = {
     kind: f'stroke="{colour}" stroke-width="{width}" vector-effect="non-scaling-stroke"{dash}'
-    for kind, colour, width, dash in (
-        ("pulled", "#2B7BBA", 3, ""),
-        ("pushed", "#C97F00", 1.6, ' stroke-dasharray="5 3"'),
-        ("told", "#858B95", 1.5, ""),
-    )
+    for kind, colour, width, dash in _DRAWN
 }
 
 

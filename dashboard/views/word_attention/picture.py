@@ -19,7 +19,7 @@ from components.numbers import percent
 from components.snippets import attention as snippets
 from components.words.opposites import opposite_of
 from dashboard import state
-from dashboard.jobs.included_words import included_words, kept_habits
+from dashboard.jobs.stored.included_words import included_words, kept_habits
 from dashboard.sharing import report
 from dashboard.ui import browser, controls, figures, messages, wording
 from dashboard.ui.waiting import frame

@@ -17,7 +17,7 @@ from components.errors import InputError
 from components.model.backend import Backend
 from components.words.function import FUNCTION_WORDS, PERSONAL
 from dashboard import caching, ready_made
-from dashboard.jobs.included_words import HABITS, WHOLE
+from dashboard.jobs.stored.included_words import HABITS, WHOLE
 from dashboard.views.attention import findings, flow, single_heads
 from dashboard.views.attention.guess import changes
 from tests.support.closeness import assert_close

@@ -11,7 +11,7 @@ from components.analysis.first_look.decisive import REACH, Look
 from components.analysis.first_look.first_looks import FirstLooks
 from components.analysis.first_look.words import words_of
 from components.numbers import percent
-from dashboard.jobs.included_words import kept_habits
+from dashboard.jobs.stored.included_words import kept_habits
 from dashboard.views.word_attention import findings, picture
 from tests.support import plain_encoder as plain
 from tests.support.packed import unpacked

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.jobs import included_words
+from dashboard.jobs.stored import included_words
 from dashboard.views.home import stored
 from tests.support import plain_encoder as plain
 

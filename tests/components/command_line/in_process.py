@@ -19,6 +19,7 @@ ARGUMENTS = {
     "predict": ("a [MASK]",),
     "check": ("index",),
     "plan": ("--sentences", "10"),
+    "verify": ("no-such-folder",),
 }
 
 

@@ -140,6 +140,7 @@ OPENERS = {"open", "open_memmap", "ZipFile"}
 IN_PLACE = {
     "components/folders.py": "a new file, which then replaces the earlier one",
     "components/model/files/checked_copy.py": "new files, in a private folder of its own",
+    "components/model/verification/reference.py": "a new file, in a private folder of the caller's",
     "components/retrieval/corpora/readers/places.py": "new files, in a private folder of its own",
     "components/retrieval/corpora/texts.py": "of an unfinished index, before the record that it is there",
     "components/retrieval/engines/graph.py": "a new file, which then replaces the earlier one",

@@ -11,14 +11,13 @@ that a setting which this program overlooks shows as a difference.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from components.errors import ModelError
-from components.folders import temporary_folder
+from components.folders import temporary_folder, write_json
 from components.model.files import allowed, tokenizer_files
 from components.model.files.allowed import MOST_ROWS, Rule, flag, listed, number, one_of, whole, word
 from components.model.files.checked_copy import check_place, checked_copy, read_tokenizer
@@ -125,16 +124,16 @@ def published_copy(files: ModelFiles, name: str) -> Iterator[Path]:
             if (folder / place / "adapter_config.json").exists():
                 raise not_compared(name, "it has an adapter beside its weights")
             copy = stack.enter_context(checked_copy(folder / place, name))
-            _write(copy / ENCODER_FILES[0], _encoder_settings(folder / place, folder, name))
+            write_json(copy / ENCODER_FILES[0], _encoder_settings(folder / place, folder, name))
         if is_listed:
-            _write(
+            write_json(
                 copy / MODULES,
                 [_module(module, at, folder, copy, name) for at, module in enumerate(modules)],
             )
         check_place(folder / TOP, folder, name)
         said = read_json(folder / TOP)
         if isinstance(said, dict):
-            _write(copy / TOP, allowed.checked(said, _TOP_KEYS, TOP, name))  # of the other keys nothing is read
+            write_json(copy / TOP, allowed.checked(said, _TOP_KEYS, TOP, name))  # of the other keys nothing is read
         yield copy
 
 
@@ -180,7 +179,7 @@ def _module(module: PublishedModule, at: int, folder: Path, copy: Path, name: st
     written.mkdir()
     if kind == STATIC:
         file = (place / TOKENIZER).relative_to(folder).as_posix()
-        _write(written / TOKENIZER, read_tokenizer(folder, name, file))
+        write_json(written / TOKENIZER, read_tokenizer(folder, name, file))
     weights = place / WEIGHTS
     check_place(weights, folder, name)
     if weights.is_file():
@@ -188,7 +187,7 @@ def _module(module: PublishedModule, at: int, folder: Path, copy: Path, name: st
     if module.config is not None and kind != STATIC:
         config = _only(module.config, MODULE_KEYS[kind], f"{kind}'s config.json", name)
         _check_sizes(config, weights, kind, name)
-        _write(written / "config.json", config)
+        write_json(written / "config.json", config)
     return {**entry, "path": written.name}
 
 
@@ -211,7 +210,3 @@ def _only(
     if unknown:
         raise not_compared(name, f"{file} says {unknown[0][:60]}, which is not handed on")
     return allowed.checked(said, rules, file, name)
-
-
-def _write(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content), encoding="utf-8")

@@ -289,7 +289,7 @@ def _where_it_stands(word: str, right: str, rival: str, name: str) -> str:
 
 def _has(text: str, word: str) -> bool:
     """Whether a text has a word as typed, or its content: "Juror" for "Juror's", but not "couldn't" for "didn't"."""
-    own, found = set(words_of(word)), set(words_of(text))
+    own, found = {one.removesuffix("'s") for one in words_of(word)}, {one.removesuffix("'s") for one in words_of(text)}
     return own <= found or not found.isdisjoint(word for word in own if not is_function_word(word))
 
 

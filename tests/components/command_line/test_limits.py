@@ -150,4 +150,4 @@ def test_every_command_that_reads_a_table_has_the_options() -> None:
                 if "limits" not in text or "limits=None" in text:
                     without.append(f"{path.name}:{node.lineno} {text}")
     assert without == []
-    assert reading == {"index", "evaluate", "sts", "rerank", "train", "plan", "reproduce"} == with_limits
+    assert reading == {"index", "evaluate", "sts", "rerank", "train", "plan", "reproduce", "verify"} == with_limits

@@ -11,7 +11,7 @@ from tests.support.pages import Open
 
 def test_what_a_model_can_do() -> None:
     can = {spec.key: catalogue.abilities(spec) for spec in CATALOG}
-    assert can[EMBEDDED_KEY] == {"layers", "search"}
+    assert can[EMBEDDED_KEY] == {"layers", "search", "guess"}
     assert can[EMBEDDED_CROSS_ENCODER_KEY] == {"layers", "pairs"}
     assert can["google-bert/bert-base-uncased"] == {"layers", "guess"}
     assert all(can.values())

@@ -157,9 +157,7 @@ def test_the_library_runs_in_a_process_of_its_own(tmp_path: Path):
     )
     with pytest.raises(ModelError, match="took more than 0 seconds"):
         process.reference_vectors(files, "model", ours.nbytes, TEXTS, comparison.ROLES, most_seconds=0.01)
-    (folder / "1_Pooling" / "config.json").write_text(
-        json.dumps({"embedding_dimension": 32, "pooling_mode": ["max", "max"]})
-    )
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"embedding_dimension": 32, "pooling_mode": []}))
     with pytest.raises(ModelError, match="cannot load or run it"):
         process.reference_vectors(files, "model", ours.nbytes, TEXTS, comparison.ROLES)
 

@@ -343,7 +343,7 @@ def test_one_sentence_has_no_sentence_matrix(open_page: Open) -> None:
 
 
 def test_five_hundred_tokens_stay_small_on_the_wire(open_page: Open) -> None:
-    app = open_page("heatmaps", v="token-pairs", s=["bank river money " * 200], ag="0")
+    app = open_page("heatmaps", v="token-pairs", s=["bank river money " * 200], ag="0", len="512")
     chart = app.get("plotly_chart")[0].proto.spec
     assert len(chart) < 3 * 2**20
     assert figures(app)[0]["data"][0]["z"].shape == (512, 512)
@@ -351,7 +351,7 @@ def test_five_hundred_tokens_stay_small_on_the_wire(open_page: Open) -> None:
 
 
 def test_two_pictures_that_are_too_large_together_are_shown_in_turn(open_page: Open) -> None:
-    app = open_page("heatmaps", s=["bank river money " * 200])
+    app = open_page("heatmaps", s=["bank river money " * 200], len="512")
     figure = figures(app)[0]
     assert figure["layout"]["title"]["text"] == "Before and after block 0"
     assert len(pictures_of(figure)) == 1

@@ -254,7 +254,14 @@ def test_pylate_folders_equal_sentence_transformers(tmp_path, config, length, wi
     pieces, _ = model.multi_vector_pieces("the cat, sat.", "document")
     assert ("[D] " in pieces) == (with_tokens and "document_prefix" not in config)
     assert "," not in pieces or "skiplist_words" in config
-    (sentence,) = model.not_applied
+    unused = [name for name in ("passage", "corpus") if name in config.get("prompts", {})]
+    sentences = [sentence for sentence in model.not_applied if "prompt named" not in sentence]
+    assert [sentence for sentence in model.not_applied if "prompt named" in sentence] == [
+        f"It has a prompt named “{name}”, which sentence-transformers does not use for documents: it looks for “document”. "
+        "This prompt is not applied."
+        for name in unused
+    ]
+    (sentence,) = sentences
     assert "MaxSim, under Search, Diagnose and in the Laboratory, uses these vectors" in sentence
 
 

@@ -144,7 +144,9 @@ def test_idf_by_hand(tiny):
 
 def test_prompts_length_passes_and_progress(tmp_path):
     folder = save_tiny(tmp_path / "prompted")
-    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "the cat ", "passage": "a dog "}}')
+    (folder / "config_sentence_transformers.json").write_text(
+        '{"prompts": {"query": "the cat ", "document": "a dog "}}'
+    )
     prompted, told = Backend.load(str(folder)), []
     before = prompted.forward_passes
     found = lab_vectors(prompted, DOCUMENTS, QUERIES, PAIRS, 3, 8, lambda *counts: told.append(counts))

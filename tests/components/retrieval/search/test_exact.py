@@ -7,7 +7,7 @@ import pytest
 
 from components.errors import InputError
 from components.jobs import Cancelled
-from components.retrieval.search.exact import ExactSearch, tie_note, top
+from components.retrieval.search.exact import EVERY_SIMILARITY, ExactSearch, tie_note, top
 from components.retrieval.search.paraphrases import most_similar_pairs
 
 
@@ -17,13 +17,16 @@ def corpus(count: int = 300, dim: int = 16, seed: int = 0) -> np.ndarray:
 
 def brute(vectors: np.ndarray, query: np.ndarray, similarity: str) -> np.ndarray:
     wide, asked = vectors.astype(np.float64), query.astype(np.float64)
+    if similarity in ("euclidean", "manhattan"):
+        differences = np.abs(wide - asked)
+        return -(differences.sum(axis=1) if similarity == "manhattan" else np.sqrt((differences**2).sum(axis=1)))
     scores = wide @ asked
     if similarity == "cosine":
         scores /= np.linalg.norm(wide, axis=1) * np.linalg.norm(asked)
     return scores
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+@pytest.mark.parametrize("similarity", EVERY_SIMILARITY)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("k", [1, 10, 1000])
 def test_one_query_equals_brute_force(similarity, dtype, k):
@@ -37,7 +40,7 @@ def test_one_query_equals_brute_force(similarity, dtype, k):
     assert hits.indices.shape == (1, min(k, 300))
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+@pytest.mark.parametrize("similarity", EVERY_SIMILARITY)
 @pytest.mark.parametrize("k", [1, 7, 400])
 def test_many_queries_in_blocks_equal_one_by_one(similarity, k, monkeypatch):
     monkeypatch.setattr("components.retrieval.search.exact._CELLS", 1_500)  # two queries at a time
@@ -71,8 +74,9 @@ def test_what_makes_no_sense_is_refused():
     engine = ExactSearch(corpus())
     with pytest.raises(InputError, match="k is 0"):
         engine.search(corpus(1)[0], 0)
-    with pytest.raises(InputError, match="manhattan"):
-        engine.search(corpus(1)[0], 1, "manhattan")
+    for queries in (corpus(1)[0], corpus(2)):
+        with pytest.raises(InputError, match=r"'hamming' is not available\. .*cosine, dot, euclidean, manhattan"):
+            engine.search(queries, 1, "hamming")
     with pytest.raises(ValueError, match="16 numbers"):
         engine.scores(np.ones(3, np.float32))
 

@@ -245,9 +245,15 @@ def test_long_texts_are_tested_by_their_beginning_unless_asked(
 
 
 def test_texts_are_read_as_far_as_in_the_other_views(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not only as far as the model's own maximum for sentence vectors, 256 tokens of 512."""
+    """As far as the model was published for, 256 tokens; as far as it can read where that is chosen, and that is said."""
     monkeypatch.setattr(view, "FIRST_WORDS", 2)
-    app = at_rest(open_page("why", v="important-words", s=["so " * 505 + "long", "cat " * 600]))
+    app = at_rest(open_page("why", v="important-words", s=["so " * 250 + "long", "cat " * 300]))
+    assert "**46 tokens are truncated** of sentence 2" in texts(app)
+    assert "of sentence 1" not in texts(app)
+    assert "of 251 and 254." in texts(app)
+    assert "Read to" not in texts(app)
+    app = at_rest(open_page("why", v="important-words", s=["so " * 505 + "long", "cat " * 600], len="512"))
+    assert "Read to 512 tokens, as chosen;" in texts(app)
     assert "**90 tokens are truncated** of sentence 2" in texts(app)
     assert "of sentence 1" not in texts(app)
     assert "of 506 and 510." in texts(app)

@@ -174,18 +174,23 @@ _DEFAULTS = {
     "training-objective": ("training_preset", "repair"),
     "training-run": ("training_preset", "repair"),
 }
+# Settings of such a view on which its default has no bearing: what is looked at of a run, not what the next one would be.
+_OF_THE_RUN = ("training_run", "training_figure", "smoothing", "training_step", "training_layer", "watch_word")
+_BESIDE_DEFAULT = {"training-run": _OF_THE_RUN}
 
 
 def with_defaults(address: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """An address with what it means, where a default has changed: re-ranking by the cross-encoder, say.
 
-    What was the default was not written; since then each address of the view names it. One that chooses nothing in the view
-    shows how it opens today.
+    What was the default was not written; since then each address of the view names it. One that chooses nothing in the view,
+    or only what the default has no bearing on, shows how it opens today.
     """
-    name, value = _DEFAULTS.get("".join(address.get(table.VIEW, [])), ("", ""))
+    view = "".join(address.get(table.VIEW, []))
+    name, value = _DEFAULTS.get(view, ("", ""))
     short = table.SETTING[name].short if name else ""
     everywhere = {setting.short for setting in table.SETTINGS if setting.shared} | {"m", "len"}
-    if not name or short in address or not {*address} - {table.VIEW} - everywhere:
+    beside = {table.SETTING[other].short for other in _BESIDE_DEFAULT.get(view, ())}
+    if not name or short in address or not {*address} - {table.VIEW} - everywhere - beside:
         return dict(address)
     return {**address, short: [value]}
 

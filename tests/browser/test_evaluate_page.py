@@ -227,5 +227,7 @@ def test_the_lab_draws_its_grids_and_curves_of_a_file(visit: Visit, tmp_path: Pa
 
 def test_the_precision_of_graded_answers_is_drawn(look: Stage) -> None:
     page = look.at("/evaluate?v=graded-relevance&r=m.6.mean&r=bm25", phone=True)
-    wait_for(page, "Precision by share of answers found")
+    measures, curves = wait_for(page, "", "Precision by share of answers found")
+    assert measures["types"][0] == "bar"
+    assert curves["lines"] == 2
     assert fits(page)

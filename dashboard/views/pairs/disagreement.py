@@ -105,6 +105,8 @@ def disagreement(backend: Backend) -> None:
     with pair_slot:
         number = _pair_choice(pairs, corpus)
     _evidence(backend, stage, corpus, pairs[number])
+    if not state.get("corpus") and cross_looks.holds_for(backend, state.get("cross_encoder")):
+        st.markdown(f":material/insights: {cross_looks.finding()}")  # of all queries: below what is said of the one
     layer, pooling = reranking.cell_of(backend, index)
     first = Embedded(backend, current.code_of(corpus), index.info.options, layer, pooling)
     shown = candidates.rows.shape[1]
@@ -204,10 +206,7 @@ def headline(pair: Disagreement) -> str:
 
 def _evidence(backend: Backend, stage: SecondStage, corpus: Corpus, pair: Disagreement) -> None:
     document = corpus.texts[pair.row][:MOST_CHARACTERS]
-    said = headline(pair)
-    if not state.get("corpus") and cross_looks.holds_for(backend, state.get("cross_encoder")):
-        said = f"{cross_looks.finding()} {said}"
-    st.markdown(f":material/insights: {said}")
+    st.markdown(f":material/insights: {headline(pair)}")
     if is_cut := token_matches.cut_note(corpus.texts[pair.row], MOST_CHARACTERS):
         st.caption(is_cut)
     left, right = st.columns(2, gap="medium")

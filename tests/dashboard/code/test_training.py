@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from components.training import runs
 from tests.dashboard.code.shown import codes, figure, numbers, points, same, same_points, y, z
 from tests.support import tiny
-from tests.support.pages import Open, at_rest
+from tests.support.pages import Open, at_rest, plain_table
 from tests.support.snippets import Run
 from tests.support.training_runs import write_run
 
@@ -72,7 +73,7 @@ def test_measures_before_and_after(
     count: int,
     damage: float,
 ) -> None:
-    """From a damaged start there is a third model, which is measured too."""
+    """The bars show the first measure and the table all; from a damaged start there is a third model, measured too."""
     tuned = tiny.save_tiny(tmp_path / "tuned", seed=1)
     name = "mnrl-20261125-140233-ab12" if damage else "mnrl-20261122-140233-ab12"  # servers keep models by this name
     written = write_run(runs.runs_folder(), name, result=tuned, model=str(tiny_folder("bert")), damage=damage)
@@ -84,8 +85,18 @@ def test_measures_before_and_after(
     factor = 1 if source == "scored" else 100
     drawn = figure(app, "after_measures")["data"]
     assert len(drawn) == (3 if damage else 2)
-    for side, trace in enumerate(drawn):
-        same([factor * sides[side].value for sides in values.values()], trace["y"], 1e-3)
+    measure, first = next(iter(values.items()))
+    assert measure == ("Spearman" if source == "scored" else "Recall@1")
+    for trace, side in zip(drawn, first[2:] + first[:2], strict=True):  # the untouched model is drawn first
+        same([factor * side.value], trace["x"], 1e-3)
+        same([[factor * side.low, factor * side.high]], trace["customdata"], 1e-3)
+    tables = [table for table in map(partial(plain_table, app), range(len(app.table))) if "measure" in table]
+    assert len(tables) == (0 if source == "scored" else 1)
+    for table in tables:
+        shown = table.drop(columns=["difference (95 % interval)", "significant"]).to_numpy().tolist()
+        for (named, *found), (name_of, sides) in zip(shown, values.items(), strict=True):
+            assert named == name_of
+            assert found[: len(sides)] == [f"{100 * side.value:.1f} %" for side in sides]
 
 
 @pytest.mark.parametrize("damage", [0.0, 0.4])

@@ -92,8 +92,10 @@ def test_a_lesson_that_names_views_as_before_shows_what_it_did(case: str) -> Non
     _, lesson, number, kind = case.split(" ")
     now = ready_made.lessons()[lesson].steps[int(number) - 1].scenes[kind == "answer"]
     changed = {("two-banks", "5"), ("negation", "3")}  # their steps have been written anew since
+    # What was the default and is named since, so that the step stays with the headlines of its text.
+    named = {"preset": ["quick"]} if (lesson, number, kind) == ("fine-tuning", "1", "answer") else {}
     if (lesson, number) not in changed:
-        assert steps.address_of(scene) == steps.address_of(now)
+        assert steps.address_of(scene) | named == steps.address_of(now)
 
 
 @pytest.mark.parametrize("case", ["tokens vocabulary", "attention matrix", "map ends", "training after"])
@@ -227,13 +229,18 @@ def test_an_address_of_flow_without_a_method_means_rollout(query: str, expected:
         ("v=training-data&ep=3", {"preset": ["repair"], "ep": ["3"]}),
         ("v=training-objective&preset=quick&ep=3", {"preset": ["quick"], "ep": ["3"]}),
         ("v=training-data", {}),
+        ("v=training-run&ep=3&run=a", {"preset": ["repair"], "ep": ["3"], "run": ["a"]}),
+        ("v=training-run&run=a&fig=rate&sm=25&step=10&lt=2&w=bank", None),  # nothing of the next run was chosen
+        ("v=training-run", {}),
         ("v=hits&k=12", {"k": ["12"]}),
     ],
 )
-def test_an_address_means_what_was_the_default_when_it_was_written(query: str, expected: dict[str, list[str]]) -> None:
+def test_an_address_means_what_was_the_default_when_it_was_written(
+    query: str, expected: dict[str, list[str]] | None
+) -> None:
     address = {key: [text] for key, text in (part.split("=") for part in query.split("&"))}
     found = older.translated("search", address)
-    assert found == {"v": address["v"], **expected}
+    assert found == (address if expected is None else {"v": address["v"], **expected})
     assert older.translated("search", found) == found
     older_form = {"view": ["rerank"], "k": ["12"]}
     assert older.translated("pairs", older_form) == {"v": ["retrieve-rerank"], "k": ["12"], "by": ["rerank"]}

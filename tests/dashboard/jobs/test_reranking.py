@@ -44,6 +44,7 @@ class Scorer:
     spec = SimpleNamespace(key="scorer", title="Scorer")
     revision = "r1"
     tokenization = SimpleNamespace(max_length=512)
+    own_max_length = 512
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {}

@@ -156,7 +156,10 @@ def test_a_collections_fields_are_chosen_from_those_it_has(open_page: Open) -> N
     assert (app.query_params["gq"], app.query_params["gd"]) == ("title", "title")
     assert "2 queries, 2 documents, 2 relevant pairs" in texts(app)
     assert frame(app, "p to the best (Holm)")["MRR"].tolist() == [50]  # cats is found; no title has the word volcano
-    assert traces(app)
+    bars, _ = figures(app)
+    assert np.asarray(bars["data"][0]["x"], float).tolist() == [50]
+    (curve,) = traces(app, 1).values()
+    assert curve.tolist() == pytest.approx([50] * 11)  # the first hit of one query is right, none of the other
 
 
 def test_a_field_of_a_link_that_the_files_lack_is_said(open_page: Open, tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ from typing import Any
 
 import numpy as np
 
+from components.model.catalog import spec_of
+from components.model.files.sentence_config import SentenceConfig
 from components.retrieval.corpora.texts import write_texts
 from components.retrieval.index.checksums import checksum_of, checksum_of_json, sample_of
 from components.retrieval.index.folder import (
@@ -713,10 +715,11 @@ class _Backend:
     """A model of 8 numbers without weights."""
 
     def __init__(self, info: IndexInfo) -> None:
-        self.spec, self.revision = types.SimpleNamespace(key=info.model), info.revision
+        self.spec, self.revision = spec_of(info.model), info.revision
+        self.sentence_config, self.not_applied = SentenceConfig(), ()
 
-    def embed_options(self, **_: Any) -> Any:
-        return types.SimpleNamespace(prompt="")
+    def embed_options(self, **_: Any) -> EmbedOptions:
+        return EmbedOptions((1,), ("mean",), 16, "float32")
 
     def embed(self, queries: list[str], options: EmbedOptions, **_: Any) -> np.ndarray:
         return np.ones((len(options.layers), len(options.poolings), len(queries), DIM), np.float32)
@@ -733,7 +736,7 @@ def search_index(folder: Path) -> int:
 
     def noted(options: argparse.Namespace) -> Any:
         index, layer, pooling = opened(options)
-        stand_in.Backend = types.SimpleNamespace(load=lambda _: _Backend(index.info))  # type: ignore[attr-defined]
+        stand_in.Backend = types.SimpleNamespace(load=lambda spec, prompt: _Backend(index.info))  # type: ignore[attr-defined]
         for texts in (index.texts, *index.columns.values()):  # a page or a report could show any of them
             sys.stdout.write("".join(texts[:1_000]) + "\n")
         return index, layer, pooling

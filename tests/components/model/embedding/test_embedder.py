@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from tests.support.closeness import assert_close
 from tests.support.garbage import only_new_objects
 from tests.support.places import ASSETS
 from tests.support.shared_models import shared_backend
-from tests.support.tiny import ARCHITECTURES, save_tiny, with_cases
+from tests.support.tiny import ARCHITECTURES, pooling_module, publish, save_tiny, with_cases
 
 SAMPLE = (ASSETS / "demo_sentences.txt").read_text(encoding="utf-8").splitlines()
 ODD = ["one", "A rather longer one, " * 12, "with 😀 and unputdownable words"]
@@ -246,15 +247,29 @@ def test_described_prompts_stand_in_where_the_files_have_none_or_empty_ones(tmp_
     assert prompt_for(with_prompts(published, described), "document") == ""
 
 
-def test_prompts_go_in_front(tmp_path):
-    folder = save_tiny(tmp_path / "prompted")
-    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "the cat ", "passage": "a dog "}}')
-    backend = Backend.load(str(folder))
+@pytest.mark.parametrize(("name", "document"), [("document", "a dog "), ("passage", ""), ("corpus", "")])
+def test_prompts_go_in_front(tmp_path, name, document):
+    """Those that sentence-transformers puts there: of documents, not one that is named “passage” or “corpus”."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = publish(save_tiny(tmp_path / "prompted"), pooling_module("mean_tokens"))
+    prompts = {"prompts": {"query": "the cat ", name: "a dog "}}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    backend = Backend.load(str(folder), device_name="cpu")
+    library = SentenceTransformer(str(folder), device="cpu")
     plain = backend.embed_options(precision="float32")
-    for role, prompt in (("query", "the cat "), ("document", "a dog "), (None, "")):
+    for role, prompt, encode in (
+        ("query", "the cat ", library.encode_query),
+        ("document", document, library.encode_document),
+        (None, "", library.encode),
+    ):
         options = backend.embed_options(precision="float32", role=role)
         assert options.prompt == prompt
-        assert_close(backend.embed(["sat"], options=options), backend.embed([f"{prompt}sat"], options=plain))
+        vectors = backend.embed(["sat"], options=options)
+        assert_close(vectors, backend.embed([f"{prompt}sat"], options=plain))
+        assert_close(vectors[0, 0], encode(["sat"]))
+    unused = [sentence for sentence in backend.not_applied if f"prompt named “{name}”" in sentence]
+    assert len(unused) == (name != "document")
 
 
 # Token vectors
@@ -319,7 +334,9 @@ def test_a_texts_own_tokens_have_the_traces_vectors(architecture, tiny_folder):
 
 def test_max_sim_reads_queries_and_documents_behind_their_prompts(tmp_path):
     folder = save_tiny(tmp_path / "prompted")
-    (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "the cat ", "passage": "a dog "}}')
+    (folder / "config_sentence_transformers.json").write_text(
+        '{"prompts": {"query": "the cat ", "document": "a dog "}}'
+    )
     backend = Backend.load(str(folder), device_name="cpu")
     for role, prompt in (("query", "the cat "), ("document", "a dog "), (None, "")):
         (vectors,) = backend.own_token_vectors(["sat"], role=role)

@@ -9,8 +9,15 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const make = (tag, className, text = "") => Object.assign(document.createElement(tag), { className, textContent: text });
   const order = () => [...list.children].map((item) => item.dataset.star);
   const report = () => {
-    if (order().some((star, place) => star !== data.pictures[place].star)) setTriggerValue("ordered", order());
+    if (order().join() === (list.asked ?? list.known).join()) return;
+    list.asked = order();
+    setTriggerValue("ordered", list.asked);
   };
+  // An answer to an earlier move does not undo a later one, and none takes a picture from under the pointer.
+  list.known = data.pictures.map(({ star }) => star);
+  const isSameSet = [...order()].sort().join() === [...list.known].sort().join();
+  if (!isSameSet || list.asked?.join() === list.known.join()) list.asked = undefined;
+  if (isSameSet && (list.asked || list.querySelector(".dragged"))) return;
   const button = (className, text, label, action) => {
     const made = make("button", className, text);
     made.type = "button";

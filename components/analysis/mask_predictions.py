@@ -151,8 +151,9 @@ def mask_token(
     if mask is None or tokenization.mask_id is None:
         raise no_mask()
     positions = sentence.word_positions(position) if whole_word else (position,)
-    # A truncated text still has its rest, and must be truncated at the same position again.
-    length = len(sentence) if sentence.dropped else None
+    # A truncated text still has its rest, and must be truncated at the same position again; one that is read beyond the
+    # published length must be read as far.
+    length = len(sentence) if sentence.dropped or len(sentence) > tokenization.own_length else None
     for text, pair in _spellings(sentence, positions, mask):
         masked = tokenization.tokenize(text, pair, length)
         if _differs_only_in_masks(sentence, masked, positions, tokenization.mask_id):

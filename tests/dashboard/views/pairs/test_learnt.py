@@ -241,7 +241,9 @@ def test_vectors_from_a_file_are_one_more_ranking_or_are_refused(own_page: AppTe
     pairs = next(
         job.result.pairs
         for job in caching.preparations()._finished.values()  # no other way to the session's pairs
-        if hasattr(job.result, "split") and len(job.result.pairs.queries) == len(few.queries)
+        if hasattr(job.result, "split")
+        and hasattr(job.result, "pairs")
+        and len(job.result.pairs.queries) == len(few.queries)
     )
     numbers = np.random.default_rng(0)
 

@@ -87,8 +87,13 @@ def not_applied(
 
 
 def unused_prompts(published: SentenceConfig) -> tuple[str, ...]:
-    """Sentences about prompts that the files name and that sentence-transformers does not use, or would stop at."""
+    """Sentences about what the files set and sentence-transformers does not use, or would stop at."""
     sentences = []
+    if published.not_read:
+        sentences.append(
+            f"Its {decisions.TOP} sets {', '.join(published.not_read)}, and it has no {decisions.MODULES}: "
+            "sentence-transformers does not read the one without the other. This is not applied."
+        )
     if published.default_prompt is not None and published.default_prompt not in {
         *published.prompts,
         "query",

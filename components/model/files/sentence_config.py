@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 
-from components.model.files.decisions import CONFIG, ENCODER_FILES, TOKENIZER
+from components.model.files.decisions import CONFIG, ENCODER_FILES, MODULES, TOKENIZER, TOP
 from components.model.files.encoder.settings import read_encoder_settings
 from components.model.files.published import PublishedModule, read_json, read_modules
 from components.model.trace import POOLINGS, Pooling
@@ -20,6 +20,7 @@ from components.model.trace import POOLINGS, Pooling
 Role = Literal["query", "document"]
 Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 ANY = "any"  # the name of a prompt that a person chose for every text
+_OF_VECTORS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
 
@@ -39,6 +40,7 @@ class SentenceConfig:
     query_length: int | None = None  # tokens of a query, where it differs from max_length
     document_length: int | None = None  # tokens of a document, likewise
     gives_all_layers: bool = False  # the encoder passes all of its layers on, which WeightedLayerPooling needs
+    not_read: tuple[str, ...] = ()  # keys of TOP that would change a vector, in a folder without modules.json
 
 
 def read_sentence_config(folder: Path | None) -> SentenceConfig:
@@ -47,10 +49,12 @@ def read_sentence_config(folder: Path | None) -> SentenceConfig:
         return SentenceConfig()
     modules = read_modules(folder)
     pooling = next((module.pooling_modes for module in modules if module.kind == "Pooling" and module.config), ())
-    published = _json(folder / "config_sentence_transformers.json")
+    top = _json(folder / TOP)
+    # Without modules.json sentence-transformers takes the encoder and the mean, and reads nothing else.
+    published = top if (folder / MODULES).is_file() else {}
     prompts, similarity = published.get("prompts"), published.get("similarity_fn_name")
     default = published.get("default_prompt_name")
-    settings, encoder = read_encoder_settings(folder), _encoder_settings(folder)
+    settings = read_encoder_settings(folder)
     return SentenceConfig(
         pooling=pooling[0] if len(pooling) == 1 and pooling[0] in POOLINGS else None,
         max_length=settings.max_length,
@@ -61,16 +65,14 @@ def read_sentence_config(folder: Path | None) -> SentenceConfig:
         ),
         default_prompt=default if isinstance(default, str) else None,
         modules=modules,
-        published_as=str(published.get("model_type", "")),
+        published_as=str(top.get("model_type", "")),
         similarity=cast("Similarity", similarity) if similarity in SIMILARITIES else "cosine",
         says_similarity=similarity in SIMILARITIES,
         truncate_dim=_positive(published.get("truncate_dim")),
-        query_length=None if settings.is_for_every_call else _positive(encoder.get("query_length")),
-        document_length=None if settings.is_for_every_call else _positive(encoder.get("document_length")),
-        gives_all_layers=any(
-            isinstance(said, dict) and said.get("output_hidden_states") is True
-            for said in (_json(folder / CONFIG), encoder.get("config_args"), encoder.get("config_kwargs"))
-        ),
+        query_length=settings.query_length,
+        document_length=settings.document_length,
+        gives_all_layers=settings.gives_all_layers or _json(folder / CONFIG).get("output_hidden_states") is True,
+        not_read=tuple(key for key in _OF_VECTORS if top.get(key) and key not in published),
     )
 
 
@@ -111,13 +113,6 @@ def length_file(folder: Path | None) -> str:
         if folder is not None and _positive(_json(folder / file).get(key)) is not None:
             return file
     return ""
-
-
-def _encoder_settings(folder: Path) -> dict[str, Any]:
-    """The first file with the encoder's settings that says anything, which sentence-transformers reads beside modules.json."""
-    if not (folder / "modules.json").is_file():
-        return {}
-    return next((content for file in ENCODER_FILES if (content := _json(folder / file))), {})
 
 
 def _json(path: Path) -> dict[str, Any]:

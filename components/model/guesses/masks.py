@@ -68,8 +68,8 @@ def word_id(word: str, tokenization: Tokenization, text: str | None = None) -> i
     if not word:
         return None
     if text is not None and own is not None:
-        before = tokenization.tokenize(text)
-        after = tokenization.tokenize(text.replace(own, word, 1))
+        before = tokenization.tokenize(text, max_length=tokenization.max_length)
+        after = tokenization.tokenize(text.replace(own, word, 1), max_length=tokenization.max_length)
         masks = typed_masks(before, tokenization)
         if len(before) == len(after) and masks:
             changed = after.tokens[masks[0]]

@@ -19,35 +19,25 @@ from typing import Any
 from components.errors import ModelError
 from components.folders import temporary_folder, write_json
 from components.model.files import allowed, tokenizer_files
-from components.model.files.allowed import MOST_ROWS, Rule, flag, listed, number, one_of, whole, word
+from components.model.files.allowed import Rule, flag, listed, number, one_of, whole, word
 from components.model.files.checked_copy import check_place, checked_copy, read_tokenizer
+from components.model.files.decisions import ENCODER, ENCODER_FILES, MODULES, TOP
 from components.model.files.published import PublishedModule, is_inside, is_within, read_json, read_modules
 from components.model.files.sources import ModelFiles
 from components.model.files.static_files import MODULE as STATIC
 from components.model.files.static_files import TOKENIZER
 from components.model.files.weight_sizes import WEIGHTS, check_header
 
-MODULES, TOP = "modules.json", "config_sentence_transformers.json"
-# Of the encoder's settings, in the order in which the library looks for them: the first that says something is read.
-ENCODER_FILES = tuple(
-    f"sentence_{kind}_config.json"
-    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
-)
 ENCODERS = ("Transformer", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "XLNet", "CamemBERT", "XLMRoBERTa")
 _SIZE = whole(1, 1_000_000)
-_POOLING = one_of(("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"))
-_OLD_POOLING = (
-    *("pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens", "pooling_mode_lasttoken"),
-    *("pooling_mode_mean_sqrt_len_tokens", "pooling_mode_weightedmean_tokens"),
-)
 _NAMED: dict[str, Rule] = {"module_input_name": word, "module_output_name": word}
 
 # By class: the keys of its config.json. Sizes are compared with the weights, see `_check_sizes`.
 MODULE_KEYS: dict[str, dict[str, Rule]] = {
     "Pooling": {
         **dict.fromkeys(("embedding_dimension", "word_embedding_dimension"), _SIZE),
-        **dict.fromkeys((*_OLD_POOLING, "include_prompt"), flag),
-        "pooling_mode": listed(_POOLING, 6),
+        **dict.fromkeys((*allowed.POOLING_FLAGS, "include_prompt"), flag),
+        "pooling_mode": listed(one_of(allowed.POOLING_MODES), len(allowed.POOLING_MODES)),
     },
     "Dense": {
         **dict.fromkeys(("in_features", "out_features"), _SIZE),
@@ -62,11 +52,6 @@ MODULE_KEYS: dict[str, dict[str, Rule]] = {
     },
     "Normalize": _NAMED,
     "Dropout": {"dropout": number(0, 1)},
-}
-_TOP_KEYS: dict[str, Rule] = {
-    **allowed.SENTENCE_FILES[TOP],
-    "default_prompt_name": allowed.text(),
-    "truncate_dim": whole(1, 1_000_000),
 }
 _NAMES_OF_TYPES = one_of(("auto", "float32", "float16", "bfloat16"))
 
@@ -85,7 +70,7 @@ def _modalities(value: Any) -> str:
 
 
 _ENCODER_KEYS: dict[str, Rule] = {
-    **dict.fromkeys(("max_seq_length", "query_length", "document_length"), whole(1, MOST_ROWS)),
+    **allowed.SENTENCE_FILES[ENCODER],
     **dict.fromkeys(("do_lower_case", "unpad_inputs"), flag),
     "transformer_task": one_of(("feature-extraction",)),
     "modality_config": _modalities,
@@ -133,7 +118,8 @@ def published_copy(files: ModelFiles, name: str) -> Iterator[Path]:
         check_place(folder / TOP, folder, name)
         said = read_json(folder / TOP)
         if isinstance(said, dict):
-            write_json(copy / TOP, allowed.checked(said, _TOP_KEYS, TOP, name))  # of the other keys nothing is read
+            rules = allowed.SENTENCE_FILES[TOP]  # of the other keys the library reads nothing
+            write_json(copy / TOP, allowed.checked(said, rules, TOP, name))
         yield copy
 
 

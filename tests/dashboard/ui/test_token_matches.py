@@ -11,13 +11,13 @@ from components.model.backend import Backend
 from components.retrieval.search.rerank import late_interaction_scores
 from dashboard.ui import token_matches
 from tests.support.saved_models import save_pylate
-from tests.support.tiny import save_tiny
+from tests.support.tiny import pooling_module, publish, save_tiny
 
 
 @pytest.mark.parametrize("layer", [1, None])
 @pytest.mark.parametrize("max_length", [None, 6])
 def test_the_sum_shown_is_the_score(tmp_path: Path, layer: int | None, max_length: int | None) -> None:
-    folder = save_tiny(tmp_path / "prompted")
+    folder = publish(save_tiny(tmp_path / "prompted"), pooling_module("mean_tokens"))
     prompts = {"query": "the cat ", "passage": "a dog "}
     (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
     backend = Backend.load(str(folder), device_name="cpu")

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from components.model.files import allowed, tokenizer_files
-from components.model.files.decisions import ENCODER_FILES
+from components.model.files.decisions import ENCODER, ENCODER_FILES
 from components.model.files.published import is_within, read_json
 
 TOKENIZER, CONFIG, WEIGHTS = "processor_kwargs", "config_kwargs", "model_kwargs"
@@ -51,6 +51,9 @@ class EncoderSettings:
     config: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     not_applied: tuple[str, ...] = ()  # keys, with the mapping they stand in
     precision: str = ""  # of the weights, if another than float32 is asked for
+    query_length: int | None = None  # tokens of a query, where it differs
+    document_length: int | None = None  # tokens of a document, likewise
+    gives_all_layers: bool = False  # the encoder is told to pass all of its layers on
 
 
 def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSettings:
@@ -66,7 +69,8 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
     groups = {key: _group(content, key) for key in (TOKENIZER, CONFIG, WEIGHTS)}
     tokenizer = allowed.checked(groups[TOKENIZER], _TOKENIZER_RULES, f"{TOKENIZER} in {file}", name)
     config = allowed.checked(groups[CONFIG], allowed.CONFIG, f"{CONFIG} in {file}", name)
-    length = allowed.checked(content, {"max_seq_length": allowed.SENTENCE_LENGTH}, file, name).get("max_seq_length")
+    lengths = allowed.checked(content, allowed.SENTENCE_FILES[ENCODER], file, name)
+    length = lengths.get("max_seq_length")
     call, others = _call(content, file, name)
     not_applied = [
         f"{group}.{key}"
@@ -86,6 +90,9 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
         MappingProxyType(config),
         tuple(key[:80] for key in [*not_applied, *others]),
         "" if precision.removeprefix("torch.") in {"auto", "float32", ""} else precision.removeprefix("torch."),
+        lengths.get("query_length") if call is None else None,
+        lengths.get("document_length") if call is None else None,
+        groups[CONFIG].get("output_hidden_states") is True,
     )
 
 

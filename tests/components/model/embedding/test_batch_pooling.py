@@ -13,7 +13,7 @@ from components.model.embedding.batch_pooling import pooled_states, weighted_sha
 from components.model.trace import POOLINGS
 from tests.support.closeness import assert_close
 from tests.support.shared_models import shared_backend
-from tests.support.tiny import ARCHITECTURES, save_tiny, tiny_model
+from tests.support.tiny import ARCHITECTURES, pooling_module, publish, save_tiny, tiny_model
 
 TEXTS = [
     "the cat sat",
@@ -80,7 +80,7 @@ def test_a_single_weight_picks_that_token(embedded):
 
 
 def test_prompt_length_progress_and_memory_are_those_of_embed(tmp_path, monkeypatch):
-    folder = save_tiny(tmp_path / "prompted")
+    folder = publish(save_tiny(tmp_path / "prompted"), pooling_module("mean_tokens"))
     (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "the cat "}}')
     backend = Backend.load(str(folder))
     weights = np.arange(backend.facts.vocabulary_size, dtype=np.float32)

@@ -238,6 +238,7 @@ def test_published_settings_are_read(tmp_path):
 
 def test_described_prompts_stand_in_where_the_files_have_none_or_empty_ones(tmp_path):
     described = (("query", "ask: "), ("document", "say: "))
+    (tmp_path / "modules.json").write_text('[{"path": "", "type": "sentence_transformers.models.Transformer"}]')
     for content, query in (("{}", "ask: "), ('{"prompts": {"query": "", "document": ""}}', "ask: ")):
         (tmp_path / "config_sentence_transformers.json").write_text(content)
         assert prompt_for(with_prompts(read_sentence_config(tmp_path), described), "query") == query
@@ -270,6 +271,28 @@ def test_prompts_go_in_front(tmp_path, name, document):
         assert_close(vectors[0, 0], encode(["sat"]))
     unused = [sentence for sentence in backend.not_applied if f"prompt named “{name}”" in sentence]
     assert len(unused) == (name != "document")
+
+
+def test_without_modules_the_settings_beside_them_are_not_read_and_named(tmp_path):
+    """As in sentence-transformers, which then makes a model of the encoder and the mean."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = save_tiny(tmp_path / "alone")
+    said = {
+        "prompts": {"query": "the cat "},
+        "default_prompt_name": "query",
+        "similarity_fn_name": "dot",
+        "truncate_dim": 8,
+    }
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(said))
+    backend = Backend.load(str(folder), device_name="cpu")
+    library = SentenceTransformer(str(folder), device="cpu")
+    for role, encode in (("query", library.encode_query), (None, library.encode)):
+        options = backend.embed_options(precision="float32", role=role)
+        assert_close(backend.embed(["sat"], options=options)[0, 0], encode(["sat"]))
+    assert backend.sentence_config.similarity == library.similarity_fn_name == "cosine"
+    (sentence,) = [sentence for sentence in backend.not_applied if "has no modules.json" in sentence]
+    assert "sets prompts, default_prompt_name, similarity_fn_name, truncate_dim" in sentence
 
 
 # Token vectors
@@ -333,7 +356,7 @@ def test_a_texts_own_tokens_have_the_traces_vectors(architecture, tiny_folder):
 
 
 def test_max_sim_reads_queries_and_documents_behind_their_prompts(tmp_path):
-    folder = save_tiny(tmp_path / "prompted")
+    folder = publish(save_tiny(tmp_path / "prompted"), pooling_module("mean_tokens"))
     (folder / "config_sentence_transformers.json").write_text(
         '{"prompts": {"query": "the cat ", "document": "a dog "}}'
     )

@@ -29,7 +29,7 @@ from components.retrieval.evaluation.ranks import gold_ranks
 from components.retrieval.evaluation.sts import ScoredPairs, similarity_grid
 from tests.support.closeness import assert_close
 from tests.support.places import ASSETS
-from tests.support.tiny import save_tiny, tiny_model
+from tests.support.tiny import pooling_module, publish, save_tiny, tiny_model
 
 DOCUMENTS = [
     "the cat sat on the red hat",
@@ -143,7 +143,7 @@ def test_idf_by_hand(tiny):
 
 
 def test_prompts_length_passes_and_progress(tmp_path):
-    folder = save_tiny(tmp_path / "prompted")
+    folder = publish(save_tiny(tmp_path / "prompted"), pooling_module("mean_tokens"))
     (folder / "config_sentence_transformers.json").write_text(
         '{"prompts": {"query": "the cat ", "document": "a dog "}}'
     )

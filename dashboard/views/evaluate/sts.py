@@ -187,7 +187,7 @@ def _curves(
         + _why_no_start(values),
         read="The first bar is the model, the others are word rankings and static vectors. Higher means better agreement."
         if is_one
-        else "Each curve is a pooling over the layers; thin level lines with open markers are word rankings and static "
+        else "Each curve is a pooling over the layers; dashed level lines are word rankings and static "
         "vectors, which have no layers. Higher means better agreement.",
         not_shown="Why runs agree or disagree with people: look at the largest errors below. "
         f"With {len(pairs.first):,} pairs, differences below about "

@@ -226,7 +226,7 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
     if backend.late_interaction is not None:
         trained = token_matches.of_trained_vectors(backend, pair.query, document, controls.length_for(backend))
         if trained is not None:
-            message = f"{not_by_this} {trained.message}"
+            message = f"{trained.message} {not_by_this}"
             token_matches.trained_figure(
                 trained, key="disagreement_tokens", message=message, most_above=figures.MOST_ABOVE_HALF
             )
@@ -241,9 +241,8 @@ def _token_matches(backend: Backend, pair: Disagreement, document: str) -> None:
         key="disagreement_tokens",
         colour_bar=False,
         most_above=figures.MOST_ABOVE_HALF,
-        message=f"{not_by_this} Token by token, the same model's MaxSim is {numbers.number(matches.similarity.total, 2)}; "
-        "each query token's "
-        f"best cosine is {numbers.number(matches.similarity.mean, 2)} on average.",
+        message=f"Token by token, MaxSim is {numbers.number(matches.similarity.total, 2)}. "
+        f"Each query token's best cosine is {numbers.number(matches.similarity.mean, 2)} on average. {not_by_this}",
     )
     figures.reading(
         "Every row is a query token; its brightest cell is the document token that matches it best.",

@@ -15,6 +15,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   isDarkOnServer = data.theme.isDark;
   sameColoursAboveThePage();
   recoloured = () => setTriggerValue("recoloured", true);
+  // They changed before this listened, or the run that drew the page began before them.
+  if ((colourScheme() === "dark") !== isDarkOnServer) looking = setTimeout(() => lookAtColours(Date.now() + LONGEST_LOOK), BETWEEN_LOOKS);
   const [link, theme] = parentElement.querySelectorAll("button");
   const text = link.querySelector(".text");
   text.textContent = data.link.label;
@@ -95,15 +97,28 @@ function sameColoursAboveThePage() {
   document.documentElement.style.colorScheme = colourScheme();
 }
 
-// The system's colours can change while a page is open, and Streamlit's follow them unless a person has chosen. What the
-// server has drawn does not, so it is told; it learns of the new colours with the run.
+// The system's colours can change while a page is open, and Streamlit's follow them unless a person has chosen, on a slow
+// machine after seconds. What the server has drawn does not, so it is told; it learns of the new colours with the run.
+const BETWEEN_LOOKS = 300; // milliseconds
+const BETWEEN_TELLINGS = 10000; // a run that is told again begins again
+const LONGEST_LOOK = 60000;
+let looking = null; // the next look
+let told = 0; // when the server was last told
+
+function lookAtColours(end) {
+  clearTimeout(looking);
+  sameColoursAboveThePage();
+  const isTold = (colourScheme() === "dark") === isDarkOnServer;
+  if (!isTold && Date.now() - told > BETWEEN_TELLINGS) {
+    told = Date.now();
+    recoloured();
+  }
+  const isSystems = (colourScheme() === "dark") === matchMedia("(prefers-color-scheme: dark)").matches;
+  if ((!isTold || !isSystems) && Date.now() < end) looking = setTimeout(() => lookAtColours(end), BETWEEN_LOOKS);
+}
+
 function drawnInNewColours() {
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
-    setTimeout(() => {
-      sameColoursAboveThePage();
-      if ((colourScheme() === "dark") !== isDarkOnServer) recoloured();
-    }, 300), // once Streamlit has changed its own
-  );
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => lookAtColours(Date.now() + LONGEST_LOOK));
 }
 
 // Over plain http from another machine browsers have no clipboard, so a selection is copied instead.

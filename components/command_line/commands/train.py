@@ -180,9 +180,22 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
         run.check_files()
         _check_same(run, settings, data, options.out)
     _say(options, settings, data, parts, rows)
+    not_applied = [] if kind == "cross-encoder" else _not_applied(settings.model)
     if run is None or options.dry_run:
-        return _plan(settings, data, parts, rows, kind, options)
-    return _train(run if run.exists else runs.create(settings, data, parts, run.path), options.out, options)
+        return {**_plan(settings, data, parts, rows, kind, options), "not_applied": not_applied}
+    run = run if run.exists else runs.create(settings, data, parts, run.path)
+    return {**_train(run, options.out, options), "not_applied": not_applied}
+
+
+def _not_applied(model: str) -> list[str]:
+    """What of a published model is not applied, also written to standard error. It is loaded for this, and let go."""
+    from components.model.backend import Backend
+    from components.model.catalog import EMBEDDED_KEY
+
+    said = [] if model == EMBEDDED_KEY else list(Backend.load(model).not_applied)
+    for sentence in said:
+        shared.note(f"{model}: {sentence}")
+    return said
 
 
 def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, Any]:

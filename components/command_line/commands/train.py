@@ -18,7 +18,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from components import operator_settings
 from components.command_line import options as shared
-from components.errors import InputError
+from components.errors import InputError, UserError
 from components.folders import check_writable
 from components.jobs import Cancelled
 
@@ -180,21 +180,26 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
         run.check_files()
         _check_same(run, settings, data, options.out)
     _say(options, settings, data, parts, rows)
-    not_applied = [] if kind == "cross-encoder" else _not_applied(settings.model)
     if run is None or options.dry_run:
-        return {**_plan(settings, data, parts, rows, kind, options), "not_applied": not_applied}
-    run = run if run.exists else runs.create(settings, data, parts, run.path)
-    return {**_train(run, options.out, options), "not_applied": not_applied}
+        return {**_plan(settings, data, parts, rows, kind, options), "not_applied": _not_applied(lambda: settings)}
+    return _train(run if run.exists else runs.create(settings, data, parts, run.path), options.out, options)
 
 
-def _not_applied(model: str) -> list[str]:
-    """What of a published model is not applied, also written to standard error. It is loaded for this, and let go."""
+def _not_applied(settings: Callable[[], TrainingSettings]) -> list[str]:
+    """What of the published model is not applied, also written to standard error. It is loaded for this, and let go."""
     from components.model.backend import Backend
     from components.model.catalog import EMBEDDED_KEY
+    from components.training.objectives import check_objectives
 
-    said = [] if model == EMBEDDED_KEY else list(Backend.load(model).not_applied)
+    try:
+        chosen = settings()
+        if chosen.model == EMBEDDED_KEY or check_objectives(chosen.objectives) == "cross-encoder":
+            return []
+        said = [f"{chosen.model}: {sentence}" for sentence in Backend.load(chosen.model).not_applied]
+    except UserError as problem:  # a run that has ended no longer needs the model that it began with
+        said = [f"The model that was trained was not looked at: {problem}"]
     for sentence in said:
-        shared.note(f"{model}: {sentence}")
+        shared.note(sentence)
     return said
 
 
@@ -384,11 +389,12 @@ def _only_command(run: RunFolder, folder: Path) -> Iterator[None]:
 
 def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Train a run to its end, or as far as a stop lets it come, put its model into the folder, and say how it went."""
+    not_applied = _not_applied(run.settings)
     with _only_command(run, folder):
         with _or_deleted(folder), shared.progress_bar("Training", " steps") as report_progress:
             _to_its_end(run, report_progress)
         _deliver(run, folder)
-    return _told(run, folder, options)
+    return {**_told(run, folder, options), "not_applied": not_applied}
 
 
 def _to_its_end(run: RunFolder, report_progress: ReportProgress) -> None:

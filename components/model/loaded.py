@@ -36,6 +36,7 @@ from components.model.files.other_vectors import LateInteraction, Splade, read_l
 from components.model.files.sentence_config import (
     SentenceConfig,
     length_file,
+    prompt_for,
     read_sentence_config,
     with_prompt,
     with_prompts,
@@ -140,6 +141,11 @@ class LoadedModel:
             + self._told_of_padding(tokenizer)
         )
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
+        if self.is_cross_encoder and prompt_for(self.sentence_config, None):
+            self.not_applied += (
+                f"Its scores are computed with its prompt “{prompt_for(self.sentence_config, None)[:80]}” before each query. "
+                "Views that show a pair's tokens, and what single words add, read the pair without it.",
+            )
         self.own_max_length = self.tokenization.own_length
         self.forward_passes = 0
         self.folder = folder

@@ -175,6 +175,8 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     settings = replace(settings, model=spec.key)  # a folder by its whole path: the process works in another folder
     with shared.progress_bar(f"Downloading {spec.title}", "B") as report_progress:
         find_files(spec, report_progress)  # the process of the run asks nobody for anything
+    if options.pooling is None and options.preset is None:  # of a model that was downloaded just now
+        settings = replace(settings, pooling=_published_pooling(settings.model) or settings.pooling)
     run = None if options.out is None else RunFolder(options.out / RUN)
     if run is not None and run.exists:
         run.check_files()

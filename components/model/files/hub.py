@@ -51,6 +51,7 @@ MODULE_FILE = re.compile(
     r"[1-9][0-9]?_[A-Za-z]\w*/(config\.json|model\.safetensors)|0_StaticEmbedding/(model\.safetensors|tokenizer\.json)",
     re.ASCII,
 )
+_CONFIGURED = ("Pooling", "Dense", "LayerNorm", "WeightedLayerPooling")  # modules that are saved with a config.json
 STATIC_WEIGHTS = (
     "0_StaticEmbedding/model.safetensors"  # of a static model that has no weights beside its list of modules
 )
@@ -241,12 +242,12 @@ def weight_parts(folder: Path) -> tuple[str, ...]:
 
 
 def lacks_modules(folder: Path) -> bool:
-    """Whether the modules of a cached model include a Dense one whose files were never downloaded.
+    """Whether the modules of a cached model include one with a configuration that was never downloaded.
 
     Dense modules published without safetensors weights have their configuration here, and count as downloaded.
     """
     return any(
-        module.kind == "Dense" and module.config is None and MODULE_FILE.fullmatch(f"{module.path}/config.json")
+        module.kind in _CONFIGURED and module.config is None and MODULE_FILE.fullmatch(f"{module.path}/config.json")
         for module in read_modules(folder)
     )
 

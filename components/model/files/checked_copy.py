@@ -117,8 +117,8 @@ def check_modules(folder: Path, name: str) -> None:
         if module.is_foreign and (number == 0 or decisions.is_applied(module.kind)):
             raise ModelError(
                 "unsupported",
-                f"{name} cannot be used. Its {module.kind[:40]} is a class of {module.library[:40]}, whose code would have to be "
-                "run.",
+                f"{name} cannot be used. Its {module.kind[:40]} is a class of {module.library[:40]}, whose code would have to "
+                "be run.",
                 _TEXT_ENCODERS,
                 "Save it with sentence-transformers' own classes, or pick another model.",
             )

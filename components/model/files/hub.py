@@ -28,6 +28,7 @@ from components.errors import ModelError, UserError, first_line
 from components.folders import write_text
 from components.jobs import IsCancelled, ReportProgress
 from components.model.files import allowed
+from components.model.files.decisions import MODULES
 from components.model.files.published import (
     TOKENIZER_FILES,
     WEIGHT_INDEX,
@@ -252,6 +253,26 @@ def lacks_modules(folder: Path) -> bool:
     )
 
 
+def may_lack_list(repo_id: str, folder: Path) -> bool:
+    """Whether a cached model, such as one that AutoModel loaded, may have been published with a modules.json that is not here.
+
+    The hub's cache keeps which files a commit does not have, once somebody asked for them.
+    """
+    from huggingface_hub import try_to_load_from_cache
+
+    if (folder / MODULES).exists():
+        return False
+    known = try_to_load_from_cache(repo_id, MODULES, cache_dir=cache_dir(), revision=folder.name)
+    return known is None  # neither here nor known to be missing
+
+
+def _remember_without_list(folder: Path) -> None:
+    """Note in the hub's cache, as its client does, that this commit has no modules.json."""
+    place = folder.parent.parent / ".no_exist" / folder.name
+    place.mkdir(parents=True, exist_ok=True)
+    (place / MODULES).touch()
+
+
 def no_safetensors(name: str, folder: Path | None = None) -> ModelError:
     """The error of a model without weights that are read; of a `folder`, it says what is there instead."""
     found = ""
@@ -328,6 +349,8 @@ def download(
             "The repository of a BERT-family encoder for transformers has this file.",
             "Check the name, or pick a model from the list.",
         )
+    if MODULES not in listed:
+        _remember_without_list(folder)
     return folder
 
 

@@ -118,7 +118,9 @@ def test_the_first_settings_file_that_says_anything_counts(tmp_path: Path) -> No
 
 def test_without_a_list_of_modules_the_settings_are_not_read(tmp_path: Path) -> None:
     folder = published(tmp_path / "m", change(SETTINGS, max_seq_length=8))
-    change("1_Pooling/config.json", pooling_mode="cls", pooling_mode_cls_token=True, pooling_mode_mean_tokens=False)(folder)
+    change("1_Pooling/config.json", pooling_mode="cls", pooling_mode_cls_token=True, pooling_mode_mean_tokens=False)(
+        folder
+    )
     (folder / "modules.json").unlink()
     own = assert_equal(folder)
     assert (own.own_max_length, own.own_pooling) == (64, "mean")
@@ -149,7 +151,9 @@ def test_every_row_that_is_not_applied_is_told(said: dict[str, str], word: str, 
 
 def test_what_a_reranker_is_saved_with_is_applied(tmp_path: Path) -> None:
     said = {"text": {"method": "forward", "method_output_name": "logits"}}
-    folder = published(tmp_path / "m", change(SETTINGS, transformer_task="sequence-classification", modality_config=said))
+    folder = published(
+        tmp_path / "m", change(SETTINGS, transformer_task="sequence-classification", modality_config=said)
+    )
     assert Backend.load(str(folder), device_name="cpu").not_applied == ()
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from components import operator_settings
 from components.command_line import options as shared
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from components.jobs import ReportProgress, Work
     from components.training.data import Split, TrainingData
     from components.training.run_folder import RunFolder
-    from components.training.settings import TrainingSettings
+    from components.training.settings import PoolingName, TrainingSettings
 
 NAME = "train"
 HELP = (
@@ -266,20 +266,22 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
     return replace(base, data=str(options.data), **changes)
 
 
-def _published_pooling(model: str) -> str | None:
+def _published_pooling(model: str) -> PoolingName | None:
     """The pooling of the files of a model that is here, if a run can have it."""
     from components.errors import UserError
     from components.model.catalog import parse_model
     from components.model.files import hub
     from components.model.files.sentence_config import read_sentence_config
     from components.model.files.sources import folder_of
+    from components.training.settings import PoolingName
 
     try:
         spec = parse_model(model)
     except UserError:  # said by what loads the model
         return None
     folder = folder_of(spec) or (hub.cached_folder(spec.hub_id) if spec.source == "hub" else None)
-    return read_sentence_config(folder).pooling
+    published = read_sentence_config(folder).pooling
+    return next((name for name in get_args(PoolingName) if name == published), None)
 
 
 def _columns(text: str | None) -> dict[str, str] | None:

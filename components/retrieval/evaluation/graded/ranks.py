@@ -236,8 +236,8 @@ def _others_before(
         scores = np.matmul(queries, block.T, out=score_memory[:cells].reshape(shape))  # [query, document of the block]
         in_block = (judged.documents >= start) & (judged.documents < start + len(block))
         relevant = judged.rows[in_block], judged.documents[in_block] - start
-        left_out = np.flatnonzero((own >= start) & (own < start + len(block)))
-        left_out = left_out, own[left_out] - start
+        is_own = (own >= start) & (own < start + len(block))
+        left_out = np.flatnonzero(is_own), own[is_own] - start
         scores[relevant] = scores[left_out] = -np.inf
         ordered = sorted_memory[:cells].reshape(shape)
         np.copyto(ordered, scores)

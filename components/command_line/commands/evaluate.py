@@ -109,6 +109,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         )
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=shared.limits_of(options))
     pairs = pairs_of_corpus(corpus)
+    pairs.check_measurable()
     shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(corpus) - pairs.left_out)
     counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
     if pairs.has_several:
@@ -328,6 +329,7 @@ def _splade(
     runs: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """Add a run by SPLADE's weights; returns what the result says about it."""
+    from components.retrieval.evaluation.metrics import finds_nothing
     from components.retrieval.search.splade import TITLE, SpladeIndex, SpladeRanker
 
     started = time.perf_counter()
@@ -336,8 +338,17 @@ def _splade(
     with shared.progress_bar(TITLE, " queries") as report_progress:
         ranker = SpladeRanker(backend, index).for_queries(queries, report_progress)
     place = {"model": backend.spec.key, "layer": None, "pooling": None, "ranking": TITLE}
-    runs.append(place | ways.summary(ways.by_ranker(ranker, queries)))
-    return {"splade_seconds": round(time.perf_counter() - started, 3), "splade_weights": int(index.postings.nnz)}
+    ranks = ways.by_ranker(ranker, queries)
+    is_silent = finds_nothing(ranks)
+    if is_silent:
+        shared.note(f"{TITLE}: no query shares a piece with a correct answer, so that there is nothing to measure.")
+    else:
+        runs.append(place | ways.summary(ranks))
+    return {
+        "splade_finds_nothing": is_silent,
+        "splade_seconds": round(time.perf_counter() - started, 3),
+        "splade_weights": int(index.postings.nnz),
+    }
 
 
 def _write_table(

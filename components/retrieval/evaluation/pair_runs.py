@@ -120,6 +120,15 @@ class Pairs:
             )
         return ranker_ranks(ranker, self.queries.texts, self.gold, progress, is_cancelled)
 
+    def check_measurable(self) -> None:
+        """Raise InputError where all queries have one correct answer in common and nothing else is searched."""
+        if len(self.documents) < 2:
+            raise InputError(
+                f"{self.name} has one sentence with a query, so that retrieval cannot be measured.",
+                "At least two different ones are needed: every query would find the only sentence.",
+                "Choose another column or file; on a page at its top, under “Corpus”.",
+            )
+
     @property
     def warning(self) -> str:
         """That the queries look like a category, in one sentence; "" where they do not."""

@@ -68,7 +68,8 @@ def relevance(backend: Backend) -> None:
     _about(graded)
     choices.about_second_stage(request)
     with waiting:
-        ranks = _runs(request, graded)
+        ready = _runs(request, graded)
+        ranks = choices.that_find(ready, lambda of_run: of_run)
     if not ranks:
         if not request.codes:
             st.info(choices.NO_RUN, icon=":material/add:")
@@ -77,7 +78,7 @@ def relevance(backend: Backend) -> None:
     runs = request.code_of((run, name) for run, name, _ in ranks)
     with above, frame.figure("graded"):  # the figure needs no significance, and does not wait for it
         named = [(name, of_run) for _, name, of_run in ranks]
-        _compared(graded, named, measure, len(ranks) == len(request.codes), snippets.graded_summaries(code, runs))
+        _compared(graded, named, measure, len(ready) == len(request.codes), snippets.graded_summaries(code, runs))
     _figure([(name, of_run) for _, name, of_run in ranks], code, runs)
 
 

@@ -109,6 +109,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         )
     corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=shared.limits_of(options))
     pairs = pairs_of_corpus(corpus)
+    pairs.check_measurable()
     shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(corpus) - pairs.left_out)
     counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
     if pairs.has_several:
@@ -136,7 +137,6 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation.graded.collection import read_folder_fields
     from components.retrieval.evaluation.graded.metrics import graded_summary
-    from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks, vector_relevant_ranks
     from components.retrieval.evaluation.second_stage import second_relevant_ranks
 
     graded = read_folder_fields(options.pairs, options.split, shared.limits_of(options)).chosen(*_fields(options))
@@ -144,14 +144,16 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     if report.left_out:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in report.left_out.items())
         shared.note(f"Left out: {counts}.")
-    rank = partial(vector_relevant_ranks, grades=graded.grades)
-    texts = graded.documents, graded.queries
-
-    def rank_by(ranker: Any, queries: Sequence[str]) -> Any:
-        return ranker_relevant_ranks(ranker.scores, queries, graded.grades, floor=ranker.floor)
-
-    ways = _Ways(rank, second_relevant_ranks, rank_by, graded_summary)
-    result = _measured(options, graded.name, *texts, ways)
+    for note in graded.notes:
+        shared.note(note)
+    ways = _Ways(
+        graded.ranks_by_vectors,
+        second_relevant_ranks,
+        lambda ranker, _: graded.ranks_by_words(ranker),
+        graded_summary,
+        graded.own,
+    )
+    result = _measured(options, graded.name, graded.documents, graded.queries, ways)
     _write_table(options, result["runs"], {"MAP": "map", "MRR": "mrr", "nDCG@10": "ndcg@10", "P@10": "p@10"})
     return {
         "file": str(options.pairs),
@@ -160,6 +162,9 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
         "document_fields": list(graded.document_fields),
         "documents": len(graded.documents),
         "left_out": report.left_out,
+        "own_documents_left_out": 0 if graded.own is None else int((graded.own >= 0).sum()),
+        "relevant_not_in_corpus": sum(map(len, graded.missing)),
+        "notes": list(graded.notes),
         **result,
     }
 
@@ -178,6 +183,7 @@ class _Ways:
     after_second_stage: Callable[..., Any]
     by_ranker: Callable[..., Any]  # takes a ranker and the queries
     summary: Callable[[Any], dict[str, Any]]
+    own: Any = None  # [query]: the documents that are left out of one query's ranking; None for none
 
 
 def _measured(
@@ -205,7 +211,7 @@ def _measured(
     def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
         query_vectors, document_vectors = for_cosines(query_vectors, document_vectors, similarity)
         ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
-        return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled) for k in set(counts)}
+        return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled, ways.own) for k in set(counts)}
 
     with _engine(options, backend) as embed_into, shared.progress_bar(f"Embedding {name}") as report_progress:
         measured = list(
@@ -323,6 +329,7 @@ def _splade(
     runs: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """Add a run by SPLADE's weights; returns what the result says about it."""
+    from components.retrieval.evaluation.metrics import finds_nothing
     from components.retrieval.search.splade import TITLE, SpladeIndex, SpladeRanker
 
     started = time.perf_counter()
@@ -331,8 +338,17 @@ def _splade(
     with shared.progress_bar(TITLE, " queries") as report_progress:
         ranker = SpladeRanker(backend, index).for_queries(queries, report_progress)
     place = {"model": backend.spec.key, "layer": None, "pooling": None, "ranking": TITLE}
-    runs.append(place | ways.summary(ways.by_ranker(ranker, queries)))
-    return {"splade_seconds": round(time.perf_counter() - started, 3), "splade_weights": int(index.postings.nnz)}
+    ranks = ways.by_ranker(ranker, queries)
+    is_silent = finds_nothing(ranks)
+    if is_silent:
+        shared.note(f"{TITLE}: no query shares a piece with a correct answer, so that there is nothing to measure.")
+    else:
+        runs.append(place | ways.summary(ranks))
+    return {
+        "splade_finds_nothing": is_silent,
+        "splade_seconds": round(time.perf_counter() - started, 3),
+        "splade_weights": int(index.postings.nnz),
+    }
 
 
 def _write_table(

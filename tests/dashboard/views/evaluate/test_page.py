@@ -429,6 +429,24 @@ def test_a_word_ranking_does_not_find_what_has_no_word_of_the_query(open_page: O
     assert "2. Ships" not in said
 
 
+def test_a_word_ranking_without_a_shared_word_says_so_instead_of_reporting_0(open_page: Open) -> None:
+    """German queries on English texts: 0 would look like a result, with a significance test beside it."""
+    corpus = kept_corpus(
+        "german.jsonl",
+        ["Ships sailed home.", "A cat slept.", "Rain fell."],
+        ["Schiffe fuhren", "Katze schlief", "Regen fiel"],
+    )
+    said = "BM25: no query shares a word with a correct answer, so that there is nothing to measure."
+    app = ready(open_page("evaluate", v="compare-runs", corpus=corpus, r=["m.6.mean", "bm25"]))
+    assert said in texts(app)
+    assert frame(app, "p (Holm)")["run"].tolist() == ["Layer 6, Mean"]
+    app = ready(open_page("evaluate", v="compare-runs", corpus=corpus, r="bm25"))
+    assert said in texts(app)
+    assert not app.error
+    app = ready(open_page("evaluate", v="layer-grid", corpus=corpus))
+    assert said in texts(app)
+
+
 def test_why_leads_to_the_failed_query_also_after_rows_without_a_query(open_page: Open) -> None:
     """Rows without a query are no pairs: the third pair is the file's fifth row here, and asks for another row."""
     demo = current.demo()

@@ -408,14 +408,16 @@ class Tokenization:
 def _with_pieces_as_words(tokens: tuple[Token, ...], text: str, pair: str | None) -> tuple[Token, ...]:
     """The tokens, with each piece of a script without spaces as a word of its own, where a tokenizer takes a run for one word.
 
-    Pieces that share a character, as those of bytes do, stay together, and so does one that begins with a vowel sign or
-    another mark with the piece before it.
+    Pieces that share a character, as those of bytes do, stay together, and so do one of a space and the next, and one that
+    begins with a vowel sign or another mark and the piece before it.
     """
     texts = {False: text, True: pair or ""}
     if not any(map(has_pairs, texts.values())):
         return tokens
     found = []
-    before: dict[bool, tuple[Token, int]] = {}  # of each text: its last token as the tokenizer has it, and the word's number
+    before: dict[
+        bool, tuple[Token, int]
+    ] = {}  # of each text: its last token as the tokenizer has it, and the word's number
     for token in tokens:
         if token.word is None:
             found.append(token)
@@ -430,7 +432,11 @@ def _with_pieces_as_words(tokens: tuple[Token, ...], text: str, pair: str | None
 def _begins_word(last: Token, token: Token, text: str) -> bool:
     """Whether a piece within a tokenizer's word is a word of its own: see `_with_pieces_as_words`."""
     first = text[token.start : token.start + 1]  # nothing, of a piece for a space at the end
-    if token.start < last.end or (first and unicodedata.category(first)[0] == "M"):
+    if (
+        token.start < last.end
+        or not text[last.start : last.end].strip()
+        or (first and unicodedata.category(first)[0] == "M")
+    ):
         return False
     return has_pairs(text[last.start : last.end]) or has_pairs(text[token.start : token.end])
 

@@ -59,20 +59,22 @@ def reference(tokenizer, text, pair=None, max_length=None):
 def words_of(theirs, texts):
     """The words as transformers numbers them; in texts with Han each piece with such a letter is one, as ours are.
 
-    Pieces of bytes of one letter stay together.
+    Pieces of bytes of one letter stay together, and one of a space with the next.
     """
     if not any(is_han(text) for text in texts):
         return theirs.word_ids()
     found = []
     before = [None, None]
     numbers = [-1, -1]
-    for word, side, (start, end) in zip(theirs.word_ids(), theirs.sequence_ids(), theirs["offset_mapping"], strict=True):
+    for word, side, (start, end) in zip(
+        theirs.word_ids(), theirs.sequence_ids(), theirs["offset_mapping"], strict=True
+    ):
         if word is None:
             found.append(None)
             continue
         here = word, start, end, is_han(texts[side][start:end])
         last = before[side]
-        shares = last is not None and start < last[2]
+        shares = last is not None and (start < last[2] or not texts[side][last[1] : last[2]].strip())
         if last is None or last[0] != word or ((last[3] or here[3]) and not shares):
             numbers[side] += 1
         before[side] = here

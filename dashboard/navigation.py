@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 HOME, PRODUCT = "home", "BERT Internals"
 MOST_BESIDE = 8  # names of views that stand beside each other: of more there is a drop-down list
+# Settings of views in which words are chosen, joined or left out.
+WITH_WORDS = frozenset(
+    ("tokens", "whole_word", "merge_words", "mask_word", "depth_first_word", "split_steps", "all_words")
+)
 SHOWN = {  # what the pages and views that need it are about
     "blocks": "What is shown here needs an encoder, whose blocks change the vectors of tokens.",
     "tokens": "What is shown here needs the vectors of single tokens.",
@@ -241,6 +245,8 @@ def _say_unknown_language(view: View, models: list[Backend]) -> None:
     """Say whether a model does not know the language of what a view shows: the sentences, or the corpus and the query."""
     if view.uses_sentences:
         languages.say_of_sentences(models, state.get("sentences"))
+        if WITH_WORDS & set(view.settings):
+            languages.say_pieces_are_words(state.get("sentences"))
     elif view.uses_corpus:
         corpus = current.at_hand()
         if corpus is not None:

@@ -1,4 +1,4 @@
-"""A line above what a model computes from texts in a language that it does not know."""
+"""Lines above what is computed from texts in a language that a model does not know, or without spaces between words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import streamlit as st
 
 from components.analysis.languages.known_letters import in_words, together
 from components.numbers import enumerated
+from components.words.unicode_words import has_pairs
 from dashboard import caching
 from dashboard.ui.messages import escape
 
@@ -27,6 +28,17 @@ def say_of_sentences(backends: Sequence[Backend], texts: Sequence[str]) -> None:
         rows = [row for row, letters in enumerate(found, start=1) if letters.is_far_above]
         if rows:
             _say(backend, together(found[row - 1] for row in rows).share, _named(rows, len(texts)))
+
+
+def say_pieces_are_words(texts: Sequence[str]) -> None:
+    """Say of which sentences the words cannot be told, because their script has no spaces, so that pieces stand for them."""
+    rows = [row for row, text in enumerate(texts, start=1) if has_pairs(text)]
+    if rows:
+        named = _named(rows, len(texts))
+        verb = "have" if named.endswith("sentences") or named.startswith("sentences") else "has"
+        st.caption(
+            f"{named[0].upper()}{named[1:]} {verb} no spaces between words: each piece of the tokenizer stands for a word."
+        )
 
 
 def say_of_query(backends: Sequence[Backend], query: str) -> None:

@@ -58,7 +58,9 @@ def draw() -> None:
     @st.fragment
     def body() -> None:
         backend = model_gate.main_model()  # here: Streamlit keeps the fragment, which must not keep a model alive
-        languages.say_of_sentences([backend], state.get("sentences")[:SHOWN])
+        texts = state.get("sentences")[:SHOWN]
+        languages.say_of_sentences([backend], texts)
+        languages.say_pieces_are_words(texts)
         if navigation.is_offered(backend, "tokens", "home"):
             with st.container(key="start_view"):
                 messages.guarded(lambda: frame.view(lambda: _sentences(backend)), "looking into the sentence")

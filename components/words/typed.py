@@ -41,7 +41,8 @@ def typed_words(text: str) -> tuple[tuple[int, int], ...]:
         if closing and not quotations and text[end] in "'’" and can_belong:
             end += 1
         quotations = max(0, quotations - closing)
-        divided = parts(text, start, end) if has_pairs(text[start:end]) else [(start, end)]
+        is_divided = has_pairs(text[start:end])
+        divided = [_inner(text, *part) for part in parts(text, start, end)] if is_divided else [(start, end)]
         spans += [(first, last) for first, last in divided if any(map(str.isalnum, text[first:last]))]
     return tuple(spans)
 

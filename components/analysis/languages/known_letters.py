@@ -121,8 +121,8 @@ def of_corpus(texts: Sequence[str], tokenization: Tokenization, is_long: bool) -
 def in_words(model: str, share: float, of: str) -> str:
     """What is said of a model that does not know the language of a text: `of` names the text, as in “sentence 2”."""
     return (
-        f"{model} does not know the language of {of}: {percent(share)} of the letters are unknown or read one by one "
-        f"(usual: at most {percent(USUAL)})."
+        f"{model} does not know the language of {of}: {percent(share)} of letters are unknown or read one by one "
+        f"(usual: up to {percent(USUAL)})."
     )
 
 

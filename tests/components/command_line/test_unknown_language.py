@@ -7,7 +7,7 @@ import json
 from tests.components.command_line.in_process import run
 
 THAI = ("ธนาคารเปิดตอนเช้า", "ฉันฝากเงินที่ธนาคาร")
-SAID = "all-MiniLM-L6-v2 does not know the language of {}: 100 % of the letters are unknown or read one by one"
+SAID = "all-MiniLM-L6-v2 does not know the language of {}: 100 % of letters are unknown or read one by one"
 
 
 def is_said(done, of):

@@ -88,6 +88,16 @@ def load_with_prompt(model: str, prompt: str | None) -> Backend:
     return backend
 
 
+def unknown_languages(backend: Backend, texts: Mapping[str, Sequence[str]]) -> list[str]:
+    """The sentences on texts, by their names, whose language a model does not know; they go to standard error."""
+    from components.analysis.languages.known_letters import said_of
+
+    found = said_of(texts, backend.tokenization, backend.spec.title)
+    for sentence in found:
+        note(sentence)
+    return found
+
+
 def offered_prompts(spec: ModelSpec) -> str:
     """A sentence on the prompts that the authors of a model describe."""
     named = " and ".join(f"“{text}” before {'queries' if role == 'query' else 'texts'}" for role, text in spec.prompts)

@@ -21,6 +21,7 @@ from components.arrays import Float32, read_only
 if TYPE_CHECKING:
     from components.model.embedding.token_vectors import TokenVectors
     from components.model.trace import Trace
+from components.words.unicode_words import is_within_word
 
 PAIR_LABEL = "Text A or B"  # the label of a jointly read pair's tokens, and its values
 PAIR_GROUPS = ("A", "B", "special tokens")
@@ -185,22 +186,17 @@ def of_corpus(
 
 
 def word_around(text: str, start: int, end: int) -> str:
-    """The characters from `start` to `end` with the letters and digits directly before and after them.
+    """The characters from `start` to `end` with the letters, digits and marks directly before and after them.
 
+    In a script without spaces between words it is these characters alone, with their marks.
     At most MOST_AROUND on each side: a row may be one word of a million letters, and each of its pieces has this word.
     """
     first, last = start, end
-    if end > start and _is_in_word(text[start]):
-        while first > max(0, start - MOST_AROUND) and _is_in_word(text[first - 1]):
-            first -= 1
-    if end > start and _is_in_word(text[end - 1]):
-        while last < min(len(text), end + MOST_AROUND) and _is_in_word(text[last]):
-            last += 1
+    while first < end and first > max(0, start - MOST_AROUND) and is_within_word(text, first):
+        first -= 1
+    while start < last < min(len(text), end + MOST_AROUND) and is_within_word(text, last):
+        last += 1
     return text[first:last]
-
-
-def _is_in_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def choose(tokens: TokenSet, rows: Sequence[int], labels: Mapping[str, Sequence[str]]) -> TokenSet:

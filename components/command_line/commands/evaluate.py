@@ -203,6 +203,7 @@ def _measured(
         backend.sparse_matrix([])
     document_options, query_options = (shared.embed_options(backend, options, role) for role in ("document", "query"))
     counts = [k for k in (options.rerank, options.max_sim) if k is not None]
+    unknown_language = shared.unknown_languages(backend, {"the texts": documents, "the queries": queries})
     similarity = backend.sentence_config.similarity
     if similarity == "manhattan":
         shared.note(f"{backend.spec.title} was published for the Manhattan distance. It is evaluated by the cosine.")
@@ -235,6 +236,7 @@ def _measured(
         "precision": document_options.precision,
         "similarity": similarity,
         "not_applied": list(backend.not_applied),
+        "unknown_language": unknown_language,
         "runs": runs,
     }
     if cross_encoder is not None:

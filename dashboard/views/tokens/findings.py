@@ -103,10 +103,11 @@ def of_tensors(mask: np.ndarray, tensors: int, second: int = 0, is_pair: bool = 
 
 
 def of_lost(lost: Sequence[LostCharacters]) -> str:
-    """How many characters do not come back, by kind: “3 capitals and 1 accent”; empty if none."""
+    """How many characters do not come back, by kind: “3 capitals and 2 marks” (vowel signs, voicing); empty if none."""
     kinds = [
         (sum(len(each.capitals) for each in lost), "capital"),
         (sum(len(each.accents) for each in lost), "accent"),
+        (sum(len(each.marks) for each in lost), "mark"),
         (sum(len(each.unknown) for each in lost), "unknown character"),
         (sum(len(each.others) for each in lost), "other character"),
     ]

@@ -753,6 +753,31 @@ def test_a_collection_of_ones_own_by_upload_and_by_folder(
     assert frame(app, "p to the best (Holm)")["MRR"].tolist() == [100]
 
 
+def test_a_query_that_is_a_document_does_not_find_itself_and_it_is_said(open_page: Open) -> None:
+    """As in ArguAna: with its own document counted, the right one would come second (MRR 50)."""
+    sides = [("Zoos protect animals.", "Zoos lock animals up."), ("Homework helps.", "Homework harms.")]
+    corpus = {
+        f"t{number}{side}": text for number, pair in enumerate(sides) for side, text in zip("ab", pair, strict=True)
+    }
+    files = {
+        "corpus.jsonl": "".join(json.dumps({"_id": key, "text": text}) + "\n" for key, text in corpus.items()),
+        "queries.jsonl": "".join(json.dumps({"_id": key, "text": corpus[key]}) + "\n" for key in ("t0a", "t1a")),
+        "test.tsv": "query-id\tcorpus-id\tscore\nt0a\tt0b\t1\nt1a\tt1b\t1\nt1a\tgone\t1\n",
+    }
+    app = open_page("evaluate", v="graded-relevance", gs="file", r=["m.6.mean", "bm25"])
+    app.file_uploader(key="graded_files").set_value(
+        [(name, content.encode(), "text/plain") for name, content in files.items()]
+    )
+    ready(app.run())
+    assert not app.error
+    said = texts(app)
+    assert "2 queries have the id of a document: a query's own document is left out of its ranking, as in BEIR." in said
+    assert "1 relevant document of 1 query is not in the corpus, and counts as missed, as in trec_eval." in said
+    table = frame(app, "p to the best (Holm)").set_index("run")
+    assert table["MRR"].tolist() == [100, 100]
+    assert table["Recall@10"].tolist() == [75, 75]
+
+
 def test_a_folder_that_cannot_be_read_is_said(open_page: Open) -> None:
     app = open_page("evaluate", v="graded-relevance", gs="path")
     said: set[str] = set()

@@ -21,7 +21,7 @@ from components.arrays import Float32, read_only
 if TYPE_CHECKING:
     from components.model.embedding.token_vectors import TokenVectors
     from components.model.trace import Trace
-from components.words.unicode_words import is_within_word
+from components.words.unicode_words import folded, is_within_word
 
 PAIR_LABEL = "Text A or B"  # the label of a jointly read pair's tokens, and its values
 PAIR_GROUPS = ("A", "B", "special tokens")
@@ -76,8 +76,8 @@ class TokenSet:
             return list(self.labels[by])
         category_of = {
             "sentence": lambda token: str(token.sentence + 1),
-            "token": lambda token: token.text.casefold(),
-            "word": lambda token: token.word.casefold(),
+            "token": lambda token: folded(token.text),
+            "word": lambda token: folded(token.word),
             "special": lambda token: "special token" if token.special else "text",
         }
         return [category_of[by](token) for token in self.tokens]
@@ -86,8 +86,8 @@ class TokenSet:
         """Each token's number for a colouring: "position", or "frequency" of its text among these tokens."""
         if by == "position":
             return np.array([token.position for token in self.tokens], np.float32)
-        counts = Counter(token.text.casefold() for token in self.tokens)
-        return np.array([counts[token.text.casefold()] for token in self.tokens], np.float32)
+        counts = Counter(folded(token.text) for token in self.tokens)
+        return np.array([counts[folded(token.text)] for token in self.tokens], np.float32)
 
     def in_context(self, row: int, width: int = 60) -> InContext:
         """A token with up to `width` characters of its sentence on each side."""
@@ -98,11 +98,9 @@ class TokenSet:
         return InContext(before if len(before) <= width else "…" + before[-width:], token.text, _cut(after, width))
 
     def matching(self, text: str) -> tuple[int, ...]:
-        """The rows of tokens whose text or word equals this text, ignoring case."""
-        word = text.strip().casefold()
-        return tuple(
-            row for row, token in enumerate(self.tokens) if word in (token.text.casefold(), token.word.casefold())
-        )
+        """The rows of tokens whose text or word equals this text, however it is spelt."""
+        word = folded(text.strip())
+        return tuple(row for row, token in enumerate(self.tokens) if word in (folded(token.text), folded(token.word)))
 
 
 def _cut(text: str, width: int) -> str:

@@ -1,0 +1,171 @@
+"""In which dialect a separated text is written, and whether its first row names the columns.
+
+No file says so. The delimiter is the one that divides the first rows into the most regular table. For the quotes and
+backslashes each dialect reads a part of the file that has them, and the one is taken that loses the fewest lines; among
+equals the one whose writer would have written the fields as they stand. Between tabs (and vertical bars) a quote is an
+ordinary character where the lines say so: one begins a field and nothing ends it, or a row in quotes would swallow lines
+that are whole rows by themselves.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from components.retrieval.corpora.readers.separated_rows import Dialect, Record, Runaway, records
+
+DELIMITERS = ",;\t|"
+WITHOUT_QUOTES = "\t|"  # delimiters that texts do not contain: their files are often written without quoting
+SNIFFED_LINES = 200
+JUDGED_LINES, JUDGED_CHARACTERS = 20_000, 4 << 20  # from the first line on that has a quote or a backslash
+MOST_RUNAWAYS = 20  # while a dialect is judged
+HEADER_WORDS = 4  # a name of a column can have as many words and more, but then it does not end as a sentence does
+KNOWN_NAMES = frozenset(
+    {"id", "_id", "text", "sentence", "title", "label", "score", "query", "document", "passage", "answer"}
+)
+KNOWN_NAMES |= {"question", "sentence1", "sentence2", "anchor", "positive"}
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?")
+
+
+def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> Dialect:
+    """The dialect of a text's lines, header included; without a delimiter it is detected too."""
+    every = iter(lines)
+    first = list(islice(every, SNIFFED_LINES))
+    chosen = Dialect(delimiter or sniff_delimiter(first))
+    if not first:
+        return chosen
+    judged = _with_quotes(first, every)
+    if not judged:
+        return chosen
+    width = len(next(records([first[0]], chosen)).fields)
+    dialects = [chosen, *_alternatives(chosen, judged)]
+    # The first of equals: the usual dialect.
+    return min(dialects, key=lambda dialect: _misfits(judged, dialect, width)) if len(dialects) > 1 else chosen
+
+
+def sniff_delimiter(lines: Sequence[str]) -> str:
+    """The delimiter that divides most rows into as many fields as the first, which it divides at all if any does."""
+    fits: dict[str, tuple[bool, float, int]] = {}
+    for delimiter in DELIMITERS:
+        try:
+            widths = [len(row) for row in csv.reader((line + "\n" for line in lines), delimiter=delimiter) if row]
+        except csv.Error:
+            continue
+        if widths:
+            share = widths.count(widths[0]) / len(widths)
+            fits[delimiter] = (widths[0] > 1, share, widths[0])
+    return max(fits, key=lambda delimiter: fits[delimiter], default=",")
+
+
+def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row of a table names its columns, by the rows that follow.
+
+    It does not where a text stands beside a number in a column of numbers, or where each of its fields is a sentence.
+    """
+    if not rows or any(field.strip().casefold() in KNOWN_NAMES for field in first):
+        return True
+    if all(_is_sentence(field) for field in first):
+        return False
+    has_text = any(len(field.split()) >= HEADER_WORDS for field in first)
+    return not (
+        has_text
+        and any(
+            _NUMBER.fullmatch(field.strip()) and all(_NUMBER.fullmatch(row[place].strip()) for row in rows)
+            for place, field in enumerate(first)
+        )
+    )
+
+
+def _is_sentence(field: str) -> bool:
+    return len(field.split()) >= HEADER_WORDS and field.rstrip("\"”»' ").endswith((".", "!"))
+
+
+def _with_quotes(first: Sequence[str], others: Iterator[str]) -> list[str]:
+    """The lines from the first on that has a quote or a backslash, as many as are judged."""
+    judged: list[str] = []
+    characters = 0
+    for lines in (first, others):
+        for line in lines:
+            if judged or '"' in line or "\\" in line:
+                judged.append(line)
+                characters += len(line)
+                if len(judged) >= JUDGED_LINES or characters > JUDGED_CHARACTERS:
+                    return judged
+    return judged
+
+
+def _alternatives(dialect: Dialect, lines: Sequence[str]) -> list[Dialect]:
+    """The other dialects that these lines could be written in."""
+    plain = replace(dialect, is_quoted=False)
+    found = []
+    if dialect.delimiter in WITHOUT_QUOTES and any('"' in line for line in lines):
+        found.append(plain)
+    escape = re.compile(rf'\\(?:["{re.escape(dialect.delimiter)}]|$)')
+    if any(escape.search(line) for line in lines):
+        found += [replace(dialect, is_escaped=True), replace(plain, is_escaped=True)]
+    return found
+
+
+def _misfits(lines: Sequence[str], dialect: Dialect, width: int) -> tuple[int, int]:
+    """How many lines a dialect loses, and how many fields its writer would have written in another way."""
+    lost = 0
+    kept: list[Record] = []
+    try:
+        for record in records(lines, dialect, MOST_RUNAWAYS):
+            if len(record.fields) == width and record.problem is None and not _swallows(record, dialect, width):
+                kept.append(record)
+            elif any(map(str.strip, record.lines)):
+                lost += len(record.lines)
+    except Runaway:
+        return len(lines) + 1, 0
+    return lost, _unusual(kept, dialect)
+
+
+def _swallows(record: Record, dialect: Dialect, width: int) -> bool:
+    """Whether a row in quotes takes in lines that are whole rows by themselves."""
+    if dialect.delimiter not in WITHOUT_QUOTES or len(record.lines) == 1 or width == 1 or dialect.is_escaped:
+        return False
+    return all(line.count(dialect.delimiter) + 1 == width for line in record.lines)
+
+
+def _unusual(rows: Sequence[Record], dialect: Dialect) -> int:
+    """How many fields the usual writers of a dialect would not have written so."""
+    if dialect.is_escaped:
+        usual = re.compile(rf'\\(?:["\\{re.escape(dialect.delimiter)}]|$)')
+        slashes = re.compile(r"\\(?:\\|(?=.)|$)")
+        return sum(
+            len(slashes.findall(line)) > len(usual.findall(line))
+            or (not dialect.is_quoted and _QUOTED.match(line) is not None)
+            for row in rows
+            for line in row.lines
+        )
+    single = [row.lines[0].split(dialect.delimiter) for row in rows if len(row.lines) == 1]
+    raw = [fields for fields in single if fields]
+    if not dialect.is_quoted:
+        escaped = sum(field.count('\\"') for fields in raw for field in fields)
+        every_is_escaped = escaped == sum(field.count('"') for fields in raw for field in fields)
+        in_quotes = sum(_QUOTED.fullmatch(field) is not None for fields in raw for field in fields)
+        return in_quotes + (escaped if every_is_escaped else 0)
+    bare = sum(
+        '"' in field and not field.startswith('"') and not field.endswith('"') for fields in raw for field in fields
+    )
+    bare += sum(field.endswith('"') and '"' not in field[:-1] for fields in raw for field in fields if len(fields) > 1)
+    if dialect.delimiter not in WITHOUT_QUOTES:
+        return bare
+    return bare + _needless(raw, dialect.delimiter)
+
+
+def _needless(rows: Sequence[Sequence[str]], delimiter: str) -> int:
+    """How many fields are in quotes that nothing in them asks for, in columns whose other texts are not in quotes."""
+    count = 0
+    for place in range(max(map(len, rows), default=0)):
+        texts = [row[place] for row in rows if place < len(row) and row[place] and not _NUMBER.fullmatch(row[place])]
+        needless = sum(_QUOTED.fullmatch(text) is not None and '"' not in text[1:-1] for text in texts)
+        plain = sum('"' not in text for text in texts)
+        if plain and needless > 0:
+            count += needless
+    return count

@@ -72,6 +72,7 @@ class ReadReport:
     text_reason: str = ""  # why this column is the text
     text_is_guess: bool = False
     dialect: str = ""  # of separated text
+    other_dialect: str = ""  # that fits nearly as well: then the dialect is a guess
     is_named: bool = True  # False where the first row does not name the columns
     samples: tuple[SampleRow, ...] = ()
 
@@ -178,8 +179,9 @@ def _joined(tables: Sequence[Table]) -> Table:
         tuple(sorted(left_out)),
         sum(table.joined for table in tables),
         tables[0].dialect,
+        next((table.other_dialect for table in tables if table.other_dialect), ""),
         all(table.is_named for table in tables),
-        tables[0].samples,
+        samples=tables[0].samples,
     )
 
 
@@ -236,6 +238,7 @@ def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, 
         text_reason=chosen.reason,
         text_is_guess=chosen.is_guess,
         dialect=table.dialect,
+        other_dialect=table.other_dialect,
         is_named=table.is_named,
         samples=_samples(table, kept, texts, columns, bad),
         text_column=column,

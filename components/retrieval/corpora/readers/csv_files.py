@@ -35,12 +35,14 @@ def read_separated(text: Decoded, name: str, delimiter: str | None, max_rows: in
     named = re.fullmatch(r"sep=([,;\t|])", first, re.IGNORECASE)
     if named is not None:  # a line that spreadsheets write
         delimiter, start = named[1], start + 1
-    dialect = dialect_of(islice(text.lines(), start, None), delimiter)
+    dialect, other = dialect_of(islice(text.lines(), start, None), delimiter)
     rows = records(lines if named is not None else chain([first], lines), dialect)
     try:
-        return _table_of(rows, dialect, start, name, max_rows, count)
+        table = _table_of(rows, dialect, start, name, max_rows, count)
     except Runaway as problem:
         raise _no_table(name, str(problem)) from problem
+    table.other_dialect = "" if other is None else other.in_words
+    return table
 
 
 def _table_of(

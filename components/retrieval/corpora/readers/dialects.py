@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
 from components.retrieval.corpora.readers.separated_rows import Dialect, Record, Runaway, records
 
@@ -21,6 +22,7 @@ DELIMITERS = ",;\t|"
 WITHOUT_QUOTES = "\t|"  # delimiters that texts do not contain: their files are often written without quoting
 SNIFFED_LINES = 200
 JUDGED_LINES, JUDGED_CHARACTERS = 20_000, 4 << 20  # from the first line on that has a quote or a backslash
+CLEAR_LINES = 3  # that have to speak for a dialect: else it is a guess
 MOST_RUNAWAYS = 20  # while a dialect is judged
 HEADER_WORDS = 4  # a name of a column can have as many words and more, but then it does not end as a sentence does
 KNOWN_NAMES = frozenset(
@@ -31,33 +33,53 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?")
 
 
-def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> Dialect:
-    """The dialect of a text's lines, header included; without a delimiter it is detected too."""
+def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dialect, Dialect | None]:
+    """The dialect of a text's lines, header included, and the one that fits nearly as well, if there is one.
+
+    Without a delimiter it is detected too.
+    """
     every = iter(lines)
     first = list(islice(every, SNIFFED_LINES))
     chosen = Dialect(delimiter or sniff_delimiter(first))
-    if not first:
-        return chosen
     judged = _with_quotes(first, every)
     if not judged:
-        return chosen
-    width = len(next(records([first[0]], chosen)).fields)
+        return chosen, None
+    try:
+        width = len(next(records([first[0]], chosen)).fields)
+    except Runaway:  # a header of more characters than a row may have
+        return chosen, None
     dialects = [chosen, *_alternatives(chosen, judged)]
-    # The first of equals: the usual dialect.
-    return min(dialects, key=lambda dialect: _misfits(judged, dialect, width)) if len(dialects) > 1 else chosen
+    if len(dialects) == 1:
+        return chosen, None
+    misfits = {dialect: _misfits(judged, dialect, width) for dialect in dialects}
+    best = min(dialects, key=lambda dialect: (misfits[dialect].lost, misfits[dialect].unusual))  # the first of equals
+    others = [
+        dialect
+        for dialect in dialects
+        if dialect != best
+        and misfits[dialect].broken == misfits[best].broken
+        and misfits[dialect].sum < misfits[best].sum + CLEAR_LINES
+    ]
+    return best, min(others, key=lambda dialect: misfits[dialect].sum, default=None)
 
 
 def sniff_delimiter(lines: Sequence[str]) -> str:
     """The delimiter that divides most rows into as many fields as the first, which it divides at all if any does."""
-    fits: dict[str, tuple[bool, float, int]] = {}
+    fits: dict[str, tuple[bool, float, int, int]] = {}
     for delimiter in DELIMITERS:
+        escaped = f"\\{delimiter}"
+        count = sum(line.count(escaped) for line in lines)
         try:
-            widths = [len(row) for row in csv.reader((line + "\n" for line in lines), delimiter=delimiter) if row]
+            # The csv module takes a carriage return for the end of a row.
+            read = csv.reader(
+                (f"{line}\n".replace("\r", "\v").replace(escaped, "") for line in lines), delimiter=delimiter
+            )
+            widths = [len(row) for row in read if row]
         except csv.Error:
             continue
         if widths:
             share = widths.count(widths[0]) / len(widths)
-            fits[delimiter] = (widths[0] > 1, share, widths[0])
+            fits[delimiter] = (widths[0] > 1, share, widths[0], count)
     return max(fits, key=lambda delimiter: fits[delimiter], default=",")
 
 
@@ -104,25 +126,44 @@ def _alternatives(dialect: Dialect, lines: Sequence[str]) -> list[Dialect]:
     found = []
     if dialect.delimiter in WITHOUT_QUOTES and any('"' in line for line in lines):
         found.append(plain)
-    escape = re.compile(rf'\\(?:["{re.escape(dialect.delimiter)}]|$)')
+    escape = re.compile(rf'\\(?:["\\\r{re.escape(dialect.delimiter)}]|$)')
     if any(escape.search(line) for line in lines):
         found += [replace(dialect, is_escaped=True), replace(plain, is_escaped=True)]
     return found
 
 
-def _misfits(lines: Sequence[str], dialect: Dialect, width: int) -> tuple[int, int]:
-    """How many lines a dialect loses, and how many fields its writer would have written in another way."""
-    lost = 0
+class _Misfits(NamedTuple):
+    """What speaks against a dialect."""
+
+    broken: int  # lines that it cannot read as rows
+    swallowed: int  # lines that are whole rows by themselves, and are taken into another
+    unusual: int  # fields that its writers would have written in another way
+
+    @property
+    def lost(self) -> int:
+        return self.broken + self.swallowed
+
+    @property
+    def sum(self) -> int:
+        return self.lost + self.unusual
+
+
+def _misfits(lines: Sequence[str], dialect: Dialect, width: int) -> _Misfits:
+    broken = swallowed = 0
     kept: list[Record] = []
     try:
         for record in records(lines, dialect, MOST_RUNAWAYS):
-            if len(record.fields) == width and record.problem is None and not _swallows(record, dialect, width):
+            if not any(map(str.strip, record.lines)):
+                continue
+            if len(record.fields) != width or record.problem is not None:
+                broken += len(record.lines)
+            elif _swallows(record, dialect, width):
+                swallowed += len(record.lines)
+            else:
                 kept.append(record)
-            elif any(map(str.strip, record.lines)):
-                lost += len(record.lines)
     except Runaway:
-        return len(lines) + 1, 0
-    return lost, _unusual(kept, dialect)
+        return _Misfits(len(lines) + 1, 0, 0)
+    return _Misfits(broken, swallowed, _unusual(kept, dialect))
 
 
 def _swallows(record: Record, dialect: Dialect, width: int) -> bool:
@@ -134,32 +175,31 @@ def _swallows(record: Record, dialect: Dialect, width: int) -> bool:
 
 def _unusual(rows: Sequence[Record], dialect: Dialect) -> int:
     """How many fields the usual writers of a dialect would not have written so."""
+    mark = re.escape(dialect.delimiter)
+    lines = [line for row in rows for line in row.lines]
+    inside = re.compile(rf'(?<=[^\\"{mark}])"(?=[^"{mark}])')  # neither doubled nor escaped, in the middle of a field
     if dialect.is_escaped:
-        usual = re.compile(rf'\\(?:["\\{re.escape(dialect.delimiter)}]|$)')
-        slashes = re.compile(r"\\(?:\\|(?=.)|$)")
-        return sum(
-            len(slashes.findall(line)) > len(usual.findall(line))
-            or (not dialect.is_quoted and _QUOTED.match(line) is not None)
-            for row in rows
-            for line in row.lines
-        )
-    single = [row.lines[0].split(dialect.delimiter) for row in rows if len(row.lines) == 1]
-    raw = [fields for fields in single if fields]
+        # A backslash before any other character decides: such a writer would have escaped it.
+        plain = re.compile(rf'\\(?:["\\\r{mark}]|$)')
+        others = sum("\\" in plain.sub("", line) for line in lines)
+        enclosed = 0 if dialect.is_quoted else sum(_QUOTED.match(line) is not None for line in lines)
+        return 1_000 * others + sum(len(inside.findall(line)) for line in lines) + enclosed
+    # A backslash that escapes what follows, and is not escaped itself.
+    joins = re.compile(rf"(?<!\\)(?:\\\\)*\\(?:[\r{mark}]|$)")
+    escapes = sum(len(joins.findall(row.lines[0])) for row in rows if len(row.lines) == 1)
+    field = re.compile(rf'(?:^|{mark})((?:"(?:[^"]|"")*"(?={mark}|$))|[^{mark}]*)')
+    raw = [field.findall(row.lines[0]) for row in rows if len(row.lines) == 1]
+    in_quotes = sum(_QUOTED.fullmatch(field) is not None for fields in raw for field in fields)
     if not dialect.is_quoted:
-        escaped = sum(field.count('\\"') for fields in raw for field in fields)
-        every_is_escaped = escaped == sum(field.count('"') for fields in raw for field in fields)
-        in_quotes = sum(_QUOTED.fullmatch(field) is not None for fields in raw for field in fields)
-        return in_quotes + (escaped if every_is_escaped else 0)
-    bare = sum(
-        '"' in field and not field.startswith('"') and not field.endswith('"') for fields in raw for field in fields
-    )
-    bare += sum(field.endswith('"') and '"' not in field[:-1] for fields in raw for field in fields if len(fields) > 1)
-    if dialect.delimiter not in WITHOUT_QUOTES:
-        return bare
-    return bare + _needless(raw, dialect.delimiter)
+        every_is_escaped = not any(map(inside.search, lines))
+        return escapes + in_quotes + (sum(line.count('\\"') for line in lines) if every_is_escaped else 0)
+    escaped = re.compile(rf'\\"(?!["{mark}]|$)')
+    bare = sum('"' in field and _QUOTED.fullmatch(field) is None for fields in raw for field in fields)
+    bare += sum(len(escaped.findall(line)) for row in rows if len(row.lines) > 1 for line in row.lines)
+    return escapes + bare + (_needless(raw) if dialect.delimiter in WITHOUT_QUOTES else 0)
 
 
-def _needless(rows: Sequence[Sequence[str]], delimiter: str) -> int:
+def _needless(rows: Sequence[Sequence[str]]) -> int:
     """How many fields are in quotes that nothing in them asks for, in columns whose other texts are not in quotes."""
     count = 0
     for place in range(max(map(len, rows), default=0)):

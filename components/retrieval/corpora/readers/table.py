@@ -83,5 +83,6 @@ class Table:
     left_out: tuple[str, ...] = ()  # columns that are not kept: pictures, sounds, or more than the limit
     joined: int = 0  # rows that were written over several lines
     dialect: str = ""  # of separated text, for people
+    other_dialect: str = ""  # that fits nearly as well: then the dialect is a guess
     is_named: bool = True  # False where the first row of separated text is no header: "column 1" names the first column
     samples: Sequence[tuple[int, str]] = ()  # the first rows as they stand in the file, by their numbers

@@ -99,8 +99,8 @@ def with_csv(rng: random.Random) -> Written:
     specials = SPECIAL
     if way == "none":  # nothing marks a separator in a cell, so that no cell has one
         options |= {"quoting": csv.QUOTE_NONE, "quotechar": None}
-        # Where each quote follows a backslash, nobody can know whether the backslash is text.
-        specials = [mark for mark in SPECIAL if not set(mark) & {delimiter, "\n", "\r"} and mark != '\\"']
+        # Where each quote or line end follows a backslash, nobody can know whether the backslash is text.
+        specials = [mark for mark in SPECIAL if not set(mark) & {delimiter, "\n", "\r"} and mark not in {'\\"', "\\"}]
         if delimiter not in "\t|":  # a comma file without quoting is read as one with quotes
             specials = [mark for mark in specials if '"' not in mark]
     elif way == "none escaped":

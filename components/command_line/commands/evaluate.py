@@ -20,6 +20,7 @@ from components.errors import InputError
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.evaluation.graded.collection import GradedSet
 
 NAME = "evaluate"
 HELP = (
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--split", default="test", help="which of a folder's qrels files to read (default: test)")
     _add_fields(parser)
+    shared.add_dry_run(parser)
     parser.add_argument(
         "--rerank",
         metavar="K",
@@ -120,6 +122,10 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         shared.note(f"Rows with the sentence of an earlier row, which is searched once: {pairs.repeated:,}.")
     if pairs.warning:
         shared.note(pairs.warning)
+    facts = {"reading": shared.corpus_facts(corpus)}
+    if options.dry_run:
+        shared.note_reading(corpus)
+        return {"file": str(options.pairs), **counts, **shared.previewed(corpus), **facts}
     rank: Callable[..., Any] = pairs.ranks_by_vectors
     if options.engine == "ray" and not pairs.has_several:
         from components.distributed.ranks import gold_ranks_on_ray
@@ -129,8 +135,9 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         rank, partial(either_ranks, gold=pairs.gold), lambda ranker, _: pairs.ranks_by_words(ranker), metrics.summary
     )
     result = _measured(options, corpus.name, pairs.documents.texts, pairs.queries.texts, ways)
+    shared.note_reading(corpus)
     _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
-    return {"file": str(options.pairs), **counts, **result}
+    return {"file": str(options.pairs), **counts, **facts, **result}
 
 
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
@@ -144,6 +151,8 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     if report.left_out:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in report.left_out.items())
         shared.note(f"Left out: {counts}.")
+    if options.dry_run:
+        return _previewed(options, graded)
     rank = partial(vector_relevant_ranks, grades=graded.grades)
     texts = graded.documents, graded.queries
 
@@ -161,6 +170,31 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
         "documents": len(graded.documents),
         "left_out": report.left_out,
         **result,
+    }
+
+
+def _previewed(options: argparse.Namespace, graded: GradedSet) -> dict[str, Any]:
+    """How a folder was read, with its first queries and one right document of each."""
+    shared.note(
+        f"{len(graded.documents):,} documents ({', '.join(graded.document_fields)}), {len(graded.queries):,} queries "
+        f"({graded.query_field}), {graded.report.files['judgements']} read."
+    )
+    rows = [
+        {"query": query, "document": graded.documents[max(grades, key=lambda number: grades[number])]}
+        for query, grades in list(zip(graded.queries, graded.grades, strict=True))[:3]
+    ]
+    for row in rows:
+        shared.note(f"query: {row['query'][:200]}")
+        shared.note(f"  right document: {row['document'][:200]}")
+    return {
+        "file": str(options.pairs),
+        "dry_run": True,
+        "preview": rows,
+        "documents": len(graded.documents),
+        "queries": len(graded.queries),
+        "query_field": graded.query_field,
+        "document_fields": list(graded.document_fields),
+        "left_out": graded.report.left_out,
     }
 
 

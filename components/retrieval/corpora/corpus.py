@@ -38,7 +38,16 @@ from components.retrieval.corpora.texts import Texts
 PAIR_COLUMN = "compressed"  # the name of the column with the second text of a pair
 EXAMPLES = 5
 BROKEN_BYTES = "bytes that are not utf-8"
+NAMED_COLUMNS = 12
+MOST_REASONS = 5  # of refused rows in a sentence
+MOST_NAME_WORDS = 3  # a longer name of the text column may be a sentence of a file without names
 SET_SIZE = 10  # sentences kept of a list
+
+
+def _named(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:NAMED_COLUMNS]) + (
+        f" and {len(columns) - NAMED_COLUMNS} more" if len(columns) > NAMED_COLUMNS else ""
+    )
 
 
 @dataclass(frozen=True)
@@ -78,11 +87,41 @@ class ReadReport:
 
     @property
     def refused(self) -> str:
-        """The rows that cannot be used, with the first of them and all reasons, in a sentence; "" where there is none."""
+        """The rows that cannot be used: how many for each reason, and the first of them; "" where there is none."""
         if not self.bad_count:
             return ""
-        first = "; ".join(f"row {row.row}: {row.reason}" for row in self.bad_rows[:3])
-        return f"{self.bad_count:,} of {self.rows:,} rows cannot be used ({first})."
+        first: dict[str, int] = {}
+        for row in self.bad_rows:
+            first.setdefault(row.reason, row.row)
+        named = [
+            f"{count:,}: {reason}" + (f" (first in row {first[reason]:,})" if reason in first else "")
+            for reason, count in self.reasons[:MOST_REASONS]
+        ]
+        return f"{self.bad_count:,} of {self.rows:,} rows cannot be used ({'; '.join(named)})."
+
+    def sentences(self, other_columns: Sequence[str], how_to_choose: str) -> list[str]:
+        """How the file was read, in sentences: its rows, its columns, and whatever is a guess, with how another is chosen."""
+        others = f"; kept beside it: {_named(other_columns)}" if other_columns else ""
+        another = f" Another: {how_to_choose}." if other_columns and how_to_choose else ""
+        said = [self.counted, f"The sentences are the column {self.text_column} ({self.text_reason}){others}.{another}"]
+        if self.refused:
+            said.insert(1, self.refused)
+        if self.left_out:
+            said.append(f"Columns left out: {_named(self.left_out)}.")
+        if self.dialect:
+            guess = f" This is a guess: the file could also be {self.other_dialect}." if self.other_dialect else ""
+            said.append(f"The fields are {self.dialect}.{guess}")
+        if not self.is_named:
+            said.append(
+                "The first line is read as a row, since it does not look like names of columns: a line above names them."
+            )
+        elif self.dialect and len(self.text_column.split()) > MOST_NAME_WORDS:
+            said.append(
+                f"The first line is read as the names of the columns: {self.text_column[:120]}. If not, add names above it."
+            )
+        if self.encoding_guessed:
+            said.append(f"The encoding {self.encoding} is a guess.")
+        return said
 
     @property
     def counted(self) -> str:

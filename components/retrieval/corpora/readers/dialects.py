@@ -48,10 +48,12 @@ def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dial
         width = len(next(records([first[0]], chosen)).fields)
     except Runaway:  # a header of more characters than a row may have
         return chosen, None
-    dialects = [chosen, *_alternatives(chosen, judged)]
+    has_quoted_names = all(_QUOTED.fullmatch(name) for name in first[0].split(chosen.delimiter))
+    alternatives = _alternatives(chosen, judged)
+    dialects = [chosen, *(other for other in alternatives if other.is_quoted or not has_quoted_names)]
     if len(dialects) == 1:
         return chosen, None
-    misfits = {dialect: _misfits(judged, dialect, width) for dialect in dialects}
+    misfits = {dialect: _misfits(judged, dialect, width, has_quoted_names) for dialect in dialects}
     best = min(dialects, key=lambda dialect: (misfits[dialect].lost, misfits[dialect].unusual))  # the first of equals
     others = [
         dialect
@@ -92,7 +94,7 @@ def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         return True
     if all(_is_sentence(field) for field in first):
         return False
-    has_text = any(len(field.split()) >= HEADER_WORDS for field in first)
+    has_text = any(len(field.split()) >= HEADER_WORDS or _is_sentence(field, 2) for field in first)
     return not (
         has_text
         and any(
@@ -102,8 +104,8 @@ def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     )
 
 
-def _is_sentence(field: str) -> bool:
-    return len(field.split()) >= HEADER_WORDS and field.rstrip("\"”»' ").endswith((".", "!"))
+def _is_sentence(field: str, words: int = HEADER_WORDS) -> bool:
+    return len(field.split()) >= words and field.rstrip("\"”»' ").endswith((".", "!"))
 
 
 def _with_quotes(first: Sequence[str], others: Iterator[str]) -> list[str]:
@@ -148,7 +150,7 @@ class _Misfits(NamedTuple):
         return self.lost + self.unusual
 
 
-def _misfits(lines: Sequence[str], dialect: Dialect, width: int) -> _Misfits:
+def _misfits(lines: Sequence[str], dialect: Dialect, width: int, has_quoted_names: bool) -> _Misfits:
     broken = swallowed = 0
     kept: list[Record] = []
     try:
@@ -157,7 +159,7 @@ def _misfits(lines: Sequence[str], dialect: Dialect, width: int) -> _Misfits:
                 continue
             if len(record.fields) != width or record.problem is not None:
                 broken += len(record.lines)
-            elif _swallows(record, dialect, width):
+            elif not has_quoted_names and _swallows(record, dialect, width):
                 swallowed += len(record.lines)
             else:
                 kept.append(record)
@@ -167,10 +169,10 @@ def _misfits(lines: Sequence[str], dialect: Dialect, width: int) -> _Misfits:
 
 
 def _swallows(record: Record, dialect: Dialect, width: int) -> bool:
-    """Whether a row in quotes takes in lines that are whole rows by themselves."""
-    if dialect.delimiter not in WITHOUT_QUOTES or len(record.lines) == 1 or width == 1 or dialect.is_escaped:
+    """Whether a row in quotes takes in lines that are whole rows by themselves, without a doubled quote that asks for it."""
+    if dialect.delimiter not in WITHOUT_QUOTES or len(record.lines) == 1 or width == 1:
         return False
-    return all(line.count(dialect.delimiter) + 1 == width for line in record.lines)
+    return all(line.count(dialect.delimiter) + 1 == width and '""' not in line for line in record.lines)
 
 
 def _unusual(rows: Sequence[Record], dialect: Dialect) -> int:

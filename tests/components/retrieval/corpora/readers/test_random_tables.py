@@ -1,4 +1,4 @@
-"""What libraries write is read exactly, or what is lost of it is counted; a dialect that nobody can know is said to be a guess."""
+"""What libraries write is read exactly, or what is lost of it is counted; an unknowable dialect is named as a guess."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 5  # of one row that are shown
 MOST_CHARACTERS = 240  # of a row in the file, and of each value
+VISIBLE = str.maketrans({"\t": " ⇥ ", "\n": " ↵ ", "\r": " ↵ "})  # what is blank in a table
 
 
 def draw(corpus: Corpus, key: str) -> None:
@@ -22,7 +23,7 @@ def draw(corpus: Corpus, key: str) -> None:
     rows = [
         {
             "row": str(sample.row),
-            "in the file": _short(sample.written),
+            "in the file": _short(sample.written).translate(VISIBLE),
             "what was read": _read(sample, report.text_column),
         }
         for sample in report.samples
@@ -39,7 +40,7 @@ def _read(sample: SampleRow, text_column: str) -> str:
     values = {text_column: sample.text, **sample.columns}
     shown = [f"{name}: {_short(value)}" for name, value in list(values.items())[:MOST_COLUMNS]]
     more = len(values) - len(shown)
-    return "\n".join([*shown, *([f"and {more} more columns"] if more > 0 else [])])
+    return "  ·  ".join([*shown, *([f"and {more} more columns"] if more > 0 else [])])
 
 
 def _short(text: str) -> str:

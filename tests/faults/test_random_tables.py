@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.components.retrieval.corpora.readers.test_random_tables import check
+from tests.support.random_tables import check
 
 
 @pytest.mark.fuzz

@@ -41,7 +41,9 @@ def read_separated(text: Decoded, name: str, delimiter: str | None, max_rows: in
         table = _table_of(rows, dialect, start, name, max_rows, count)
     except Runaway as problem:
         raise _no_table(name, str(problem)) from problem
-    table.other_dialect = "" if other is None else other.in_words
+    if other is not None:
+        enclose = ", quotes enclose fields" if other.is_quoted and not dialect.is_quoted else ""
+        table.other_dialect = f"{other.in_words}{enclose}"
     return table
 
 

@@ -59,7 +59,7 @@ def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dial
         dialect
         for dialect in dialects
         if dialect != best
-        and misfits[dialect].broken == misfits[best].broken
+        and (misfits[dialect].broken == misfits[best].broken or misfits[best].broken > 0)
         and misfits[dialect].sum < misfits[best].sum + CLEAR_LINES
     ]
     return best, min(others, key=lambda dialect: misfits[dialect].sum, default=None)

@@ -18,15 +18,15 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from components import operator_settings
 from components.command_line import options as shared
-from components.errors import InputError
+from components.errors import InputError, UserError
 from components.folders import check_writable
 from components.jobs import Cancelled
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from components.jobs import ReportProgress, Work
     from components.training.data import Split, TrainingData
     from components.training.run_folder import RunFolder
-    from components.training.settings import TrainingSettings
+    from components.training.settings import PoolingName, TrainingSettings
 
 NAME = "train"
 HELP = (
@@ -175,14 +175,34 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     settings = replace(settings, model=spec.key)  # a folder by its whole path: the process works in another folder
     with shared.progress_bar(f"Downloading {spec.title}", "B") as report_progress:
         find_files(spec, report_progress)  # the process of the run asks nobody for anything
+    if options.pooling is None and options.preset is None:  # of a model that was downloaded just now
+        settings = replace(settings, pooling=_published_pooling(settings.model) or settings.pooling)
     run = None if options.out is None else RunFolder(options.out / RUN)
     if run is not None and run.exists:
         run.check_files()
         _check_same(run, settings, data, options.out)
     _say(options, settings, data, parts, rows)
     if run is None or options.dry_run:
-        return _plan(settings, data, parts, rows, kind, options)
+        return {**_plan(settings, data, parts, rows, kind, options), "not_applied": _not_applied(lambda: settings)}
     return _train(run if run.exists else runs.create(settings, data, parts, run.path), options.out, options)
+
+
+def _not_applied(settings: Callable[[], TrainingSettings]) -> list[str]:
+    """What of the published model is not applied, also written to standard error. It is loaded for this, and let go."""
+    from components.model.backend import Backend
+    from components.model.catalog import EMBEDDED_KEY
+    from components.training.objectives import check_objectives
+
+    try:
+        chosen = settings()
+        if chosen.model == EMBEDDED_KEY or check_objectives(chosen.objectives) == "cross-encoder":
+            return []
+        said = [f"{chosen.model}: {sentence}" for sentence in Backend.load(chosen.model).not_applied]
+    except UserError as problem:  # a run that has ended no longer needs the model that it began with
+        said = [f"The model that was trained was not looked at: {problem}"]
+    for sentence in said:
+        shared.note(sentence)
+    return said
 
 
 def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, Any]:
@@ -246,20 +266,22 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
     return replace(base, data=str(options.data), **changes)
 
 
-def _published_pooling(model: str) -> str | None:
+def _published_pooling(model: str) -> PoolingName | None:
     """The pooling of the files of a model that is here, if a run can have it."""
     from components.errors import UserError
     from components.model.catalog import parse_model
     from components.model.files import hub
     from components.model.files.sentence_config import read_sentence_config
     from components.model.files.sources import folder_of
+    from components.training.settings import PoolingName
 
     try:
         spec = parse_model(model)
     except UserError:  # said by what loads the model
         return None
     folder = folder_of(spec) or (hub.cached_folder(spec.hub_id) if spec.source == "hub" else None)
-    return read_sentence_config(folder).pooling
+    published = read_sentence_config(folder).pooling
+    return next((name for name in get_args(PoolingName) if name == published), None)
 
 
 def _columns(text: str | None) -> dict[str, str] | None:
@@ -371,11 +393,12 @@ def _only_command(run: RunFolder, folder: Path) -> Iterator[None]:
 
 def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Train a run to its end, or as far as a stop lets it come, put its model into the folder, and say how it went."""
+    not_applied = _not_applied(run.settings)
     with _only_command(run, folder):
         with _or_deleted(folder), shared.progress_bar("Training", " steps") as report_progress:
             _to_its_end(run, report_progress)
         _deliver(run, folder)
-    return _told(run, folder, options)
+    return {**_told(run, folder, options), "not_applied": not_applied}
 
 
 def _to_its_end(run: RunFolder, report_progress: ReportProgress) -> None:

@@ -61,6 +61,7 @@ MANY_QUERIES, FEW_QUERIES = 50_000, 30
 LOOKED_AT = 200  # queries, to see whether they have spaces between words
 SECOND_STAGES: dict[Kind, str] = {"rr": "re-ranked", "ms": "by MaxSim", "mx": "by the second model's MaxSim"}
 SPLADE_CODES = {"sp.m": "m", "sp.m2": "m2"}  # runs by SPLADE's weights, and the model that gives them
+_NAMED = {"dot": "dot product", "euclidean": "Euclidean distance", "manhattan": "Manhattan distance"}
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
 Outcome = TypeVar("Outcome")  # of a run
 Sides = TypeVar("Sides")  # a model's documents and queries
@@ -70,6 +71,17 @@ def measuring(draw: Callable[[Backend], None], backend: Backend) -> None:
     """Draw a view that measures a model, below a note on models that are not made for what is measured."""
     messages.cross_encoder_note([backend])
     draw(backend)
+
+
+def measuring_by_cosine(draw: Callable[[Backend], None], backend: Backend) -> None:
+    """The same for a view that ranks by the cosine, with a note on models that were published for another similarity."""
+    own = backend.sentence_config.similarity
+    if own != "cosine":
+        st.caption(
+            f":material/straighten: **{messages.escape(backend.spec.title)}** was published for the {_NAMED[own]}. This view "
+            "ranks by the cosine; Search and Sentence similarity use what the model was published for."
+        )
+    measuring(draw, backend)
 
 
 def codes_of(measures: Iterable[str]) -> dict[str, str]:

@@ -210,6 +210,12 @@ def _curves(
     )
 
 
+def _unit(backend: Backend) -> str:
+    """What the numbers of pairs are: the similarity that the model was published for."""
+    own = backend.sentence_config.similarity
+    return {"cosine": "cosine", "dot": "dot product"}.get(own, f"negative {own.title()} distance")
+
+
 def _why_no_start(values: LayerGrid) -> str:
     """Why the curve of [CLS] has no point at layer 0, where all its cosines are 1; empty if it has one."""
     if (0, "cls") not in values or not np.isnan(values.of(0, "cls")):
@@ -242,7 +248,7 @@ def _one_run(
     if code is None:
         predicted, unit = words[chosen], "score"
     else:
-        predicted, unit = cosines.of(code.layer, code.pooling), "cosine"
+        predicted, unit = cosines.of(code.layer, code.pooling), _unit(backend)
     name = names[chosen]
     people = np.array(pairs.scores)
     spearman, pearson = sts.correlations(predicted, pairs.scores)

@@ -207,13 +207,15 @@ def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
         return None
     column = guessed[0] if chosen == AUTOMATIC else chosen
     key = (source.key, encoding, column)
+    is_guess = chosen == AUTOMATIC and any(one.is_guess for one in columns)
+    named = None if is_guess else column  # so that the corpus says why it is this one
     corpus = None
     with frame.figure("read_corpus"):
         corpus = uploads.read_once(
             caching.read_corpora(),
             key,
             lambda is_cancelled: reading.read_corpus(
-                source.content(), source.name, column, encoding, is_cancelled=is_cancelled
+                source.content(), source.name, named, encoding, is_cancelled=is_cancelled
             ),
         )
     if corpus is None:

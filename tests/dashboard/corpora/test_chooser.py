@@ -286,5 +286,5 @@ def test_an_upload_is_shown_beside_its_file_before_it_is_used() -> None:
     said = texts(app).replace("\\", "")
     assert "3 rows read, 2 refused, 0 joined from several lines" in said
     assert "quotes are ordinary characters" in said
-    assert "kept beside it: n" in said
+    assert "The sentences are the column text (by its name); kept beside it: n." in said
     assert "This is a guess: the file could also be separated by tabs, quotes enclose fields." in said

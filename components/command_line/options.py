@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from components.model.catalog import ModelSpec
     from components.model.embedding.options import EmbedOptions
     from components.model.files.sentence_config import Role
+    from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.readers.limits import Limits
 
 MOST_DIGITS = 6  # of a layer's number
+PREVIEWED_COLUMNS = 6
 
 
 def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto", cuts: str = "sentences") -> None:
@@ -275,6 +277,58 @@ def write_table(
         say(f"{place}{numbers}{second}")
 
 
+def corpus_facts(corpus: Corpus) -> dict[str, Any]:
+    """How the rows and columns of a corpus were read, for --json."""
+    report = corpus.report
+    return {
+        "rows": {"read": report.kept, "refused": report.bad_count, "joined": report.joined, "changed": report.cleaned},
+        "refused_rows": [{"row": row.row, "reason": row.reason} for row in report.bad_rows],
+        "reasons": dict(report.reasons),
+        "text_column": report.text_column,
+        "text_column_reason": report.text_reason,
+        "other_columns": list(corpus.columns),
+        "left_out_columns": list(report.left_out),
+        "encoding": report.encoding,
+        "encoding_is_guess": report.encoding_guessed,
+        "dialect": report.dialect,
+        "other_dialect": report.other_dialect,
+        "has_header": report.is_named,
+    }
+
+
+def note_reading(corpus: Corpus, option: str = "") -> None:
+    """Write to standard error how the rows and columns of a corpus were read; `option` chooses another column."""
+    for sentence in corpus.report.sentences(tuple(corpus.columns), option):
+        note(sentence)
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    """The option of commands that read a file of sentences: only say how it is read."""
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="only say how the file is read: its rows and columns, and three rows as they stand beside what was read",
+    )
+
+
+def previewed(corpus: Corpus) -> dict[str, Any]:
+    """The first rows of a corpus as they stand in the file beside what was read of them, on standard error; for --json too."""
+    rows = []
+    for sample in corpus.report.samples:
+        note(f"row {sample.row} in the file: {sample.written}")
+        read = {corpus.report.text_column: sample.text, **sample.columns}
+        if sample.refused:
+            note(f"  refused: {sample.refused}")
+        else:
+            for name, value in list(read.items())[:PREVIEWED_COLUMNS]:
+                note(f"  {name}: {value}")
+        rows.append(
+            {"row": sample.row, "written": sample.written}
+            | ({"refused": sample.refused} if sample.refused else {"read": read})
+        )
+    return {"dry_run": True, "preview": rows}
+
+
 def write_left_out(bad: int, kept: int) -> None:
     """Write to standard error how many rows of a file cannot be used."""
     if bad:
@@ -301,8 +355,10 @@ def poolings(text: str, every: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @contextmanager
-def progress_bar(label: str, unit: str = " sentences") -> Iterator[ReportProgress]:
-    """A progress bar on standard error with the speed and the time left; it appears with the first progress.
+def progress_bar(
+    label: str, unit: str = " sentences", before: Callable[[], None] = lambda: None
+) -> Iterator[ReportProgress]:
+    """A progress bar on standard error with the speed and the time left; it appears with the first progress, after `before`.
 
     With the unit "B", numbers are shown in kB and MB.
     """
@@ -313,6 +369,7 @@ def progress_bar(label: str, unit: str = " sentences") -> Iterator[ReportProgres
         if bar is None:
             from tqdm import tqdm
 
+            before()
             # What was done before does not count for the speed.
             bar = tqdm(
                 desc=visible(label),

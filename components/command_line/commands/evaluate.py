@@ -20,6 +20,7 @@ from components.errors import InputError
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.evaluation.graded.collection import GradedSet
 
 NAME = "evaluate"
 HELP = (
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--split", default="test", help="which of a folder's qrels files to read (default: test)")
     _add_fields(parser)
+    shared.add_dry_run(parser)
     parser.add_argument(
         "--rerank",
         metavar="K",
@@ -121,6 +123,10 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         shared.note(f"Rows with the sentence of an earlier row, which is searched once: {pairs.repeated:,}.")
     if pairs.warning:
         shared.note(pairs.warning)
+    facts = {"reading": shared.corpus_facts(corpus)}
+    if options.dry_run:
+        shared.note_reading(corpus)
+        return {"file": str(options.pairs), **counts, **shared.previewed(corpus), **facts}
     rank: Callable[..., Any] = pairs.ranks_by_vectors
     if options.engine == "ray" and not pairs.has_several:
         from components.distributed.ranks import gold_ranks_on_ray
@@ -130,8 +136,9 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         rank, partial(either_ranks, gold=pairs.gold), lambda ranker, _: pairs.ranks_by_words(ranker), metrics.summary
     )
     result = _measured(options, corpus.name, pairs.documents.texts, pairs.queries.texts, ways)
+    shared.note_reading(corpus)
     _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
-    return {"file": str(options.pairs), **counts, **result}
+    return {"file": str(options.pairs), **counts, **facts, **result}
 
 
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
@@ -146,6 +153,8 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
         shared.note(f"Left out: {counts}.")
     for note in graded.notes:
         shared.note(note)
+    if options.dry_run:
+        return _previewed(options, graded)
     ways = _Ways(
         graded.ranks_by_vectors,
         second_relevant_ranks,
@@ -166,6 +175,31 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
         "relevant_not_in_corpus": sum(map(len, graded.missing)),
         "notes": list(graded.notes),
         **result,
+    }
+
+
+def _previewed(options: argparse.Namespace, graded: GradedSet) -> dict[str, Any]:
+    """How a folder was read, with its first queries and one right document of each."""
+    shared.note(
+        f"{len(graded.documents):,} documents ({', '.join(graded.document_fields)}), {len(graded.queries):,} queries "
+        f"({graded.query_field}), {graded.report.files['judgements']} read."
+    )
+    rows = [
+        {"query": query, "document": graded.documents[max(grades, key=lambda number: grades[number])]}
+        for query, grades in list(zip(graded.queries, graded.grades, strict=True))[:3]
+    ]
+    for row in rows:
+        shared.note(f"query: {row['query'][:200]}")
+        shared.note(f"  right document: {row['document'][:200]}")
+    return {
+        "file": str(options.pairs),
+        "dry_run": True,
+        "preview": rows,
+        "documents": len(graded.documents),
+        "queries": len(graded.queries),
+        "query_field": graded.query_field,
+        "document_fields": list(graded.document_fields),
+        "left_out": graded.report.left_out,
     }
 
 

@@ -24,7 +24,8 @@ from components.arrays import Float32, Int64, read_only, unit
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.corpora.readers.limits import never
-from components.training.data import LABEL, Split, TrainingData, group_numbers
+from components.retrieval.corpora.rows.roles import LABEL, NEGATIVE
+from components.training.data import Split, TrainingData, group_numbers
 from components.training.objectives import objective
 from components.training.settings import NegativesKind, TrainingSettings
 from components.words.unicode_words import deletable
@@ -110,7 +111,7 @@ def training_rows(
         """Triplets: each pair with its wrong answer."""
         negatives = find_negatives(pairs, settings.negatives, settings.seed, embed, progress, is_cancelled)
         wrong = tuple(pairs.columns["positive"][row] for row in negatives.rows)
-        return replace(pairs, kind="triplets", columns={**pairs.columns, "negative": wrong})
+        return replace(pairs, kind="triplets", columns={**pairs.columns, NEGATIVE: wrong})
 
     if target.rows == "sentences":
         rows = _sentences(data)
@@ -262,8 +263,11 @@ def _partners(settings: TrainingSettings, data: TrainingData, with_negatives: Ad
 
 
 def _triplets(settings: TrainingSettings, data: TrainingData, with_negatives: AddNegatives) -> TrainingData:
+    """Triplets with one wrong answer each: rows with several make a row of each."""
     if data.kind == "triplets":
-        return data
+        right, wrong = data.columns["positive"], _wrong_answers(data)
+        columns = {"anchor": data.columns["anchor"] * len(wrong), "positive": right * len(wrong)}
+        return replace(data, columns={**columns, NEGATIVE: tuple(text for side in wrong for text in side)})
     if data.kind == "labelled":
         return _by_first_text(data)
     if settings.negatives == "none":
@@ -276,7 +280,7 @@ def _triplets(settings: TrainingSettings, data: TrainingData, with_negatives: Ad
 
 
 def _binary(settings: TrainingSettings, data: TrainingData, with_negatives: AddNegatives) -> TrainingData:
-    """Two texts and 1 (belong together) or 0. Of pairs and triplets as many rows have 0 as have 1."""
+    """Two texts and 1 (belong together) or 0. Of pairs and triplets each wrong answer makes a row with 0."""
     if data.kind == "labelled":
         positive, negative = binary_classes(data)
         assert data.labels is not None
@@ -289,11 +293,17 @@ def _binary(settings: TrainingSettings, data: TrainingData, with_negatives: AddN
     if data.kind == "pairs" and settings.negatives != "none":
         data = with_negatives(data)
     anchors, positives = data.columns["anchor"], data.columns["positive"]
-    negatives = data.columns.get("negative", ())
-    first = anchors + anchors[: len(negatives)]
+    wrong = _wrong_answers(data)
+    negatives = tuple(text for side in wrong for text in side)
+    first = anchors * (1 + len(wrong))
     labels = np.repeat(np.array([1, 0], np.int64), [len(positives), len(negatives)])
     columns = {"sentence1": first, "sentence2": positives + negatives}
     return replace(data, kind="labelled", columns=columns, labels=read_only(labels), label_names=BINARY_NAMES)
+
+
+def _wrong_answers(data: TrainingData) -> list[tuple[str, ...]]:
+    """The columns of wrong answers: none of pairs."""
+    return [texts for name, texts in data.columns.items() if name.startswith(NEGATIVE)]
 
 
 def _by_first_text(data: TrainingData) -> TrainingData:
@@ -328,7 +338,7 @@ def binary_classes(data: TrainingData) -> tuple[int, int]:
     Of two classes 1 and 0, 1 means that they belong together. Among three, and for premises with hypotheses, numbers say
     nothing: in SNLI 0 is entailment.
     """
-    plain = ["".join(filter(str.isalnum, name.casefold())) for name in data.label_names]
+    plain = ["0" if name == "-1" else "".join(filter(str.isalnum, name.casefold())) for name in data.label_names]
     if len(plain) > 2 or "premise" in map(str.casefold, data.read_from.values()):
         plain = [name if not name.isdigit() else "" for name in plain]
     positive = [number for number, name in enumerate(plain) if name in POSITIVE_LABELS]

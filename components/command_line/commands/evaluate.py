@@ -38,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--split", default="test", help="which of a folder's qrels files to read (default: test)")
     _add_fields(parser)
+    shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
+    parser.add_argument("--dry-run", action="store_true", help="say what was read of a file of pairs; measure nothing")
     parser.add_argument(
         "--rerank",
         metavar="K",
@@ -96,9 +98,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.errors import InputError
-    from components.retrieval.corpora.corpus import read_corpus
+    from components.retrieval.corpora.readers.limits import Count
+    from components.retrieval.corpora.readers.table import BadRows
+    from components.retrieval.corpora.rows.parts import TO_MEASURE
+    from components.retrieval.corpora.rows.read import read_rows, reasons_in_brackets
     from components.retrieval.evaluation import metrics
-    from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+    from components.retrieval.evaluation.pair_runs import pairs_of_rows
     from components.retrieval.evaluation.second_stage import either_ranks
 
     if any(choice is not None for choice in _fields(options)):
@@ -107,9 +112,29 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
             "They choose the fields of a folder with graded relevance.",
             "Leave them out, or name a folder.",
         )
-    corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=shared.limits_of(options))
-    pairs = pairs_of_corpus(corpus)
-    shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(corpus) - pairs.left_out)
+    limits, name = shared.limits_of(options), options.pairs.name
+    rows = read_rows(
+        [options.pairs],
+        name,
+        limits,
+        Count(name, limits),
+        chosen=shared.columns_of(options),
+        part=options.part,
+        preferred=TO_MEASURE,
+        wanted="pairs",
+    )
+    reading = rows.reading(rows.rows, BadRows())
+    shared.write_reading(reading, with_preview=options.dry_run)
+    if not rows.rows or len(rows.names) != 2:
+        raise InputError(
+            f"{name} has no row with both a query and an answer{reasons_in_brackets(reading.reasons)}.",
+            "At least one such row is needed.",
+            "Choose other columns (--columns anchor=...,positive=...), or another file.",
+        )
+    queries, answers = zip(*(row.texts for row in rows.rows), strict=True)
+    pairs = pairs_of_rows(name, answers, queries, reading.columns["anchor"])
+    if options.dry_run:
+        return {"file": str(options.pairs), "queries": len(pairs), "reading": reading.as_json()}
     counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
     if pairs.has_several:
         shared.note(
@@ -128,9 +153,9 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     ways = _Ways(
         rank, partial(either_ranks, gold=pairs.gold), lambda ranker, _: pairs.ranks_by_words(ranker), metrics.summary
     )
-    result = _measured(options, corpus.name, pairs.documents.texts, pairs.queries.texts, ways)
+    result = _measured(options, name, pairs.documents.texts, pairs.queries.texts, ways)
     _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
-    return {"file": str(options.pairs), **counts, **result}
+    return {"file": str(options.pairs), **counts, "reading": reading.as_json(), **result}
 
 
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:

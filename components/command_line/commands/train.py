@@ -86,10 +86,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "or regression; two with a comma between them take turns (default: mnrl)",
     )
     parser.add_argument("--preset", default=None, help="begin with the settings of a preset; other options change them")
-    parser.add_argument(
-        "--columns",
-        metavar="OURS=THEIRS,...",
-        help="the file's columns, as in anchor=headline,positive=text (default: recognised by name)",
+    shared.add_rows(
+        parser,
+        "anchor=headline,positive=text",
+        "the train rows, with the dev rows held out; test rows are never trained on",
     )
     parser.add_argument("--model", default=None, help="a hub id, a folder, run:NAME, or embedded (the default)")
     parser.add_argument("--full", action="store_true", help="train all weights (default: low-rank adapters)")
@@ -168,7 +168,9 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     kind = check_objectives(settings.objectives)
     if options.out is not None:
         _check_out(options.out)
-    data = load(options.data, chosen=_columns(options.columns), limits=shared.limits_of(options))
+    data = load(options.data, chosen=shared.columns_of(options), limits=shared.limits_of(options), part=options.part)
+    if data.reading is not None:
+        shared.write_reading(data.reading, with_preview=options.dry_run)
     parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
     rows = row_counts(settings, data, parts)
     spec = parse_model(settings.model)
@@ -201,7 +203,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     if options.dry_run:
         raise InputError("Both --grid and --dry-run are given.", "They exclude each other.", "Leave one out.")
     _check_out(options.out, may_hold_run=False)
-    data = load(options.data, chosen=_columns(options.columns), limits=shared.limits_of(options))
+    data = load(options.data, chosen=shared.columns_of(options), limits=shared.limits_of(options), part=options.part)
     if data.kind != "labelled":
         raise InputError(
             f"{data.name} has {data.kind}.",
@@ -260,20 +262,6 @@ def _published_pooling(model: str) -> str | None:
         return None
     folder = folder_of(spec) or (hub.cached_folder(spec.hub_id) if spec.source == "hub" else None)
     return read_sentence_config(folder).pooling
-
-
-def _columns(text: str | None) -> dict[str, str] | None:
-    """Our columns to the file's, from "anchor=headline,positive=text". Raises InputError."""
-    if text is None:
-        return None
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(ours.strip() and sign and theirs.strip() for ours, sign, theirs in pairs):
-        raise InputError(
-            f"The columns {text[:80]!r} are not valid.",
-            "Each is the dashboard's name, =, and the file's name; several have commas between them.",
-            "Write for example --columns anchor=headline,positive=text",
-        )
-    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
 
 
 def _check_out(folder: Path, may_hold_run: bool = True) -> None:
@@ -482,8 +470,8 @@ def _say(
     rows: Mapping[str, tuple[int, int]],
 ) -> None:
     """Write to standard error what was recognised."""
-    read = ", ".join(f"{ours} = {theirs}" for ours, theirs in data.read_from.items())
-    sys.stderr.write(f"{data.name}: {len(data):,} {data.kind}{f' ({read})' if read else ''}.\n")
+    columns = ", ".join(f"{ours} = {theirs}" for ours, theirs in data.read_from.items())
+    sys.stderr.write(f"{data.name}: {len(data):,} {data.kind}{f' ({columns})' if columns else ''}.\n")
     if data.dropped:
         reasons = ", ".join(f"{reason} ({count:,})" for reason, count in data.dropped.items())
         sys.stderr.write(f"Rows left out: {reasons}.\n")
@@ -523,6 +511,8 @@ def _plan(
             "columns": dict(data.read_from),
             "dropped": dict(data.dropped),
             "warnings": list(data.warnings),
+            "texts_of_a_row": list(data.columns),
+            "reading": None if data.reading is None else data.reading.as_json(),
         },
         "split": {
             "train": len(parts.train),

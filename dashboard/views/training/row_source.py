@@ -12,9 +12,9 @@ import streamlit as st
 
 from components.errors import UserError
 from components.retrieval.corpora.readers.limits import never
+from components.retrieval.corpora.rows.roles import LABEL, UnclearColumns
 from components.snippets import training as snippets
 from components.training import data as training_data
-from components.training.data import UnclearColumns
 from dashboard import caching, navigation
 from dashboard.corpora import current as current_corpus
 from dashboard.corpora import uploads
@@ -180,5 +180,5 @@ def _chosen(columns: tuple[ColumnPreview, ...]) -> Chosen:
     if third != NO_COLUMN:
         return {"anchor": first, "positive": second, "negative": third}
     if label != NO_COLUMN:
-        return {"sentence1": first, "sentence2": second, training_data.LABEL: label}
+        return {"sentence1": first, "sentence2": second, LABEL: label}
     return {"anchor": first, "positive": second}

@@ -20,7 +20,14 @@ from typing import Any
 
 from components.errors import InputError
 from components.jobs import IsCancelled
-from components.retrieval.corpora.columns import SAMPLE_ROWS, ColumnPreview, as_text, preview_columns
+from components.retrieval.corpora.columns import (
+    SAMPLE_ROWS,
+    ColumnPreview,
+    TextColumn,
+    as_text,
+    flattened,
+    preview_columns,
+)
 from components.retrieval.corpora.columns import text_column as find_text_column
 from components.retrieval.corpora.readers.encoding import CleanedText, clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table
@@ -32,6 +39,17 @@ PAIR_COLUMN = "compressed"  # the name of the column with the second text of a p
 EXAMPLES = 5
 BROKEN_BYTES = "bytes that are not utf-8"
 SET_SIZE = 10  # sentences kept of a list
+
+
+@dataclass(frozen=True)
+class SampleRow:
+    """One of the first rows, as it stands in the file and as it was read."""
+
+    row: int
+    written: str
+    text: str  # "" where the row was refused
+    columns: Mapping[str, str]
+    refused: str = ""  # the reason
 
 
 @dataclass(frozen=True)
@@ -49,6 +67,30 @@ class ReadReport:
     encoding_guessed: bool = False  # if True, a person may know a better encoding
     text_column: str = "text"
     left_out: tuple[str, ...] = ()  # columns that were not kept: pictures, sounds, or more than the limit
+    reasons: tuple[tuple[str, int], ...] = ()  # why rows were refused, and how many, the most frequent first
+    joined: int = 0  # rows that were written over several lines
+    text_reason: str = ""  # why this column is the text
+    text_is_guess: bool = False
+    dialect: str = ""  # of separated text
+    other_dialect: str = ""  # that fits nearly as well: then the dialect is a guess
+    is_named: bool = True  # False where the first row does not name the columns
+    samples: tuple[SampleRow, ...] = ()
+
+    @property
+    def refused(self) -> str:
+        """The rows that cannot be used, with the first of them and all reasons, in a sentence; "" where there is none."""
+        if not self.bad_count:
+            return ""
+        first = "; ".join(f"row {row.row}: {row.reason}" for row in self.bad_rows[:3])
+        return f"{self.bad_count:,} of {self.rows:,} rows cannot be used ({first})."
+
+    @property
+    def counted(self) -> str:
+        """How many rows were read, refused, joined and changed, in a sentence."""
+        return (
+            f"{self.kept:,} rows read, {self.bad_count:,} refused, {self.joined:,} joined from several lines, "
+            f"{self.cleaned:,} changed (control or invalid characters removed)."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +122,8 @@ def read_corpus(
     table = read_parts(sources, name, encoding, limits, count)
     if not table.numbers or not table.columns:
         raise _nothing(name, table.bad)
-    column = find_text_column(table.columns, name, text_column)
-    return _corpus(name, table, column, limits, count)
+    table.columns = flattened(table.columns)
+    return _corpus(name, table, find_text_column(table.columns, name, text_column), limits, count)
 
 
 def columns_of(
@@ -95,7 +137,7 @@ def columns_of(
     table = read_table(source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS, is_cancelled=is_cancelled)
     if not any(len(values) for values in table.columns.values()):
         raise _nothing(name, table.bad)
-    return preview_columns(table.columns)
+    return preview_columns(flattened(table.columns))
 
 
 def read_parts(
@@ -135,17 +177,23 @@ def _joined(tables: Sequence[Table]) -> Table:
         any(table.encoding_guessed for table in tables),
         any(table.has_broken_bytes for table in tables),
         tuple(sorted(left_out)),
+        sum(table.joined for table in tables),
+        tables[0].dialect,
+        next((table.other_dialect for table in tables if table.other_dialect), ""),
+        all(table.is_named for table in tables),
+        samples=tables[0].samples,
     )
 
 
-def _corpus(name: str, table: Table, column: str, limits: Limits | None, count: Count) -> Corpus:
+def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, count: Count) -> Corpus:
     """The usable rows of a table, with `column` as the text. Its lists are unpacked where at least half of it are lists.
 
     Raises InputError where there is none, or where there are more than the limit.
     """
+    column = chosen.name
     values = table.columns[column]
     others = {key: others for key, others in table.columns.items() if key != column}
-    sizes = [len(value) for value in values if isinstance(value, list) and len(value) > 1]
+    sizes = [len(value) for value in values if isinstance(value, list) and value]
     has_lists = bool(sizes) and 2 * len(sizes) >= sum(value is not None for value in values)
     width = min(max(sizes), SET_SIZE) if has_lists else 1
     bad = BadRows()
@@ -185,6 +233,14 @@ def _corpus(name: str, table: Table, column: str, limits: Limits | None, count: 
         cleaned=cleaned,
         encoding=table.encoding,
         encoding_guessed=table.encoding_guessed,
+        reasons=tuple(bad.reasons.most_common()),
+        joined=table.joined,
+        text_reason=chosen.reason,
+        text_is_guess=chosen.is_guess,
+        dialect=table.dialect,
+        other_dialect=table.other_dialect,
+        is_named=table.is_named,
+        samples=_samples(table, kept, texts, columns, bad),
         text_column=column,
         left_out=(
             *table.left_out,
@@ -202,11 +258,32 @@ def _cleaned(parts: Sequence[Any], width: int, check_bytes: bool) -> list[Cleane
         if isinstance(part, bytes) or (check_bytes and isinstance(part, str) and has_broken_bytes(part)):
             return BROKEN_BYTES
         if not isinstance(part, str):
-            return "not text"
+            return f"{_kind(part)} instead of text"
     if len(parts) < min(width, 2):
         return "one text instead of two"
     texts = [clean(part) for part in parts[:width]]
     return texts if all(text.text for text in texts) else "empty"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    return "yes or no" if isinstance(value, bool) else "a number" if isinstance(value, int | float) else "another value"
+
+
+def _samples(
+    table: Table, kept: Sequence[int], texts: Sequence[str], columns: Mapping[str, Sequence[str]], bad: BadRows
+) -> tuple[SampleRow, ...]:
+    """The first rows of a table as they stand in the file and as they were read."""
+    places = {table.numbers[index]: place for place, index in enumerate(kept[:SAMPLE_ROWS])}
+    refused = {row.row: row.reason for row in bad.first}
+    return tuple(
+        SampleRow(number, written, "", {}, refused.get(number, "refused"))
+        if place is None
+        else SampleRow(number, written, texts[place], {key: values[place] for key, values in columns.items()})
+        for number, written in table.samples
+        for place in [places.get(number)]
+    )
 
 
 def _repeated(texts: Sequence[str]) -> list[str]:

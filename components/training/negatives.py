@@ -23,9 +23,10 @@ import numpy as np
 from components.arrays import Float32, Int64, read_only, unit
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.numbers import counted
 from components.retrieval.corpora.readers.limits import never
 from components.retrieval.corpora.rows.roles import LABEL, NEGATIVE
-from components.training.data import Split, TrainingData, group_numbers
+from components.training.data import Split, TrainingData, group_numbers, normalised
 from components.training.objectives import objective
 from components.training.settings import NegativesKind, TrainingSettings
 from components.words.unicode_words import deletable
@@ -145,6 +146,26 @@ def row_counts(settings: TrainingSettings, data: TrainingData, split: Split) -> 
     sides = [data.take(rows) for rows in (split.train, split.held_out)]
     counts = {key: [len(training_rows(quick, key, side)) for side in sides] for key in settings.objectives}
     return {key: (train, held_out) for key, (train, held_out) in counts.items()}
+
+
+def few_answers(settings: TrainingSettings, data: TrainingData, split: Split) -> tuple[str, ...]:
+    """What follows from many queries that have few answers, a sentence each; none where it changes nothing."""
+    if data.kind not in ("pairs", "triplets"):
+        return ()
+    answers = data.columns["positive"]
+    learned, held_out = (len({normalised(answers[row]) for row in rows}) for rows in (split.train, split.held_out))
+    said = []
+    if held_out == 1:
+        said.append(
+            f"The {len(split.held_out):,} held-out rows have one answer in all: whether queries find theirs cannot be "
+            "measured, since each would find it. Steps are compared by the held-out loss alone."
+        )
+    if "mnrl" in settings.objectives and learned < min(settings.batch_size, len(split.train)):
+        said.append(
+            f"The training rows have {learned:,} different answers, and a batch holds each at most once: at most {learned:,} "
+            f"of its {settings.batch_size} rows are filled, and a query learns beside {counted(learned - 1, 'wrong answer')}."
+        )
+    return tuple(said)
 
 
 def dataset_columns(settings: TrainingSettings, objective_key: str, rows: TrainingData) -> dict[str, list]:

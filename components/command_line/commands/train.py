@@ -470,6 +470,8 @@ def _say(
     rows: Mapping[str, tuple[int, int]],
 ) -> None:
     """Write to standard error what was recognised."""
+    from components.training.negatives import few_answers
+
     columns = ", ".join(f"{ours} = {theirs}" for ours, theirs in data.read_from.items())
     sys.stderr.write(f"{data.name}: {len(data):,} {data.kind}{f' ({columns})' if columns else ''}.\n")
     if data.dropped:
@@ -480,6 +482,8 @@ def _say(
     sys.stderr.write(
         f"{len(parts.train):,} rows to train on, {len(parts.held_out):,} held out; {parts.overlap:,} texts in both.\n"
     )
+    for warning in few_answers(settings, data, parts):
+        sys.stderr.write(f"{warning}\n")
     for key, (train, held_out) in rows.items():
         sys.stderr.write(f"{key}: {train:,} training rows, {held_out:,} held out.\n")
     sys.stderr.flush()
@@ -494,6 +498,7 @@ def _plan(
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     """What a run would do, and about how long it would take."""
+    from components.training.negatives import few_answers
     from components.training.settings import steps, warmup_steps
 
     total = steps(settings, *(train for train, _ in rows.values()))
@@ -510,7 +515,7 @@ def _plan(
             "rows": len(data),
             "columns": dict(data.read_from),
             "dropped": dict(data.dropped),
-            "warnings": list(data.warnings),
+            "warnings": [*data.warnings, *few_answers(settings, data, parts)],
             "texts_of_a_row": list(data.columns),
             "reading": None if data.reading is None else data.reading.as_json(),
         },

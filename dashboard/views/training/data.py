@@ -54,7 +54,7 @@ def data(backend: Backend) -> None:
     with plans.beside(backend) as plan:
         if plan is None:
             return
-        for warning in plan.data.warnings:
+        for warning in (*plan.data.warnings, *negatives.few_answers(plan.settings, plan.data, plan.split)):
             st.warning(messages.escape(warning), icon=":material/swap_horiz:")
         table: pd.DataFrame | None = None
         with frame.figure("training_examples"):

@@ -25,7 +25,6 @@ from components.retrieval.corpora.rows.reading import (
     PreviewedRow,
     Reading,
     given_rows,
-    lines_of,
 )
 from components.retrieval.corpora.rows.roles import LABEL, MOST_NEGATIVES, Recognised, Wanted
 from components.retrieval.corpora.rows.scores import NO_NUMBER, UNKNOWN, Scores, read_scores, score_text
@@ -59,9 +58,9 @@ class Rows:
     notes: tuple[str, ...]
     left_out: Mapping[str, tuple[str, ...]]
     known: Mapping[str, tuple[str, ...]]
-    given: tuple[str, ...]  # the first rows as they stand in the file
+    given: tuple[tuple[int, str], ...]  # the first rows as they stand in the file, by their numbers
 
-    def reading(self, used: Sequence[Row], bad: BadRows, joined: int = 0) -> Reading:
+    def reading(self, used: Sequence[Row], bad: BadRows, repeated: int = 0) -> Reading:
         """The account of all rows, when `used` are left and `bad` are refused since."""
         sources = {row.source for row in used}
         first: dict[int, Row] = {}
@@ -69,21 +68,24 @@ class Rows:
             first.setdefault(row.source, row)
         both = self.bad.joined(bad)
         reasons = {row.row: row.reason for row in both.first}
+        places = {number: place for place, number in enumerate(self.table.numbers[: 2 * PREVIEWED])}
         preview = []
-        for place, given in enumerate(self.given):
-            number = self.table.numbers[place]
-            row = first.get(place)
+        for number, given in self.given:
+            row = first.get(places.get(number, -1))
             read = {} if row is None else dict(zip(self.names, row.texts, strict=True))
             if row is not None and row.label is not None:
                 read[LABEL] = f"{row.label:g}" if isinstance(row.label, float) else row.label
-            preview.append(PreviewedRow(number, given, read, "" if read else reasons.get(number, "joined")))
+            preview.append(
+                PreviewedRow(number, given, read, "" if read else reasons.get(number, "equal to an earlier one"))
+            )
         return Reading(
             rows=len(self.table.numbers) + len(self.table.bad),
             used=len(sources),
             reasons=dict(both.reasons),
             refused=tuple(both.first),
             values=self.values,
-            joined=joined,
+            repeated=repeated,
+            joined=self.table.joined,
             changed=len(sources & self.changed),
             columns=self.recognised.columns,
             why=self.recognised.why,
@@ -118,11 +120,7 @@ def read_rows(
     table = _with_header_as_row(read_parts(sources, name, None, limits, count), sources, name)
     if limits is not None and len(table.numbers) > limits.sentences:
         raise limits.exceeded(name, f"{len(table.numbers):,} rows")
-    rows = rows_of(table, name, chosen=chosen, part=part, preferred=preferred, wanted=wanted, holds_out=holds_out)
-    numbers = list(table.numbers[:PREVIEWED])
-    every = [*table.numbers[: PREVIEWED + 1], *(row.row for row in table.bad.first)]
-    lines = lines_of(sources[0], name, numbers, every, limits) if len(sources) == 1 else None
-    return rows if lines is None else replace(rows, given=tuple(lines))
+    return rows_of(table, name, chosen=chosen, part=part, preferred=preferred, wanted=wanted, holds_out=holds_out)
 
 
 def rows_of(
@@ -143,6 +141,11 @@ def rows_of(
             "Check the file and its format.",
         )
     columns, notes = passages.opened(table.columns)
+    if not table.is_named:
+        notes.append("The first row is read as a row, since it does not name columns: they are numbered.")
+    if table.dialect:
+        other = f"; it could also be read as {table.other_dialect}" if table.other_dialect else ""
+        notes.append(f"The file is {table.dialect}{other}.")
     parts = find_parts(columns)
     chosen_part = None if parts is None else choose_part(parts, name, part, preferred, holds_out)
     if parts is None:
@@ -180,7 +183,7 @@ def rows_of(
         {key: values for key, values in known.items() if key not in recognised.columns.values()}
         | {key: () for key in table.left_out},
         known,
-        tuple(given_rows(table, range(min(PREVIEWED, len(table.numbers))))),
+        tuple(table.samples[:PREVIEWED]) or given_rows(table, PREVIEWED),
     )
 
 
@@ -370,7 +373,8 @@ def _with_header_as_row(table: Table, sources: Sequence[Path | bytes], name: str
         f"column {place + 1}": [own, *column]
         for place, (own, column) in enumerate(zip(first, columns.values(), strict=True))
     }
-    return replace(table, columns=values, numbers=[1, *table.numbers])
+    row = (1, " | ".join(first))
+    return replace(table, columns=values, numbers=[1, *table.numbers], samples=(row, *table.samples), is_named=False)
 
 
 def bad_of(reasons: Mapping[str, int]) -> BadRows:

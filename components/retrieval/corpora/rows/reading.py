@@ -9,25 +9,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from components.errors import UserError
 from components.numbers import counted
 from components.retrieval.corpora.columns import as_text
-from components.retrieval.corpora.readers.files import format_of, read_text
-from components.retrieval.corpora.readers.limits import Limits
 from components.retrieval.corpora.readers.table import BadRow, Table
 from components.retrieval.corpora.rows.parts import ChosenPart
 
 PREVIEWED = 3  # rows
-RAW_CHARACTERS, RAW_LINES = 500, 4  # of a row as it stands in the file
+RAW_CHARACTERS = 500  # of a row as it stands in the file
 VALUES_SHOWN = 3  # that are no scores
 REFUSED_SHOWN = 5  # rows in a sentence
-_OF_LINES = {".txt", ".csv", ".tsv", ".jsonl", ".ndjson"}  # formats whose row numbers are those of lines
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,8 @@ class Reading:
     reasons: Mapping[str, int] = field(default_factory=dict)  # why rows are not used, to their number
     refused: tuple[BadRow, ...] = ()  # the first 100 of these
     values: tuple[str, ...] = ()  # a few that should be scores and are no numbers
-    joined: int = 0  # rows that equal an earlier one, with which they count once
+    repeated: int = 0  # rows that equal an earlier one, with which they count once
+    joined: int = 0  # rows that were written over several lines
     changed: int = 0  # used rows with a text or score that was changed
     columns: Mapping[str, str] = field(default_factory=dict)  # our column to the file's
     why: str = ""  # these columns
@@ -65,12 +60,13 @@ class Reading:
     @property
     def lost(self) -> int:
         """Rows that are not used."""
-        return self.rows - self.used - self.joined
+        return self.rows - self.used - self.repeated
 
     def counts(self) -> str:
         """The numbers of rows, in one sentence."""
         said = f"{counted(self.rows, 'row')} read, {self.used:,} used, {self.lost:,} left out"
-        return f"{said}, {self.joined:,} joined with an equal one, {self.changed:,} changed."
+        said += f", {self.repeated:,} equal to an earlier one" if self.repeated else ""
+        return f"{said}; {self.joined:,} joined from several lines, {self.changed:,} changed."
 
     def refusals(self) -> str:
         """Why rows are left out, with the numbers of the first; "" where none is."""
@@ -109,6 +105,7 @@ class Reading:
             "rows_read": self.rows,
             "rows_used": self.used,
             "rows_left_out": self.lost,
+            "rows_repeated": self.repeated,
             "rows_joined": self.joined,
             "rows_changed": self.changed,
             "reasons": dict(self.reasons),
@@ -134,35 +131,17 @@ class Reading:
         }
 
 
-def given_rows(table: Table, rows: Sequence[int]) -> list[str]:
-    """Rows of a table as JSON, each at most 500 characters: of a file that is no text, or is not at hand."""
-    return [
-        json.dumps({name: _shown(values[row]) for name, values in table.columns.items()}, ensure_ascii=False)[
-            :RAW_CHARACTERS
-        ]
-        for row in rows
-    ]
-
-
-def lines_of(
-    source: Path | bytes, name: str, numbers: Sequence[int], every: Sequence[int], limits: Limits | None
-) -> list[str] | None:
-    """The rows with these numbers as they stand in a file; None where its rows are not lines.
-
-    `every`: the numbers of rows around them, so that a row of several lines ends where the next one begins.
-    """
-    if not numbers or format_of(source, name) not in _OF_LINES:
-        return None
-    try:
-        lines = list(islice(read_text(source, name, None, limits).lines(), max(numbers) + RAW_LINES))
-    except UserError:  # in another encoding that a person chose: what was read is shown instead
-        return None
-    return ["\n".join(_row_lines(lines, number, every))[:RAW_CHARACTERS] for number in numbers]
-
-
-def _row_lines(lines: Sequence[str], number: int, every: Sequence[int]) -> Iterator[str]:
-    end = min((other for other in every if other > number), default=len(lines) + 1)
-    yield from lines[number - 1 : min(end - 1, number - 1 + RAW_LINES)]
+def given_rows(table: Table, most: int) -> tuple[tuple[int, str], ...]:
+    """The first rows of a table as JSON, by their numbers: where the file itself is not at hand."""
+    return tuple(
+        (
+            number,
+            json.dumps({name: _shown(values[row]) for name, values in table.columns.items()}, ensure_ascii=False)[
+                :RAW_CHARACTERS
+            ],
+        )
+        for row, number in enumerate(table.numbers[:most])
+    )
 
 
 def _shown(value: Any) -> Any:

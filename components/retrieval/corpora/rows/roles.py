@@ -36,6 +36,7 @@ LABEL = "label"  # the column of scores or classes
 NEGATIVE = "negative"  # the first column of wrong answers; others are "negative_2" and so on
 MOST_NEGATIVES = 7  # wrong answers of a row: with the right one 8, the usual group of such trainings
 MOST_CLASSES = 100
+AS_CHOSEN = "as chosen"
 SENTENCE_WORDS = 2.5  # a column of so many words on average holds sentences
 EXAMPLES, EXAMPLE_CHARACTERS = 2, 60  # of a column that is left out
 
@@ -225,6 +226,8 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
             else "by its name"
         )
         return _checked(columns, name, texts, label if len(texts) == 2 else None, [], why, is_guess, wanted)
+    if wanted == "scored" and len(texts) < 2:
+        raise _not_scored(columns, name)
     if not texts and len(columns) == 1:
         raise _no_texts(columns, name, next(iter(columns)))
     raise UnclearColumns(name, previews)
@@ -281,7 +284,7 @@ def _chosen(columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[str
             "Name the columns in one of these ways.",
         )
     wrong_columns = [texts[ours] for ours in wrong]
-    return _checked(columns, name, [texts[ours] for ours in rights], label, wrong_columns, "as chosen", False, wanted)
+    return _checked(columns, name, [texts[ours] for ours in rights], label, wrong_columns, AS_CHOSEN, False, wanted)
 
 
 def _checked(
@@ -310,11 +313,7 @@ def _checked(
         return Recognised("triplets", dict(zip(ours, (*texts, *wrong), strict=True)), None, why, is_guess)
     kind: DataKind = ("sentences", "pairs")[len(texts) - 1]  # type: ignore[assignment]
     if label is None and wanted == "scored":
-        raise InputError(
-            f"{name} has no column score.",
-            f"The columns sentence1, sentence2 and score are needed; it has {', '.join(columns)[:500]}.",
-            "Rename its columns, choose them (--columns sentence1=...,sentence2=...,label=...), or choose another file.",
-        )
+        raise _not_scored(columns, name, "score")
     if label is None or kind != "pairs":
         return Recognised(kind, dict(zip(COLUMNS[kind], texts, strict=True)), None, why, is_guess)
     kind = "scored" if wanted == "scored" else _kind_of_label(columns[label], name, label)
@@ -354,6 +353,16 @@ def _check_numbers(values: Sequence[Any], name: str, label: str) -> None:
             "Each row needs a score, such as a number from 0 to 5.",
             "Check whether two columns are swapped, or name a column of classes label.",
         )
+
+
+def _not_scored(columns: Mapping[str, Sequence[Any]], name: str, *missing: str) -> InputError:
+    plain = {plain_name(column) for column in columns}
+    missing = missing or tuple(column for column in ("sentence1", "sentence2", "score") if column not in plain)
+    return InputError(
+        f"{name} has no column {' and no column '.join(missing)}.",
+        f"The columns sentence1, sentence2 and score are needed; it has {', '.join(columns)[:500]}.",
+        "Rename its columns, choose them (--columns sentence1=...,sentence2=...,label=...), or choose another file.",
+    )
 
 
 def _no_texts(columns: Mapping[str, Sequence[Any]], name: str, column: str) -> InputError:

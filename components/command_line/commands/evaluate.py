@@ -20,6 +20,7 @@ from components.errors import InputError
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.corpora.rows.reading import Reading
 
 NAME = "evaluate"
 HELP = (
@@ -124,7 +125,6 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         wanted="pairs",
     )
     reading = rows.reading(rows.rows, BadRows())
-    shared.write_reading(reading, with_preview=options.dry_run)
     if not rows.rows or len(rows.names) != 2:
         raise InputError(
             f"{name} has no row with both a query and an answer{reasons_in_brackets(reading.reasons)}.",
@@ -134,6 +134,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     queries, answers = zip(*(row.texts for row in rows.rows), strict=True)
     pairs = pairs_of_rows(name, answers, queries, reading.columns["anchor"])
     if options.dry_run:
+        shared.write_reading(reading)
         return {"file": str(options.pairs), "queries": len(pairs), "reading": reading.as_json()}
     counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
     if pairs.has_several:
@@ -153,7 +154,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     ways = _Ways(
         rank, partial(either_ranks, gold=pairs.gold), lambda ranker, _: pairs.ranks_by_words(ranker), metrics.summary
     )
-    result = _measured(options, name, pairs.documents.texts, pairs.queries.texts, ways)
+    result = _measured(options, name, pairs.documents.texts, pairs.queries.texts, ways, reading)
     _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
     return {"file": str(options.pairs), **counts, "reading": reading.as_json(), **result}
 
@@ -206,7 +207,12 @@ class _Ways:
 
 
 def _measured(
-    options: argparse.Namespace, name: str, documents: Sequence[str], queries: Sequence[str], ways: _Ways
+    options: argparse.Namespace,
+    name: str,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    ways: _Ways,
+    reading: Reading | None = None,
 ) -> dict[str, Any]:
     """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for."""
     from components.retrieval.evaluation.grid import retrieval_runs
@@ -232,6 +238,8 @@ def _measured(
         ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
         return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled) for k in set(counts)}
 
+    if reading is not None:
+        shared.write_reading(reading, with_preview=False)
     with _engine(options, backend) as embed_into, shared.progress_bar(f"Embedding {name}") as report_progress:
         measured = list(
             retrieval_runs(

@@ -34,11 +34,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         limits=shared.limits_of(options),
     )
     assert pairs.reading is not None
-    shared.write_reading(pairs.reading, with_preview=options.dry_run)
     if options.dry_run:
+        shared.write_reading(pairs.reading)
         return {"file": str(options.pairs), "pairs": len(pairs.first), "reading": pairs.reading.as_json()}
     backend = shared.load(options)
     embed_options = shared.embed_options(backend, options, None)
+    shared.write_reading(pairs.reading, with_preview=False)
     with shared.progress_bar(f"Embedding {options.pairs.name}") as report_progress:
         grid = sts.similarity_grid(backend, pairs, embed_options, report_progress)
     runs = []

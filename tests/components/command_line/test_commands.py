@@ -194,7 +194,7 @@ def test_search_says_that_scores_are_equal(folder):
         (("evaluate", "{}/alone.csv"), "sentence and compressed"),
         (("evaluate", "{}/pairs.jsonl", "--layers", "8"), "layers 0 to 6"),
         (("evaluate", "{}/pairs.jsonl", "--precision", "int4"), "int4"),
-        (("sts", "{}/pairs.jsonl"), "no column 'sentence1'"),
+        (("sts", "{}/pairs.jsonl"), "no column score"),
         (("sts", "{}/scored.csv", "--poolings", "median"), "median"),
         (("sts", "{}/unscored.csv"), "no column score"),
         (("dance",), "dance"),

@@ -7,15 +7,7 @@ import json
 import pytest
 
 from tests.components.command_line.in_process import run
-from tests.components.retrieval.corpora.rows.test_rows import (
-    THINGS,
-    answered,
-    asked,
-    lines,
-    parts_file,
-    scored,
-    wrong,
-)
+from tests.support.row_files import THINGS, answered, asked, lines, parts_file, scored, wrong
 
 
 @pytest.fixture
@@ -74,7 +66,9 @@ def test_agreement_says_what_was_read_and_measures_the_test_rows(written):
     dry = run("sts", written("scores.csv", scored(("4,85", "high", "3", "2", "1", "0"))), "--dry-run", "--json", "-")
     assert dry.returncode == 0, dry.stderr
     assert json.loads(dry.stdout)["pairs"] == 5
-    assert "Left out: the score is not a number: 1 row. The first: row 3 (the score is not a number)." in dry.stderr
+    assert (
+        "1 of 6 rows cannot be used and are left out: the score is not a number: 1 row. The first: row 3" in dry.stderr
+    )
     assert "  left out: the score is not a number" in dry.stderr
     refused = run("sts", written("none.csv", scored(("high",) * 6)))
     assert refused.returncode == 2
@@ -100,4 +94,8 @@ def test_evaluate_reads_pairs_in_any_of_these_formats(written):
     assert json.loads(done.stdout)["queries"] == 3
     guess = [{"left": asked(thing), "right": answered(thing)} for thing in THINGS]
     done = run("evaluate", written("guess.jsonl", lines(guess)), "--dry-run")
-    assert "The columns are a guess. To choose others: --columns anchor=left,positive=right" in done.stderr
+    assert done.returncode == 2
+    assert "it has left, right." in done.stderr
+    path = written("guess.jsonl", lines(guess))
+    chosen = run("evaluate", path, "--columns", "anchor=left,positive=right", "--dry-run", "--json", "-")
+    assert json.loads(chosen.stdout)["queries"] == 6

@@ -71,10 +71,10 @@ class Rows:
         places = {number: place for place, number in enumerate(self.table.numbers[: 2 * PREVIEWED])}
         preview = []
         for number, given in self.given:
-            row = first.get(places.get(number, -1))
-            read = {} if row is None else dict(zip(self.names, row.texts, strict=True))
-            if row is not None and row.label is not None:
-                read[LABEL] = f"{row.label:g}" if isinstance(row.label, float) else row.label
+            own = first.get(places.get(number, -1))
+            read = {} if own is None else dict(zip(self.names, own.texts, strict=True))
+            if own is not None and own.label is not None:
+                read[LABEL] = f"{own.label:g}" if isinstance(own.label, float) else own.label
             preview.append(
                 PreviewedRow(number, given, read, "" if read else reasons.get(number, "equal to an earlier one"))
             )
@@ -369,7 +369,7 @@ def _with_header_as_row(table: Table, sources: Sequence[Path | bytes], name: str
     if not has_sentences and not (any(is_number) and sum(count > 1 for count in words) >= 2):
         return table
     first = ["" if re.fullmatch(r"column \d+", own) else own for own in header]
-    values = {
+    values: dict[str, Sequence[Any]] = {
         f"column {place + 1}": [own, *column]
         for place, (own, column) in enumerate(zip(first, columns.values(), strict=True))
     }

@@ -74,7 +74,8 @@ class Reading:
             f"{reason}: {counted(count, 'row')}" for reason, count in Counter(self.reasons).most_common()
         )
         shown = ", ".join(f"row {row.row} ({row.reason})" for row in self.refused[:REFUSED_SHOWN])
-        return f"Left out: {reasons}{f'. The first: {shown}' if shown else ''}." if reasons else ""
+        said = f"{self.lost:,} of {self.rows:,} rows cannot be used and are left out: {reasons}"
+        return f"{said}{f'. The first: {shown}' if shown else ''}." if reasons else ""
 
     def choice(self) -> str:
         """Which columns are what, and why; "" for a table whose columns had no choice."""

@@ -210,6 +210,14 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
     previews = preview_columns(judged)
     texts = [preview.name for preview in previews if preview.is_text and preview.name != label]
     has_names = not all(re.fullmatch(r"column \d+", column) for column in columns)
+    if wanted == "pairs" and has_names:
+        missing = " and ".join(repr(column) for column in ("sentence", "compressed") if column not in columns)
+        raise InputError(
+            f"{name} has no column {missing}; it has {', '.join(columns)[:500]}.",
+            "The columns sentence and compressed (a query for each sentence) are needed, or others with known names, such as "
+            "query and answer.",
+            "Choose the columns (--columns anchor=...,positive=...), rename them, or choose another file.",
+        )
     if wanted == "scored" or not has_names:
         sentences = [column for column in texts if _mean_words(judged[column]) >= SENTENCE_WORDS]
         texts = sentences if len(texts) > 2 and len(sentences) in (2, 3) else texts
@@ -311,9 +319,9 @@ def _checked(
     if wrong:
         ours = (*COLUMNS["pairs"], *(negative_name(place) for place in range(len(wrong))))
         return Recognised("triplets", dict(zip(ours, (*texts, *wrong), strict=True)), None, why, is_guess)
-    kind: DataKind = ("sentences", "pairs")[len(texts) - 1]  # type: ignore[assignment]
+    kind: DataKind = ("sentences", "pairs")[len(texts) - 1]
     if label is None and wanted == "scored":
-        raise _not_scored(columns, name, "score")
+        raise _not_scored(columns, name, *(("score",) if why.startswith("by their names") else ()))
     if label is None or kind != "pairs":
         return Recognised(kind, dict(zip(COLUMNS[kind], texts, strict=True)), None, why, is_guess)
     kind = "scored" if wanted == "scored" else _kind_of_label(columns[label], name, label)

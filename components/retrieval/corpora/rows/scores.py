@@ -57,8 +57,8 @@ def read_scores(values: Sequence[Any]) -> Scores:
         reasons.append(None if is_number else NO_SCORE if text.casefold() in UNKNOWN else NO_NUMBER)
     minus_ones = 0
     if minus_one_is_unknown(number for number in numbers if number is not None):
-        for row, number in enumerate(numbers):
-            if number == -1:
+        for row, known in enumerate(numbers):
+            if known == -1:
                 numbers[row], reasons[row] = None, NO_SCORE
                 minus_ones += 1
     return Scores(tuple(numbers), tuple(reasons), with_comma, minus_ones)

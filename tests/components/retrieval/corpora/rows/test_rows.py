@@ -12,25 +12,7 @@ from components.retrieval.corpora.rows.roles import UnclearColumns, recognise
 from components.retrieval.corpora.rows.scores import NO_NUMBER, NO_SCORE, read_scores
 from components.retrieval.evaluation.sts import read_scored_pairs
 from components.training.data import load, split
-
-THINGS = ("kettle", "lamp", "bicycle", "printer", "toaster", "heater")
-
-
-def lines(rows) -> bytes:
-    return "\n".join(json.dumps(row) for row in rows).encode()
-
-
-def asked(thing: str) -> str:
-    return f"How do I clean the {thing}?"
-
-
-def answered(thing: str) -> str:
-    return f"Wipe the {thing} with a damp cloth."
-
-
-def wrong(thing: str, count: int = 3) -> list[str]:
-    return [f"The museum shows a {thing} from the year {1900 + number}." for number in range(count)]
-
+from tests.support.row_files import THINGS, answered, asked, lines, parts_file, scored, wrong
 
 TRIPLES = {
     "anchor": tuple(map(asked, THINGS)),
@@ -201,14 +183,6 @@ def test_one_rule_for_scores(values, numbers, reasons):
     assert (list(scores.values), list(scores.reasons)) == (numbers, reasons)
 
 
-SCORES = ("4,85", "4,25", "3,65", "2", "0", "4")
-
-
-def scored(scores=SCORES, separator: str = ";") -> bytes:
-    rows = [separator.join((asked(thing), answered(thing), score)) for thing, score in zip(THINGS, scores, strict=True)]
-    return "\n".join([separator.join(("sentence1", "sentence2", "score")), *rows]).encode()
-
-
 def test_scores_with_a_decimal_comma_are_the_same_for_training_and_for_agreement():
     numbers = (4.85, 4.25, 3.65, 2.0, 0.0, 4.0)
     pairs = read_scored_pairs(scored(), "scores.csv")
@@ -231,17 +205,6 @@ def test_a_refusal_shows_the_values_and_the_reasons_of_the_lost_rows():
     pairs = read_scored_pairs(scored(("-1", "0", "1", "2", "3", "4")), "scores.csv")
     assert pairs.scores == (0, 1, 2, 3, 4)
     assert any("stands for “unknown”" in note for note in pairs.reading.notes)
-
-
-PARTS = ("train", "Train", "dev", "test", "test", "test")
-
-
-def parts_file(column: str = "split", parts=PARTS) -> bytes:
-    rows = [
-        f"{part}\tnews\t{number}.5\t{asked(thing)}\t{answered(thing)}"
-        for number, (part, thing) in enumerate(zip(parts, THINGS, strict=True))
-    ]
-    return "\n".join([f"{column}\tgenre\tscore\tsentence1\tsentence2", *rows]).encode()
 
 
 @pytest.mark.parametrize("column", ["split", "part", "usage"])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from components.model.files.sentence_config import Role
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.readers.limits import Limits
+    from components.retrieval.corpora.rows.reading import Reading
 
 MOST_DIGITS = 6  # of a layer's number
 PREVIEWED_COLUMNS = 6
@@ -138,6 +139,56 @@ def limits_of(options: argparse.Namespace) -> Limits:
         options.most_sentences or usual.sentences,
         usual.bytes if options.most_bytes is None else parse_bytes(options.most_bytes, "--most-bytes"),
     )
+
+
+def add_rows(parser: argparse.ArgumentParser, example: str, usual_part: str) -> None:
+    """The options of commands that read rows of texts: which columns are what, and which part of a file is used."""
+    parser.add_argument(
+        "--columns",
+        metavar="OURS=THEIRS,...",
+        help=f"the file's columns, as in {example} (default: recognised by name, or by what they hold; said with the reason)",
+    )
+    parser.add_argument(
+        "--part",
+        choices=("train", "dev", "test", "all"),
+        help="which rows of a file with a column such as split, which calls each row train, dev or test (default: "
+        f"{usual_part})",
+    )
+
+
+def columns_of(options: argparse.Namespace) -> dict[str, str] | None:
+    """Our columns to the file's, from "anchor=headline,positive=text". Raises InputError."""
+    if options.columns is None:
+        return None
+    pairs = [part.partition("=") for part in options.columns.split(",")]
+    if not all(ours.strip() and sign and theirs.strip() for ours, sign, theirs in pairs):
+        raise InputError(
+            f"The columns {options.columns[:80]!r} are not valid.",
+            "Each is the dashboard's name, =, and the file's name; several have commas between them.",
+            "Write for example --columns anchor=headline,positive=text",
+        )
+    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+
+
+def write_reading(reading: Reading, with_preview: bool = True) -> None:
+    """Write to standard error what became of the rows of a file, and how to choose otherwise where it was a guess."""
+    for sentence in reading.sentences():
+        note(sentence)
+    if reading.is_guess:
+        chosen = ",".join(f"{ours}={theirs}" for ours, theirs in reading.columns.items())
+        note(f"The columns are a guess. To choose others: --columns {chosen}")
+    if reading.part is not None and reading.part.is_default:
+        note(f"To use other rows: --part {' or '.join([*reading.part.counts, 'all'])}")
+    for row in reading.preview if with_preview else ():
+        read = "; ".join(f"{ours}: {text}" for ours, text in row.read.items())
+        note(f"Row {row.row}: {one_line(row.given)}")
+        note(f"  read as: {one_line(read)}" if read else f"  left out: {row.reason}")
+
+
+def one_line(text: str, most: int = 240) -> str:
+    """A text in one line of a terminal, with a sign for each line break and tab."""
+    shown = visible(text.replace("\n", " ⏎ ").replace("\t", " ⇥ "))
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:

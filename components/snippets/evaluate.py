@@ -402,13 +402,14 @@ def kinds(
     )
 
 
-def scored(name: str | None) -> tuple[str, ...]:
+def scored(name: str | None, chosen: Mapping[str, str] | None = None, part: str | None = None) -> tuple[str, ...]:
     """The statements that give `scored`: the included pairs with people's scores, or those of a file of this `name`."""
     if name is None:
         return ('scored = scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1"))',)
+    choices = {**({} if chosen is None else {"chosen": dict(chosen)}), **({} if part is None else {"part": part})}
     return (
         *code.file(name, "The pairs were those of"),
-        'scored = scored_pairs(read_corpus(file, file.name, "sentence1"))',
+        f"scored = {code.call('read_scored_pairs', 'file, file.name', **choices)}",
     )
 
 

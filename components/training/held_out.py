@@ -8,7 +8,7 @@ What is measured depends on the rows that are held out:
 - classes: the share that the classifier of the softmax objective names correctly
 - texts that belong together or do not: the share on the right side of the cosine that best separates training rows; a
   cross-encoder's boundary is 0
-- sentences alone: nothing but the validation loss
+- sentences alone, and pairs with one answer in all: nothing but the validation loss
 
 A cross-encoder would have to read every query with every answer, so pairs count for it as texts that belong together or
 not, each correct answer beside a wrong one.
@@ -141,7 +141,7 @@ def held_out_of(
         assert held_out.labels is not None
         if OBJECTIVES[objective].rows in ("pairs", "triplets"):
             columns = held_out.take(np.flatnonzero(held_out.labels == positive)).columns
-            return HeldOut("retrieval", kind, columns["sentence1"], columns["sentence2"])
+            return _retrieval(kind, columns["sentence1"], columns["sentence2"])
         known = None if train is None else train.take(np.arange(min(len(train), MOST_BOUNDARY_ROWS)))
         calibration = None if known is None else _with_labels("binary", kind, _two_classes(known, positive, negative))
         return _with_labels("binary", kind, _two_classes(held_out, positive, negative), calibration)
@@ -149,7 +149,12 @@ def held_out_of(
         return _with_labels("scores", kind, held_out)
     if held_out.kind == "sentences":
         return HeldOut("none", kind, held_out.columns["sentence"], ())
-    return HeldOut("retrieval", kind, held_out.columns["anchor"], held_out.columns["positive"])
+    return _retrieval(kind, held_out.columns["anchor"], held_out.columns["positive"])
+
+
+def _retrieval(kind: ModelKind, queries: tuple[str, ...], answers: tuple[str, ...]) -> HeldOut:
+    """Queries that search answers; nothing is measured where there is one answer only, which every query would find."""
+    return HeldOut("retrieval" if len(set(answers)) > 1 else "none", kind, queries, answers)
 
 
 def is_better(measures: Mapping[str, Any], than: Mapping[str, Any]) -> bool:

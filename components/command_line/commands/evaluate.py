@@ -20,6 +20,7 @@ from components.errors import InputError
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.corpora.rows.reading import Reading
     from components.retrieval.evaluation.graded.collection import GradedSet
 
 NAME = "evaluate"
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", default="test", help="which of a folder's qrels files to read (default: test)")
     _add_fields(parser)
     shared.add_dry_run(parser)
+    shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
     parser.add_argument(
         "--rerank",
         metavar="K",
@@ -98,9 +100,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.errors import InputError
-    from components.retrieval.corpora.corpus import read_corpus
+    from components.retrieval.corpora.readers.limits import Count
+    from components.retrieval.corpora.readers.table import BadRows
+    from components.retrieval.corpora.rows.parts import TO_MEASURE
+    from components.retrieval.corpora.rows.read import read_rows, reasons_in_brackets
     from components.retrieval.evaluation import metrics
-    from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+    from components.retrieval.evaluation.pair_runs import pairs_of_rows
     from components.retrieval.evaluation.second_stage import either_ranks
 
     if any(choice is not None for choice in _fields(options)):
@@ -109,10 +114,27 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
             "They choose the fields of a folder with graded relevance.",
             "Leave them out, or name a folder.",
         )
-    corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=shared.limits_of(options))
-    pairs = pairs_of_corpus(corpus)
+    limits, name = shared.limits_of(options), options.pairs.name
+    rows = read_rows(
+        [options.pairs],
+        name,
+        limits,
+        Count(name, limits),
+        chosen=shared.columns_of(options),
+        part=options.part,
+        preferred=TO_MEASURE,
+        wanted="pairs",
+    )
+    reading = rows.reading(rows.rows, BadRows())
+    if not rows.rows or len(rows.names) != 2:
+        raise InputError(
+            f"{name} has no row with both a query and an answer{reasons_in_brackets(reading.reasons)}.",
+            "At least one such row is needed.",
+            "Choose other columns (--columns anchor=...,positive=...), or another file.",
+        )
+    queries, answers = zip(*(row.texts for row in rows.rows), strict=True)
+    pairs = pairs_of_rows(name, answers, queries, reading.columns["anchor"])
     pairs.check_measurable()
-    shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(corpus) - pairs.left_out)
     counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
     if pairs.has_several:
         shared.note(
@@ -123,10 +145,9 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         shared.note(f"Rows with the sentence of an earlier row, which is searched once: {pairs.repeated:,}.")
     if pairs.warning:
         shared.note(pairs.warning)
-    facts = {"reading": shared.corpus_facts(corpus)}
     if options.dry_run:
-        shared.note_reading(corpus)
-        return {"file": str(options.pairs), **counts, **shared.previewed(corpus), **facts}
+        shared.write_reading(reading)
+        return {"file": str(options.pairs), "dry_run": True, **counts, "reading": reading.as_json()}
     rank: Callable[..., Any] = pairs.ranks_by_vectors
     if options.engine == "ray" and not pairs.has_several:
         from components.distributed.ranks import gold_ranks_on_ray
@@ -135,10 +156,9 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     ways = _Ways(
         rank, partial(either_ranks, gold=pairs.gold), lambda ranker, _: pairs.ranks_by_words(ranker), metrics.summary
     )
-    result = _measured(options, corpus.name, pairs.documents.texts, pairs.queries.texts, ways)
-    shared.note_reading(corpus)
+    result = _measured(options, name, pairs.documents.texts, pairs.queries.texts, ways, reading)
     _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
-    return {"file": str(options.pairs), **counts, **facts, **result}
+    return {"file": str(options.pairs), **counts, "reading": reading.as_json(), **result}
 
 
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
@@ -221,7 +241,12 @@ class _Ways:
 
 
 def _measured(
-    options: argparse.Namespace, name: str, documents: Sequence[str], queries: Sequence[str], ways: _Ways
+    options: argparse.Namespace,
+    name: str,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    ways: _Ways,
+    reading: Reading | None = None,
 ) -> dict[str, Any]:
     """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for."""
     from components.retrieval.evaluation.grid import retrieval_runs
@@ -248,6 +273,8 @@ def _measured(
         ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
         return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled, ways.own) for k in set(counts)}
 
+    if reading is not None:
+        shared.write_reading(reading, with_preview=False)
     with _engine(options, backend) as embed_into, shared.progress_bar(f"Embedding {name}") as report_progress:
         measured = list(
             retrieval_runs(

@@ -86,10 +86,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "or regression; two with a comma between them take turns (default: mnrl)",
     )
     parser.add_argument("--preset", default=None, help="begin with the settings of a preset; other options change them")
-    parser.add_argument(
-        "--columns",
-        metavar="OURS=THEIRS,...",
-        help="the file's columns, as in anchor=headline,positive=text (default: recognised by name)",
+    shared.add_rows(
+        parser,
+        "anchor=headline,positive=text",
+        "the train rows, with the dev rows held out; test rows are never trained on",
     )
     parser.add_argument("--model", default=None, help="a hub id, a folder, run:NAME, or embedded (the default)")
     parser.add_argument("--full", action="store_true", help="train all weights (default: low-rank adapters)")
@@ -168,7 +168,9 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     kind = check_objectives(settings.objectives)
     if options.out is not None:
         _check_out(options.out)
-    data = load(options.data, chosen=_columns(options.columns), limits=shared.limits_of(options))
+    data = load(options.data, chosen=shared.columns_of(options), limits=shared.limits_of(options), part=options.part)
+    if data.reading is not None:
+        shared.write_reading(data.reading, with_preview=options.dry_run)
     parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
     rows = row_counts(settings, data, parts)
     spec = parse_model(settings.model)
@@ -221,7 +223,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     if options.dry_run:
         raise InputError("Both --grid and --dry-run are given.", "They exclude each other.", "Leave one out.")
     _check_out(options.out, may_hold_run=False)
-    data = load(options.data, chosen=_columns(options.columns), limits=shared.limits_of(options))
+    data = load(options.data, chosen=shared.columns_of(options), limits=shared.limits_of(options), part=options.part)
     if data.kind != "labelled":
         raise InputError(
             f"{data.name} has {data.kind}.",
@@ -282,20 +284,6 @@ def _published_pooling(model: str) -> PoolingName | None:
     folder = folder_of(spec) or (hub.cached_folder(spec.hub_id) if spec.source == "hub" else None)
     published = read_sentence_config(folder).pooling
     return next((name for name in get_args(PoolingName) if name == published), None)
-
-
-def _columns(text: str | None) -> dict[str, str] | None:
-    """Our columns to the file's, from "anchor=headline,positive=text". Raises InputError."""
-    if text is None:
-        return None
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(ours.strip() and sign and theirs.strip() for ours, sign, theirs in pairs):
-        raise InputError(
-            f"The columns {text[:80]!r} are not valid.",
-            "Each is the dashboard's name, =, and the file's name; several have commas between them.",
-            "Write for example --columns anchor=headline,positive=text",
-        )
-    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
 
 
 def _check_out(folder: Path, may_hold_run: bool = True) -> None:
@@ -505,8 +493,10 @@ def _say(
     rows: Mapping[str, tuple[int, int]],
 ) -> None:
     """Write to standard error what was recognised."""
-    read = ", ".join(f"{ours} = {theirs}" for ours, theirs in data.read_from.items())
-    sys.stderr.write(f"{data.name}: {len(data):,} {data.kind}{f' ({read})' if read else ''}.\n")
+    from components.training.negatives import few_answers
+
+    columns = ", ".join(f"{ours} = {theirs}" for ours, theirs in data.read_from.items())
+    sys.stderr.write(f"{data.name}: {len(data):,} {data.kind}{f' ({columns})' if columns else ''}.\n")
     if data.dropped:
         reasons = ", ".join(f"{reason} ({count:,})" for reason, count in data.dropped.items())
         sys.stderr.write(f"Rows left out: {reasons}.\n")
@@ -515,6 +505,8 @@ def _say(
     sys.stderr.write(
         f"{len(parts.train):,} rows to train on, {len(parts.held_out):,} held out; {parts.overlap:,} texts in both.\n"
     )
+    for warning in few_answers(settings, data, parts):
+        sys.stderr.write(f"{warning}\n")
     for key, (train, held_out) in rows.items():
         sys.stderr.write(f"{key}: {train:,} training rows, {held_out:,} held out.\n")
     sys.stderr.flush()
@@ -529,6 +521,7 @@ def _plan(
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     """What a run would do, and about how long it would take."""
+    from components.training.negatives import few_answers
     from components.training.settings import steps, warmup_steps
 
     total = steps(settings, *(train for train, _ in rows.values()))
@@ -545,7 +538,9 @@ def _plan(
             "rows": len(data),
             "columns": dict(data.read_from),
             "dropped": dict(data.dropped),
-            "warnings": list(data.warnings),
+            "warnings": [*data.warnings, *few_answers(settings, data, parts)],
+            "texts_of_a_row": list(data.columns),
+            "reading": None if data.reading is None else data.reading.as_json(),
         },
         "split": {
             "train": len(parts.train),

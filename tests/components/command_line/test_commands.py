@@ -102,8 +102,10 @@ def test_a_dry_run_shows_rows_and_writes_nothing(folder, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
     pairs = run("evaluate", str(folder / "pairs.jsonl"), "--dry-run", "--json", "-")
     assert pairs.returncode == 0, pairs.stderr
-    assert [row["read"]["sentence"] for row in json.loads(pairs.stdout)["preview"]] == TEXTS[:3]
-    assert json.loads(pairs.stdout)["reading"]["other_columns"] == ["compressed"]
+    said = json.loads(pairs.stdout)
+    assert said["dry_run"] is True
+    assert [row["read"]["positive"] for row in said["reading"]["preview"]] == TEXTS[:3]
+    assert said["reading"]["columns"] == {"anchor": "compressed", "positive": "sentence"}
     refused = run("index", str(path))
     assert refused.returncode == 2
     assert "--dry-run" in refused.stderr
@@ -225,7 +227,7 @@ def test_search_says_that_scores_are_equal(folder):
         (("evaluate", "{}/alone.csv"), "sentence and compressed"),
         (("evaluate", "{}/pairs.jsonl", "--layers", "8"), "layers 0 to 6"),
         (("evaluate", "{}/pairs.jsonl", "--precision", "int4"), "int4"),
-        (("sts", "{}/pairs.jsonl"), "no column 'sentence1'"),
+        (("sts", "{}/pairs.jsonl"), "no column score"),
         (("sts", "{}/scored.csv", "--poolings", "median"), "median"),
         (("sts", "{}/unscored.csv"), "no column score"),
         (("dance",), "dance"),

@@ -891,12 +891,27 @@ def test_pairs_of_ones_own(open_page: Open) -> None:
     app.file_uploader(key="sts_file").set_value(("mine.csv", content.encode(), "text/csv"))
     ready(app.run())
     assert not app.error
-    assert "2 pairs. 1 row without two sentences and a number was left out." in captions(app)
+    assert "2 pairs." in captions(app)
+    assert app.expander[0].label.startswith("**3 rows read, 2 used, 1 left out")
+    said = "".join(item.value for item in app.markdown).replace("\\", "")
+    assert "1 of 3 rows cannot be used and are left out: the score is not a number: 1 row. The first: row 4" in said
     np.testing.assert_allclose(traces(app)["Mean pooling"], 1)
     app = open_page("evaluate", v="sentence-similarity", src="file")
     app.file_uploader(key="sts_file").set_value(("mine.csv", b"sentence1,score\na,1\nb,2\n", "text/csv"))
     ready(app.run())
     assert any("has no column sentence2" in error.value.replace("\\", "") for error in app.error)
+    app = open_page("evaluate", v="sentence-similarity", src="file")
+    content = "split\tscore\tsentence1\tsentence2\n" + "".join(
+        f"{part}\t{score}\tA cat {score} slept.\tA dog {score} ran.\n"
+        for score, part in enumerate(["train", "train", "test", "test", "test"])
+    )
+    app.file_uploader(key="sts_file").set_value(("parts.tsv", content.encode(), "text/tab-separated-values"))
+    ready(app.run())
+    assert "3 pairs." in captions(app)
+    (part,) = [box for box in app.selectbox if box.label == "Rows (split)"]
+    ready(part.set_value("all").run())
+    assert not app.error
+    assert "5 pairs." in captions(app)
 
 
 # --- The lab

@@ -173,6 +173,15 @@ def test_pairs_of_the_same_text_teach_nothing():
     assert data.dropped == {"both texts are the same": 1}
 
 
+def test_texts_that_differ_in_vowel_signs_alone_are_two_texts():
+    """In Hindi endings are written as vowel signs: a child plays, children play."""
+    one = ["बच्चा खेलता है", "लड़का दौड़ता है", "घोड़ा भागता है", "बेटा सोता है"]
+    many = ["बच्चे खेलते हैं", "लड़के दौड़ते हैं", "घोड़े भागते हैं", "बेटे सोते हैं"]
+    data = from_columns({"anchor": one, "positive": many}, "file")
+    assert (len(data), dict(data.dropped)) == (4, {})
+    assert len({normalised(text) for text in one + many}) == 8
+
+
 @pytest.mark.parametrize("path", MEASURED_WITH, ids=lambda path: path.name)
 def test_what_the_demo_is_measured_with_is_never_trained_on(path):
     with pytest.raises(InputError, match="Evaluate's demo measures with"):

@@ -43,6 +43,7 @@ def test_training_leaves_out_test_rows_unless_it_is_told_to(written):
     assert result["reading"]["part"] == {
         "column": "split",
         "rows": {"train": 3, "dev": 2, "test": 1},
+        "other_values": {},
         "used": "train",
         "held_out": "dev",
         "is_default": True,

@@ -9,14 +9,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from components.errors import InputError
+from components.retrieval.corpora.columns import as_text
 
 Part = Literal["train", "dev", "test"]
 ALL = "all"
 LEAST_HELD_OUT = 2  # dev rows that can be measured with
+MOST_WORDS = 3  # of a value that may name a part; more are a text
+MOST_OTHERS = 100  # different values of a column of parts that name none
+OTHERS_SHOWN = 5
 PARTS: tuple[Part, ...] = ("train", "dev", "test")
 TO_MEASURE: tuple[Part, ...] = ("test", "dev", "train")  # the first that a file has is measured
 TO_TRAIN: tuple[Part, ...] = ("train", "dev")  # test rows are never trained on unless a person says so
@@ -34,6 +38,7 @@ class Parts:
 
     column: str
     of_rows: tuple[Part | None, ...]  # [row]; None where the file does not say it
+    others: Mapping[str, int] = field(default_factory=dict)  # values that name no part, to their rows
 
     @property
     def counts(self) -> dict[str, int]:
@@ -51,6 +56,7 @@ class ChosenPart:
     used: str  # one of them, or "all"
     is_default: bool  # nobody chose it
     held_out: str | None = None  # a second part that is used: to measure what is learned from the first
+    others: Mapping[str, int] = field(default_factory=dict)  # values that name no part, to their rows
 
     def has(self, part: str | None) -> bool:
         """Whether rows of a part are used."""
@@ -62,30 +68,57 @@ class ChosenPart:
         used = "all rows are used" if self.used == ALL else f"only the {self.used} rows are used"
         if self.held_out is not None:
             used = f"the {self.used} rows are trained on and the {self.held_out} rows held out; no others are used"
+        if self.others:
+            parts += f"; no part: {_listed(self.others)}"
         return f"The column {self.column} names the part of each row ({parts}): {used}."
 
 
 def find_parts(columns: Mapping[str, Sequence[Any]]) -> Parts | None:
-    """The column that names parts: one with such a name, or with two parts at least, whose every value is a part."""
-    for name, values in columns.items():
-        parts = _parts_of(values)
-        different = {part for part in parts or () if part is not None}
-        if parts and (len(different) > 1 or (different and re.sub(r"[\W_]+", "", name.casefold()) in _NAMES)):
-            return Parts(name, parts)
-    return None
+    """The column that names parts: one with such a name, or with two parts at least, whose every value is a part.
+
+    Without such a column one with such a name in which some values are parts: the others are named, and their rows are of no
+    part.
+    """
+    found = [
+        (parts, re.sub(r"[\W_]+", "", name.casefold()) in _NAMES)
+        for name, values in columns.items()
+        if (parts := _parts_of(name, values)) is not None
+    ]
+    for parts, is_named in found:
+        if not parts.others and (is_named or len(parts.counts) > 1):
+            return parts
+    return next((parts for parts, is_named in found if is_named), None)
 
 
-def _parts_of(values: Sequence[Any]) -> tuple[Part | None, ...] | None:
-    """The part that each value names; None for a column with another value."""
+def _parts_of(name: str, values: Sequence[Any]) -> Parts | None:
+    """The part that each value names; None for a column without a part, and for one of texts, lists or objects."""
     parts: list[Part | None] = []
+    others: Counter[str] = Counter()
     for value in values:
-        if value is None or value != value or (isinstance(value, str) and not value.strip()):
-            parts.append(None)
-        elif isinstance(value, str) and value.strip().casefold() in _WORDS:
-            parts.append(_WORDS[value.strip().casefold()])
-        else:
+        if isinstance(value, list | dict):
             return None
-    return tuple(parts)
+        text = as_text(value).strip()
+        if len(text.split()) > MOST_WORDS or len(others) > MOST_OTHERS:
+            return None
+        part = _part_of(text) if isinstance(value, str) else None
+        if part is None and text:
+            others[text] += 1
+        parts.append(part)
+    return Parts(name, tuple(parts), dict(others)) if any(part is not None for part in parts) else None
+
+
+def _part_of(text: str) -> Part | None:
+    """The part that a text names, as a whole or with its first word: "validation_matched", "test-clean", "train2"."""
+    plain = text.casefold()
+    first = re.match(r"[^\W\d_]+", plain)
+    is_one_word = first is not None and not re.search(r"\s", plain)
+    return _WORDS.get(plain) or (_WORDS.get(first[0]) if first is not None and is_one_word else None)
+
+
+def _listed(others: Mapping[str, int]) -> str:
+    """Values with their rows; the first few of many."""
+    shown = ", ".join(f"{text[:40]!r} {count:,}" for text, count in list(others.items())[:OTHERS_SHOWN])
+    return shown + (f" and {len(others) - OTHERS_SHOWN:,} others" if len(others) > OTHERS_SHOWN else "")
 
 
 def choose_part(
@@ -103,17 +136,18 @@ def choose_part(
                 f"Its column {parts.column} has {', '.join(f'{part} ({count:,})' for part, count in counts.items())}.",
                 f"Choose one of these, or {ALL}.",
             )
-        return ChosenPart(parts.column, counts, wanted, is_default=False)
+        return ChosenPart(parts.column, counts, wanted, is_default=False, others=parts.others)
     used = next((part for part in preferred if part in counts), None)
     if used is None:
         only = " and ".join(counts)
+        others = f"; no part: {_listed(parts.others)}" if parts.others else ""
         raise InputError(
-            f"The column {parts.column} of {name} calls all rows {only}.",
+            f"The column {parts.column} of {name} calls all rows {only}{others}.",
             "Rows that a file calls test are not trained on.",
             f"Choose another file, or choose the part {next(iter(counts))} (--part {next(iter(counts))}).",
         )
     held_out = "dev" if holds_out and used == "train" and counts.get("dev", 0) >= LEAST_HELD_OUT else None
-    return ChosenPart(parts.column, counts, used, is_default=True, held_out=held_out)
+    return ChosenPart(parts.column, counts, used, is_default=True, held_out=held_out, others=parts.others)
 
 
 def check_no_part(name: str, wanted: str | None) -> None:

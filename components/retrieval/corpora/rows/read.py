@@ -163,7 +163,8 @@ def rows_of(
     for row in range(len(table.numbers)):
         if parts is not None and chosen_part is not None and not chosen_part.has(parts.of_rows[row]):
             own = parts.of_rows[row]
-            made.refuse(row, f"its {parts.column} is {own}" if own is not None else f"no {parts.column}")
+            shown = own or as_text(columns[parts.column][row]).strip()[:40]
+            made.refuse(row, f"its {parts.column} is {shown}" if shown else f"no {parts.column}")
         else:
             made.add(row)
     rows, names = made.finished()

@@ -120,6 +120,7 @@ class Reading:
             else {
                 "column": part.column,
                 "rows": dict(part.counts),
+                "other_values": dict(part.others),
                 "used": part.used,
                 "held_out": part.held_out,
                 "is_default": part.is_default,

@@ -243,6 +243,31 @@ def test_a_column_of_other_words_names_no_parts():
     assert find_parts({"split": ["train", None, "test"]}).of_rows == ("train", None, "test")
 
 
+def test_one_other_value_does_not_switch_the_parts_of_a_file_off():
+    parts = ["train", "train", "train", "train", "unlabeled", "test"]
+    data = load(parts_file(parts=parts), "all.tsv")
+    assert data.columns["sentence1"] == tuple(map(asked, THINGS[:4]))
+    assert data.dropped == {"its split is unlabeled": 1, "its split is test": 1}
+    assert data.reading.part.sentence() == (
+        "The column split names the part of each row (train 4, test 1; no part: 'unlabeled' 1): only the train rows are used."
+    )
+    assert data.reading.as_json()["part"]["other_values"] == {"unlabeled": 1}
+    assert read_scored_pairs(parts_file(parts=["x", *["test"] * 5]), "all.tsv").reading.used == 5
+    assert len(load(parts_file(parts=parts), "all.tsv", part=ALL)) == 6
+    with pytest.raises(InputError, match="calls all rows test; no part: 'x' 1"):
+        load(parts_file(parts=["x", *["test"] * 5]), "all.tsv")
+
+
+def test_parts_are_known_by_their_first_word():
+    values = ["train-clean-100", "validation_matched", "test-other", "Train2", "trains", 3, ""]
+    found = find_parts({"split": values})
+    assert found.of_rows == ("train", "dev", "test", "train", None, None, None)
+    assert found.others == {"trains": 1, "3": 1}
+    assert find_parts({"part": ["test the brakes of the car", "train"]}) is None  # texts
+    assert find_parts({"set": ["x", "train"], "split": ["train", "test"]}).column == "split"
+    assert find_parts({"topic": ["train", "test", "bus"]}) is None  # without such a name
+
+
 def test_sts_files_without_names_of_columns():
     rows = [
         f"main-news\tMSR\t2012test\t000{number}\t{number}.250\t{asked(thing)}\t{answered(thing)}"

@@ -131,7 +131,7 @@ def flattened(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
 
 def as_text(value: Any) -> str:
     """A value of another column as text: cleaned text, "" for a missing value, JSON for lists and objects."""
-    if value is None or value != value:  # NaN is not equal to itself
+    if is_missing(value):
         return ""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
@@ -139,6 +139,16 @@ def as_text(value: Any) -> str:
         value = json.dumps(value, ensure_ascii=False, default=str)
     text = str(value)
     return text if text.isprintable() else clean(text).text
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is none: None, and any kind of "not a number", which is not equal to itself."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except ArithmeticError:  # Decimal("sNaN") cannot even be compared
+        return True
 
 
 def _preview(name: str, values: Sequence[Any], is_guess: bool) -> ColumnPreview:

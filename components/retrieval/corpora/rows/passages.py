@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from components.retrieval.corpora.columns import is_missing
 from components.retrieval.corpora.readers.encoding import clean
 
 SAMPLE_ROWS = 1_000
@@ -32,7 +33,7 @@ def texts_of(value: Any) -> list[Any]:
         if isinstance(text, str) and isinstance(title, str) and title.strip():
             return [f"{title.strip()} {text}"]
         return [value if text is None else text]
-    return [] if value is None or value != value else [value]
+    return [] if is_missing(value) else [value]
 
 
 def has_lists(values: Sequence[Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from components.errors import InputError
 from components.numbers import counted
-from components.retrieval.corpora.columns import as_text
+from components.retrieval.corpora.columns import as_text, is_missing
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import format_of
@@ -159,6 +159,8 @@ def rows_of(
     if recognised.label is not None and recognised.kind == "scored":
         scores = read_scores(told[recognised.label])
         notes += _notes_on(scores, recognised.label)
+    if recognised.label is not None:
+        notes += _note_on_minus_one(scores or read_scores(told[recognised.label]), recognised)
     made = _Made(table, told, recognised, scores)
     for row in range(len(table.numbers)):
         if parts is not None and chosen_part is not None and not chosen_part.has(parts.of_rows[row]):
@@ -287,7 +289,7 @@ class _Made:
         texts: list[str] = []
         is_changed = False
         for text in given:
-            if text is None or text != text:
+            if is_missing(text):
                 return "no text"
             is_broken = self._table.has_broken_bytes and isinstance(text, str) and has_broken_bytes(text)
             if isinstance(text, bytes) or is_broken:
@@ -344,6 +346,14 @@ def _notes_on(scores: Scores, label: str) -> list[str]:
     if scores.minus_ones:
         notes.append(f"The score −1 stands for “unknown”, since no other score of the column {label} is negative.")
     return notes
+
+
+def _note_on_minus_one(scores: Scores, recognised: Recognised) -> list[str]:
+    """That −1 is a value beside 0 or 1 alone: a reader may take it for "unknown"."""
+    if -1 not in scores.values or not {value for value in scores.values if value is not None} <= {-1, 0, 1}:
+        return []
+    kind = "score" if recognised.kind == "scored" else "class"
+    return [f"The {kind} −1 of the column {recognised.label} is a {kind} like the others, and not “unknown”."]
 
 
 def _with_header_as_row(table: Table, sources: Sequence[Path | bytes], name: str) -> Table:

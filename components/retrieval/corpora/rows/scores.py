@@ -2,21 +2,24 @@
 
 - A number is written with a decimal point or a decimal comma ("4.8", "4,8", "−1"), or is one already.
 - A value that stands for "unknown" is no score: an empty cell, "-", "n/a", "nan", "null", "?", and −1 where no other value is
-  negative, as in published test sets whose scores are kept secret. Where −1 and 1 are the only values, both are scores.
+  negative and some value is a fraction or above 1, as in published test sets whose scores are kept secret (or where there is
+  nothing else). Beside 0 and 1 alone, −1 is a score.
 - Everything else is no number, and is shown.
 
 What it cannot know: whether "1,234" means 1.234 or 1234. It is read as 1.234, unless other values of its column have a
-decimal point: then it is no number.
+decimal point, or every comma of the column may divide thousands and a whole number above 99 stands there: then it is no
+number.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from components.retrieval.corpora.columns import is_missing
 from components.retrieval.corpora.readers.encoding import clean
 
 NO_SCORE = "no score (unknown)"
@@ -26,7 +29,8 @@ UNKNOWN = frozenset(
 )
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE)
 _WITH_COMMA = re.compile(r"[+-]?\d*,\d+(?:e[+-]?\d+)?", re.IGNORECASE)
-_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
+_LARGE = re.compile(r"[+-]?[1-9]\d{2,}")  # beside which a comma may divide thousands
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,14 @@ def read_scores(values: Sequence[Any]) -> Scores:
     """The scores of a column's values, which may be numbers or texts."""
     texts = [score_text(value) for value in values]
     has_points = any("." in text and _NUMBER.fullmatch(text) and not text.endswith(".0") for text in texts)
+    with_commas = [text for text in texts if _WITH_COMMA.fullmatch(text) or _THOUSANDS.fullmatch(text)]
+    may_be_thousands = has_points or (all(map(_THOUSANDS.fullmatch, with_commas)) and any(map(_LARGE.fullmatch, texts)))
     numbers: list[float | None] = []
     reasons: list[str | None] = []
     with_comma = 0
     for text in texts:
         plain = text
-        if _WITH_COMMA.fullmatch(text) and not (has_points and _THOUSANDS.fullmatch(text)):
+        if _WITH_COMMA.fullmatch(text) and not (may_be_thousands and _THOUSANDS.fullmatch(text)):
             plain = text.replace(",", ".")
             with_comma += 1
         number = float(plain) if _NUMBER.fullmatch(plain) else math.nan
@@ -66,7 +72,7 @@ def read_scores(values: Sequence[Any]) -> Scores:
 
 def score_text(value: Any) -> str:
     """A value as text: "1" for 1, 1.0, "1" and True; "" where there is none. The minus sign is that of a keyboard."""
-    if value is None or value != value:  # NaN is not equal to itself
+    if is_missing(value):
         return ""
     if isinstance(value, bool):
         return str(int(value))
@@ -74,7 +80,14 @@ def score_text(value: Any) -> str:
     return str(int(float(text))) if re.fullmatch(r"[+-]?\d{1,15}(\.0+)?", text) else text
 
 
-def minus_one_is_unknown(numbers: Any) -> bool:
-    """Whether −1 stands for "unknown" among these numbers: no other is negative, and they are not −1 and 1 alone."""
-    different = set(numbers)
-    return -1 in different and different != {-1, 1} and not any(number < 0 for number in different - {-1})
+def minus_one_is_unknown(numbers: Iterable[float]) -> bool:
+    """Whether −1 stands for "unknown" among these numbers: where no other is negative, and some are fractions or above 1.
+
+    Beside 0 and 1 alone it is a value, as in a scale of −1, 0 and 1; where there is nothing else, all are unknown.
+    """
+    others = set(numbers)
+    if -1 not in others:
+        return False
+    others.remove(-1)
+    is_wider = any(number > 1 or not float(number).is_integer() for number in others)
+    return not others or (is_wider and not any(number < 0 for number in others))

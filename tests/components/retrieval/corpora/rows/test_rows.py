@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -169,6 +170,16 @@ def test_what_is_left_out_is_named_with_examples_and_a_guess_is_said():
         (["−1", "0.5", "-0,25"], [-1.0, 0.5, -0.25], [None] * 3),
         (["1,234", "0.5"], [None, 0.5], [NO_NUMBER, None]),  # 1.234 or 1234
         (["1,234", "2"], [1.234, 2.0], [None, None]),
+        (["900", "950", "1,200", "1,000"], [900.0, 950.0, None, None], [None, None, NO_NUMBER, NO_NUMBER]),
+        (["900", "1,200", "2,5"], [900.0, 1.2, 2.5], [None] * 3),  # a comma that cannot divide thousands
+        (["100", "0,125", "0,250"], [100.0, 0.125, 0.25], [None] * 3),
+        (["0.5", "0,125"], [0.5, 0.125], [None] * 2),
+        ([-1, 0, 1, 0, -1], [-1.0, 0.0, 1.0, 0.0, -1.0], [None] * 5),
+        ([-1, 0], [-1.0, 0.0], [None] * 2),
+        ([-1, -1], [None] * 2, [NO_SCORE] * 2),
+        ([-1, 0, 1, 2], [None, 0.0, 1.0, 2.0], [NO_SCORE, None, None, None]),
+        ([-1, 0.5, 1], [None, 0.5, 1.0], [NO_SCORE, None, None]),
+        ([Decimal("sNaN"), Decimal("NaN"), Decimal("2.5")], [None, None, 2.5], [NO_SCORE, NO_SCORE, None]),
         ([-1, 0, 3, 5], [None, 0.0, 3.0, 5.0], [NO_SCORE, None, None, None]),
         (["-1.0", "0.2"], [None, 0.2], [NO_SCORE, None]),
         ([-1, 1, 1], [-1.0, 1.0, 1.0], [None] * 3),
@@ -181,6 +192,22 @@ def test_what_is_left_out_is_named_with_examples_and_a_guess_is_said():
 def test_one_rule_for_scores(values, numbers, reasons):
     scores = read_scores(values)
     assert (list(scores.values), list(scores.reasons)) == (numbers, reasons)
+
+
+def test_minus_one_beside_0_and_1_is_a_score_and_said():
+    pairs = read_scored_pairs(scored(("-1", "0", "1", "-1", "0", "1")), "scores.csv")
+    assert pairs.scores == (-1, 0, 1, -1, 0, 1)
+    assert "The score −1 of the column score is a score like the others, and not “unknown”." in pairs.reading.notes
+    rows = [
+        {"sentence1": asked(thing), "sentence2": answered(thing), "label": number % 3 - 1}
+        for number, thing in enumerate(THINGS)
+    ]
+    data = load(lines(rows), "rows.jsonl")
+    assert data.label_names == ("-1", "0", "1")
+    assert any("The class −1 of the column label is a class" in note for note in data.reading.notes)
+    thousands = read_scored_pairs(scored(("900", "950", "1,200", "1,000", "800", "850")), "scores.csv")
+    assert thousands.scores == (900, 950, 800, 850)
+    assert thousands.reading.values == ("1,200", "1,000")
 
 
 def test_scores_with_a_decimal_comma_are_the_same_for_training_and_for_agreement():

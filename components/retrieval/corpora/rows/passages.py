@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from components.numbers import counted
 from components.retrieval.corpora.columns import is_missing
 from components.retrieval.corpora.readers.encoding import clean
 
@@ -15,10 +16,12 @@ SAMPLE_ROWS = 1_000
 MOST_KEYS = 20  # of an object that become columns
 SET_ITEMS = 10  # of a list of texts that become columns
 _LONGEST_LIST = 1_000_000  # characters of a list that is written as text
-_QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-_PYTHON_LIST = re.compile(
-    rf"\[\s*(?:{_QUOTED}\s*(?:,\s*{_QUOTED}\s*)*,?)?\s*\]", re.DOTALL
-)  # flat: it cannot nest deeply
+_ITEM = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|None)"""
+_PYTHON_LIST = (
+    re.compile(  # flat: it cannot nest deeply; each part is taken as a whole, so that the time grows with the length
+        rf"\[\s*+(?:{_ITEM}\s*+(?:,\s*+{_ITEM}\s*+)*+,?\s*+)?+\]", re.DOTALL
+    )
+)
 
 
 def texts_of(value: Any) -> list[Any]:
@@ -54,10 +57,8 @@ def opened(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Sequence[Any
     result: dict[str, Sequence[Any]] = {}
     said: list[str] = []
     for name, values in columns.items():
-        lists = _written_lists(values)
-        if lists is not None:
-            said.append(f"The column {name} holds lists that are written as text; they are read as lists.")
-            values = lists
+        values, sentence = _with_written_lists(name, values)
+        said += sentence
         keys = _keys(values) if _share(values, dict) > 0.5 else []
         if not keys:
             result[name] = values
@@ -93,27 +94,51 @@ def _share(values: Sequence[Any], kind: type) -> float:
     return sum(isinstance(value, kind) for value in given) / len(given) if given else 0.0
 
 
-def _written_lists(values: Sequence[Any]) -> list[Any] | None:
-    """The lists of a column of texts that all look like lists of JSON or Python; None where one does not."""
-    lists: list[Any] = []
-    if not any(isinstance(value, str) and value.strip() for value in values[:SAMPLE_ROWS]):
+def _with_written_lists(name: str, values: Sequence[Any]) -> tuple[Sequence[Any], list[str]]:
+    """A column in which most cells are lists of JSON or Python written as text, with these read; and what is to be said.
+
+    Cells that are no such lists stay as they are, and are counted. Where they are the most, all stay so.
+    """
+    if not any(isinstance(value, str) and _may_be_list(value) for value in values):
+        return values, []
+    read = [_parsed(value) if isinstance(value, str) else None for value in values]
+    lists = sum(one is not None for one in read)
+    given = sum(not (is_missing(value) or (isinstance(value, str) and not value.strip())) for value in values)
+    if not lists:
+        return values, []
+    if 2 * lists <= given:
+        looks = (
+            f"{counted(lists, 'cell')} of the column {name} {'looks like a list' if lists == 1 else 'look like lists'}"
+        )
+        return values, [f"{looks}; since most others do not, all are read as they stand."]
+    result = [
+        value if one is None and not (isinstance(value, str) and not value.strip()) else one
+        for value, one in zip(values, read, strict=True)
+    ]
+    said = f"The column {name} holds lists that are written as text; they are read as lists."
+    if lists < given:
+        others = given - lists
+        stay = "is read as it stands" if others == 1 else "are read as they stand"
+        said += f" {counted(others, 'other cell')} of it {stay}."
+    return result, [said]
+
+
+def _may_be_list(text: str) -> bool:
+    return len(text) <= _LONGEST_LIST and text.lstrip().startswith("[") and text.rstrip().endswith("]")
+
+
+def _parsed(text: str) -> list[Any] | None:
+    """The list of texts and objects that a text is in JSON or Python; None where it is none."""
+    if not _may_be_list(text):
         return None
-    for value in values:
-        if not isinstance(value, str) or not value.strip():
-            lists.append(None if isinstance(value, str) else value)
-            continue
-        text = value.strip()
-        if not (text.startswith("[") and text.endswith("]")) or len(text) > _LONGEST_LIST:
-            return None
-        parsed = _parsed(text)
-        if not isinstance(parsed, list) or not all(isinstance(item, str | dict) for item in parsed):
-            return None
-        lists.append(parsed)
-    return lists if any(isinstance(value, list) for value in lists) else None
-
-
-def _parsed(text: str) -> Any:
+    text = text.strip()
     try:
-        return json.loads(text)
+        found = json.loads(text)
     except (ValueError, RecursionError):
-        return ast.literal_eval(text) if _PYTHON_LIST.fullmatch(text) else None
+        if _PYTHON_LIST.fullmatch(text) is None:
+            return None
+        try:
+            found = ast.literal_eval(text)
+        except (ValueError, SyntaxError):  # a line break in quotes, or an escape that is none
+            return None
+    return found if isinstance(found, list) and all(isinstance(item, str | dict | None) for item in found) else None

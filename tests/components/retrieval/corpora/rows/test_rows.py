@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from decimal import Decimal
 
 import pytest
 
 from components.errors import InputError
 from components.retrieval.corpora.rows.parts import ALL, find_parts
+from components.retrieval.corpora.rows.passages import opened
 from components.retrieval.corpora.rows.roles import UnclearColumns, recognise
 from components.retrieval.corpora.rows.scores import NO_NUMBER, NO_SCORE, read_scores
 from components.retrieval.evaluation.sts import read_scored_pairs
@@ -92,6 +94,39 @@ def test_lists_of_right_and_wrong_answers(rows, columns):
     assert data.read_from == columns
     assert data.reading.columns == columns
     assert (data.reading.rows, data.reading.used, data.reading.lost) == (6, 6, 0)
+
+
+def test_the_time_for_a_list_that_is_written_as_text_grows_with_its_length():
+    for hostile in ("['a'" + " " * 300_000 + "x]", "['a'," + " " * 300_000 + "x]", "[" + "'a'," * 100_000 + "'b]"):
+        start = time.perf_counter()
+        assert opened({"pos": [hostile]})[0]["pos"] == [hostile]
+        assert time.perf_counter() - start < 5  # quadratic: minutes
+    for no_list in (r"['\x']", "['a\nb']", "['a' 'b', 1]", "[1]", "[[", "[Applause]"):
+        assert opened({"pos": [no_list]}) == ({"pos": [no_list]}, [])
+    assert opened({"pos": ["['a', None ,\"b\" , ]", ' ["c", null] ', "[]"]})[0]["pos"] == [
+        ["a", None, "b"],
+        ["c", None],
+        [],
+    ]
+
+
+def test_one_plain_cell_does_not_switch_written_lists_off():
+    rows = [{"query": asked(thing), "pos": json.dumps([answered(thing)])} for thing in THINGS]
+    rows[2]["pos"] = answered(THINGS[2])
+    data = load(lines(rows), "rows.jsonl")
+    assert data.columns["positive"] == tuple(map(answered, THINGS))
+    assert (
+        "The column pos holds lists that are written as text; they are read as lists. 1 other cell of it is read as it stands."
+        in data.reading.notes
+    )
+    few = [{"query": asked(thing), "pos": answered(thing)} for thing in THINGS]
+    few[2]["pos"] = json.dumps([answered(THINGS[2])])
+    data = load(lines(few), "rows.jsonl")
+    assert data.columns["positive"][2] == f'["{answered(THINGS[2])}"]'
+    assert (
+        "1 cell of the column pos looks like a list; since most others do not, all are read as they stand."
+        in data.reading.notes
+    )
 
 
 def test_several_right_answers_make_a_row_each_and_stay_on_one_side():

@@ -29,13 +29,14 @@ def texts_of(value: Any) -> list[Any]:
     if isinstance(value, list):
         return [text for item in value for text in (texts_of(item) if isinstance(item, dict) else [item])]
     if isinstance(value, dict):
-        text = next((value[key] for key in ("text", "passage", "contents", "content") if key in value), None)
+        key = next((key for key in ("text", "passage", "contents", "content") if key in value), None)
+        text = value if key is None else value[key]
         if isinstance(text, list):
             return list(text)
         title = value.get("title")
         if isinstance(text, str) and isinstance(title, str) and title.strip():
             return [f"{title.strip()} {text}"]
-        return [value if text is None else text]
+        return [text]
     return [] if is_missing(value) else [value]
 
 

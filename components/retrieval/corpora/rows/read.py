@@ -27,9 +27,11 @@ from components.retrieval.corpora.rows.reading import (
     given_rows,
 )
 from components.retrieval.corpora.rows.roles import LABEL, MOST_NEGATIVES, Recognised, Wanted
+from components.retrieval.corpora.rows.same import normalised
 from components.retrieval.corpora.rows.scores import NO_NUMBER, UNKNOWN, Scores, read_scores, score_text
 
 NO_GOLD_LABEL = "no gold label"
+RIGHT_IS_WRONG = "its wrong answers are its right ones"
 HEADER_WORDS = 4  # of a name that may be a sentence of a file without names
 
 
@@ -210,6 +212,8 @@ class _Made:
         self._rows: list[tuple[int, tuple[str, ...], tuple[str, ...], str | float | None]] = []
         self._several = 0  # rows with several right answers
         self._cut = 0  # wrong answers beyond the most
+        self._equal = 0  # wrong answers that are right ones of their row
+        self._no_texts = 0  # places in lists that hold no text
 
     def refuse(self, row: int, reason: str) -> None:
         self.bad.add(self._table.numbers[row], reason)
@@ -218,16 +222,18 @@ class _Made:
         """Use a row of the table, or refuse it with the reason."""
         texts: list[list[str]] = []
         is_changed = False
+        no_texts = 0
         for place, column in enumerate((*self._rights, *self._wrongs)):
             found = self._cleaned(column[row])
             if isinstance(found, str):
                 if place >= len(self._rights) and found in ("no text", "empty"):
-                    found = [], False  # a row may have fewer wrong answers than another
+                    found = _Cell([])  # a row may have fewer wrong answers than another
                 else:
                     self.refuse(row, found)
                     return
-            texts.append(found[0])
-            is_changed |= found[1]
+            texts.append(found.texts)
+            is_changed |= found.is_changed
+            no_texts += found.no_texts
         rights, wrongs = texts[: len(self._rights)], [text for part in texts[len(self._rights) :] for text in part]
         if len(rights[0]) > 1:
             self.refuse(row, "several first texts")
@@ -239,18 +245,22 @@ class _Made:
         if isinstance(label, _Refused):
             self.refuse(row, label.reason)
             return
-        if self._wrongs and not wrongs:
-            self.refuse(row, "no wrong answer")
-            return
         wrongs = list(dict.fromkeys(wrongs))
-        self._cut += max(0, len(wrongs) - MOST_NEGATIVES)
+        right = {normalised(answer) for answer in rights[1]} if wrongs else set()
+        different = [answer for answer in wrongs if normalised(answer) not in right]
+        if self._wrongs and not different:
+            self.refuse(row, RIGHT_IS_WRONG if wrongs else "no wrong answer")
+            return
+        self._equal += len(wrongs) - len(different)
+        self._no_texts += no_texts
+        self._cut += max(0, len(different) - MOST_NEGATIVES)
         if is_changed or self._has_comma(row):
             self.changed.add(row)
         answers = list(dict.fromkeys(rights[1])) if len(rights) > 1 else [None]
         self._several += len(answers) > 1
         for answer in answers:
             own = (rights[0][0],) if answer is None else (rights[0][0], answer)
-            self._rows.append((row, own, tuple(wrongs[:MOST_NEGATIVES]), label))
+            self._rows.append((row, own, tuple(different[:MOST_NEGATIVES]), label))
 
     def finished(self) -> tuple[list[Row], tuple[str, ...]]:
         """All rows, and the names of their texts: as many wrong answers in each row, or else a row for each."""
@@ -263,6 +273,16 @@ class _Made:
             self.notes.append(
                 f"{counted(self._cut, 'wrong answer')} beyond the first {MOST_NEGATIVES} of a row "
                 f"{'is' if self._cut == 1 else 'are'} left out."
+            )
+        if self._equal:
+            self.notes.append(
+                f"{counted(self._equal, 'wrong answer')} that {'equals' if self._equal == 1 else 'equal'} a right answer of "
+                f"the same row {'is' if self._equal == 1 else 'are'} left out."
+            )
+        if self._no_texts:
+            self.notes.append(
+                f"{counted(self._no_texts, 'place')} in lists {'holds' if self._no_texts == 1 else 'hold'} no text and "
+                f"{'is' if self._no_texts == 1 else 'are'} skipped."
             )
         if not self._wrongs:
             return [Row(own, told, row) for row, own, _, told in self._rows], tuple(self._recognised.texts)
@@ -281,16 +301,15 @@ class _Made:
             self.notes.append(f"Each row has {width} wrong answers, from lists in {wrong[0]}.")
         return rows, (*roles.COLUMNS["pairs"], *(roles.negative_name(place) for place in range(width)))
 
-    def _cleaned(self, value: Any) -> tuple[list[str], bool] | str:
-        """The texts of a cell, cleaned, and whether one was changed; or the reason why the row cannot be used."""
+    def _cleaned(self, value: Any) -> _Cell | str:
+        """What a cell holds, cleaned; or the reason why the row cannot be used. Places of a list without text are skipped."""
         given = passages.texts_of(value)
-        if not given:
+        present = [text for text in given if not is_missing(text)]
+        if not present:
             return "no text"
         texts: list[str] = []
         is_changed = False
-        for text in given:
-            if is_missing(text):
-                return "no text"
+        for text in present:
             is_broken = self._table.has_broken_bytes and isinstance(text, str) and has_broken_bytes(text)
             if isinstance(text, bytes) or is_broken:
                 return BROKEN_BYTES
@@ -300,7 +319,7 @@ class _Made:
             is_changed |= cleaned.changed
             if cleaned.text:
                 texts.append(cleaned.text)
-        return (texts, is_changed) if texts else "empty"
+        return _Cell(texts, is_changed, len(given) - len(texts)) if texts else "empty"
 
     def _label_of(self, row: int) -> str | float | _Refused | None:
         if self._label is None:
@@ -317,6 +336,15 @@ class _Made:
 
     def _has_comma(self, row: int) -> bool:
         return self._scores is not None and self._label is not None and "," in str(self._label[row])
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """The texts of a cell."""
+
+    texts: list[str]
+    is_changed: bool = False  # one of them was
+    no_texts: int = 0  # further places of a list that hold none
 
 
 @dataclass(frozen=True)

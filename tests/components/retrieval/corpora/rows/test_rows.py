@@ -96,6 +96,50 @@ def test_lists_of_right_and_wrong_answers(rows, columns):
     assert (data.reading.rows, data.reading.used, data.reading.lost) == (6, 6, 0)
 
 
+def test_places_of_a_list_without_text_are_skipped_and_counted():
+    rows = [
+        {
+            "anchor": asked(thing),
+            "positive": [answered(thing), None],
+            "negative_1": ["a b c", None],
+            "negative_2": "d e",
+        }
+        for thing in THINGS
+    ]
+    data = load(lines(rows), "rows.jsonl")
+    assert data.columns["positive"] == tuple(map(answered, THINGS))
+    assert set(zip(data.columns["negative"], data.columns["negative_2"], strict=True)) == {("a b c", "d e")}
+    assert "12 places in lists hold no text and are skipped." in data.reading.notes
+    rows = [
+        {
+            "query": asked(thing),
+            "pos": [answered(thing)],
+            "neg": [*passages(["A wrong one"]), {"title": "", "text": None}],
+        }
+        for thing in THINGS
+    ]
+    data = load(lines(rows), "rows.jsonl")
+    assert set(data.columns["negative"]) == {"A wrong one"}
+    assert "6 places in lists hold no text and are skipped." in data.reading.notes
+    rows = [{"query": asked(thing), "pos": [answered(thing)], "neg": ["A wrong one", None]} for thing in THINGS]
+    rows[1]["neg"] = [None]
+    data = load(lines(rows), "rows.jsonl")
+    assert data.dropped == {"no wrong answer": 1}
+
+
+def test_wrong_answers_that_are_right_ones_are_left_out_and_counted():
+    rows = [
+        {"query": asked(thing), "pos": [answered(thing)], "neg": [answered(thing).upper(), "A bad one."]}
+        for thing in THINGS
+    ]
+    rows[3]["neg"] = [answered(THINGS[3])]
+    data = load(lines(rows), "rows.jsonl")
+    assert len(data) == 5
+    assert set(data.columns["negative"]) == {"A bad one."}
+    assert data.dropped == {"its wrong answers are its right ones": 1}
+    assert "5 wrong answers that equal a right answer of the same row are left out." in data.reading.notes
+
+
 def test_the_time_for_a_list_that_is_written_as_text_grows_with_its_length():
     for hostile in ("['a'" + " " * 300_000 + "x]", "['a'," + " " * 300_000 + "x]", "[" + "'a'," * 100_000 + "'b]"):
         start = time.perf_counter()

@@ -403,9 +403,14 @@ def _warnings(data: TrainingData) -> tuple[str, ...]:
                 f"The queries (column {data.read_from['anchor']}) have {query:.0f} characters on average, and their correct "
                 f"answers (column {data.read_from['positive']}) {answer:.0f}: check whether the two columns are swapped."
             )
-    total = len(data) + sum(data.dropped.values())
+    part = None if data.reading is None else data.reading.part
+    of_other_parts = (
+        set() if part is None else part.refusals
+    )  # whoever wrote the file meant these rows for something else
+    dropped = {reason: count for reason, count in data.dropped.items() if reason not in of_other_parts}
+    total = len(data) + sum(dropped.values())
     if 10 * len(data) < 9 * total:
-        lost = reasons_in_brackets(data.dropped, _values(data))
+        lost = reasons_in_brackets(dropped, _values(data))
         warnings.append(f"Only {len(data):,} of {total:,} rows can be used{lost}.")
     return tuple(warnings)
 

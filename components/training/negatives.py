@@ -129,7 +129,7 @@ def training_rows(
             rows = replace(rows, kind="scored", labels=scores, label_names=())
     if len(rows) < 2:
         raise InputError(
-            f"{data.name} has {len(rows)} rows from which {target.name} can learn.",
+            f"{data.name} has {counted(len(rows), 'row')} from which {target.name} can learn.",
             "It needs at least two.",
             "Choose another objective, or data with more rows.",
         )

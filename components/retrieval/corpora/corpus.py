@@ -20,6 +20,7 @@ from typing import Any
 
 from components.errors import InputError
 from components.jobs import IsCancelled
+from components.numbers import counted
 from components.retrieval.corpora.columns import (
     SAMPLE_ROWS,
     ColumnPreview,
@@ -127,7 +128,7 @@ class ReadReport:
     def counted(self) -> str:
         """How many rows were read, refused, joined and changed, in a sentence."""
         return (
-            f"{self.kept:,} rows read, {self.bad_count:,} refused, {self.joined:,} joined from several lines, "
+            f"{counted(self.kept, 'row')} read, {self.bad_count:,} refused, {self.joined:,} joined from several lines, "
             f"{self.cleaned:,} changed (control or invalid characters removed)."
         )
 
@@ -344,7 +345,7 @@ def _free(name: str, taken: Mapping[str, object]) -> str:
 
 def _nothing(name: str, bad: BadRows) -> InputError:
     why = (
-        "; ".join(f"{count:,} rows: {reason}" for reason, count in bad.reasons.most_common(3))
+        "; ".join(f"{counted(count, 'row')}: {reason}" for reason, count in bad.reasons.most_common(3))
         or "the file is empty: it has no rows with text"
     )
     return InputError(

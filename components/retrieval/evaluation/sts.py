@@ -21,6 +21,7 @@ from components.errors import InputError
 from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import Pooling
+from components.numbers import counted
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
 from components.retrieval.corpora.readers.table import BadRows, Table
@@ -176,7 +177,7 @@ def _usable(rows: Rows, name: str, most: int | None) -> ScoredPairs:
     lost = reasons_in_brackets(reading.reasons, reading.values)
     if len(rows.rows) < 2:
         raise InputError(
-            f"{name} has {len(rows.rows)} rows with two sentences and a number{lost}.",
+            f"{name} has {counted(len(rows.rows), 'row')} with two sentences and a number{lost}.",
             "At least two such rows are needed.",
             "Choose another file.",
         )

@@ -250,7 +250,7 @@ def test_numbers_of_classes_mean_something_only_where_there_are_two():
 def test_too_few_rows_are_refused():
     columns = {"sentence1": tuple("abcd"), "sentence2": tuple("efgh")}
     data = TrainingData("scored", "file", columns, np.array([0.9, 0, 0, 0], np.float32))
-    with pytest.raises(InputError, match="1 rows"):
+    with pytest.raises(InputError, match="has 1 row from"):
         training_rows(SETTINGS, "mnrl", data)
 
 

@@ -209,7 +209,7 @@ def test_a_held_out_part_that_is_too_small_is_said_before_the_start(open_page: O
     app = open_page("training", src="file")
     app.file_uploader(key="training_file").upload("own.csv", rows.encode()).run()
     app = at_rest(app)
-    assert "has 1 rows from which" in app.error[0].value
+    assert "has 1 row from which" in app.error[0].value
     assert app.button(key="start_training").disabled
 
 

@@ -62,6 +62,15 @@ class ChosenPart:
         """Whether rows of a part are used."""
         return self.used == ALL or (part is not None and part in (self.used, self.held_out))
 
+    def refusal(self, value: str) -> str:
+        """Why a row is not used in whose column this stands."""
+        return f"its {self.column} is {value[:40]}" if value else f"no {self.column}"
+
+    @property
+    def refusals(self) -> set[str]:
+        """Why rows of other parts are not used: they are rows without a fault."""
+        return {self.refusal(part) for part in self.counts if not self.has(part)}
+
     def sentence(self) -> str:
         """What the file says, and what is used of it."""
         parts = ", ".join(f"{part} {count:,}" for part, count in self.counts.items())

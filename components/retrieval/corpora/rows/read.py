@@ -167,8 +167,7 @@ def rows_of(
     for row in range(len(table.numbers)):
         if parts is not None and chosen_part is not None and not chosen_part.has(parts.of_rows[row]):
             own = parts.of_rows[row]
-            shown = own or as_text(columns[parts.column][row]).strip()[:40]
-            made.refuse(row, f"its {parts.column} is {shown}" if shown else f"no {parts.column}")
+            made.refuse(row, chosen_part.refusal(own or as_text(columns[parts.column][row]).strip()))
         else:
             made.add(row)
     rows, names = made.finished()
@@ -357,7 +356,7 @@ def reasons_in_brackets(reasons: Mapping[str, int], values: Sequence[str] = ()) 
 
     def said(reason: str, count: int) -> str:
         shown = f", such as {', '.join(map(repr, values))}" if reason == NO_NUMBER and values else ""
-        return f"{count:,} rows: {reason}{shown}"
+        return f"{counted(count, 'row')}: {reason}{shown}"
 
     parts = "; ".join(said(reason, count) for reason, count in Counter(reasons).most_common(3))
     return f" ({parts})" if parts else ""

@@ -228,11 +228,10 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
         return _checked(columns, name, texts[:2], None, texts[2:], why, True, wanted)
     if 1 <= len(texts) <= 2 and not (wanted != "any" and len(texts) == 1):
         is_guess = len(columns) > 1 and not (len(texts) == 1 and texts[0].casefold() in TEXT_NAMES)
-        why = (
-            f"only {'this column holds' if len(texts) == 1 else 'these two hold'} sentences"
-            if is_guess
-            else "by its name"
-        )
+        if is_guess:
+            why = f"only {'this column holds' if len(texts) == 1 else 'these two hold'} sentences"
+        else:
+            why = "by its name" if texts[0].casefold() in TEXT_NAMES else "the only column"
         return _checked(columns, name, texts, label if len(texts) == 2 else None, [], why, is_guess, wanted)
     if wanted == "scored" and len(texts) < 2:
         raise _not_scored(columns, name)

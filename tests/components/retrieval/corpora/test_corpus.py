@@ -385,7 +385,7 @@ def test_the_parts_of_a_corpus_are_read_one_behind_the_other(tmp_path):
         (b"text,label\n", "a.csv", "no rows"),
         (b"", "a.csv", "no rows"),
         (b"{}\n{}", "a.jsonl", "2 rows: not an object"),
-        (b"oops", "a.jsonl", "1 rows: broken JSON"),
+        (b"oops", "a.jsonl", "(1 row: broken JSON)"),
         (b"oops", "a.json", "JSON"),
         (b"[]", "a.json", "no rows"),
         (b"no parquet", "a.parquet", "could not be read"),

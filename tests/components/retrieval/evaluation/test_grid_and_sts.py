@@ -202,7 +202,7 @@ def test_more_pairs_than_are_wanted_are_refused_and_not_cut():
     assert len(scored_pairs(read_pairs(6)).scores) == 6
     with pytest.raises(InputError, match=r"has 6 pairs\. The browser can be used for at most 5 pairs"):
         scored_pairs(read_pairs(6), most=5)
-    with pytest.raises(InputError, match="has 1 rows"):
+    with pytest.raises(InputError, match="has 1 row with"):
         scored_pairs(read_pairs(1), most=5)
 
 

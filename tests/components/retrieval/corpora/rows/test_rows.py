@@ -301,7 +301,9 @@ def test_scores_with_a_decimal_comma_are_the_same_for_training_and_for_agreement
 
 
 def test_a_refusal_shows_the_values_and_the_reasons_of_the_lost_rows():
-    with pytest.raises(InputError, match=r"1 rows .* \(3 rows: no score \(unknown\); 2 rows: .*, such as 'high'"):
+    with pytest.raises(
+        InputError, match=r"has 1 row with .* \(3 rows: no score \(unknown\); 2 rows: .*, such as 'high'"
+    ):
         read_scored_pairs(scored(("-", "high", "low", "?", "n/a", "3")), "scores.csv")
     with pytest.raises(InputError) as caught:
         load(scored(("-", "high", "low", "?", "n/a", "3")), "scores.csv")
@@ -362,6 +364,23 @@ def test_one_other_value_does_not_switch_the_parts_of_a_file_off():
     assert len(load(parts_file(parts=parts), "all.tsv", part=ALL)) == 6
     with pytest.raises(InputError, match="calls all rows test; no part: 'x' 1"):
         load(parts_file(parts=["x", *["test"] * 5]), "all.tsv")
+
+
+def test_a_file_with_test_rows_is_not_warned_of():
+    parts = ["train", "train", "train", "train", "test", "test"]
+    assert load(parts_file(parts=parts), "all.tsv").warnings == ()
+    parts = ["train", "train", "train", "train", "what", "test"]
+    assert load(parts_file(parts=parts), "all.tsv").warnings == (
+        "Only 4 of 5 rows can be used (1 row: its split is what).",
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "why", "is_guess"), [("foo", "the only column", False), ("text", "by its name", False)]
+)
+def test_why_the_only_column_is_the_text(column, why, is_guess):
+    reading = load(lines([{column: answered(thing)} for thing in THINGS]), "rows.jsonl").reading
+    assert (reading.columns, reading.why, reading.is_guess) == ({"sentence": column}, why, is_guess)
 
 
 def test_parts_are_known_by_their_first_word():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from components.retrieval.corpora.readers.table import MOST_COLUMNS, SET_COLUMN
 EXAMPLES = 5
 SAMPLE_ROWS = 1_000  # a column is judged by its first rows
 CLEARLY_LONGER = 2.0
+KEYS_SHOWN = 20  # of objects that become columns
 MOST_DEPTH = 4  # of objects in objects, whose keys become columns
 # Names of a column that is the text, best first. Names that come in pairs (sentence1, sentence2) are not among them.
 TEXT_NAMES = ("text", "sentence", "sentences", SET_COLUMN, "content", "passage", "document", "article", "headline")
@@ -105,28 +106,76 @@ def guess_text(columns: Mapping[str, Sequence[Any]]) -> str | None:
 
 
 def flattened(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """The columns with those of objects divided into one for each key; see `divided`."""
+    return divided(columns)[0]
+
+
+def divided(
+    columns: Mapping[str, Sequence[Any]], stays: Callable[[Sequence[Any]], bool] = lambda values: False
+) -> tuple[dict[str, Sequence[Any]], list[str]]:
     """The columns with those of objects divided into one for each key ("translation.en"), also of objects in objects.
 
-    Columns beyond MOST_COLUMNS, and those where some value is no object, stay as they are.
+    A column is divided where most of its values are objects, unless it `stays`; its other values stay in a column of its name,
+    and so do the keys beyond MOST_COLUMNS (first those without texts). Returns also a sentence on each divided column.
     """
     flat: dict[str, Sequence[Any]] = {}
-    left = list(columns.items())[::-1]
+    said: list[str] = []
+    left = [(name, values, 0) for name, values in columns.items()][::-1]
     while left:
-        name, values = left.pop()
-        present = [value for value in values if value is not None]
-        is_divided = (
-            bool(present) and name.count(".") < MOST_DEPTH and all(isinstance(value, dict) for value in present)
-        )
-        keys = list(dict.fromkeys(key for value in present for key in value)) if is_divided else []
-        parts = [f"{name}.{key}" for key in keys]
-        if not keys or len(flat) + len(left) + len(keys) > MOST_COLUMNS or any(part in columns for part in parts):
+        name, values, depth = left.pop()
+        objects = [value for value in values if isinstance(value, dict)] if depth < MOST_DEPTH else []
+        keys = list(dict.fromkeys(key for value in objects for key in value))
+        room = max(0, MOST_COLUMNS - len(flat) - len(left) - 1)
+        if not keys or 2 * len(objects) <= _given(values) or stays(values):
             flat[name] = values
             continue
-        left += [
-            (part, [None if value is None else value.get(key) for value in values])
-            for part, key in reversed(list(zip(parts, keys, strict=True)))
-        ]
-    return flat
+        kept, rest = keys, list[Any]()
+        if len(keys) > room:
+            keys = [*sorted(keys, key=lambda key: not any(_may_be_text(value.get(key)) for value in objects))]
+            kept, rest = keys[:room], keys[room:]
+        taken = {*columns, *flat, *(other for other, _, _ in left)}
+        parts = []
+        for key in kept:
+            part = plain = f"{name}.{clean(str(key)).text}"
+            number = 2
+            while part in taken:
+                part, number = f"{plain} ({number})", number + 1
+            taken.add(part)
+            parts.append((part, [value.get(key) if isinstance(value, dict) else None for value in values], depth + 1))
+        if rest or len(objects) < _given(values):
+            beyond = set(rest)
+            flat[name] = [
+                ({key: one for key, one in value.items() if key in beyond} or None)
+                if isinstance(value, dict)
+                else value
+                for value in values
+            ]
+        said.append(_on_objects(name, kept, rest))
+        left += parts[::-1]
+    return flat, said
+
+
+def _on_objects(name: str, kept: Sequence[Any], rest: Sequence[Any]) -> str:
+    """That a column was divided, and what is beyond the limit."""
+
+    def listed(keys: Sequence[Any]) -> str:
+        shown = ", ".join(clean(str(key)).text[:80] for key in keys[:KEYS_SHOWN])
+        return shown + (f" and {len(keys) - KEYS_SHOWN:,} others" if len(keys) > KEYS_SHOWN else "")
+
+    said = f"The column {name} holds objects, which are read as the columns {listed(kept)}."
+    if not kept:
+        said = f"The column {name} holds objects, which are not divided."
+    beyond = f" Beyond {MOST_COLUMNS} columns, these stay in the column {name}: {listed(rest)}."
+    return said + (beyond if rest else "")
+
+
+def _may_be_text(value: Any) -> bool:
+    return isinstance(value, str | list | dict)
+
+
+def _given(values: Sequence[Any]) -> int:
+    """Values that are not empty."""
+    return sum(not (value is None or (isinstance(value, str) and not value)) for value in values)
 
 
 def as_text(value: Any) -> str:

@@ -9,11 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.numbers import counted
-from components.retrieval.corpora.columns import is_missing
-from components.retrieval.corpora.readers.encoding import clean
+from components.retrieval.corpora.columns import divided, is_missing
 
 SAMPLE_ROWS = 1_000
-MOST_KEYS = 20  # of an object that become columns
 SET_ITEMS = 10  # of a list of texts that become columns
 _LONGEST_LIST = 1_000_000  # characters of a list that is written as text
 _ITEM = r"""(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|None)"""
@@ -55,20 +53,11 @@ def opened(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Sequence[Any
 
     Returns also a sentence on each column that was changed.
     """
-    result: dict[str, Sequence[Any]] = {}
-    said: list[str] = []
-    for name, values in columns.items():
-        values, sentence = _with_written_lists(name, values)
+    flat, said = divided(columns, _are_passages)
+    for name, values in flat.items():
+        flat[name], sentence = _with_written_lists(name, values)
         said += sentence
-        keys = _keys(values) if _share(values, dict) > 0.5 else []
-        if not keys:
-            result[name] = values
-            continue
-        said.append(f"The column {name} holds objects, which are read as the columns {', '.join(keys)}.")
-        for key in keys:
-            inner = [value.get(key) if isinstance(value, dict) else None for value in values]
-            result[f"{name}.{key}" if f"{name}.{key}" not in columns else f"{name}.{key} (2)"] = inner
-    return result, said
+    return flat, said
 
 
 def items(columns: Mapping[str, Sequence[Any]], name: str) -> dict[str, Sequence[Any]]:
@@ -81,13 +70,9 @@ def items(columns: Mapping[str, Sequence[Any]], name: str) -> dict[str, Sequence
     }
 
 
-def _keys(values: Sequence[Any]) -> list[str]:
-    """The keys of the objects of a column that are columns themselves; none for passages, which are texts."""
-    objects = [value for value in values[:SAMPLE_ROWS] if isinstance(value, dict)]
-    if any(isinstance(value.get("text"), str) for value in objects):
-        return []
-    keys = dict.fromkeys(clean(str(key)).text for value in objects for key in value)
-    return [key for key in keys if key][:MOST_KEYS]
+def _are_passages(values: Sequence[Any]) -> bool:
+    """Whether the objects of a column are passages, which are texts and no columns."""
+    return any(isinstance(value, dict) and isinstance(value.get("text"), str) for value in values[:SAMPLE_ROWS])
 
 
 def _share(values: Sequence[Any], kind: type) -> float:

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 
 from components.errors import InputError
+from components.retrieval.corpora.columns import flattened
 from components.retrieval.corpora.rows.parts import ALL, find_parts
 from components.retrieval.corpora.rows.passages import opened
 from components.retrieval.corpora.rows.roles import UnclearColumns, recognise
@@ -138,6 +139,34 @@ def test_wrong_answers_that_are_right_ones_are_left_out_and_counted():
     assert set(data.columns["negative"]) == {"A bad one."}
     assert data.dropped == {"its wrong answers are its right ones": 1}
     assert "5 wrong answers that equal a right answer of the same row are left out." in data.reading.notes
+
+
+def test_objects_are_opened_by_one_rule_for_rows_and_corpora():
+    numbers = {f"n{number}": number for number in range(22)}
+    rows = [{"row": {**numbers, "query": asked(thing), "positive": answered(thing)}} for thing in THINGS]
+    data = load(lines(rows), "rows.jsonl")
+    assert data.read_from == {"anchor": "row.query", "positive": "row.positive"}
+    deep = [{"data": {"row": {"query": asked(thing), "positive": answered(thing)}}} for thing in THINGS]
+    data = load(lines(deep), "rows.jsonl")
+    assert data.read_from == {"anchor": "data.row.query", "positive": "data.row.positive"}
+    assert "The column data.row holds objects, which are read as the columns query, positive." in data.reading.notes
+    late = [*({"query": asked(thing)} for thing in THINGS), {"query": "A last query", "late": 1}]
+    columns = {"row": [*late, "no object"], "row.query": [1] * 8}
+    assert opened(columns)[0] == flattened(columns)
+    assert list(flattened(columns)) == ["row", "row.query (2)", "row.late", "row.query"]
+    assert flattened(columns)["row"] == [None] * 7 + ["no object"]
+
+
+def test_keys_beyond_the_most_columns_are_named_and_stay():
+    numbers = {f"n{number}": number for number in range(300)}
+    rows = [{"row": {**numbers, "query": asked(thing), "positive": answered(thing)}} for thing in THINGS]
+    data = load(lines(rows), "rows.jsonl")
+    assert data.columns == {"anchor": tuple(map(asked, THINGS)), "positive": tuple(map(answered, THINGS))}
+    (note,) = data.reading.notes
+    assert "Beyond 200 columns, these stay in the column row: n197, n198," in note
+    columns = flattened({"row": [row["row"] for row in rows]})
+    assert len(columns) == 200
+    assert columns["row"][0] == {f"n{number}": number for number in range(197, 300)}
 
 
 def test_the_time_for_a_list_that_is_written_as_text_grows_with_its_length():

@@ -64,16 +64,25 @@ def shown(
 def _menus(
     reading: Reading, key: str, roles: Mapping[str, str], kind_of: Callable[[Mapping[str, str]], Mapping[str, str]]
 ) -> Choice:
-    """A menu for each of our columns, and one for the part where the file names parts."""
+    """A menu for each of our columns and each further one that was recognised, and one for the part where the file names parts.
+
+    Further columns are those of wrong answers: "negative_2" and so on.
+    """
     mark = hashlib.sha256(key.encode()).hexdigest()[:8]  # another file begins with what was recognised of it
     aliases = {"sentence": "anchor", "sentence1": "anchor", "sentence2": "positive"}
     recognised = {
         ours if ours in roles else aliases.get(ours, ours): theirs for ours, theirs in reading.columns.items()
     }
+    further = {}
+    for ours in recognised:
+        first, _, number = ours.partition("_")
+        if ours not in roles and first in roles and number:
+            further[ours] = f"{roles[first]} {number}"
+    menus = {**roles, **further}
     offered = [NO_COLUMN, *reading.known]
     chosen = {}
     with st.container(horizontal=True, gap="small", key="row_columns"):
-        for ours, title in roles.items():
+        for ours, title in menus.items():
             default = recognised.get(ours, NO_COLUMN)
             chosen[ours] = controls.checked(
                 st.selectbox,
@@ -90,7 +99,7 @@ def _menus(
                 st.selectbox, f"Rows ({reading.part.column})", key=f"read_part_{mark}", default=usual, options=parts
             )
             part = None if picked == usual else picked
-    before = {ours: recognised.get(ours, NO_COLUMN) for ours in roles}
+    before = {ours: recognised.get(ours, NO_COLUMN) for ours in menus}
     if chosen == before:
         return Choice(None, part)
     return Choice(kind_of({ours: theirs for ours, theirs in chosen.items() if theirs != NO_COLUMN}), part)

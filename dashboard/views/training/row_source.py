@@ -192,7 +192,8 @@ def _kind_of(chosen: Mapping[str, str]) -> Mapping[str, str]:
     """The columns of one kind of rows, of those that a person chose."""
     if set(chosen) == {"anchor"}:
         return {"sentence": chosen["anchor"]}
-    if LABEL in chosen and NEGATIVE not in chosen:
+    has_wrong_answers = any(ours.partition("_")[0] == NEGATIVE for ours in chosen)
+    if LABEL in chosen and not has_wrong_answers:
         return {
             {"anchor": "sentence1", "positive": "sentence2"}.get(ours, ours): theirs for ours, theirs in chosen.items()
         }

@@ -204,6 +204,28 @@ def test_columns_that_are_not_recognised_are_chosen(open_page: Open) -> None:
     assert "wrong answer = column “two”" in texts(app)
 
 
+def test_another_column_keeps_all_wrong_answers(open_page: Open) -> None:
+    columns = ["query", "positive", "other", *(f"negative_{number}" for number in (1, 2, 3))]
+    rows = [",".join(f"a {column} text of row {number}" for column in columns) for number in range(20)]
+    app = open_page("training", src="file")
+    app.file_uploader(key="training_file").upload("own.csv", "\n".join([",".join(columns), *rows]).encode()).run()
+    app = at_rest(app)
+    menus = {menu.label: menu for menu in app.selectbox}
+    assert [menus[f"Wrong answer{number}"].value for number in ("", " 2", " 3")] == columns[3:]
+    menus["Second text or answer"].set_value("other").run()
+    app = at_rest(app)
+    assert not app.error
+    said = texts(app).replace("\\", "")
+    assert (
+        "anchor = query, positive = other, negative = negative_1, negative_2 = negative_2, negative_3 = negative_3"
+        in said
+    )
+    {menu.label: menu for menu in app.selectbox}["Wrong answer"].set_value("none").run()
+    app = at_rest(app)
+    said = texts(app).replace("\\", "")
+    assert "anchor = query, positive = other, negative = negative_2, negative_2 = negative_3 (as chosen)" in said
+
+
 def test_a_held_out_part_that_is_too_small_is_said_before_the_start(open_page: Open) -> None:
     rows = "\n".join(["query,positive", *(f"cat {number},a red hat {number}" for number in range(5))])
     app = open_page("training", src="file")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,14 @@ from components.retrieval.corpora.rows.reading import (
 )
 from components.retrieval.corpora.rows.roles import LABEL, MOST_NEGATIVES, Recognised, Wanted
 from components.retrieval.corpora.rows.same import normalised
-from components.retrieval.corpora.rows.scores import NO_NUMBER, UNKNOWN, Scores, read_scores, score_text
+from components.retrieval.corpora.rows.scores import (
+    NO_NUMBER,
+    UNKNOWN,
+    Scores,
+    minus_one_is_no_class,
+    read_scores,
+    score_text,
+)
 
 NO_GOLD_LABEL = "no gold label"
 RIGHT_IS_WRONG = "its wrong answers are its right ones"
@@ -162,7 +169,8 @@ def rows_of(
         scores = read_scores(told[recognised.label])
         notes += _notes_on(scores, recognised.label)
     if recognised.label is not None:
-        notes += _note_on_minus_one(scores or read_scores(told[recognised.label]), recognised)
+        numbers = _classes(told[recognised.label]) if scores is None else scores.values
+        notes += _note_on_minus_one([number for number in numbers if number is not None], recognised)
     made = _Made(table, told, recognised, scores)
     for row in range(len(table.numbers)):
         if parts is not None and chosen_part is not None and not chosen_part.has(parts.of_rows[row]):
@@ -206,7 +214,7 @@ class _Made:
         self._rights = [columns[column] for ours, column in recognised.texts.items() if not _is_wrong(ours)]
         self._wrongs = [columns[column] for ours, column in recognised.texts.items() if _is_wrong(ours)]
         self._unknown = set(UNKNOWN)
-        if self._label is not None and recognised.kind == "labelled" and read_scores(self._label).minus_ones:
+        if self._label is not None and recognised.kind == "labelled" and minus_one_is_no_class(_classes(self._label)):
             self._unknown.add("-1")
         self._rows: list[tuple[int, tuple[str, ...], tuple[str, ...], str | float | None]] = []
         self._several = 0  # rows with several right answers
@@ -375,12 +383,21 @@ def _notes_on(scores: Scores, label: str) -> list[str]:
     return notes
 
 
-def _note_on_minus_one(scores: Scores, recognised: Recognised) -> list[str]:
-    """That −1 is a value beside 0 or 1 alone: a reader may take it for "unknown"."""
-    if -1 not in scores.values or not {value for value in scores.values if value is not None} <= {-1, 0, 1}:
+def _note_on_minus_one(numbers: Iterable[float], recognised: Recognised) -> list[str]:
+    """How −1 is read beside 0 and 1 alone, where it may be a value or stand for "unknown"."""
+    different = set(numbers)
+    if -1 not in different or not {-1} < different <= {-1, 0, 1}:
         return []
-    kind = "score" if recognised.kind == "scored" else "class"
-    return [f"The {kind} −1 of the column {recognised.label} is a {kind} like the others, and not “unknown”."]
+    if recognised.kind == "scored":
+        return [f"The score −1 of the column {recognised.label} is a score like the others, and not “unknown”."]
+    if minus_one_is_no_class(different):
+        return [f"The class −1 of the column {recognised.label} stands for “no gold label”, as in SNLI and GLUE."]
+    return [f"The class −1 of the column {recognised.label} is a class like the other."]
+
+
+def _classes(values: Sequence[Any]) -> list[float]:
+    """The whole numbers among values."""
+    return [float(text) for value in values if re.fullmatch(r"-?\d{1,15}", text := score_text(value))]
 
 
 def _with_header_as_row(table: Table, sources: Sequence[Path | bytes], name: str) -> Table:

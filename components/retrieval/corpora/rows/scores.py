@@ -91,3 +91,12 @@ def minus_one_is_unknown(numbers: Iterable[float]) -> bool:
     others.remove(-1)
     is_wider = any(number > 1 or not float(number).is_integer() for number in others)
     return not others or (is_wider and not any(number < 0 for number in others))
+
+
+def minus_one_is_no_class(numbers: Iterable[float]) -> bool:
+    """Whether −1 stands for "no gold label" among numbers of classes, as in SNLI and GLUE: no other is negative.
+
+    Beside 1 alone it is a class.
+    """
+    others = set(numbers)
+    return -1 in others and others != {-1, 1} and not any(number < 0 for number in others - {-1})

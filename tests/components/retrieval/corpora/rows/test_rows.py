@@ -306,13 +306,20 @@ def test_minus_one_beside_0_and_1_is_a_score_and_said():
     pairs = read_scored_pairs(scored(("-1", "0", "1", "-1", "0", "1")), "scores.csv")
     assert pairs.scores == (-1, 0, 1, -1, 0, 1)
     assert "The score −1 of the column score is a score like the others, and not “unknown”." in pairs.reading.notes
+    pairs = read_scored_pairs(scored(("-1", "0", "1", "-1", "0.5", "1")), "scores.csv")
+    assert pairs.scores == (0, 1, 0.5, 1)
+    assert not any("like the others" in note for note in pairs.reading.notes)
     rows = [
         {"sentence1": asked(thing), "sentence2": answered(thing), "label": number % 3 - 1}
         for number, thing in enumerate(THINGS)
     ]
     data = load(lines(rows), "rows.jsonl")
-    assert data.label_names == ("-1", "0", "1")
-    assert any("The class −1 of the column label is a class" in note for note in data.reading.notes)
+    assert data.label_names == ("0", "1")  # of classes −1 is none, as in published files
+    assert data.dropped == {"no gold label": 2}
+    assert "The class −1 of the column label stands for “no gold label”, as in SNLI and GLUE." in data.reading.notes
+    data = load(lines([row for row in rows if row["label"]]), "rows.jsonl")
+    assert data.label_names == ("-1", "1")
+    assert "The class −1 of the column label is a class like the other." in data.reading.notes
     thousands = read_scored_pairs(scored(("900", "950", "1,200", "1,000", "800", "850")), "scores.csv")
     assert thousands.scores == (900, 950, 800, 850)
     assert thousands.reading.values == ("1,200", "1,000")

@@ -336,3 +336,25 @@ def test_values_beyond_their_bounds_are_refused(values: dict[str, Any], tmp_path
     folder = published(tmp_path / "m", change(SETTINGS, **values))
     with pytest.raises(ModelError, match="can be"):
         read_encoder_settings(folder, "x")
+
+
+@pytest.mark.parametrize("gives", [True, False])
+def test_segments_of_a_single_text_are_those_of_its_frame(gives: bool, tmp_path: Path) -> None:
+    """As XLNet's tokenizer frames a text, in segment 1 of a BERT; a tokenizer that gives no segments says nothing of them."""
+    names = ["input_ids", *(["token_type_ids"] if gives else []), "attention_mask"]
+
+    def in_segment_1(folder: Path) -> None:
+        content = json.loads((folder / "tokenizer.json").read_text())
+        for part in content["post_processor"]["single"]:
+            for piece in part.values():
+                piece["type_id"] = 1
+        (folder / "tokenizer.json").write_text(json.dumps(content))
+
+    own = assert_equal(published(tmp_path / "m", in_segment_1, change(TOKENIZER, model_input_names=names)))
+    trace = own.trace(TEXTS[:2])
+    mean = np.stack(
+        [trace.hidden_states[-1, row, : len(sentence)].mean(axis=0) for row, sentence in enumerate(trace.sentences)]
+    )
+    theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu").encode(TEXTS[:2])
+    np.testing.assert_allclose(mean, theirs, atol=1e-5)
+    assert {token.segment for token in trace.sentences[0].tokens} == {int(gives)}

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 from components.analysis.why.token_ledger import token_ledger
@@ -358,3 +360,33 @@ def test_segments_of_a_single_text_are_those_of_its_frame(gives: bool, tmp_path:
     theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu").encode(TEXTS[:2])
     np.testing.assert_allclose(mean, theirs, atol=1e-5)
     assert {token.segment for token in trace.sentences[0].tokens} == {int(gives)}
+
+
+@pytest.mark.parametrize(("stored", "said"), [("bfloat16", None), ("float16", None), (None, "float16")])
+def test_weights_that_the_library_uses_in_half_precision_are_named(
+    stored: str | None, said: str | None, tmp_path: Path
+) -> None:
+    folder = published(tmp_path / "m")
+    assert Backend.load(str(folder), device_name="cpu").not_applied == ()
+    if stored is not None:
+        path = folder / "model.safetensors"
+        half = {name: tensor.to(getattr(torch, stored)) for name, tensor in load_file(path).items()}
+        save_file(half, path, metadata={"format": "pt"})
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({key: config[key] for key in config if "dtype" not in key}))
+    else:
+        change("config.json", dtype=said)(folder)
+    own = Backend.load(str(folder), device_name="cpu")
+    (sentence,) = own.not_applied
+    assert f"published in {stored or said}" in sentence
+    exact = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32}).encode(TEXTS)
+    assert np.abs(own.embed(TEXTS, options=own.embed_options(precision="float32"))[0, 0] - exact).max() < 1e-5
+    halved = SentenceTransformer(str(folder), device="cpu").encode(TEXTS).astype(np.float32)
+    assert np.abs(halved - exact).max() > 1e-4
+
+
+def test_an_adapter_alone_is_said_to_be_one(tmp_path: Path) -> None:
+    folder = published(tmp_path / "m", change("adapter_config.json", peft_type="LORA"))
+    (folder / "config.json").unlink()
+    with pytest.raises(ModelError, match="is an adapter"):
+        Backend.load(str(folder), device_name="cpu")

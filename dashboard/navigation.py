@@ -60,6 +60,7 @@ def go_to(view: str, **values: Any) -> None:
     """Open a view where it stands, with these settings. Not from a callback, which cannot go to another page."""
     for name, value in values.items():
         state.put(name, value)
+        state.forget_texts(name)
     state.open_view(view)
     st.switch_page(page_of(table.place_of(view)))
 

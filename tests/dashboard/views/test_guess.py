@@ -16,7 +16,7 @@ from components.model.guesses import passes
 from dashboard import caching
 from dashboard.views.attention.guess.view import with_hidden
 from tests.support import tiny
-from tests.support.pages import Open, chips, figures, plain_table, texts
+from tests.support.pages import Open, chips, figures, plain_table, texts, type_sentences
 from tests.support.tiny import save_tiny_masked_lm
 
 CAT = "the cat sat on the red hat"
@@ -277,3 +277,37 @@ def test_a_word_that_was_hidden_before_needs_no_pass(open_page: Open, folder: st
     app.session_state["masked"] = 2
     assert drawn(app.run()) == before
     assert model.forward_passes == passes
+
+
+def hidden_words(app: AppTest) -> list[str]:
+    """The words that are marked as hidden in the line of text."""
+    return [word["text"] for word in drawn(app)["surprise"]["words"] if word["pressed"]]
+
+
+@pytest.mark.parametrize(
+    ("typed", "hidden"), [("the dog [MASK] to the bank", []), ("the dog ran to the bank", ["bank"])]
+)
+def test_a_hidden_word_belongs_to_its_sentence(open_page: Open, folder: str, typed: str, hidden: list[str]) -> None:
+    app = open_page("inside", m=folder, s=[CAT], v="mask-token", mp="3")
+    assert hidden_words(app) == ["sat"]
+    type_sentences(app, typed)
+    assert hidden_words(app) == hidden
+    assert "mp" not in app.query_params
+    assert hidden_words(app.run()) == hidden  # as when the page is drawn again for whatever reason
+    assert hidden_words(open_page("inside", **app.query_params)) == hidden
+
+
+def test_a_position_beyond_the_sentence_is_forgotten(open_page: Open, folder: str) -> None:
+    app = open_page("inside", m=folder, s=[CAT], v="mask-token", mp="30")
+    assert hidden_words(app) == ["hat"]
+    assert "mp" not in app.query_params
+
+
+def test_an_address_hides_a_word_of_its_own_sentence(open_page: Open, folder: str) -> None:
+    """As in a lesson, of which each step brings another sentence and another hidden word."""
+    app = open_page("inside", m=folder, s=["the dog [MASK]"], v="mask-token")
+    app.session_state["_address"] = None  # the next run reads the address, as after Back
+    app.query_params.clear()
+    app.query_params.update({"m": folder, "s": CAT, "v": "mask-token", "mp": "3"})
+    assert hidden_words(app.run()) == ["sat"]
+    assert "".join(app.query_params["mp"]) == "3"

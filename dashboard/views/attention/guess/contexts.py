@@ -32,8 +32,8 @@ KEY, TABLE = "guess_two", "guess_template"
 TWO_HEIGHT, TWO_ON_PROJECTOR = 330, 480  # pixels of ten bars
 CHOICES = {"sentences": "Two sentences", "template": "A template"}
 TEMPLATE_HELP = (
-    "Words in [square brackets], with commas between them, stand in the same place one after the other. The mask, [MASK], is "
-    "guessed for each. Several templates, with the same fillings, have a | between them."
+    "Words in [square brackets], with commas between them, stand in the same place one after the other. The mask, [MASK] or ___, "
+    "is guessed for each. Several templates, with the same fillings, have a | between them."
 )
 WORDS_HELP = (
     "Words whose probabilities at the mask are compared, with commas between them. Each has to be one piece of the "

@@ -58,11 +58,12 @@ def keep_own(sentences: tuple[str, ...], what: str = _BY_LESSON) -> bool:
         return False
     if own() and sentences:
         st.session_state.update({_KEPT: current, _KEPT_FOR: what})
+        them = "it" if len(current) == 1 else "them"
         # Only as long as the new ones are there: Back brings the old ones back, and with them the button is gone.
         state.notice_while(
             "sentences",
             sentences,
-            f"{what} your {wording.counted(len(current), 'sentence')}. To get {'it' if len(current) == 1 else 'them'} back, open "
+            f"{what} your {_counted(current)}. To get {them} back, open "
             "“Sentences” at the top and press “Bring back my sentences”.",
         )
     st.session_state[_PUT] = sentences
@@ -84,7 +85,12 @@ def bring_back_after_lesson() -> None:
     if kept and is_untouched and st.session_state.get(_KEPT_FOR) == _BY_LESSON:
         _bring_back()
         are = "is" if len(kept) == 1 else "are"
-        state.notice_while("sentences", kept, f"Your {wording.counted(len(kept), 'sentence')} {are} back.")
+        state.notice_while("sentences", kept, f"Your {_counted(kept)} {are} back.")
+
+
+def _counted(sentences: tuple[str, ...]) -> str:
+    """A person's own sentences behind "your"."""
+    return "sentence" if len(sentences) == 1 else wording.counted(len(sentences), "sentence")
 
 
 def _bring_back() -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.charts.stand_alone.page import Part
 from components.model.catalog import EMBEDDED_KEY
-from dashboard import state
+from dashboard import caching, state
 from dashboard.corpora import remembered, usage
 from dashboard.declared import stops, table
 from dashboard.sharing import report
@@ -172,7 +172,8 @@ def _framed(page: str) -> None:
                     line.empty()
                     report.begin_view(page, question)
                 if is_offered(main, view.needs, page):
-                    messages.guarded(partial(frame.view, partial(_draw, view, loaded)), f"drawing “{view.label}”")
+                    with caching.drawing().under_way():
+                        messages.guarded(partial(frame.view, partial(_draw, view, loaded)), f"drawing “{view.label}”")
         finally:
             used = state.stop_watching()
             report.end_view(page, used)

@@ -1,6 +1,6 @@
 // The sentences of Start: pieces to click, and three figures of the chosen word, drawn here from the data of all words.
 // Reports "word" with the number of the word when a person rests on it, and "open" with [figure, word]; the number behind those
-// of the figures stands for the second link of the first one.
+// of the figures stands for the second link of the last one.
 const REST = 700; // milliseconds
 const COLOURS = ["var(--blue)", "var(--orange)", "var(--green)"];
 

@@ -43,7 +43,7 @@ _KEY = "start_sentence"
 SHOWN = 6  # sentences
 MOST_TOKENS = 96  # of a sentence
 LOOKS_VIEW, CHANGES_VIEW, NEAREST_VIEW = "one-word-attention", "one-word", "two-layers"
-GUESS_VIEW, GUESS = "mask-token", 3  # what the second link of the first figure opens, and the number that it sends
+GUESS_VIEW, GUESS = "mask-token", 3  # what the second link of the last figure opens, and the number that it sends
 READING = "Reading the included sentences …"
 _FIGURE = (
     '<article class="card fig"><div class="kicker"></div><h2></h2><div class="draw"></div>'
@@ -283,14 +283,18 @@ def _figures(seen: Seen) -> list[dict[str, str]]:
             "name": "looks",
             "kicker": "Where it looks",
             "link": f"{table.VIEWS[LOOKS_VIEW].label} ({counted(blocks * heads, 'head')})",
-            "second": "Hide this word and let the model guess",
         },
         {
             "name": "changes",
             "kicker": "How it changes through the layers",
             "link": table.VIEWS[CHANGES_VIEW].label,
         },
-        {"name": "nearest", "kicker": f"Its nearest words, {last}", "link": table.VIEWS[NEAREST_VIEW].label},
+        {
+            "name": "nearest",
+            "kicker": f"Its nearest words, {last}",
+            "link": table.VIEWS[NEAREST_VIEW].label,
+            "second": "Hide it and let the model guess" if seen.trace.n_layers else "",
+        },
     ]
 
 

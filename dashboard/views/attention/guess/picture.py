@@ -236,7 +236,7 @@ def _surprise(
         "scale": [{"bits": str(bits), "shade": shade_of(bits)} for bits in SCALE] if surprises is not None else [],
         "words": words,
         "total": "" if np.isnan(perplexity) else f"{perplexity:,.1f}",
-        "total_name": "" if np.isnan(perplexity) else "pseudo-perplexity: 2 to the power of the mean bits",
+        "total_name": "" if np.isnan(perplexity) else "pseudo-perplexity: 2 to the mean bits",
     }
 
 

@@ -349,7 +349,7 @@ def test_a_chosen_word_is_hidden(open_page: Open) -> None:
     app = settled(open_page("home", s=["He fed the horse.", "They swam in the lake."]))
     assert "start_guess" not in [button.key for button in app.button]
     data = sentence(app)
-    assert data["figures"][0]["second"] == "Hide this word and let the model guess"
+    assert data["figures"][2]["second"] == "Hide it and let the model guess"
     app.session_state["start_sentence"] = {"open": [3, index_of(data, "swam", 1)]}
     app = at_rest(app.run())
     assert [title.value for title in app.title] == [table.VIEWS["mask-token"].question]

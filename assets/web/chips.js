@@ -38,10 +38,10 @@ function fold(flow, chips, ends, root, index) {
 function show(root) {
   const picked = root.querySelector(".chip.picked:not([hidden])"), place = picked?.dataset.position ?? "";
   if (!picked || root.dataset.shown === place) return;
-  root.dataset.shown = place;
   let box = root;
   while (box && !(box.scrollHeight > box.clientHeight + 1 && getComputedStyle(box).overflowY === "auto")) box = box.parentElement ?? box.getRootNode().host;
   if (!box || box.clientHeight > 300) return; // that is the page
+  root.dataset.shown = place;
   const { top, bottom } = picked.getBoundingClientRect(), frame = box.getBoundingClientRect();
   if (top < frame.top || bottom > frame.bottom) box.scrollTop += top - frame.top - (frame.height - (bottom - top)) / 2;
 }
@@ -126,6 +126,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     line.append(flow);
     root.append(line);
   }
-  show(root);
+  setTimeout(() => show(root), 100); // once the page has given the box its height
   if (hadFocus) root.querySelector(`[data-position="${hadFocus}"]`)?.focus({ preventScroll: true });
 }

@@ -14,6 +14,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from components.model.guesses import passes
 from dashboard import caching
+from dashboard.views.attention.guess import contexts, picture
 from dashboard.views.attention.guess.view import with_hidden
 from tests.support import tiny
 from tests.support.pages import Open, chips, figures, plain_table, texts, type_sentences
@@ -311,3 +312,38 @@ def test_an_address_hides_a_word_of_its_own_sentence(open_page: Open, folder: st
     app.query_params.update({"m": folder, "s": CAT, "v": "mask-token", "mp": "3"})
     assert hidden_words(app.run()) == ["sat"]
     assert "".join(app.query_params["mp"]) == "3"
+
+
+def test_blue_is_the_hidden_word_alone(open_page: Open, folder: str) -> None:
+    hidden = drawn(open_page("inside", m=folder, s=[CAT], v="mask-token", mp="2"))
+    typed = drawn(open_page("inside", m=folder, s=["the ___ sat"], v="mask-token"))
+    assert [(shown["panels"][0]["known"], shown["lens"]["known"]) for shown in (hidden, typed)] == [
+        (True, True),
+        (False, False),
+    ]
+    assert [layer["short"] for layer in hidden["lens"]["layers"]] == ["before", "0", "1", "2"]
+    assert [layer["name"] for layer in hidden["lens"]["layers"]] == ["before", "block 0", "block 1", "block 2"]
+
+
+def test_more_surprise_is_more_colour_and_has_a_legend(open_page: Open, folder: str) -> None:
+    assert picture.shade_of(11.6) - picture.shade_of(9.0) > 0.1
+    scale = drawn(open_page("inside", m=folder, s=[CAT], v="mask-token", mp="2"))["surprise"]["scale"]
+    assert [item["shade"] for item in scale] == [picture.shade_of(float(item["bits"])) for item in scale]
+
+
+def test_one_sentence_has_an_example_with_two(open_page: Open, folder: str) -> None:
+    app = open_page("inside", m=folder, s=["the dog ran"], v="two-contexts")
+    app.button(key="contexts_example").click().run()
+    assert app.session_state["sentences"] == contexts.EXAMPLE
+    assert [panel["known"] for panel in drawn(app)["panels"]] == [False, False]
+    assert "To get it back" in texts(app)
+
+
+def test_a_hidden_word_beside_a_typed_mask_is_named_as_hidden(open_page: Open, folder: str) -> None:
+    shown = drawn(open_page("inside", m=folder, s=["the cat sat on [MASK]"], v="mask-token", mp="2"))
+    assert [mask["name"] for mask in shown["masks"]] == ["hidden “cat”:", "mask 2:"]
+
+
+def test_the_line_of_a_cut_text_goes_on(open_page: Open, folder: str) -> None:
+    shown = drawn(open_page("inside", m=folder, s=["the cat sat on the red hat " * 60], v="mask-token", mp="2"))
+    assert shown["surprise"]["words"][-1]["text"] == "…"

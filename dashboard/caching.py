@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from components.analysis.attention.telling import HeadLook
     from components.analysis.attention.weights import TextsFilter
     from components.analysis.first_look.decisive import Habits
+    from components.analysis.languages.known_letters import KnownLetters
     from components.analysis.maps.drawing import MapMaker
     from components.analysis.pooling import Pooling
     from components.analysis.similarity.baseline import Baseline, Baselines
@@ -286,6 +287,33 @@ def vocabulary_kinds(key: tuple[str, str], _vocabulary: Sequence[str]) -> Kinds 
     from components.analysis import vocabulary
 
     return vocabulary.kinds(_vocabulary)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _has_long_pieces(key: tuple[str, str], _vocabulary: Sequence[str]) -> bool:
+    """Whether the pieces of a vocabulary are mostly longer than a letter; keyed on the model and its revision."""
+    from components.analysis.languages import known_letters as languages
+
+    return languages.has_long_pieces(_vocabulary)
+
+
+def known_letters(backend: Backend, text: str) -> KnownLetters:
+    """How many letters of a text a model knows."""
+    return _known_letters(_model_key(backend), text, backend, (text,))
+
+
+def known_letters_of_corpus(backend: Backend, content_hash: str, texts: Sequence[str]) -> KnownLetters:
+    """The same of a sample of a corpus, which its hash identifies."""
+    return _known_letters(_model_key(backend), f"corpus {content_hash}", backend, texts)
+
+
+@st.cache_resource(max_entries=512, show_spinner=False)  # two numbers
+def _known_letters(key: tuple[str, str], texts_key: str, _backend: Backend, _texts: Sequence[str]) -> KnownLetters:
+    """How many letters of some texts a model knows; keyed on the model, its revision and the texts."""
+    from components.analysis.languages import known_letters as languages
+
+    tokenization = _backend.tokenization
+    return languages.of_corpus(_texts, tokenization, _has_long_pieces(key, tokenization.vocabulary))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)  # read-only

@@ -12,10 +12,10 @@ import streamlit as st
 from components.charts.stand_alone.page import Part
 from components.model.catalog import EMBEDDED_KEY
 from dashboard import caching, state
-from dashboard.corpora import remembered, usage
+from dashboard.corpora import current, remembered, usage
 from dashboard.declared import stops, table
 from dashboard.sharing import report
-from dashboard.ui import controls, figures, messages, model_gate, page_header
+from dashboard.ui import controls, figures, languages, messages, model_gate, page_header
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.whole_path import strip
 
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 HOME, PRODUCT = "home", "BERT Internals"
 MOST_BESIDE = 8  # names of views that stand beside each other: of more there is a drop-down list
+# Settings of views in which words are chosen, joined or left out.
+WITH_WORDS = frozenset(
+    ("tokens", "whole_word", "merge_words", "mask_word", "depth_first_word", "split_steps", "all_words")
+)
 SHOWN = {  # what the pages and views that need it are about
     "blocks": "What is shown here needs an encoder, whose blocks change the vectors of tokens.",
     "tokens": "What is shown here needs the vectors of single tokens.",
@@ -149,6 +153,7 @@ def _framed(page: str) -> None:
         state.watch()
         usage.watch()
         loaded = _models(view)  # requested here because Streamlit keeps the fragment, which must not keep a model alive
+        _say_unknown_language(view, loaded if isinstance(loaded, list) else [loaded])
         # The figures of the view before go at once; else they would stay, greyed, below the new title until all is drawn.
         is_new = st.session_state.get(state.SHOWN_VIEW) != (page, key)
         st.session_state[state.SHOWN_VIEW] = (page, key)
@@ -236,6 +241,20 @@ def _choose_view(page: str, place: DeltaGenerator, beside: DeltaGenerator) -> st
 def _models(view: View) -> Any:
     """The model of a view; a list of one or two where it compares them."""
     return model_gate.chosen_models() if view.has_two_models else model_gate.main_model()
+
+
+def _say_unknown_language(view: View, models: list[Backend]) -> None:
+    """Say whether a model does not know the language of what a view shows: the sentences, or the corpus and the query."""
+    if view.uses_sentences:
+        languages.say_of_sentences(models, state.get("sentences"))
+        if WITH_WORDS & set(view.settings):
+            languages.say_pieces_are_words(state.get("sentences"))
+    elif view.uses_corpus:
+        corpus = current.at_hand()
+        if corpus is not None:
+            languages.say_of_corpus(models, corpus)
+        if "query" in view.settings:
+            languages.say_of_query(models, state.get("query"))
 
 
 def _draw(view: View, models: Any) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.model.trace import Token, TokenizedSentence
+from components.words.typed import typed_words
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,6 @@ class AlignedSpan:
     def is_the_same(self) -> bool:
         """Whether both tokenizers keep this part as one piece; how they write the piece does not matter."""
         return len(self.first) == len(self.second) == 1
-
-
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 def align(first: TokenizedSentence, second: TokenizedSentence) -> tuple[AlignedSpan, ...]:
@@ -64,15 +61,13 @@ def _of_text(sentence: TokenizedSentence) -> list[Token]:
 def differing_words(text: str, spans: Sequence[AlignedSpan]) -> tuple[tuple[str, ...], int]:
     """The words of a text that two tokenizers split differently, as typed and in order, and the number of all words.
 
-    A word is a run of letters and digits, with apostrophes inside. `spans` are the text's groups from `align`.
+    Words are those of components.words.typed. `spans` are the text's groups from `align`.
     """
-    words = list(_WORD.finditer(text))
+    words = typed_words(text)
     different = [span for span in spans if not span.is_the_same]
     return (
         tuple(
-            word.group()
-            for word in words
-            if any(span.start < word.end() and word.start() < span.end for span in different)
+            text[start:end] for start, end in words if any(span.start < end and start < span.end for span in different)
         ),
         len(words),
     )

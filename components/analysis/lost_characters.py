@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from itertools import groupby
+
+import regex
 
 from components.analysis.why.common_runs import steps
 from components.model.trace import Token, TokenizedSentence
 
+_WITH_ACCENTS = regex.compile(r"[\p{Latin}\p{Greek}\p{Cyrillic}]")
 _MARKS = ("##", "▁", "Ġ", "</w>")  # of pieces: that they continue, begin or end a word
 
 
@@ -21,14 +25,16 @@ class LostCharacters:
     """Characters of a sentence, by where they stand in its text, counted from 0."""
 
     capitals: frozenset[int]  # read as small letters
-    accents: frozenset[int]  # read without their mark
+    accents: frozenset[int]  # Latin, Greek and Cyrillic letters that are read without their mark
     unknown: frozenset[int]  # of which only the unknown token is left
     others: frozenset[int]  # dropped, or read as others
+    # Vowel signs, tone marks and others that are removed, and letters of other scripts read without theirs (ぎ as き).
+    marks: frozenset[int] = frozenset()
 
     @property
     def all(self) -> frozenset[int]:
         """All of them."""
-        return self.capitals | self.accents | self.unknown | self.others
+        return self.capitals | self.accents | self.unknown | self.others | self.marks
 
 
 def lost_characters(
@@ -38,25 +44,32 @@ def lost_characters(
 
     `decoded` are this text's tokens decoded again, without special ones.
     """
-    found: dict[str, set[int]] = {"capitals": set(), "accents": set(), "unknown": set(), "others": set()}
+    found: dict[str, set[int]] = {kind: set() for kind in ("capitals", "accents", "unknown", "others", "marks")}
     text = (sentence.pair or "") if of_pair else sentence.text
     begin, end = sentence.read_span(of_pair)
     if decoded.strip() == text[begin:end].strip():
-        return LostCharacters(*map(frozenset, found.values()))
+        return LostCharacters(**{kind: frozenset(places) for kind, places in found.items()})
     covered: set[int] = set()
-    for token in sentence.tokens:
-        if token.special or token.in_pair != of_pair or token.word is None:
-            continue
-        span = range(token.start, token.end)
+    of_text = [
+        token for token in sentence.tokens if not (token.special or token.in_pair != of_pair or token.word is None)
+    ]
+    # Several pieces can stand for one character, as the letters of a Hangul syllable do.
+    for (first, last), tokens in groupby(of_text, key=lambda token: (token.start, token.end)):
+        own = list(tokens)
+        span = range(first, last)
         covered.update(span)
-        if token.id == unknown_id:
+        if any(token.id == unknown_id for token in own):
             found["unknown"].update(place for place in span if not text[place].isspace())
-        else:
-            for place in _missing(text[token.start : token.end], _letters(token)):
-                found[_kind(text[token.start + place], _letters(token))].add(token.start + place)
+            continue
+        piece = unicodedata.normalize("NFC", "".join(map(_letters, own)))
+        if unicodedata.normalize("NFC", text[first:last]) != piece:
+            for place in _missing(text[first:last], piece):
+                found[_kind(text[first + place], piece)].add(first + place)
     # Between the tokens stand spaces, and what the tokenizer has dropped.
-    found["others"].update(place for place in range(begin, end) if place not in covered and not text[place].isspace())
-    return LostCharacters(*map(frozenset, found.values()))
+    for place in range(begin, end):
+        if place not in covered and not text[place].isspace():
+            found["marks" if unicodedata.category(text[place]) == "Mn" else "others"].add(place)
+    return LostCharacters(**{kind: frozenset(places) for kind, places in found.items()})
 
 
 def _letters(token: Token) -> str:
@@ -84,6 +97,8 @@ def _kind(typed: str, piece: str) -> str:
     plain = "".join(each for each in unicodedata.normalize("NFD", typed) if unicodedata.category(each) != "Mn")
     if typed.isupper() and plain.lower() in piece:
         return "capitals"
+    if unicodedata.category(typed) == "Mn":
+        return "marks"
     if plain != typed and plain in piece:
-        return "accents"
+        return "accents" if _WITH_ACCENTS.match(plain) else "marks"
     return "others"

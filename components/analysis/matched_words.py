@@ -17,6 +17,7 @@ import numpy as np
 from components.analysis.alignment import AlignedSpan, align
 from components.arrays import Float32
 from components.model.trace import TokenizedSentence, Trace
+from components.words.unicode_words import is_within_word
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,5 @@ def _is_kept(start: int, end: int, sentence: TokenizedSentence) -> bool:
     """Whether a part of a text was not truncated, and neither was its first or last word."""
     begin, cut = sentence.read_span()
     # Truncated text has no word numbers: letters on both sides of a cut are treated as one word.
-    is_whole_at_begin = start > begin or (start == begin and not _is_within_word(sentence.text, begin))
-    return is_whole_at_begin and (end < cut or (end == cut and not _is_within_word(sentence.text, cut)))
-
-
-def _is_within_word(text: str, place: int) -> bool:
-    return text[max(0, place - 1) : place].isalnum() and text[place : place + 1].isalnum()
+    is_whole_at_begin = start > begin or (start == begin and not is_within_word(sentence.text, begin))
+    return is_whole_at_begin and (end < cut or (end == cut and not is_within_word(sentence.text, cut)))

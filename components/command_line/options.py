@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from components.model.catalog import ModelSpec
     from components.model.embedding.options import EmbedOptions
     from components.model.files.sentence_config import Role
+    from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.readers.limits import Limits
+    from components.retrieval.corpora.rows.reading import Reading
 
 MOST_DIGITS = 6  # of a layer's number
+PREVIEWED_COLUMNS = 6
 
 
 def add_embedding(parser: argparse.ArgumentParser, precision: str = "auto", cuts: str = "sentences") -> None:
@@ -88,6 +91,16 @@ def load_with_prompt(model: str, prompt: str | None) -> Backend:
     return backend
 
 
+def unknown_languages(backend: Backend, texts: Mapping[str, Sequence[str]]) -> list[str]:
+    """The sentences on texts, by their names, whose language a model does not know; they go to standard error."""
+    from components.analysis.languages.known_letters import said_of
+
+    found = said_of(texts, backend.tokenization, backend.spec.title)
+    for sentence in found:
+        note(sentence)
+    return found
+
+
 def offered_prompts(spec: ModelSpec) -> str:
     """A sentence on the prompts that the authors of a model describe."""
     named = " and ".join(f"“{text}” before {'queries' if role == 'query' else 'texts'}" for role, text in spec.prompts)
@@ -126,6 +139,56 @@ def limits_of(options: argparse.Namespace) -> Limits:
         options.most_sentences or usual.sentences,
         usual.bytes if options.most_bytes is None else parse_bytes(options.most_bytes, "--most-bytes"),
     )
+
+
+def add_rows(parser: argparse.ArgumentParser, example: str, usual_part: str) -> None:
+    """The options of commands that read rows of texts: which columns are what, and which part of a file is used."""
+    parser.add_argument(
+        "--columns",
+        metavar="OURS=THEIRS,...",
+        help=f"the file's columns, as in {example} (default: recognised by name, or by what they hold; said with the reason)",
+    )
+    parser.add_argument(
+        "--part",
+        choices=("train", "dev", "test", "all"),
+        help="which rows of a file with a column such as split, which calls each row train, dev or test (default: "
+        f"{usual_part})",
+    )
+
+
+def columns_of(options: argparse.Namespace) -> dict[str, str] | None:
+    """Our columns to the file's, from "anchor=headline,positive=text". Raises InputError."""
+    if options.columns is None:
+        return None
+    pairs = [part.partition("=") for part in options.columns.split(",")]
+    if not all(ours.strip() and sign and theirs.strip() for ours, sign, theirs in pairs):
+        raise InputError(
+            f"The columns {options.columns[:80]!r} are not valid.",
+            "Each is the dashboard's name, =, and the file's name; several have commas between them.",
+            "Write for example --columns anchor=headline,positive=text",
+        )
+    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+
+
+def write_reading(reading: Reading, with_preview: bool = True) -> None:
+    """Write to standard error what became of the rows of a file, and how to choose otherwise where it was a guess."""
+    for sentence in reading.sentences():
+        note(sentence)
+    if reading.is_guess:
+        chosen = ",".join(f"{ours}={theirs}" for ours, theirs in reading.columns.items())
+        note(f"The columns are a guess. To choose others: --columns {chosen}")
+    if reading.part is not None and reading.part.is_default:
+        note(f"To use other rows: --part {' or '.join([*reading.part.counts, 'all'])}")
+    for row in reading.preview if with_preview else ():
+        read = "; ".join(f"{ours}: {text}" for ours, text in row.read.items())
+        note(f"Row {row.row}: {one_line(row.given)}")
+        note(f"  read as: {one_line(read)}" if read else f"  left out: {row.reason}")
+
+
+def one_line(text: str, most: int = 240) -> str:
+    """A text in one line of a terminal, with a sign for each line break and tab."""
+    shown = visible(text.replace("\n", " ⏎ ").replace("\t", " ⇥ "))
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
 def add_engine(parser: argparse.ArgumentParser) -> None:
@@ -265,6 +328,58 @@ def write_table(
         say(f"{place}{numbers}{second}")
 
 
+def corpus_facts(corpus: Corpus) -> dict[str, Any]:
+    """How the rows and columns of a corpus were read, for --json."""
+    report = corpus.report
+    return {
+        "rows": {"read": report.kept, "refused": report.bad_count, "joined": report.joined, "changed": report.cleaned},
+        "refused_rows": [{"row": row.row, "reason": row.reason} for row in report.bad_rows],
+        "reasons": dict(report.reasons),
+        "text_column": report.text_column,
+        "text_column_reason": report.text_reason,
+        "other_columns": list(corpus.columns),
+        "left_out_columns": list(report.left_out),
+        "encoding": report.encoding,
+        "encoding_is_guess": report.encoding_guessed,
+        "dialect": report.dialect,
+        "other_dialect": report.other_dialect,
+        "has_header": report.is_named,
+    }
+
+
+def note_reading(corpus: Corpus, option: str = "") -> None:
+    """Write to standard error how the rows and columns of a corpus were read; `option` chooses another column."""
+    for sentence in corpus.report.sentences(tuple(corpus.columns), option):
+        note(sentence)
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    """The option of commands that read a file of sentences: only say how it is read."""
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="only say how the file is read: its rows and columns, and three rows as they stand beside what was read",
+    )
+
+
+def previewed(corpus: Corpus) -> dict[str, Any]:
+    """The first rows of a corpus as they stand in the file beside what was read of them, on standard error; for --json too."""
+    rows = []
+    for sample in corpus.report.samples:
+        note(f"row {sample.row} in the file: {sample.written}")
+        read = {corpus.report.text_column: sample.text, **sample.columns}
+        if sample.refused:
+            note(f"  refused: {sample.refused}")
+        else:
+            for name, value in list(read.items())[:PREVIEWED_COLUMNS]:
+                note(f"  {name}: {value}")
+        rows.append(
+            {"row": sample.row, "written": sample.written}
+            | ({"refused": sample.refused} if sample.refused else {"read": read})
+        )
+    return {"dry_run": True, "preview": rows}
+
+
 def write_left_out(bad: int, kept: int) -> None:
     """Write to standard error how many rows of a file cannot be used."""
     if bad:
@@ -291,8 +406,10 @@ def poolings(text: str, every: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @contextmanager
-def progress_bar(label: str, unit: str = " sentences") -> Iterator[ReportProgress]:
-    """A progress bar on standard error with the speed and the time left; it appears with the first progress.
+def progress_bar(
+    label: str, unit: str = " sentences", before: Callable[[], None] = lambda: None
+) -> Iterator[ReportProgress]:
+    """A progress bar on standard error with the speed and the time left; it appears with the first progress, after `before`.
 
     With the unit "B", numbers are shown in kB and MB.
     """
@@ -303,6 +420,7 @@ def progress_bar(label: str, unit: str = " sentences") -> Iterator[ReportProgres
         if bar is None:
             from tqdm import tqdm
 
+            before()
             # What was done before does not count for the speed.
             bar = tqdm(
                 desc=visible(label),

@@ -238,7 +238,7 @@ class Backend:
         sentence, wanted = self._wanted(text, pair, max_length, only_left, k, layers, asked)
         read_at = tuple(range(len(sentence))) if positions is None else tuple(positions)
         places = (tuple(sorted(set(hidden))), read_at)
-        self._refuse_beyond_the_store(wanted.size_in_bytes(len(read_at)), 1, len(sentence))
+        self._refuse_guesses(wanted, read_at, sentence)
         return self.store.get(
             self._guess_key("guesses", sentence, places, wanted),
             lambda: passes.layer_guesses(self.loaded, sentence, *places, wanted),
@@ -264,7 +264,7 @@ class Backend:
         """
         sentence, wanted = self._wanted(text, pair, max_length, only_left, k, layers, ())
         read_at = passes.text_positions(sentence) if positions is None else tuple(positions)
-        self._refuse_beyond_the_store(wanted.size_in_bytes(len(read_at)), 1, len(sentence))
+        self._refuse_guesses(wanted, read_at, sentence)
         return self.store.get(
             self._guess_key("guesses in turn", sentence, read_at, wanted),
             lambda: passes.guesses_in_turn(self.loaded, sentence, read_at, wanted, progress, is_cancelled),
@@ -661,6 +661,12 @@ class Backend:
                 f"This server keeps at most {in_words(self.store.limit, binary=True)}.",
                 "Shorten the longest sentence, lower the maximum length, or remove some sentences.",
             )
+
+    def _refuse_guesses(self, wanted: passes.Wanted, positions: Sequence[int], sentence: TokenizedSentence) -> None:
+        """Beyond the store, with what one block of a pass needs for its scores of all pairs of tokens, in eager attention."""
+        tokens = len(sentence)
+        within = passes.ATTENTIONS * self.attention_bytes(tokens) // max(1, self.facts.layers)
+        self._refuse_beyond_the_store(wanted.size_in_bytes(len(positions)) + within, 1, tokens)
 
     def _module(self, options: TraceOptions) -> Any:
         """The module tree that computes what the options ask for."""

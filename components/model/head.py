@@ -328,6 +328,8 @@ def read_head(
         if kinds.count("Pooling") > 1:
             raise HeadNotApplied("it pools twice")
         pooling_index = kinds.index("Pooling")
+        if modules[pooling_index].config is None:
+            raise HeadNotApplied("the configuration of its pooling is missing or cannot be read")
         modes = modules[pooling_index].pooling_modes
     unknown = [mode for mode in modes if mode not in POOLING_MODES]
     if unknown:

@@ -28,14 +28,15 @@ from components.model.architecture.modules import EncoderModules
 from components.model.architecture.record import facts_of, modules_of
 from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
+from components.model.files import hub
 from components.model.files.checked_copy import TOKENIZER, left_out, read_tokenizer
 from components.model.files.encoder.casing import difference
 from components.model.files.encoder.settings import read_encoder_settings, sentences
-from components.model.files.hub import has_tokenizer
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
 from components.model.files.sentence_config import (
     SentenceConfig,
     length_file,
+    prompt_for,
     read_sentence_config,
     with_prompt,
     with_prompts,
@@ -138,8 +139,14 @@ class LoadedModel:
             + left_out(folder, spec.title)
             + _told_of_files(folder, spec.title, tokenizer)
             + self._told_of_padding(tokenizer)
+            + _told_of_list(spec, folder)
         )
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
+        if self.is_cross_encoder and prompt_for(self.sentence_config, None):
+            self.not_applied += (
+                f"Its scores are computed with its prompt “{prompt_for(self.sentence_config, None)[:80]}” before each query. "
+                "Views that show a pair's tokens, and what single words add, read the pair without it.",
+            )
         self.own_max_length = self.tokenization.own_length
         self.forward_passes = 0
         self.folder = folder
@@ -302,10 +309,20 @@ class LoadedModel:
 def _told_of_files(folder: Path | None, name: str, tokenizer: Any) -> tuple[str, ...]:
     """What of the encoder's settings is not applied, and how its own tokenizer.json differs from the one that was built."""
     settings = read_encoder_settings(folder, name)
-    if folder is None or static_folder(folder) is not None or not has_tokenizer(folder):
+    if folder is None or static_folder(folder) is not None or not hub.has_tokenizer(folder):
         return sentences(settings)
     content = read_tokenizer(folder, name) if (folder / TOKENIZER).is_file() else None
     return tuple(filter(None, (*sentences(settings), difference(tokenizer, content, settings.is_lowered))))
+
+
+def _told_of_list(spec: ModelSpec, folder: Path | None) -> tuple[str, ...]:
+    """That a cached model may have been published as more than the encoder that is here."""
+    if spec.source != "hub" or spec.masked_lm or folder is None or not hub.may_lack_list(spec.hub_id, folder):
+        return ()
+    return (
+        "Only its encoder is on this machine, and the hub could not be asked for the rest (modules.json): whether it was "
+        "published with another pooling, prompts or length is not known. The mean of all tokens' vectors is used.",
+    )
 
 
 def numpy_of(tensor: torch.Tensor) -> Float32:

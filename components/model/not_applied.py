@@ -91,8 +91,8 @@ def unused_prompts(published: SentenceConfig) -> tuple[str, ...]:
     sentences = []
     if published.not_read:
         sentences.append(
-            f"Its {decisions.TOP} sets {', '.join(published.not_read)}, and it has no {decisions.MODULES}: "
-            "sentence-transformers does not read the one without the other. This is not applied."
+            f"It has {', '.join(published.not_read)}, and no {decisions.MODULES}, without which sentence-transformers does not "
+            "read them. This is not applied."
         )
     if published.default_prompt is not None and published.default_prompt not in {
         *published.prompts,

@@ -20,6 +20,7 @@ import json
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Literal, TypeVar
 
@@ -33,6 +34,7 @@ from components.jobs import Cancelled, IsCancelled
 from components.model.files.splitting import text_cuts
 from components.model.files.tokenizer_files import check_frame, check_growth
 from components.model.trace import Dropped, Token, TokenizedSentence
+from components.words.unicode_words import has_pairs
 
 Truncation = Literal["longest_first", "only_second"]  # which text of a pair is truncated, as transformers names it
 TRUNCATIONS: tuple[Truncation, ...] = ("longest_first", "only_second")
@@ -218,6 +220,7 @@ class Tokenization:
             )
             for position, (piece, number, segment, sequence, special, word, (start, end)) in enumerate(columns)
         )
+        tokens = _with_pieces_as_words(tokens, text, pair)
         return TokenizedSentence(text, pair, tokens, tuple(item for item in dropped if item is not None))
 
     @property
@@ -400,6 +403,42 @@ class Tokenization:
         """Text from ids, as the tokenizer decodes it. Raises InputError where its decoder fails."""
         with _explained():
             return str(self._encoder.decode(list(ids), skip_special_tokens=skip_special))
+
+
+def _with_pieces_as_words(tokens: tuple[Token, ...], text: str, pair: str | None) -> tuple[Token, ...]:
+    """The tokens, with each piece of a script without spaces as a word of its own, where a tokenizer takes a run for one word.
+
+    Pieces that share a character, as those of bytes do, stay together, and so do one of a space and the next, and one that
+    begins with a vowel sign or another mark and the piece before it.
+    """
+    texts = {False: text, True: pair or ""}
+    if not any(map(has_pairs, texts.values())):
+        return tokens
+    found = []
+    before: dict[
+        bool, tuple[Token, int]
+    ] = {}  # of each text: its last token as the tokenizer has it, and the word's number
+    for token in tokens:
+        if token.word is None:
+            found.append(token)
+            continue
+        last, number = before.get(token.in_pair, (None, -1))
+        number += last is None or last.word != token.word or _begins_word(last, token, texts[token.in_pair])
+        before[token.in_pair] = token, number
+        found.append(replace(token, word=number))
+    return tuple(found)
+
+
+def _begins_word(last: Token, token: Token, text: str) -> bool:
+    """Whether a piece within a tokenizer's word is a word of its own: see `_with_pieces_as_words`."""
+    first = text[token.start : token.start + 1]  # nothing, of a piece for a space at the end
+    if (
+        token.start < last.end
+        or not text[last.start : last.end].strip()
+        or (first and unicodedata.category(first)[0] == "M")
+    ):
+        return False
+    return has_pairs(text[last.start : last.end]) or has_pairs(text[token.start : token.end])
 
 
 @contextmanager

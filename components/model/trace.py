@@ -65,7 +65,9 @@ class Token:
     segment: int  # token type in the model's input: in BERT 1 for the second text of a pair and its [SEP], else 0
     in_pair: bool  # belongs to the second text of a pair
     special: bool  # added by the tokenizer ([CLS], [SEP], <s>, ...), not part of the text
-    word: int | None  # index of the word it belongs to, counted within its text; None for special tokens
+    # Index of the word it belongs to, counted within its text; None for special tokens. Words are those of the tokenizer, but
+    # in a script without spaces between words, where it would take a whole sentence for one, each piece is a word.
+    word: int | None
     start: int  # character span in its own text (first text or pair); (0, 0) for special tokens
     end: int
 

@@ -83,6 +83,7 @@ HOMES = {
         "components.retrieval.evaluation.sts": (
             "correlations",
             "ranker_pair_scores",
+            "read_scored_pairs",
             "scored_pairs",
             "similarity_grid",
         ),

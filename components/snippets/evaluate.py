@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Collection:
-    """The statements that give `documents` and `queries`, and with graded relevance `grades`."""
+    """The statements that give `documents` and `queries`, and what knows the correct answers: `pairs` or `graded`."""
 
     statements: tuple[str, ...]
     is_graded: bool = False
@@ -28,15 +28,17 @@ class Collection:
     @property
     def rank(self) -> str:
         """The function that ranks by vectors."""
-        return "partial(vector_relevant_ranks, grades=grades)" if self.is_graded else "pairs.ranks_by_vectors"
+        return f"{self._answers}.ranks_by_vectors"
+
+    @property
+    def _answers(self) -> str:
+        """What knows the correct answers."""
+        return "graded" if self.is_graded else "pairs"
 
     def by_ranker(self, name: str, ranker: str) -> list[str]:
         """The statements that give the ranks of the run of this name by a ranking of words."""
         place = f"runs[{code.literal(name)}]"
-        if self.is_graded:
-            ranks = "ranker_relevant_ranks(ranker.scores, queries, grades, floor=ranker.floor)"
-            return [f"ranker = {ranker}", f"{place} = {ranks}"]
-        return [f"{place} = pairs.ranks_by_words({ranker})"]
+        return [f"{place} = {self._answers}.ranks_by_words({ranker})"]
 
 
 def pairs(corpus: Sequence[str], column: str) -> Collection:
@@ -67,7 +69,7 @@ def graded(
                 f"files = {{name: Path(name) for name in {code.literal(names)}}}",
                 f"graded = read_fields(files).chosen({fields})",
             )
-    return Collection((*read, "documents, queries, grades = graded.documents, graded.queries, graded.grades"), True)
+    return Collection((*read, "documents, queries = graded.documents, graded.queries"), True)
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ def _second_stage(collection: Collection, run: VectorRun, second: SecondStage, b
     both = f"second_relevant_ranks({first})" if collection.is_graded else f"either_ranks({first}, pairs.gold)"
     return [
         *vectors,
-        f"rows = candidates(of_queries, of_documents, {run.candidates})",
+        f"rows = candidates(of_queries, of_documents, {run.candidates}{', own=graded.own' if collection.is_graded else ''})",
         f"runs[{code.literal(run.name)}] = {both}",
     ]
 
@@ -400,13 +402,14 @@ def kinds(
     )
 
 
-def scored(name: str | None) -> tuple[str, ...]:
+def scored(name: str | None, chosen: Mapping[str, str] | None = None, part: str | None = None) -> tuple[str, ...]:
     """The statements that give `scored`: the included pairs with people's scores, or those of a file of this `name`."""
     if name is None:
         return ('scored = scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1"))',)
+    choices = {**({} if chosen is None else {"chosen": dict(chosen)}), **({} if part is None else {"part": part})}
     return (
         *code.file(name, "The pairs were those of"),
-        'scored = scored_pairs(read_corpus(file, file.name, "sentence1"))',
+        f"scored = {code.call('read_scored_pairs', 'file, file.name', **choices)}",
     )
 
 

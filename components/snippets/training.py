@@ -52,10 +52,14 @@ def learning_rate(settings: TrainingSettings, steps: int) -> Snippet:
     )
 
 
-def file_rows(name: str, chosen: Mapping[str, str] | None) -> tuple[str, ...]:
-    """The statements that give `rows`, those of a person's file; `chosen` are its columns by ours, if chosen."""
-    columns = {} if chosen is None else {"chosen": dict(chosen)}
+def file_rows(name: str, chosen: Mapping[str, str] | None, part: str | None = None) -> tuple[str, ...]:
+    """The statements that give `rows`, those of a person's file; its columns by ours, and its part, if they were chosen."""
+    columns = _choices(chosen, part)
     return (*code.file(name, "The rows were those of"), f"rows = {code.call('load', 'file', **columns)}")
+
+
+def _choices(chosen: Mapping[str, str] | None, part: str | None) -> dict[str, object]:
+    return {**({} if chosen is None else {"chosen": dict(chosen)}), **({} if part is None else {"part": part})}
 
 
 def included_rows(source: str) -> tuple[str, ...]:
@@ -63,9 +67,11 @@ def included_rows(source: str) -> tuple[str, ...]:
     return (f"rows = {code.call('load', code.literal(source))}",)
 
 
-def corpus_rows(of: Sequence[str], text_column: str, chosen: Mapping[str, str] | None) -> tuple[str, ...]:
+def corpus_rows(
+    of: Sequence[str], text_column: str, chosen: Mapping[str, str] | None, part: str | None = None
+) -> tuple[str, ...]:
     """The statements that give `rows`, those of a corpus that the statements `of` read."""
-    columns = {} if chosen is None else {"chosen": dict(chosen)}
+    columns = _choices(chosen, part)
     table = f"{{{code.literal(text_column)}: corpus.texts, **corpus.columns}}"
     return (*of, f"rows = {code.call('from_columns', table, 'corpus.name', **columns)}")
 

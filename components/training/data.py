@@ -3,13 +3,14 @@
 Kinds of rows, and the columns of each:
 - sentences: sentence
 - pairs: anchor (a query), positive (its correct answer)
-- triplets: anchor, positive, negative (a wrong answer)
+- triplets: anchor, positive, negative (a wrong answer), and perhaps further wrong answers: negative_2 and so on
 - scored: sentence1, sentence2, and a score as label
 - labelled: sentence1, sentence2, and a class as label
 
-The columns of a file are recognised by their names, and by their values where the names say nothing. Nothing is dropped
-silently: rows that cannot be used are counted by reason, those with "no gold label" among them (-1 in SNLI, where
-annotators did not agree).
+The columns of a file are recognised by their names, and by their values where the names say nothing
+(components.retrieval.corpora.rows). Nothing is dropped silently: rows that cannot be used are counted by reason, those with
+"no gold label" among them (-1 in SNLI, where annotators did not agree), and those that a file calls test; rows that it calls
+dev are held out.
 
 Rows with a text that Evaluate's demo measures with are dropped too, and counted: what a model has learned by heart says
 nothing about how well it searches.
@@ -22,15 +23,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -38,24 +36,18 @@ from components.arrays import Float32, Int64, read_only
 from components.errors import InputError
 from components.folders import ASSETS
 from components.jobs import IsCancelled
-from components.retrieval.corpora.columns import ColumnPreview, preview_columns
-from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
-from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
+from components.retrieval.corpora.readers.encoding import clean
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
+from components.retrieval.corpora.readers.table import BadRows, Table
+from components.retrieval.corpora.rows.parts import LEAST_HELD_OUT, TO_TRAIN
+from components.retrieval.corpora.rows.read import Row, Rows, bad_of, read_rows, reasons_in_brackets, rows_of
+from components.retrieval.corpora.rows.reading import Reading
+from components.retrieval.corpora.rows.roles import DataKind, Recognised, plain_name
+from components.retrieval.corpora.rows.scores import read_scores
 from components.retrieval.corpora.texts import hash_of
 from components.sizes import in_words
 from components.words.unicode_words import words_and_signs
 
-DataKind = Literal["sentences", "pairs", "triplets", "scored", "labelled"]
-KINDS: tuple[DataKind, ...] = get_args(DataKind)
-COLUMNS: Mapping[DataKind, tuple[str, ...]] = {
-    "sentences": ("sentence",),
-    "pairs": ("anchor", "positive"),
-    "triplets": ("anchor", "positive", "negative"),
-    "scored": ("sentence1", "sentence2"),
-    "labelled": ("sentence1", "sentence2"),
-}
-LABEL = "label"  # the column of scores or classes
 DEMO: Mapping[str, Path] = {
     "demo:pairs": ASSETS / "training" / "pairs.jsonl",
     "demo:scored": ASSETS / "training" / "scored.jsonl",
@@ -68,44 +60,12 @@ MEASURED_WITH = (ASSETS / "demo_corpus.jsonl", DEMO_SCORED, *COLLECTIONS)  # by 
 _MEASURED_COLUMNS = ("sentence", "compressed", "sentence1", "sentence2", "question", "passage", "paraphrase")
 
 LEAST_ROWS = 4  # two to learn from and two to test
-MOST_CLASSES = 100
 MOST_HELD_OUT = 2_000  # rows; more make each evaluation slow and its figure hardly more certain
 MUCH_LONGER = 1.5  # times that queries are longer than their answers, for a warning
-NO_GOLD_LABEL, NO_NUMBER, REPEATED = "no gold label", "the score is not a number", "repeated"
+REPEATED, SAME = "repeated", "both texts are the same"
 MEASURED = "a text that Evaluate's demo measures with"
 
-# Names of columns without case, spaces and punctuation. Of two texts the first named is the query or the premise.
-_TRIPLET_NAMES = (("anchor", "positive", "negative"), ("query", "positive", "negative"), ("query", "pos", "neg"))
-_PAIR_NAMES = (
-    ("sentence1", "sentence2"),
-    ("sentencea", "sentenceb"),
-    ("text1", "text2"),
-    ("texta", "textb"),
-    ("question1", "question2"),
-    ("premise", "hypothesis"),
-    ("anchor", "positive"),
-    ("query", "positive"),
-    ("query", "document"),
-    ("query", "passage"),
-    ("query", "text"),
-    ("query", "answer"),
-    ("query", "response"),
-    ("question", "answer"),
-    ("question", "context"),
-    ("question", "passage"),
-    ("compressed", "sentence"),
-    ("compressed", "set"),
-    ("headline", "sentence"),
-    ("title", "text"),
-    ("title", "body"),
-    ("title", "abstract"),
-    ("summary", "text"),
-    ("summary", "document"),
-)
-_LABEL_NAMES = {"label", "labels", "goldlabel", "class", "isduplicate", "duplicate", "entailment", "relevant"}
-_SCORE_NAMES = {"score", "scores", "similarity", "similarityscore", "relatedness", "relatednessscore", "rating"}
 _NLI_NAMES = ("entailment", "neutral", "contradiction")  # SNLI's and MultiNLI's 0, 1, 2
-_NO_LABELS = {"-1", "-1.0", "-", "", "nan", "none", "null"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +74,15 @@ class TrainingData:
 
     kind: DataKind
     name: str
-    columns: Mapping[str, tuple[str, ...]]  # those of COLUMNS[kind], in that order
+    columns: Mapping[str, tuple[str, ...]]  # those of COLUMNS[kind], in that order, and further wrong answers
     labels: Float32 | Int64 | None = None  # float32 [row] scores from 0 to 1, or int64 [row] numbers of classes
     label_names: tuple[str, ...] = ()  # of the classes
     dropped: Mapping[str, int] = field(default_factory=dict)  # rows that could not be used: reason to number
     read_from: Mapping[str, str] = field(default_factory=dict)  # our column, or "label", to the file's
     warnings: tuple[str, ...] = ()  # what looks wrong but may be meant, each a sentence
     score_range: tuple[float, float] = (0.0, 1.0)  # of the file's scores, which `labels` has as 0 and 1
+    held_out: tuple[int, ...] = ()  # rows that the file calls dev, which `split` holds out
+    reading: Reading | None = None  # what became of every row of the file; a run does not keep it
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -133,6 +95,8 @@ class TrainingData:
             digest.update(hash_of(texts).encode())
         if self.labels is not None:
             digest.update(np.ascontiguousarray(self.labels).tobytes())
+        if self.held_out:
+            digest.update(f"held out {self.held_out}".encode())
         return digest.hexdigest()
 
     def take(self, rows: Int64 | Sequence[int]) -> TrainingData:
@@ -140,16 +104,7 @@ class TrainingData:
         numbers = np.asarray(rows, np.int64)
         columns = {name: tuple(texts[number] for number in numbers) for name, texts in self.columns.items()}
         labels = None if self.labels is None else read_only(self.labels[numbers])
-        return replace(self, columns=columns, labels=labels)
-
-
-@dataclass(frozen=True)
-class Recognised:
-    """Which columns of a file are what."""
-
-    kind: DataKind
-    texts: Mapping[str, str]  # our column to the file's
-    label: str | None = None  # the file's column of scores or classes
+        return replace(self, columns=columns, labels=labels, held_out=())
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,31 +149,20 @@ class TrainingLimits(Limits):
         )
 
 
-class UnclearColumns(InputError):
-    """It is not clear which columns of a table hold the texts: a person has to say it."""
-
-    def __init__(self, name: str, columns: tuple[ColumnPreview, ...]) -> None:
-        super().__init__(
-            f"{name} has {len(columns)} columns, and it is not clear which hold the texts: "
-            f"{', '.join(column.name for column in columns)[:500]}.",
-            "It needs one column of sentences; or columns such as sentence1, sentence2 and score; premise, hypothesis and "
-            "label; query and positive; anchor, positive and negative.",
-            "Rename the columns, or choose them.",
-        )
-        self.columns = columns
-
-
 def load(
     source: str | Path | bytes | Sequence[Path],
     name: str | None = None,
     chosen: Mapping[str, str] | None = None,
     limits: Limits | None = BROWSER_LIMITS,
     is_cancelled: IsCancelled = never,
+    part: str | None = None,
 ) -> TrainingData:
     """The rows of a demo ("demo:pairs", "demo:scored", "demo:nli", "demo:not"), of a file, or of the parts of a data set.
 
     `name` is needed for bytes, where its ending gives the format. `chosen` names the file's columns by ours ("anchor",
-    "positive", ..., "label") where a person knows better. With BROWSER_LIMITS the operator's limits apply. Raises
+    "positive", ..., "label") where a person knows better. `part` is train, dev, test or all, of a file that says to
+    which of them each row belongs; without it the training rows are used, and never those that it calls test. With
+    BROWSER_LIMITS the operator's limits apply. Raises
     InputError for a file that cannot be read or trained on, and Cancelled.
     """
     if isinstance(source, str) and source.startswith("demo:"):
@@ -228,7 +172,7 @@ def load(
                 f"There is {', '.join(DEMO)}.",
                 "Choose one of them, or a file.",
             )
-        return load(DEMO[source], source, chosen, None, is_cancelled)
+        return load(DEMO[source], source, chosen, None, is_cancelled, part)
     if limits is BROWSER_LIMITS:
         operator = browser_limits()
         limits = TrainingLimits(operator.sentences, operator.bytes)
@@ -240,10 +184,8 @@ def load(
             raise ValueError("bytes need a name")
         name = parts[0].name
     count = Count(name, limits, is_cancelled)
-    table = read_parts(parts, name, None, limits, count)
-    if limits is not None and len(table.numbers) > limits.sentences:
-        raise limits.exceeded(name, f"{len(table.numbers):,} rows")
-    return from_columns(table.columns, name, chosen, table.bad.reasons, table.has_broken_bytes)
+    rows = read_rows(parts, name, limits, count, chosen=chosen, part=part, preferred=TO_TRAIN, holds_out=True)
+    return _usable(rows, name)
 
 
 def from_columns(
@@ -252,61 +194,55 @@ def from_columns(
     chosen: Mapping[str, str] | None = None,
     dropped: Mapping[str, int] | None = None,
     check_bytes: bool = False,
+    part: str | None = None,
 ) -> TrainingData:
     """The usable rows of a table. `dropped` counts those that could not be read before.
 
     Raises InputError where the columns are not recognised, and where too few rows, or rows with one label only, are left.
     """
+    count = max(map(len, columns.values()), default=0)
+    table = Table(dict(columns), range(1, count + 1), bad_of(dropped or {}), has_broken_bytes=check_bytes)
+    return _usable(rows_of(table, name, chosen=chosen, part=part, preferred=TO_TRAIN, holds_out=True), name)
+
+
+def _usable(rows: Rows, name: str) -> TrainingData:
+    """The rows from which something can be learned: different ones, without the texts that the demo measures with."""
     name = clean(name).text  # a file's name may be invalid Unicode, which cannot be saved with a run
-    reasons = Counter(dropped or {})
-    columns = _unpacked(columns)
-    if not columns or not any(len(values) for values in columns.values()):
-        raise _empty(name, reasons)
-    recognised = recognise(columns, name, chosen)
-    texts = [columns[column] for column in recognised.texts.values()]
-    labels = columns[recognised.label] if recognised.label is not None else [None] * len(texts[0])
+    recognised, numbers = rows.recognised, rows.table.numbers
     measured = _measured_texts()
-    rows: dict[tuple[str, ...], None] = {}  # texts, and the label as text
-    for *values, label in zip(*texts, labels, strict=True):
-        row = _cleaned(values, check_bytes)
-        if isinstance(row, str):
-            reasons[row] += 1
-            continue
-        if recognised.label is not None:
-            label_text = _label_text(label)
-            if recognised.kind == "scored" and not _is_number(label_text):
-                reasons[NO_NUMBER] += 1
-                continue
-            if recognised.kind == "labelled" and label_text.casefold() in _NO_LABELS:
-                reasons[NO_GOLD_LABEL] += 1
-                continue
-            row = (*row, label_text)
-        plain = [normalised(text) for text in row[: len(texts)]]
+    bad, joined = BadRows(), 0
+    kept: dict[tuple[object, ...], Row] = {}  # by texts and label
+    for row in rows.rows:
+        plain = [normalised(text) for text in row.texts]
+        key = (*row.texts, row.label)
         if not measured.isdisjoint(plain):
-            reasons[MEASURED] += 1
+            bad.add(numbers[row.source], MEASURED)
         elif recognised.kind in {"pairs", "triplets"} and plain[0] == plain[1]:
-            reasons["both texts are the same"] += 1
-        elif row in rows:
-            reasons[REPEATED] += 1
+            bad.add(numbers[row.source], SAME)
+        elif key in kept:
+            joined += 1
         else:
-            rows[row] = None
-    if not rows:
-        raise _empty(name, reasons)
-    by_column = list(zip(*rows, strict=True))
-    ours = COLUMNS[recognised.kind]
+            kept[key] = row
+    used = list(kept.values())
+    reading = rows.reading(used, bad, joined)
+    dropped = {**reading.reasons, **({REPEATED: joined} if joined else {})}
+    if not used:
+        raise _empty(name, dropped, reading.values)
     data = TrainingData(
         recognised.kind,
         name,
-        dict(zip(ours, by_column, strict=False)),
-        dropped=dict(reasons),
-        read_from={**recognised.texts, **({LABEL: recognised.label} if recognised.label is not None else {})},
+        dict(zip(rows.names, zip(*(row.texts for row in used), strict=True), strict=True)),
+        dropped=dropped,
+        read_from=recognised.columns,
+        held_out=_held_out(used, reading),
+        reading=reading,
     )
     if recognised.kind == "scored":
-        scores, score_range = _scaled(by_column[-1], name)
+        scores, score_range = _scaled([float(row.label or 0) for row in used], name)
         data = replace(data, labels=scores, score_range=score_range)
     elif recognised.kind == "labelled":
-        numbers, names = _classes(by_column[-1], recognised)
-        data = replace(data, labels=numbers, label_names=names)
+        classes, names = _classes([str(row.label) for row in used], recognised)
+        data = replace(data, labels=classes, label_names=names)
     data = replace(data, warnings=_warnings(data))
     check_rows(data)
     return data
@@ -316,7 +252,8 @@ def check_rows(data: TrainingData) -> None:
     """Raise InputError unless there are enough rows, and more than one label if there are labels."""
     if len(data) < LEAST_ROWS:
         raise InputError(
-            f"{data.name} has {len(data)} usable {'row' if len(data) == 1 else 'rows'}{_reasons(data.dropped)}.",
+            f"{data.name} has {len(data)} usable {'row' if len(data) == 1 else 'rows'}"
+            f"{reasons_in_brackets(data.dropped, _values(data))}.",
             f"At least {LEAST_ROWS} different rows are needed, since some of them are held out for evaluation.",
             "Add rows, or choose another file.",
         )
@@ -328,86 +265,6 @@ def check_rows(data: TrainingData) -> None:
             "At least two different labels are needed, since nothing can be learned from one.",
             "Add rows with another label, or choose an objective without labels and remove the column.",
         )
-
-
-def recognise(columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[str, str] | None = None) -> Recognised:
-    """Which columns hold the texts and the label, by their names and values.
-
-    Raises UnclearColumns where these do not tell, and InputError for columns that cannot hold what they should.
-    """
-    if chosen:
-        return _recognise_chosen(columns, name, chosen)
-    plain = {_plain(column): column for column in reversed(list(columns))}  # of two similar names the first counts
-    label = next((column for key, column in plain.items() if key in _LABEL_NAMES | _SCORE_NAMES), None)
-    without_label = {key: column for key, column in plain.items() if column != label}
-    for names in (*_TRIPLET_NAMES, *_PAIR_NAMES):
-        if all(key in without_label for key in names):
-            return _checked(columns, name, [without_label[key] for key in names], label)
-    texts = [preview.name for preview in preview_columns(columns) if preview.is_text and preview.name != label]
-    if 1 <= len(texts) <= 2:
-        return _checked(columns, name, texts, label if len(texts) == 2 else None)
-    raise UnclearColumns(name, preview_columns(columns))
-
-
-def _recognise_chosen(columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[str, str]) -> Recognised:
-    missing = [column for column in chosen.values() if column not in columns]
-    if missing:
-        raise InputError(
-            f"{name} has no column {missing[0][:80]!r}.",
-            f"Its columns are: {', '.join(columns)[:500]}.",
-            "Choose one of its columns.",
-        )
-    if len(set(chosen.values())) < len(chosen):
-        raise InputError(
-            "The same column is chosen twice.",
-            "Each part needs a column of its own.",
-            "Choose another column.",
-        )
-    texts = {ours: column for ours, column in chosen.items() if ours != LABEL}
-    label = chosen.get(LABEL)
-    if tuple(texts) not in COLUMNS.values():
-        raise InputError(
-            f"The columns {', '.join(texts)[:80]!r} are no kind of rows.",
-            f"They must be, in this order: {'; or '.join(', '.join(names) for names in dict.fromkeys(COLUMNS.values()))}; and "
-            f"{LABEL} may follow.",
-            "Name the columns in one of these ways.",
-        )
-    return _checked(columns, name, list(texts.values()), label)
-
-
-def _checked(columns: Mapping[str, Sequence[Any]], name: str, texts: list[str], label: str | None) -> Recognised:
-    """The kind of these columns. Raises InputError where a column of texts has no texts, or the label no labels."""
-    previews = {preview.name: preview for preview in preview_columns({column: columns[column] for column in texts})}
-    for column in texts:
-        if not previews[column].is_text:
-            shown = ", ".join(repr(example[:40]) for example in previews[column].examples[:3])
-            raise InputError(
-                f"The column {column[:80]!r} of {name} holds no texts{f', but values such as {shown}' if shown else ''}.",
-                "It must hold sentences.",
-                "Check whether two columns are swapped or wrongly named.",
-            )
-    kind: DataKind = ("sentences", "pairs", "triplets")[len(texts) - 1]
-    if label is None or kind != "pairs":
-        return Recognised(kind, dict(zip(COLUMNS[kind], texts, strict=True)))
-    values = {_label_text(value) for value in columns[label]} - {""}
-    numbers = {float(value) for value in values if _is_number(value)}
-    if _plain(label) in _SCORE_NAMES or any(not number.is_integer() for number in numbers):
-        kind = "scored"
-        if values and not numbers:
-            raise InputError(
-                f"The column {label[:80]!r} of {name} holds no numbers, but values such as {min(values)[:40]!r}.",
-                "Each row needs a score, such as a number from 0 to 5.",
-                "Check whether two columns are swapped, or name a column of classes label.",
-            )
-    else:
-        kind = "labelled"
-        if len(values) > MOST_CLASSES:
-            raise InputError(
-                f"The column {label[:80]!r} of {name} has {len(values):,} different values, such as {min(values)[:40]!r}.",
-                f"It must hold classes, at most {MOST_CLASSES} different ones.",
-                "Check whether two columns are swapped, or name a column of scores score.",
-            )
-    return Recognised(kind, dict(zip(COLUMNS[kind], texts, strict=True)), label)
 
 
 def normalised(text: str) -> str:
@@ -435,8 +292,9 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
     """Rows to train on and rows to hold out, so that no text is in both (compared as in `normalised`).
 
     Whole groups of rows that share texts are held out, in an order given by the seed, until their share is reached or
-    MOST_HELD_OUT rows. With `max_train`, so many of the others are trained on, and the rest is not used. Raises InputError
-    as `check_rows` does, and where shared texts connect all rows.
+    MOST_HELD_OUT rows. Of a file that calls some rows dev these are held out, if two or more share no text with the others;
+    those that do are not used. With `max_train`, so many of the others are trained on, and the rest is not used. Raises
+    InputError as `check_rows` does, and where shared texts connect all rows.
     """
     check_rows(data)
     numbers = group_numbers(data)
@@ -448,6 +306,11 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
             "Add rows with other texts, or remove the text that connects them all.",
         )
     random = np.random.default_rng(seed)
+    is_dev = np.zeros(len(data), bool)
+    is_dev[list(data.held_out)] = True
+    apart = np.flatnonzero(is_dev & ~np.isin(numbers, numbers[~is_dev]))
+    if len(apart) >= LEAST_HELD_OUT:
+        return _split(data, np.flatnonzero(~is_dev), apart[:MOST_HELD_OUT], len(sizes), random, max_train)
     most = min(max(1, round(held_out_share * len(data))), MOST_HELD_OUT)
     is_held_out = np.zeros(len(sizes), bool)
     count = 0
@@ -458,11 +321,16 @@ def split(data: TrainingData, held_out_share: float = 0.2, seed: int = 0, max_tr
     if count == 0:  # every group is larger than the part to hold out
         is_held_out[np.argmin(sizes)] = True
     held_out = np.flatnonzero(is_held_out[numbers])
-    train = np.flatnonzero(~is_held_out[numbers])
+    return _split(data, np.flatnonzero(~is_held_out[numbers]), held_out, len(sizes), random, max_train)
+
+
+def _split(
+    data: TrainingData, train: Int64, held_out: Int64, groups: int, random: np.random.Generator, max_train: int | None
+) -> Split:
     if max_train is not None and len(train) > max_train:
         train = np.sort(random.permutation(train)[:max_train])
     both = _texts_of(data, train) & _texts_of(data, held_out)
-    return Split(read_only(train), read_only(held_out), len(sizes), len(both))
+    return Split(read_only(train), read_only(held_out), groups, len(both))
 
 
 def token_lengths(
@@ -498,64 +366,13 @@ def _texts_of(data: TrainingData, rows: Iterable[int]) -> set[str]:
     return {normalised(texts[number]) for texts in data.columns.values() for number in numbers}
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name.casefold())
-
-
-def _unpacked(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """The columns, where one of lists becomes two columns of texts.
-
-    As in a corpus the first text of a list is the sentence, and the second is its short version, which is the query.
-    """
-    unpacked: dict[str, Sequence[Any]] = {}
-    for name, values in columns.items():
-        lists = [value for value in values if isinstance(value, list) and len(value) > 1]
-        if not lists or 2 * len(lists) < sum(value is not None for value in values) or "compressed" in columns:
-            unpacked[name] = values
-            continue
-        padded = [(*value, None, None)[:2] if isinstance(value, list) else (value, None) for value in values]
-        unpacked["compressed"] = [second for _, second in padded]
-        unpacked["sentence" if "sentence" not in columns else name] = [first for first, _ in padded]
-    return unpacked
-
-
-def _cleaned(values: Sequence[Any], check_bytes: bool) -> tuple[str, ...] | str:
-    """The texts of a row, cleaned; or the reason why the row cannot be used."""
-    for value in values:
-        if value is None or value != value:  # NaN is not equal to itself
-            return "no text"
-        if isinstance(value, bytes) or (check_bytes and isinstance(value, str) and has_broken_bytes(value)):
-            return BROKEN_BYTES
-        if not isinstance(value, str):
-            return "not text"
-    texts = tuple(clean(value).text for value in values)
-    return texts if all(texts) else "empty"
-
-
-def _label_text(value: Any) -> str:
-    """A label as text: "1" for 1, 1.0, "1" and True; "" where there is none."""
-    if value is None or value != value:
-        return ""
-    if isinstance(value, bool):
-        return str(int(value))
-    text = clean(str(value)).text
-    return str(int(float(text))) if re.fullmatch(r"[+-]?\d{1,15}(\.0+)?", text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def _scaled(texts: Sequence[str], name: str) -> tuple[Float32, tuple[float, float]]:
+def _scaled(values: Sequence[float], name: str) -> tuple[Float32, tuple[float, float]]:
     """Scores from 0 to 1, float32 [row], and the scale that the file has.
 
     A file does not say its scale, so it is the narrowest of 0..1, 0..5, 0..10 and 0..100 (or -1..1, of cosines) that holds
     all scores. Raises InputError for other negative scores, and for larger ones.
     """
-    scores = np.array([float(text) for text in texts])
+    scores = np.array(values)
     lowest, highest = float(scores.min()), float(scores.max())
     for least, most in ((0.0, 1.0), (-1.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0)):
         if least <= lowest and highest <= most:
@@ -573,11 +390,11 @@ def _classes(texts: Sequence[str], recognised: Recognised) -> tuple[Int64, tuple
     if labels <= set(_NLI_NAMES):
         names = tuple(label for label in _NLI_NAMES if label in labels)
     else:
-        names = tuple(
-            sorted(labels, key=lambda text: (not _is_number(text), float(text) if _is_number(text) else 0.0, text))
-        )
+        value_of = dict(zip(texts, read_scores(texts).values, strict=True))
+        value_of |= {text: -1.0 for text in labels if text == "-1"}
+        names = tuple(sorted(labels, key=lambda text: (value_of[text] is None, value_of[text] or 0.0, text)))
     numbers = {label: number for number, label in enumerate(names)}
-    is_nli = {_plain(column) for column in recognised.texts.values()} == {"premise", "hypothesis"}
+    is_nli = {plain_name(column) for column in recognised.texts.values()} == {"premise", "hypothesis"}
     if is_nli and labels == {"0", "1", "2"}:
         names = _NLI_NAMES
     return read_only(np.array([numbers[text] for text in texts], np.int64)), names
@@ -595,19 +412,24 @@ def _warnings(data: TrainingData) -> tuple[str, ...]:
             )
     total = len(data) + sum(data.dropped.values())
     if 10 * len(data) < 9 * total:
-        warnings.append(f"Only {len(data):,} of {total:,} rows can be used{_reasons(data.dropped)}.")
+        lost = reasons_in_brackets(data.dropped, _values(data))
+        warnings.append(f"Only {len(data):,} of {total:,} rows can be used{lost}.")
     return tuple(warnings)
 
 
-def _reasons(dropped: Mapping[str, int]) -> str:
-    """ " (3 rows: empty; ...)" or nothing."""
-    reasons = "; ".join(f"{count:,} rows: {reason}" for reason, count in Counter(dropped).most_common(3))
-    return f" ({reasons})" if reasons else ""
+def _held_out(rows: Sequence[Row], reading: Reading) -> tuple[int, ...]:
+    """The rows of the part that is held out."""
+    part = None if reading.part is None else reading.part.held_out
+    return () if part is None else tuple(place for place, row in enumerate(rows) if row.part == part)
 
 
-def _empty(name: str, dropped: Mapping[str, int]) -> InputError:
+def _values(data: TrainingData) -> tuple[str, ...]:
+    return () if data.reading is None else data.reading.values
+
+
+def _empty(name: str, dropped: Mapping[str, int], values: Sequence[str] = ()) -> InputError:
     return InputError(
-        f"{name} has no row to train on{_reasons(dropped) or ': it is empty'}.",
+        f"{name} has no row to train on{reasons_in_brackets(dropped, values) or ': it is empty'}.",
         "Training needs rows of texts.",
         "Check the file and its columns.",
     )

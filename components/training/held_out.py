@@ -2,12 +2,13 @@
 
 What is measured depends on the rows that are held out:
 - pairs and triplets: each query searches all held-out answers; Recall@1 and Recall@10, in which ties count against the query,
-  rows with the same query all hold right answers of it, and equal answers are searched once
+  rows with the same query all hold right answers of it, and equal answers are searched once; with one distinct answer nothing
+  is measured, since every query would find it
 - scored rows: Spearman's correlation of the model's scores with those of people
 - classes: the share that the classifier of the softmax objective names correctly
 - texts that belong together or do not: the share on the right side of the cosine that best separates training rows; a
   cross-encoder's boundary is 0
-- sentences alone: nothing but the validation loss
+- sentences alone, and pairs with one answer in all: nothing but the validation loss
 
 A cross-encoder would have to read every query with every answer, so pairs count for it as texts that belong together or
 not, each correct answer beside a wrong one.
@@ -52,6 +53,15 @@ class HeldOut:
     labels: Float64 | None = None  # [row]: a score, 1 for belongs together and 0 for not, or the number of a class
     calibration: HeldOut | None = None  # training rows of the same task, which give the boundary between 1 and 0
 
+    @property
+    def can_be_measured(self) -> bool:
+        """Whether there is anything to tell apart: where every answer is right for every query, as with one distinct answer, a
+        search finds one whatever the model does."""
+        if self.task != "retrieval":
+            return self.task != "none"
+        pairs = pairs_of_rows("held-out rows", self.second, self.first)
+        return pairs.right_texts < len(pairs) * len(pairs.documents)
+
     def measure(self, model: Any, classifier: Any = None) -> dict[str, float]:
         """The measures of a model by name: recall@1, recall@10, spearman, accuracy (all 0..1, Spearman -1..1).
 
@@ -75,6 +85,8 @@ class HeldOut:
 
     def _retrieval(self, queries: Float32, answers: Float32) -> dict[str, float]:
         pairs = pairs_of_rows("held-out rows", self.second, self.first)
+        if not self.can_be_measured:
+            return {}
         asked, answered = ({text: row for row, text in enumerate(side)} for side in (self.first, self.second))
         ranks = pairs.ranks_by_vectors(
             queries[[asked[text] for text in pairs.queries.texts]],
@@ -129,7 +141,7 @@ def held_out_of(
         assert held_out.labels is not None
         if OBJECTIVES[objective].rows in ("pairs", "triplets"):
             columns = held_out.take(np.flatnonzero(held_out.labels == positive)).columns
-            return HeldOut("retrieval", kind, columns["sentence1"], columns["sentence2"])
+            return _retrieval(kind, columns["sentence1"], columns["sentence2"])
         known = None if train is None else train.take(np.arange(min(len(train), MOST_BOUNDARY_ROWS)))
         calibration = None if known is None else _with_labels("binary", kind, _two_classes(known, positive, negative))
         return _with_labels("binary", kind, _two_classes(held_out, positive, negative), calibration)
@@ -137,7 +149,12 @@ def held_out_of(
         return _with_labels("scores", kind, held_out)
     if held_out.kind == "sentences":
         return HeldOut("none", kind, held_out.columns["sentence"], ())
-    return HeldOut("retrieval", kind, held_out.columns["anchor"], held_out.columns["positive"])
+    return _retrieval(kind, held_out.columns["anchor"], held_out.columns["positive"])
+
+
+def _retrieval(kind: ModelKind, queries: tuple[str, ...], answers: tuple[str, ...]) -> HeldOut:
+    """Queries that search answers; nothing is measured where there is one answer only, which every query would find."""
+    return HeldOut("retrieval" if len(set(answers)) > 1 else "none", kind, queries, answers)
 
 
 def is_better(measures: Mapping[str, Any], than: Mapping[str, Any]) -> bool:

@@ -23,8 +23,10 @@ import numpy as np
 from components.arrays import Float32, Int64, read_only, unit
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.numbers import counted
 from components.retrieval.corpora.readers.limits import never
-from components.training.data import LABEL, Split, TrainingData, group_numbers
+from components.retrieval.corpora.rows.roles import LABEL, NEGATIVE
+from components.training.data import Split, TrainingData, group_numbers, normalised
 from components.training.objectives import objective
 from components.training.settings import NegativesKind, TrainingSettings
 from components.words.unicode_words import deletable
@@ -110,7 +112,7 @@ def training_rows(
         """Triplets: each pair with its wrong answer."""
         negatives = find_negatives(pairs, settings.negatives, settings.seed, embed, progress, is_cancelled)
         wrong = tuple(pairs.columns["positive"][row] for row in negatives.rows)
-        return replace(pairs, kind="triplets", columns={**pairs.columns, "negative": wrong})
+        return replace(pairs, kind="triplets", columns={**pairs.columns, NEGATIVE: wrong})
 
     if target.rows == "sentences":
         rows = _sentences(data)
@@ -144,6 +146,26 @@ def row_counts(settings: TrainingSettings, data: TrainingData, split: Split) -> 
     sides = [data.take(rows) for rows in (split.train, split.held_out)]
     counts = {key: [len(training_rows(quick, key, side)) for side in sides] for key in settings.objectives}
     return {key: (train, held_out) for key, (train, held_out) in counts.items()}
+
+
+def few_answers(settings: TrainingSettings, data: TrainingData, split: Split) -> tuple[str, ...]:
+    """What follows from many queries that have few answers, a sentence each; none where it changes nothing."""
+    if data.kind not in ("pairs", "triplets"):
+        return ()
+    answers = data.columns["positive"]
+    learned, held_out = (len({normalised(answers[row]) for row in rows}) for rows in (split.train, split.held_out))
+    said = []
+    if held_out == 1:
+        said.append(
+            f"The {len(split.held_out):,} held-out rows have one answer in all: whether queries find theirs cannot be "
+            "measured, since each would find it. Steps are compared by the held-out loss alone."
+        )
+    if "mnrl" in settings.objectives and learned < min(settings.batch_size, len(split.train)):
+        said.append(
+            f"The training rows have {learned:,} different answers, and a batch holds each at most once: at most {learned:,} "
+            f"of its {settings.batch_size} rows are filled, and a query learns beside {counted(learned - 1, 'wrong answer')}."
+        )
+    return tuple(said)
 
 
 def dataset_columns(settings: TrainingSettings, objective_key: str, rows: TrainingData) -> dict[str, list]:
@@ -262,8 +284,11 @@ def _partners(settings: TrainingSettings, data: TrainingData, with_negatives: Ad
 
 
 def _triplets(settings: TrainingSettings, data: TrainingData, with_negatives: AddNegatives) -> TrainingData:
+    """Triplets with one wrong answer each: rows with several make a row of each."""
     if data.kind == "triplets":
-        return data
+        right, wrong = data.columns["positive"], _wrong_answers(data)
+        columns = {"anchor": data.columns["anchor"] * len(wrong), "positive": right * len(wrong)}
+        return replace(data, columns={**columns, NEGATIVE: tuple(text for side in wrong for text in side)})
     if data.kind == "labelled":
         return _by_first_text(data)
     if settings.negatives == "none":
@@ -276,7 +301,7 @@ def _triplets(settings: TrainingSettings, data: TrainingData, with_negatives: Ad
 
 
 def _binary(settings: TrainingSettings, data: TrainingData, with_negatives: AddNegatives) -> TrainingData:
-    """Two texts and 1 (belong together) or 0. Of pairs and triplets as many rows have 0 as have 1."""
+    """Two texts and 1 (belong together) or 0. Of pairs and triplets each wrong answer makes a row with 0."""
     if data.kind == "labelled":
         positive, negative = binary_classes(data)
         assert data.labels is not None
@@ -289,11 +314,17 @@ def _binary(settings: TrainingSettings, data: TrainingData, with_negatives: AddN
     if data.kind == "pairs" and settings.negatives != "none":
         data = with_negatives(data)
     anchors, positives = data.columns["anchor"], data.columns["positive"]
-    negatives = data.columns.get("negative", ())
-    first = anchors + anchors[: len(negatives)]
+    wrong = _wrong_answers(data)
+    negatives = tuple(text for side in wrong for text in side)
+    first = anchors * (1 + len(wrong))
     labels = np.repeat(np.array([1, 0], np.int64), [len(positives), len(negatives)])
     columns = {"sentence1": first, "sentence2": positives + negatives}
     return replace(data, kind="labelled", columns=columns, labels=read_only(labels), label_names=BINARY_NAMES)
+
+
+def _wrong_answers(data: TrainingData) -> list[tuple[str, ...]]:
+    """The columns of wrong answers: none of pairs."""
+    return [texts for name, texts in data.columns.items() if name.startswith(NEGATIVE)]
 
 
 def _by_first_text(data: TrainingData) -> TrainingData:
@@ -328,7 +359,7 @@ def binary_classes(data: TrainingData) -> tuple[int, int]:
     Of two classes 1 and 0, 1 means that they belong together. Among three, and for premises with hypotheses, numbers say
     nothing: in SNLI 0 is entailment.
     """
-    plain = ["".join(filter(str.isalnum, name.casefold())) for name in data.label_names]
+    plain = ["0" if name == "-1" else "".join(filter(str.isalnum, name.casefold())) for name in data.label_names]
     if len(plain) > 2 or "premise" in map(str.casefold, data.read_from.values()):
         plain = [name if not name.isdigit() else "" for name in plain]
     positive = [number for number, name in enumerate(plain) if name in POSITIVE_LABELS]

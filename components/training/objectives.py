@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from components.errors import InputError
-from components.training.data import DataKind
+from components.retrieval.corpora.rows.roles import DataKind
 
 if TYPE_CHECKING:
     from torch import nn

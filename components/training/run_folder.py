@@ -200,9 +200,8 @@ class RunFolder:
             for part, row_texts, label in zip(parts, texts, labels, strict=True)
         )
         _replace(self.path / ROWS, *lines)
-        rest = {
-            field.name: getattr(data, field.name) for field in fields(data) if field.name not in ("columns", "labels")
-        }
+        apart = ("columns", "labels", "reading")
+        rest = {field.name: getattr(data, field.name) for field in fields(data) if field.name not in apart}
         content = {
             **{name: dict(value) if isinstance(value, Mapping) else value for name, value in rest.items()},
             "columns": list(data.columns),

@@ -7,7 +7,6 @@ word lists are English; in another language most differences are of words or of 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -15,6 +14,7 @@ from itertools import groupby
 from typing import Literal
 
 from components.words.opposites import opposite_of
+from components.words.unicode_words import folded, spans
 
 Kind = Literal["negation", "order", "number", "day", "opposite", "word", "wording", "marks"]
 # From the kind that is certainly no repetition to the one that may well be; each as it stands in a list.
@@ -128,8 +128,10 @@ def _kind(one: Sequence[str], other: Sequence[str], runs: Sequence[tuple[bool, l
 
 
 def _plain(word: str) -> str:
-    """A word without capitals and without the marks around it."""
-    return re.sub(r"^\W+|\W+$", "", word.lower()) or word
+    """A word as it is compared: folded, without the marks around it."""
+    plain = folded(word)
+    places = list(spans(plain))
+    return plain[places[0][1] : places[-1][2]] if places else word
 
 
 def _is_negated(words: Sequence[str]) -> bool:

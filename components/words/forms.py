@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
+from components.words.unicode_words import folded
+
 SHORTEST_STEM = 3  # letters: below that endings mean nothing ("is", "red", "thing")
 _ENDINGS = ("s", "es", "ed", "ing")
 _VOWELS = frozenset("aeiou")
@@ -26,15 +28,15 @@ def stems_of(word: str) -> frozenset[str]:
 
 
 def forms_in(word: str, others: Iterable[str]) -> tuple[str, ...]:
-    """Those of some words that are forms of a word, without itself, each once and in their order; lower case."""
+    """Those of some words that are forms of a word, without itself, each once and in their order; folded."""
     own = _plain(word)
     found = (_plain(other) for other in others if are_forms(own, other))
     return tuple(dict.fromkeys(form for form in found if form != own))
 
 
 def _plain(word: str) -> str:
-    """Lower case, without the ending of a possessive."""
-    plain = word.lower().replace("’", "'")
+    """Folded, without the ending of a possessive."""
+    plain = folded(word)
     return plain.removesuffix("'s") if plain.endswith("'s") else plain.removesuffix("'")
 
 

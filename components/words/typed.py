@@ -2,8 +2,9 @@
 
 "doesn't", "workers'", "lie-detector" and "3.5" are one word each; a word with its apostrophe or hyphen is not taken apart. An
 apostrophe after "s", or in place of letters that are not spoken ("goin'", "ol'"), belongs to its word unless it closes a
-quotation. Word rankings and tokenizers cut texts in other ways
-(components.retrieval.search.words, components.model.tokenization).
+quotation. In a script without spaces between words each letter is one, with its marks. These are words to click on or to leave
+out; which words are the same is decided by components.words.unicode_words, and tokenizers cut texts in other ways
+(components.model.tokenization).
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
+import regex
+
+from components.words.unicode_words import has_pairs, parts
+
 RUN = re.compile(r"\S+")
-_ABBREVIATION = re.compile(r"(?:\w\.)+\w")  # its last full stop belongs to it: "U.S.", "p.m."
+_ABBREVIATION = regex.compile(r"(?:\w\p{M}*+\.)++\w\p{M}*+")  # its last full stop belongs to it: "U.S.", "p.m."
 # The apostrophe before these opens nothing: "the '90s", "'em".
 _OPENS_NOTHING = re.compile(r"\d\ds|tis|twas|em|til|cause|bout|round", re.IGNORECASE)
 _ELIDED = re.compile(r"\w+in|ol|lil|an|th|wi|o", re.IGNORECASE)  # the apostrophe after these can stand for letters
@@ -36,7 +41,9 @@ def typed_words(text: str) -> tuple[tuple[int, int], ...]:
         if closing and not quotations and text[end] in "'’" and can_belong:
             end += 1
         quotations = max(0, quotations - closing)
-        spans.append((start, end))
+        is_divided = has_pairs(text[start:end])
+        divided = [_inner(text, *part) for part in parts(text, start, end)] if is_divided else [(start, end)]
+        spans += [(first, last) for first, last in divided if any(map(str.isalnum, text[first:last]))]
     return tuple(spans)
 
 

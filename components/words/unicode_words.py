@@ -61,6 +61,9 @@ _ASCII_OR_NAMED = re.compile(
 )
 _MARKS_OF_NAMED = ("+", "#", "-")
 _CLUSTER = regex.compile(rf"{_NO_SPACES}{_JOINED}", regex.VERSION1)
+_RUN_OF_TEXT = re.compile(r"\S+")
+_PART_OF_WORD = regex.compile(r"[\p{L}\p{N}\p{M}\u200c\u200d_]")
+_STAYS = regex.compile(r"[\p{M}\u200c\u200d]")  # with the character before it
 _HAS_SIGN = regex.compile(r"[\p{L}\p{N}]")
 _SIGN = regex.compile(r"[\p{S}%‰]")
 _NOT_SEEN = regex.compile(r"[\p{Cf}\ufe00-\ufe0f--[\u200c\u200d]]", regex.VERSION1)  # soft hyphens, marks of direction
@@ -121,19 +124,44 @@ def deletable(text: str) -> list[list[str]]:
     """The parts of a text of which each can be left out, for each run between spaces: the run, or in a script without spaces
     each character of it.
     """
-    runs = []
-    for run in text.split():
-        parts, done = [], 0
-        for cluster in _CLUSTER.finditer(run):
-            parts += [run[done : cluster.start()], cluster[0]]
-            done = cluster.end()
-        runs.append([part for part in (*parts, run[done:]) if part])
-    return runs
+    runs = (found.span() for found in _RUN_OF_TEXT.finditer(text))
+    return [[text[first:last] for first, last in parts(text, start, end)] for start, end in runs]
+
+
+def parts(text: str, start: int, end: int) -> list[Span]:
+    """The spans of a run of characters: each letter of a script without spaces, with its marks, and what is between them."""
+    found, done = [], start
+    for cluster in _CLUSTER.finditer(text, start, end):
+        found += [(done, cluster.start()), cluster.span()]
+        done = cluster.end()
+    return [(first, last) for first, last in (*found, (done, end)) if first < last]
 
 
 def has_pairs(text: str) -> bool:
     """Whether a text has characters of a script without spaces, so that pairs of characters stand for its words."""
-    return _CLUSTER.search(text) is not None
+    return not text.isascii() and _CLUSTER.search(text) is not None
+
+
+def is_within_word(text: str, place: int) -> bool:
+    """Whether a text cannot be cut before the character at `place` without cutting a word, or a letter from its marks.
+
+    In a script without spaces words are not known, and each letter can be cut from the next.
+    """
+    before, after = text[max(0, place - 1) : place], text[place : place + 1]
+    if not _PART_OF_WORD.fullmatch(before) or not _PART_OF_WORD.fullmatch(after):
+        return False
+    return _STAYS.fullmatch(after) is not None or not (has_pairs(before) or has_pairs(after))
+
+
+def place_of_word(text: str, word: str) -> Span | None:
+    """Where a word, written as in the text, stands first: not within another word. None if it stands nowhere."""
+    start = text.find(word) if word else -1
+    while start >= 0:
+        end = start + len(word)
+        if not is_within_word(text, start) and not is_within_word(text, end):
+            return start, end
+        start = text.find(word, start + 1)
+    return None
 
 
 def _may_have_named(text: str) -> bool:

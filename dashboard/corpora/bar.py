@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import pandas as pd
 import streamlit as st
 
 from dashboard import caching, state
-from dashboard.corpora import chooser, current
-from dashboard.ui import figures, messages
+from dashboard.corpora import chooser, current, preview
+from dashboard.ui import messages
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import counted
 
-if TYPE_CHECKING:
-    from components.retrieval.corpora.corpus import Corpus
-
-SHOWN = 3  # sentences of a corpus that is not in use yet
 MOST_NAMED = 60  # characters of its name in the line
 
 
@@ -41,18 +34,6 @@ def _named() -> str:
 def _choice() -> None:
     unused = chooser.choose()
     if unused is not None:
-        _first_sentences(unused)
+        preview.draw(unused, key="corpus_not_in_use")
     elif state.get("corpus"):
         st.caption("Whoever has a link of yours can search this corpus too, as long as this server keeps it.")
-
-
-def _first_sentences(corpus: Corpus) -> None:
-    """How a corpus was read that is not in use yet, before anything is computed of it."""
-    figures.plain_table(pd.DataFrame({"first sentences": list(corpus.texts[:SHOWN])}), key="corpus_not_in_use")
-    said = []
-    if corpus.report.bad_count:
-        said.append(f"{corpus.report.bad_count:,} of {corpus.report.rows:,} rows could not be used.")
-    if corpus.report.encoding_guessed:
-        said.append(f"The encoding {corpus.report.encoding} is a guess: if letters are wrong, type another one.")
-    if said:
-        st.caption(messages.escape(" ".join(said)))

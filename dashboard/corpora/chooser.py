@@ -13,6 +13,7 @@ import streamlit as st
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora import hub_datasets
 from components.retrieval.corpora.readers.limits import browser_limits
+from components.retrieval.corpora.readers.places import is_of_documents
 from dashboard import access, caching, state
 from dashboard.corpora import current, uploads
 from dashboard.jobs import requests
@@ -173,6 +174,8 @@ def _dataset() -> _Source | None:
     if paths is None:
         return None
     found = paths
+    if all(map(is_of_documents, found)):
+        st.caption("Its documents alone are read: queries and judgements beside them are left out.")
     return _Source(name, " ".join(map(str, found)), lambda: found, paths=found, is_of_hub=True)
 
 
@@ -204,13 +207,15 @@ def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
         return None
     column = guessed[0] if chosen == AUTOMATIC else chosen
     key = (source.key, encoding, column)
+    is_guess = chosen == AUTOMATIC and any(one.is_guess for one in columns)
+    named = None if is_guess else column  # so that the corpus says why it is this one
     corpus = None
     with frame.figure("read_corpus"):
         corpus = uploads.read_once(
             caching.read_corpora(),
             key,
             lambda is_cancelled: reading.read_corpus(
-                source.content(), source.name, column, encoding, is_cancelled=is_cancelled
+                source.content(), source.name, named, encoding, is_cancelled=is_cancelled
             ),
         )
     if corpus is None:

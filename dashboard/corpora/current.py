@@ -143,6 +143,12 @@ def _files_of(source: Source | None) -> set[str]:
     return {file.digest for file in uploads.stored(source.upload)} if source is not None else set()
 
 
+def at_hand() -> Corpus | None:
+    """The session's corpus, or None as long as it is not in memory."""
+    key = state.get("corpus")
+    return caching.corpora().find(key) if key else demo()
+
+
 def in_use() -> Corpus:
     """The session's corpus, or the demo if its own is no longer kept; unlike `corpus`, it draws and changes nothing."""
     key = state.get("corpus")

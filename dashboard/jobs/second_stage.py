@@ -65,12 +65,13 @@ class TwoStages:
         queries: VectorIndex,
         texts: Sequence[str],
         query_texts: Sequence[str],
+        own: Int64 | None,
         report_progress: ReportProgress,
         is_cancelled: IsCancelled,
     ) -> Candidates:
-        """The candidates and their scores. Raises Cancelled."""
+        """The candidates and their scores; `own` as for `second_stage.candidates`. Raises Cancelled."""
         query_vectors, vectors = (index.engine(self.layer, self.pooling).vectors for index in (queries, documents))
-        rows = second_stage.candidates(query_vectors, vectors, self.k, is_cancelled)
+        rows = second_stage.candidates(query_vectors, vectors, self.k, is_cancelled, own)
         second = self.second
         score = (
             partial(second_stage.candidate_scores, self._pair_scores)
@@ -95,13 +96,17 @@ def candidates(
     query_texts: Sequence[str],
     content_hash: str,
     where: str,
+    own: Int64 | None = None,
 ) -> Candidates:
-    """The candidates of all queries with their scores; `indexes` are those of documents and queries. Raises NotReady."""
+    """The candidates of all queries with their scores; `indexes` are those of documents and queries. Raises NotReady.
+
+    `own` are the documents that are left out of one query's ranking (`second_stage.candidates`).
+    """
     documents, queries = indexes
     return evaluation.result(
         ("second stage", documents.folder.name, queries.folder.name, content_hash, *stages.key),
         f"{len(query_texts):,} queries: {stages.name}",
-        partial(stages.candidates, documents, queries, texts, query_texts),
+        partial(stages.candidates, documents, queries, texts, query_texts, own),
         where,
     )
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.retrieval.evaluation import pair_runs, run_record
-from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.index.build import versions
 from components.retrieval.search.splade import TITLE, SpladeIndex, SpladeRanker
 from dashboard import caching
@@ -126,9 +125,7 @@ def relevant_ranks(request: EmbedRequest, graded: GradedSet, where: str) -> Rele
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RelevantRanks:
         together = of_corpus.for_queries(queries, report_progress, is_cancelled)
-        return graded_ranks.ranker_relevant_ranks(
-            together.scores, queries, graded.grades, is_cancelled=is_cancelled, floor=together.floor
-        )
+        return graded.ranks_by_words(together, is_cancelled=is_cancelled)
 
     return evaluation.result(
         ("graded splade", *_model_of(request), graded.content_hash),

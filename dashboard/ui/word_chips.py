@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from components.analysis.first_look.words import Interest, twins_of, words_of
+from components.words.unicode_words import folded
 from dashboard import state
 from dashboard.ui import controls, wording
 
@@ -38,13 +39,13 @@ def words_offered(sentences: Sequence[TokenizedSentence], chosen: tuple[int, int
     equal: dict[str, list[int]] = {}
     for number, word in enumerate(words):
         if not word.is_content:
-            equal.setdefault(word.text.casefold(), []).append(number)
+            equal.setdefault(folded(word.text), []).append(number)
     groups: list[tuple[int, Offered]] = []
     seen: set[int] = set()
     for number, word in enumerate(words):
         if number in seen:
             continue
-        same = sorted({number, *twins[number]}) if word.is_content else equal[word.text.casefold()]
+        same = sorted({number, *twins[number]}) if word.is_content else equal[folded(word.text)]
         seen.update(same)
         places = tuple((words[other].sentence, words[other].positions[0]) for other in same)
         is_chosen = chosen in places

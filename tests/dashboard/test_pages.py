@@ -474,7 +474,7 @@ def test_decoding_names_what_was_lost(open_page: Open) -> None:
     assert parts == [
         (
             "1",
-            "capital letters, accents, spacing",
+            "capital letters, accents or marks, spacing",
             "<mark>H</mark>ello  <mark>Z</mark>o<mark>ë</mark> &lt;i&gt;",
             "[CLS] hello zoe &lt; i &gt; [SEP]",
         ),

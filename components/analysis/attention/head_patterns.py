@@ -27,6 +27,7 @@ from components.analysis.attention.weights import TextsFilter, pair_mask
 from components.arrays import Float64, read_only
 from components.errors import InputError
 from components.model.trace import TokenizedSentence
+from components.words.unicode_words import folded
 
 Pattern = Literal["previous", "next", "itself", "first", "separators", "same_word", "punctuation", "rarest", "broad"]
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
@@ -231,7 +232,7 @@ def _same_word(sentence: TokenizedSentence) -> NDArray[np.bool_]:
     forms: dict[str, int] = {}
     form, first = [], []  # for each token: the number of its word's form (-1 for none), and the word's first position
     for token in sentence.tokens:
-        text = "" if token.word is None else sentence.word_text(token.position).casefold()
+        text = "" if token.word is None else folded(sentence.word_text(token.position))
         form.append(forms.setdefault(text, len(forms)) if any(char.isalnum() for char in text) else -1)
         first.append(sentence.word_positions(token.position)[0])
     number, word = np.array(form), np.array(first)

@@ -17,6 +17,7 @@ from components.arrays import unit
 from components.model.trace import TokenizedSentence
 from components.words.forms import stems_of
 from components.words.function import PERSONAL, function_words_of
+from components.words.unicode_words import folded
 
 TIE = 1e-5  # cosines this close are equal: of two equal sentences rounding would decide
 ONE_PAIR = 2  # occurrences, each with the other
@@ -165,7 +166,7 @@ def places_of(sentences: Sequence[TokenizedSentence], row: int, position: int) -
             other for other, word in enumerate(words) if word.is_content and not stems.isdisjoint(stems_of(word.text))
         ]
     else:
-        found = [other for other, word in enumerate(words) if word.text.casefold() == own.text.casefold()]
+        found = [other for other, word in enumerate(words) if folded(word.text) == folded(own.text)]
     return tuple((words[other].sentence, words[other].positions[0]) for other in found)
 
 

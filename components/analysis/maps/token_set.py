@@ -21,6 +21,7 @@ from components.arrays import Float32, read_only
 if TYPE_CHECKING:
     from components.model.embedding.token_vectors import TokenVectors
     from components.model.trace import Trace
+from components.words.unicode_words import folded, is_within_word
 
 PAIR_LABEL = "Text A or B"  # the label of a jointly read pair's tokens, and its values
 PAIR_GROUPS = ("A", "B", "special tokens")
@@ -75,8 +76,8 @@ class TokenSet:
             return list(self.labels[by])
         category_of = {
             "sentence": lambda token: str(token.sentence + 1),
-            "token": lambda token: token.text.casefold(),
-            "word": lambda token: token.word.casefold(),
+            "token": lambda token: folded(token.text),
+            "word": lambda token: folded(token.word),
             "special": lambda token: "special token" if token.special else "text",
         }
         return [category_of[by](token) for token in self.tokens]
@@ -85,8 +86,8 @@ class TokenSet:
         """Each token's number for a colouring: "position", or "frequency" of its text among these tokens."""
         if by == "position":
             return np.array([token.position for token in self.tokens], np.float32)
-        counts = Counter(token.text.casefold() for token in self.tokens)
-        return np.array([counts[token.text.casefold()] for token in self.tokens], np.float32)
+        counts = Counter(folded(token.text) for token in self.tokens)
+        return np.array([counts[folded(token.text)] for token in self.tokens], np.float32)
 
     def in_context(self, row: int, width: int = 60) -> InContext:
         """A token with up to `width` characters of its sentence on each side."""
@@ -97,11 +98,9 @@ class TokenSet:
         return InContext(before if len(before) <= width else "…" + before[-width:], token.text, _cut(after, width))
 
     def matching(self, text: str) -> tuple[int, ...]:
-        """The rows of tokens whose text or word equals this text, ignoring case."""
-        word = text.strip().casefold()
-        return tuple(
-            row for row, token in enumerate(self.tokens) if word in (token.text.casefold(), token.word.casefold())
-        )
+        """The rows of tokens whose text or word equals this text, however it is spelt."""
+        word = folded(text.strip())
+        return tuple(row for row, token in enumerate(self.tokens) if word in (folded(token.text), folded(token.word)))
 
 
 def _cut(text: str, width: int) -> str:
@@ -185,22 +184,17 @@ def of_corpus(
 
 
 def word_around(text: str, start: int, end: int) -> str:
-    """The characters from `start` to `end` with the letters and digits directly before and after them.
+    """The characters from `start` to `end` with the letters, digits and marks directly before and after them.
 
+    In a script without spaces between words it is these characters alone, with their marks.
     At most MOST_AROUND on each side: a row may be one word of a million letters, and each of its pieces has this word.
     """
     first, last = start, end
-    if end > start and _is_in_word(text[start]):
-        while first > max(0, start - MOST_AROUND) and _is_in_word(text[first - 1]):
-            first -= 1
-    if end > start and _is_in_word(text[end - 1]):
-        while last < min(len(text), end + MOST_AROUND) and _is_in_word(text[last]):
-            last += 1
+    while first < end and first > max(0, start - MOST_AROUND) and is_within_word(text, first):
+        first -= 1
+    while start < last < min(len(text), end + MOST_AROUND) and is_within_word(text, last):
+        last += 1
     return text[first:last]
-
-
-def _is_in_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
 
 
 def choose(tokens: TokenSet, rows: Sequence[int], labels: Mapping[str, Sequence[str]]) -> TokenSet:

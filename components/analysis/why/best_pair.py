@@ -15,8 +15,8 @@ import numpy as np
 
 from components.arrays import unit
 from components.words.forms import stems_of
-from components.words.function import FUNCTION_WORDS
-from components.words.typed import typed_words
+from components.words.function import is_function_word
+from components.words.unicode_words import words
 
 MOST_COMPARED = 64  # sentences
 
@@ -37,6 +37,5 @@ def best_pair(texts: Sequence[str], vectors: Any) -> tuple[int, int]:
 
 def _stems_of(text: str) -> frozenset[str]:
     """What the content words of a text can be forms of: two texts share a word exactly if these overlap (see `stems_of`)."""
-    words = {text[start:end].casefold() for start, end in typed_words(text)}
-    content = [word for word in words if word not in FUNCTION_WORDS and any(map(str.isalnum, word))]
+    content = [word for word in set(words(text)) if not is_function_word(word)]
     return frozenset().union(*map(stems_of, content))

@@ -10,7 +10,6 @@ it, other tokens would have other vectors. And it is one split of many: another 
 
 from __future__ import annotations
 
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ import numpy as np
 from components.arrays import Float64, read_only
 from components.model.trace import Pooling, TokenizedSentence
 from components.words.typed import RUN, typed_words
+from components.words.unicode_words import has_pairs
 
 PartKind = Literal["word", "punctuation", "special", "rest"]
 
@@ -169,8 +169,7 @@ def word_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
 def typed_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
     """The words of a text as typed, each with the punctuation beside it, and last all special tokens together.
 
-    A run of letters without upper and lower case (Chinese, Thai) stays in the tokenizer's own words, since such texts may have
-    no spaces.
+    A run with letters of a script without spaces between words (Chinese, Thai) stays in the pieces of the tokenizer.
     """
     runs: dict[tuple[int, int], list[Part]] = {}
     special: list[Part] = []
@@ -183,7 +182,7 @@ def typed_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
         text = sentence.text[part.start : part.end]
         first = part.start + len(text) - len(text.lstrip())  # some tokenizers count the space before a word to it
         start, end = spans[max(0, bisect_right(starts, first) - 1)]
-        is_whole = not any(unicodedata.category(character) == "Lo" for character in sentence.text[start:end])
+        is_whole = not has_pairs(sentence.text[start:end])
         runs.setdefault((start, end) if is_whole else (part.start, part.end), []).append(part)
     words = typed_words(sentence.text)  # of the whole text: whether an apostrophe closes a quotation shows only there
     word_of = {starts[bisect_right(starts, start) - 1]: (start, end) for start, end in words}  # by the run's start
@@ -194,6 +193,8 @@ def typed_parts(sentence: TokenizedSentence) -> tuple[Part, ...]:
 def _typed(text: str, span: tuple[int, int], parts: Sequence[Part], word: tuple[int, int] | None) -> str:
     """The `word` at a span of a text, without the punctuation around it; as far as the model read it."""
     read = max(part.end for part in parts)
+    if has_pairs(text[span[0] : read]):
+        return text[span[0] : read].strip()
     if word is not None and word[1] <= min(read, span[1]):
         return text[word[0] : word[1]]
     run = text[span[0] : read]

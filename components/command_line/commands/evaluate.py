@@ -20,6 +20,8 @@ from components.errors import InputError
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.corpora.rows.reading import Reading
+    from components.retrieval.evaluation.graded.collection import GradedSet
 
 NAME = "evaluate"
 HELP = (
@@ -38,6 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--split", default="test", help="which of a folder's qrels files to read (default: test)")
     _add_fields(parser)
+    shared.add_dry_run(parser)
+    shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
     parser.add_argument(
         "--rerank",
         metavar="K",
@@ -96,9 +100,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.errors import InputError
-    from components.retrieval.corpora.corpus import read_corpus
+    from components.retrieval.corpora.readers.limits import Count
+    from components.retrieval.corpora.readers.table import BadRows
+    from components.retrieval.corpora.rows.parts import TO_MEASURE
+    from components.retrieval.corpora.rows.read import read_rows, reasons_in_brackets
     from components.retrieval.evaluation import metrics
-    from components.retrieval.evaluation.pair_runs import pairs_of_corpus
+    from components.retrieval.evaluation.pair_runs import pairs_of_rows
     from components.retrieval.evaluation.second_stage import either_ranks
 
     if any(choice is not None for choice in _fields(options)):
@@ -107,9 +114,27 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
             "They choose the fields of a folder with graded relevance.",
             "Leave them out, or name a folder.",
         )
-    corpus = read_corpus(options.pairs, options.pairs.name, "sentence", limits=shared.limits_of(options))
-    pairs = pairs_of_corpus(corpus)
-    shared.write_left_out(pairs.left_out + corpus.report.bad_count, len(corpus) - pairs.left_out)
+    limits, name = shared.limits_of(options), options.pairs.name
+    rows = read_rows(
+        [options.pairs],
+        name,
+        limits,
+        Count(name, limits),
+        chosen=shared.columns_of(options),
+        part=options.part,
+        preferred=TO_MEASURE,
+        wanted="pairs",
+    )
+    reading = rows.reading(rows.rows, BadRows())
+    if not rows.rows or len(rows.names) != 2:
+        raise InputError(
+            f"{name} has no row with both a query and an answer{reasons_in_brackets(reading.reasons)}.",
+            "At least one such row is needed.",
+            "Choose other columns (--columns anchor=...,positive=...), or another file.",
+        )
+    queries, answers = zip(*(row.texts for row in rows.rows), strict=True)
+    pairs = pairs_of_rows(name, answers, queries, reading.columns["anchor"])
+    pairs.check_measurable()
     counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
     if pairs.has_several:
         shared.note(
@@ -120,6 +145,9 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         shared.note(f"Rows with the sentence of an earlier row, which is searched once: {pairs.repeated:,}.")
     if pairs.warning:
         shared.note(pairs.warning)
+    if options.dry_run:
+        shared.write_reading(reading)
+        return {"file": str(options.pairs), "dry_run": True, **counts, "reading": reading.as_json()}
     rank: Callable[..., Any] = pairs.ranks_by_vectors
     if options.engine == "ray" and not pairs.has_several:
         from components.distributed.ranks import gold_ranks_on_ray
@@ -128,15 +156,14 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     ways = _Ways(
         rank, partial(either_ranks, gold=pairs.gold), lambda ranker, _: pairs.ranks_by_words(ranker), metrics.summary
     )
-    result = _measured(options, corpus.name, pairs.documents.texts, pairs.queries.texts, ways)
+    result = _measured(options, name, pairs.documents.texts, pairs.queries.texts, ways, reading)
     _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
-    return {"file": str(options.pairs), **counts, **result}
+    return {"file": str(options.pairs), **counts, "reading": reading.as_json(), **result}
 
 
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation.graded.collection import read_folder_fields
     from components.retrieval.evaluation.graded.metrics import graded_summary
-    from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks, vector_relevant_ranks
     from components.retrieval.evaluation.second_stage import second_relevant_ranks
 
     graded = read_folder_fields(options.pairs, options.split, shared.limits_of(options)).chosen(*_fields(options))
@@ -144,14 +171,18 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     if report.left_out:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in report.left_out.items())
         shared.note(f"Left out: {counts}.")
-    rank = partial(vector_relevant_ranks, grades=graded.grades)
-    texts = graded.documents, graded.queries
-
-    def rank_by(ranker: Any, queries: Sequence[str]) -> Any:
-        return ranker_relevant_ranks(ranker.scores, queries, graded.grades, floor=ranker.floor)
-
-    ways = _Ways(rank, second_relevant_ranks, rank_by, graded_summary)
-    result = _measured(options, graded.name, *texts, ways)
+    for note in graded.notes:
+        shared.note(note)
+    if options.dry_run:
+        return _previewed(options, graded)
+    ways = _Ways(
+        graded.ranks_by_vectors,
+        second_relevant_ranks,
+        lambda ranker, _: graded.ranks_by_words(ranker),
+        graded_summary,
+        graded.own,
+    )
+    result = _measured(options, graded.name, graded.documents, graded.queries, ways)
     _write_table(options, result["runs"], {"MAP": "map", "MRR": "mrr", "nDCG@10": "ndcg@10", "P@10": "p@10"})
     return {
         "file": str(options.pairs),
@@ -160,7 +191,35 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
         "document_fields": list(graded.document_fields),
         "documents": len(graded.documents),
         "left_out": report.left_out,
+        "own_documents_left_out": 0 if graded.own is None else int((graded.own >= 0).sum()),
+        "relevant_not_in_corpus": sum(map(len, graded.missing)),
+        "notes": list(graded.notes),
         **result,
+    }
+
+
+def _previewed(options: argparse.Namespace, graded: GradedSet) -> dict[str, Any]:
+    """How a folder was read, with its first queries and one right document of each."""
+    shared.note(
+        f"{len(graded.documents):,} documents ({', '.join(graded.document_fields)}), {len(graded.queries):,} queries "
+        f"({graded.query_field}), {graded.report.files['judgements']} read."
+    )
+    rows = [
+        {"query": query, "document": graded.documents[max(grades, key=lambda number: grades[number])]}
+        for query, grades in list(zip(graded.queries, graded.grades, strict=True))[:3]
+    ]
+    for row in rows:
+        shared.note(f"query: {row['query'][:200]}")
+        shared.note(f"  right document: {row['document'][:200]}")
+    return {
+        "file": str(options.pairs),
+        "dry_run": True,
+        "preview": rows,
+        "documents": len(graded.documents),
+        "queries": len(graded.queries),
+        "query_field": graded.query_field,
+        "document_fields": list(graded.document_fields),
+        "left_out": graded.report.left_out,
     }
 
 
@@ -178,10 +237,16 @@ class _Ways:
     after_second_stage: Callable[..., Any]
     by_ranker: Callable[..., Any]  # takes a ranker and the queries
     summary: Callable[[Any], dict[str, Any]]
+    own: Any = None  # [query]: the documents that are left out of one query's ranking; None for none
 
 
 def _measured(
-    options: argparse.Namespace, name: str, documents: Sequence[str], queries: Sequence[str], ways: _Ways
+    options: argparse.Namespace,
+    name: str,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    ways: _Ways,
+    reading: Reading | None = None,
 ) -> dict[str, Any]:
     """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for."""
     from components.retrieval.evaluation.grid import retrieval_runs
@@ -197,6 +262,7 @@ def _measured(
         backend.sparse_matrix([])
     document_options, query_options = (shared.embed_options(backend, options, role) for role in ("document", "query"))
     counts = [k for k in (options.rerank, options.max_sim) if k is not None]
+    unknown_language = shared.unknown_languages(backend, {"the texts": documents, "the queries": queries})
     similarity = backend.sentence_config.similarity
     if similarity == "manhattan":
         shared.note(f"{backend.spec.title} was published for the Manhattan distance. It is evaluated by the cosine.")
@@ -205,8 +271,10 @@ def _measured(
     def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
         query_vectors, document_vectors = for_cosines(query_vectors, document_vectors, similarity)
         ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
-        return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled) for k in set(counts)}
+        return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled, ways.own) for k in set(counts)}
 
+    if reading is not None:
+        shared.write_reading(reading, with_preview=False)
     with _engine(options, backend) as embed_into, shared.progress_bar(f"Embedding {name}") as report_progress:
         measured = list(
             retrieval_runs(
@@ -229,6 +297,7 @@ def _measured(
         "precision": document_options.precision,
         "similarity": similarity,
         "not_applied": list(backend.not_applied),
+        "unknown_language": unknown_language,
         "runs": runs,
     }
     if cross_encoder is not None:
@@ -323,6 +392,7 @@ def _splade(
     runs: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """Add a run by SPLADE's weights; returns what the result says about it."""
+    from components.retrieval.evaluation.metrics import finds_nothing
     from components.retrieval.search.splade import TITLE, SpladeIndex, SpladeRanker
 
     started = time.perf_counter()
@@ -331,8 +401,17 @@ def _splade(
     with shared.progress_bar(TITLE, " queries") as report_progress:
         ranker = SpladeRanker(backend, index).for_queries(queries, report_progress)
     place = {"model": backend.spec.key, "layer": None, "pooling": None, "ranking": TITLE}
-    runs.append(place | ways.summary(ways.by_ranker(ranker, queries)))
-    return {"splade_seconds": round(time.perf_counter() - started, 3), "splade_weights": int(index.postings.nnz)}
+    ranks = ways.by_ranker(ranker, queries)
+    is_silent = finds_nothing(ranks)
+    if is_silent:
+        shared.note(f"{TITLE}: no query shares a piece with a correct answer, so that there is nothing to measure.")
+    else:
+        runs.append(place | ways.summary(ranks))
+    return {
+        "splade_finds_nothing": is_silent,
+        "splade_seconds": round(time.perf_counter() - started, 3),
+        "splade_weights": int(index.postings.nnz),
+    }
 
 
 def _write_table(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from components.command_line import options as shared
+from components.errors import InputError
 from components.sizes import in_words
 
 NAME = "index"
@@ -20,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CORPUS",
         help="the file with the sentences, a folder of such files, or an address (file://, s3://, gs://, ...)",
     )
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="the folder to write (needed without --dry-run)")
+    shared.add_dry_run(parser)
     parser.add_argument("--text-column", help="the column with the sentences (default: detected)")
     parser.add_argument("--encoding", help="the encoding of the file (default: detected)")
     parser.add_argument(
@@ -38,19 +40,33 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.index.unfinished import Embed, embed_here
 
     shared.check_engine(options)
-    check_folder(options.out)
+    if options.out is not None:
+        check_folder(options.out)
+    elif not options.dry_run:
+        raise InputError(
+            "index needs --out, the folder to write.",
+            "Only with --dry-run nothing is written.",
+            "Write for example --out my-index, or add --dry-run.",
+        )
     limits = shared.limits_of(options)
     with files_at(options.corpus, limits) as (files, left_out):
         name = Path(options.corpus).name
         corpus = read_corpus(files, name, options.text_column, options.encoding, limits)
-    if left_out:
-        shared.note(f"{len(left_out):,} files of other formats, or links, are left out ({', '.join(left_out[:3])}).")
     report = corpus.report
-    if report.bad_count:
-        first = "; ".join(f"row {row.row}: {row.reason}" for row in report.bad_rows[:3])
-        shared.note(f"{report.bad_count:,} of {report.rows:,} rows cannot be used ({first}).")
-    if report.duplicates:
-        shared.note(f"{report.duplicates:,} sentences occur more than once; all are kept.")
+
+    def note_reading() -> None:
+        if left_out:
+            named = ", ".join(left_out[:3])
+            shared.note(f"{len(left_out):,} files (other formats, links, or not documents) are left out ({named}).")
+        shared.note_reading(corpus, "--text-column NAME")
+        if report.duplicates:
+            shared.note(f"{report.duplicates:,} sentences occur more than once; all are kept.")
+
+    facts = {**shared.corpus_facts(corpus), "left_out_files": left_out}
+    if options.dry_run:
+        note_reading()
+        return {"file": options.corpus, **shared.previewed(corpus), **facts}
+    assert options.out is not None
     backend = shared.load(options)
     embed_options = shared.embed_options(backend, options, "document")
     embed: Embed = embed_here
@@ -58,7 +74,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         from components.distributed.embedding import embed_on_ray
 
         embed = partial(embed_on_ray, address=options.address)
-    with shared.progress_bar(f"Embedding {corpus.name}") as report_progress:
+    # What is said of the file comes with the first progress: until then a wrong option is answered with one line.
+    with shared.progress_bar(f"Embedding {corpus.name}", before=note_reading) as report_progress:
         index = build_index(backend, corpus, options.out, embed_options, options.dtype, report_progress, embed=embed)
     info = index.info
     size = index.nbytes
@@ -81,6 +98,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "tokens": info.tokens,
         "truncated": info.truncated,
         "bad_rows": report.bad_count,
+        **facts,
         "duplicates": report.duplicates,
         "bytes": size,
     }

@@ -46,6 +46,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.model.guesses import included
 
     backend = _load(options)
+    for sentence in backend.not_applied:
+        shared.note(f"{backend.spec.title}: {sentence}")
     guesses = _guesses(backend, options)
     if not backend.spec.masked_lm:
         shared.note(included.said())
@@ -61,7 +63,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.json != "-":
         for prediction in predictions:
             _say(guesses, prediction)
-    return {"model": backend.spec.key, "predictions": predictions}
+    return {"model": backend.spec.key, "predictions": predictions, "not_applied": list(backend.not_applied)}
 
 
 def default_model() -> str:

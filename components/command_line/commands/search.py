@@ -108,6 +108,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     check_engine(options.engine, options.address)  # before the model is loaded
     backend = shared.load_with_prompt(index.info.model, options.prompt)
     similarity = checked_similarity(options.similarity or backend.sentence_config.similarity)
+    unknown_language = shared.unknown_languages(backend, {"the index": index.texts, "the query": [options.query]})
     vectors = query_vectors(backend, [options.query], index.info)
     with shared.progress_bar(f"Preparing {options.engine}", " vectors") as progress:
         stored = StoredVectors.of_index(index, layer, pooling)
@@ -138,6 +139,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "pooling": pooling,
         "similarity": similarity,
         "not_applied": list(backend.not_applied),
+        "unknown_language": unknown_language,
         "engine": engine.facts.name,
         "tied_with_last": tied,  # sentences of the index with the score of the last result, itself included
         "tied_shown": shown,  # how many of them are among the results

@@ -17,20 +17,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pairs", metavar="FILE", type=Path, help="a .csv, .tsv, .jsonl or .parquet file of scored pairs"
     )
+    shared.add_rows(parser, "sentence1=left,sentence2=right,label=value", "the test rows")
+    parser.add_argument("--dry-run", action="store_true", help="say what was read of the file; measure nothing")
     shared.add_limits(parser)
     shared.add_embedding(parser, precision="float32")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    from components.retrieval.corpora.corpus import read_corpus
     from components.retrieval.evaluation import sts
 
-    corpus = read_corpus(options.pairs, options.pairs.name, "sentence1", limits=shared.limits_of(options))
-    pairs = sts.scored_pairs(corpus)
-    shared.write_left_out(pairs.bad_rows, len(pairs.first))
+    pairs = sts.read_scored_pairs(
+        options.pairs,
+        options.pairs.name,
+        chosen=shared.columns_of(options),
+        part=options.part,
+        limits=shared.limits_of(options),
+    )
+    assert pairs.reading is not None
+    if options.dry_run:
+        shared.write_reading(pairs.reading)
+        return {"file": str(options.pairs), "pairs": len(pairs.first), "reading": pairs.reading.as_json()}
     backend = shared.load(options)
     embed_options = shared.embed_options(backend, options, None)
-    with shared.progress_bar(f"Embedding {corpus.name}") as report_progress:
+    shared.write_reading(pairs.reading, with_preview=False)
+    with shared.progress_bar(f"Embedding {options.pairs.name}") as report_progress:
         grid = sts.similarity_grid(backend, pairs, embed_options, report_progress)
     runs = []
     for layer, pooling in grid.cosines.cells:
@@ -41,6 +51,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     shared.write_table(options, runs, correlations, digits=4)
     return {
         "file": str(options.pairs),
+        "reading": pairs.reading.as_json(),
         "revision": backend.revision,
         "precision": embed_options.precision,
         "not_applied": list(backend.not_applied),

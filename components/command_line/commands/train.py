@@ -18,15 +18,15 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from components import operator_settings
 from components.command_line import options as shared
-from components.errors import InputError
+from components.errors import InputError, UserError
 from components.folders import check_writable
 from components.jobs import Cancelled
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from components.jobs import ReportProgress, Work
     from components.training.data import Split, TrainingData
     from components.training.run_folder import RunFolder
-    from components.training.settings import TrainingSettings
+    from components.training.settings import PoolingName, TrainingSettings
 
 NAME = "train"
 HELP = (
@@ -86,10 +86,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "or regression; two with a comma between them take turns (default: mnrl)",
     )
     parser.add_argument("--preset", default=None, help="begin with the settings of a preset; other options change them")
-    parser.add_argument(
-        "--columns",
-        metavar="OURS=THEIRS,...",
-        help="the file's columns, as in anchor=headline,positive=text (default: recognised by name)",
+    shared.add_rows(
+        parser,
+        "anchor=headline,positive=text",
+        "the train rows, with the dev rows held out; test rows are never trained on",
     )
     parser.add_argument("--model", default=None, help="a hub id, a folder, run:NAME, or embedded (the default)")
     parser.add_argument("--full", action="store_true", help="train all weights (default: low-rank adapters)")
@@ -168,21 +168,43 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     kind = check_objectives(settings.objectives)
     if options.out is not None:
         _check_out(options.out)
-    data = load(options.data, chosen=_columns(options.columns), limits=shared.limits_of(options))
+    data = load(options.data, chosen=shared.columns_of(options), limits=shared.limits_of(options), part=options.part)
+    if data.reading is not None:
+        shared.write_reading(data.reading, with_preview=options.dry_run)
     parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
     rows = row_counts(settings, data, parts)
     spec = parse_model(settings.model)
     settings = replace(settings, model=spec.key)  # a folder by its whole path: the process works in another folder
     with shared.progress_bar(f"Downloading {spec.title}", "B") as report_progress:
         find_files(spec, report_progress)  # the process of the run asks nobody for anything
+    if options.pooling is None and options.preset is None:  # of a model that was downloaded just now
+        settings = replace(settings, pooling=_published_pooling(settings.model) or settings.pooling)
     run = None if options.out is None else RunFolder(options.out / RUN)
     if run is not None and run.exists:
         run.check_files()
         _check_same(run, settings, data, options.out)
     _say(options, settings, data, parts, rows)
     if run is None or options.dry_run:
-        return _plan(settings, data, parts, rows, kind, options)
+        return {**_plan(settings, data, parts, rows, kind, options), "not_applied": _not_applied(lambda: settings)}
     return _train(run if run.exists else runs.create(settings, data, parts, run.path), options.out, options)
+
+
+def _not_applied(settings: Callable[[], TrainingSettings]) -> list[str]:
+    """What of the published model is not applied, also written to standard error. It is loaded for this, and let go."""
+    from components.model.backend import Backend
+    from components.model.catalog import EMBEDDED_KEY
+    from components.training.objectives import check_objectives
+
+    try:
+        chosen = settings()
+        if chosen.model == EMBEDDED_KEY or check_objectives(chosen.objectives) == "cross-encoder":
+            return []
+        said = [f"{chosen.model}: {sentence}" for sentence in Backend.load(chosen.model).not_applied]
+    except UserError as problem:  # a run that has ended no longer needs the model that it began with
+        said = [f"The model that was trained was not looked at: {problem}"]
+    for sentence in said:
+        shared.note(sentence)
+    return said
 
 
 def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, Any]:
@@ -201,7 +223,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     if options.dry_run:
         raise InputError("Both --grid and --dry-run are given.", "They exclude each other.", "Leave one out.")
     _check_out(options.out, may_hold_run=False)
-    data = load(options.data, chosen=_columns(options.columns), limits=shared.limits_of(options))
+    data = load(options.data, chosen=shared.columns_of(options), limits=shared.limits_of(options), part=options.part)
     if data.kind != "labelled":
         raise InputError(
             f"{data.name} has {data.kind}.",
@@ -246,34 +268,22 @@ def _settings(options: argparse.Namespace) -> TrainingSettings:
     return replace(base, data=str(options.data), **changes)
 
 
-def _published_pooling(model: str) -> str | None:
+def _published_pooling(model: str) -> PoolingName | None:
     """The pooling of the files of a model that is here, if a run can have it."""
     from components.errors import UserError
     from components.model.catalog import parse_model
     from components.model.files import hub
     from components.model.files.sentence_config import read_sentence_config
     from components.model.files.sources import folder_of
+    from components.training.settings import PoolingName
 
     try:
         spec = parse_model(model)
     except UserError:  # said by what loads the model
         return None
     folder = folder_of(spec) or (hub.cached_folder(spec.hub_id) if spec.source == "hub" else None)
-    return read_sentence_config(folder).pooling
-
-
-def _columns(text: str | None) -> dict[str, str] | None:
-    """Our columns to the file's, from "anchor=headline,positive=text". Raises InputError."""
-    if text is None:
-        return None
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(ours.strip() and sign and theirs.strip() for ours, sign, theirs in pairs):
-        raise InputError(
-            f"The columns {text[:80]!r} are not valid.",
-            "Each is the dashboard's name, =, and the file's name; several have commas between them.",
-            "Write for example --columns anchor=headline,positive=text",
-        )
-    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+    published = read_sentence_config(folder).pooling
+    return next((name for name in get_args(PoolingName) if name == published), None)
 
 
 def _check_out(folder: Path, may_hold_run: bool = True) -> None:
@@ -371,11 +381,12 @@ def _only_command(run: RunFolder, folder: Path) -> Iterator[None]:
 
 def _train(run: RunFolder, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Train a run to its end, or as far as a stop lets it come, put its model into the folder, and say how it went."""
+    not_applied = _not_applied(run.settings)
     with _only_command(run, folder):
         with _or_deleted(folder), shared.progress_bar("Training", " steps") as report_progress:
             _to_its_end(run, report_progress)
         _deliver(run, folder)
-    return _told(run, folder, options)
+    return {**_told(run, folder, options), "not_applied": not_applied}
 
 
 def _to_its_end(run: RunFolder, report_progress: ReportProgress) -> None:
@@ -482,8 +493,10 @@ def _say(
     rows: Mapping[str, tuple[int, int]],
 ) -> None:
     """Write to standard error what was recognised."""
-    read = ", ".join(f"{ours} = {theirs}" for ours, theirs in data.read_from.items())
-    sys.stderr.write(f"{data.name}: {len(data):,} {data.kind}{f' ({read})' if read else ''}.\n")
+    from components.training.negatives import few_answers
+
+    columns = ", ".join(f"{ours} = {theirs}" for ours, theirs in data.read_from.items())
+    sys.stderr.write(f"{data.name}: {len(data):,} {data.kind}{f' ({columns})' if columns else ''}.\n")
     if data.dropped:
         reasons = ", ".join(f"{reason} ({count:,})" for reason, count in data.dropped.items())
         sys.stderr.write(f"Rows left out: {reasons}.\n")
@@ -492,6 +505,8 @@ def _say(
     sys.stderr.write(
         f"{len(parts.train):,} rows to train on, {len(parts.held_out):,} held out; {parts.overlap:,} texts in both.\n"
     )
+    for warning in few_answers(settings, data, parts):
+        sys.stderr.write(f"{warning}\n")
     for key, (train, held_out) in rows.items():
         sys.stderr.write(f"{key}: {train:,} training rows, {held_out:,} held out.\n")
     sys.stderr.flush()
@@ -506,6 +521,7 @@ def _plan(
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     """What a run would do, and about how long it would take."""
+    from components.training.negatives import few_answers
     from components.training.settings import steps, warmup_steps
 
     total = steps(settings, *(train for train, _ in rows.values()))
@@ -522,7 +538,9 @@ def _plan(
             "rows": len(data),
             "columns": dict(data.read_from),
             "dropped": dict(data.dropped),
-            "warnings": list(data.warnings),
+            "warnings": [*data.warnings, *few_answers(settings, data, parts)],
+            "texts_of_a_row": list(data.columns),
+            "reading": None if data.reading is None else data.reading.as_json(),
         },
         "split": {
             "train": len(parts.train),

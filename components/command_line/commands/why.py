@@ -83,6 +83,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             shared.note(f"{item.tokens:,} tokens of {name} are truncated.")
     result: dict[str, Any] = {"model": backend.spec.key, "revision": backend.revision, "to": options.to}
     result["not_applied"] = list(backend.not_applied)
+    result["unknown_language"] = shared.unknown_languages(
+        backend, {"TEXT_A": [options.first], "TEXT_B": [options.second]}
+    )
     if options.to == "blocks":
         return result | _blocks(backend, options, layer, pooling)
     if options.to == "words":

@@ -25,6 +25,7 @@ from components.jobs import IsCancelled, ReportProgress
 from components.model.architecture.modules import Pool
 from components.model.embedding.embedder import Embedder
 from components.model.embedding.options import SENTENCES_PER_BLOCK, Precision, Resolved
+from components.model.files.sentence_config import prompt_for
 from components.model.tokenization import Truncation
 
 
@@ -89,7 +90,8 @@ def pair_logits(
 ) -> Float32:
     """The logits of each query with the document of the same number, float32 [pair, label].
 
-    Both together are truncated to `max_length` tokens (the model's own by default), the longer text first or only the
+    A reranker's published prompt (`default_prompt_name`) stands before each query, as CrossEncoder.predict puts it there. Both
+    together are truncated to `max_length` tokens (the model's own by default), the longer text first or only the
     document (`truncation`). `precision` is that of the encoder's blocks; "auto" is bfloat16 where that is faster.
     `progress(done, total)` counts pairs. Raises ModelError for a model that is not a cross-encoder, InputError for an
     impossible length or precision, ValueError for unequal numbers of texts, Cancelled.
@@ -98,6 +100,8 @@ def pair_logits(
         raise ValueError(f"{len(queries)} queries and {len(documents)} documents: equal numbers were expected")
     model = embedder.model
     length = model.own_max_length if max_length is None else max_length
+    prompt = prompt_for(model.sentence_config, None) if model.is_cross_encoder else ""
+    queries = [prompt + query for query in queries] if prompt else queries
     resolved = embedder.resolve(precision)
     scores = np.empty((len(queries), len(label_names(embedder))), np.float32)
     done = 0

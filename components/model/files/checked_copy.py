@@ -92,6 +92,13 @@ def checked_config(values: dict[str, Any], name: str) -> dict[str, Any]:
 def check_sentence_files(folder: Path, name: str) -> None:
     """Raise ModelError for a value beyond its bounds in the files that this program reads itself."""
     check_place(folder / "modules.json", folder, name)
+    if (folder / "modules.json").exists() and not isinstance(read_json(folder / "modules.json"), list):
+        raise ModelError(
+            "damaged",
+            f"modules.json of {name} cannot be read as a list of modules.",
+            "It lists the parts that turn a text into a vector, one after another.",
+            "Download or save the model again, or pick another one.",
+        )
     if len(read_modules(folder)) > MOST_MODULES:
         raise allowed.beyond(
             f"modules.json of {name} lists more than {MOST_MODULES} modules.", f"A model has at most {MOST_MODULES}."
@@ -105,8 +112,25 @@ def check_sentence_files(folder: Path, name: str) -> None:
 
 def check_modules(folder: Path, name: str) -> None:
     """Raise ModelError for a folder whose vectors are made by a part that this program does not have, named."""
-    for module in read_modules(folder):
+    for number, module in enumerate(read_modules(folder)):
         row = decisions.decision(module.kind)
+        if module.is_foreign and (number == 0 or decisions.is_applied(module.kind)):
+            raise ModelError(
+                "unsupported",
+                f"{name} cannot be used. Its {module.kind[:40]} is a class of {module.library[:40]}, whose code would have to "
+                "be run.",
+                _TEXT_ENCODERS,
+                "Save it with sentence-transformers' own classes, or pick another model.",
+            )
+        if number == 0 and module.path and module.kind == "Transformer":
+            raise ModelError(
+                "unsupported",
+                f"{name} cannot be used. Its encoder is in its folder {module.path[:40]}, as older models have it; only one "
+                "beside modules.json is read.",
+                _TEXT_ENCODERS,
+                f"Load it with SentenceTransformer and save it again, or move the files of {module.path[:40]} beside "
+                "modules.json and set the path of the first module to an empty text.",
+            )
         if row is not None and row.outcome == "refused":
             raise ModelError("unsupported", f"{name} cannot be used. {row.note}", _TEXT_ENCODERS, row.instead)
 

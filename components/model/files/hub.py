@@ -28,6 +28,7 @@ from components.errors import ModelError, UserError, first_line
 from components.folders import write_text
 from components.jobs import IsCancelled, ReportProgress
 from components.model.files import allowed
+from components.model.files.decisions import MODULES
 from components.model.files.published import (
     TOKENIZER_FILES,
     WEIGHT_INDEX,
@@ -51,6 +52,7 @@ MODULE_FILE = re.compile(
     r"[1-9][0-9]?_[A-Za-z]\w*/(config\.json|model\.safetensors)|0_StaticEmbedding/(model\.safetensors|tokenizer\.json)",
     re.ASCII,
 )
+_CONFIGURED = ("Pooling", "Dense", "LayerNorm", "WeightedLayerPooling")  # modules that are saved with a config.json
 STATIC_WEIGHTS = (
     "0_StaticEmbedding/model.safetensors"  # of a static model that has no weights beside its list of modules
 )
@@ -241,14 +243,34 @@ def weight_parts(folder: Path) -> tuple[str, ...]:
 
 
 def lacks_modules(folder: Path) -> bool:
-    """Whether the modules of a cached model include a Dense one whose files were never downloaded.
+    """Whether the modules of a cached model include one with a configuration that was never downloaded.
 
     Dense modules published without safetensors weights have their configuration here, and count as downloaded.
     """
     return any(
-        module.kind == "Dense" and module.config is None and MODULE_FILE.fullmatch(f"{module.path}/config.json")
+        module.kind in _CONFIGURED and module.config is None and MODULE_FILE.fullmatch(f"{module.path}/config.json")
         for module in read_modules(folder)
     )
+
+
+def may_lack_list(repo_id: str, folder: Path) -> bool:
+    """Whether a cached model, such as one that AutoModel loaded, may have been published with a modules.json that is not here.
+
+    The hub's cache keeps which files a commit does not have, once somebody asked for them.
+    """
+    from huggingface_hub import try_to_load_from_cache
+
+    if (folder / MODULES).exists():
+        return False
+    known = try_to_load_from_cache(repo_id, MODULES, cache_dir=cache_dir(), revision=folder.name)
+    return known is None  # neither here nor known to be missing
+
+
+def _remember_without_list(folder: Path) -> None:
+    """Note in the hub's cache, as its client does, that this commit has no modules.json."""
+    place = folder.parent.parent / ".no_exist" / folder.name
+    place.mkdir(parents=True, exist_ok=True)
+    (place / MODULES).touch()
 
 
 def no_safetensors(name: str, folder: Path | None = None) -> ModelError:
@@ -327,6 +349,8 @@ def download(
             "The repository of a BERT-family encoder for transformers has this file.",
             "Check the name, or pick a model from the list.",
         )
+    if MODULES not in listed:
+        _remember_without_list(folder)
     return folder
 
 

@@ -27,6 +27,7 @@ MOST_LINES = 2_000_000  # of a vocabulary
 MOST_MODULES = 32
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 WEIGHT_INDEX = "model.safetensors.index.json"
+_LIBRARIES = {"sentence_transformers", "pylate"}  # whose classes are known here
 MOST_NAME = 1_000  # characters of the class and of the folder of a module
 _LISTS = {"modules.json", "special_tokens_map.json", "added_tokens.json", WEIGHT_INDEX}  # besides the configurations
 
@@ -39,6 +40,11 @@ class PublishedModule:
     library: str  # the package that has the class: sentence_transformers, pylate, ...
     path: str  # its folder, relative to the model's; empty for the model's own folder
     config: Mapping[str, Any] | None  # its config.json; None if there is none that can be read
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether its class is somebody's own, whatever its name: sentence-transformers would run code of the folder."""
+        return self.library not in _LIBRARIES
 
     @property
     def pooling_modes(self) -> tuple[str, ...]:
@@ -55,16 +61,14 @@ class PublishedModule:
 def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
     """The modules a model was published with, in order; empty for a model that lists none.
 
-    A folder with a pooling configuration but without a list is read as an encoder with that pooling. Entries that
-    point outside the folder get no configuration. Of a list that is longer than MOST_MODULES, one more than that is read.
+    Entries that point outside the folder get no configuration. Of a list that is longer than MOST_MODULES, one more than that
+    is read.
     """
     if folder is None:
         return ()
     listed = read_json(folder / "modules.json")
     if not isinstance(listed, list):
-        if not (folder / "1_Pooling" / "config.json").exists():
-            return ()
-        listed = [{"type": "Transformer", "path": ""}, {"type": "Pooling", "path": "1_Pooling"}]
+        return ()
     modules = []
     for entry in listed[: MOST_MODULES + 1]:  # one more: who loads the model sees that there are too many
         if not isinstance(entry, dict):

@@ -21,6 +21,8 @@ Role = Literal["query", "document"]
 Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 ANY = "any"  # the name of a prompt that a person chose for every text
 _OF_VECTORS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
+_OF_ENCODER = ("max_seq_length", "query_length", "document_length", "do_lower_case")
+POOLING = "1_Pooling/config.json"  # where sentence-transformers writes it
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
 
@@ -40,7 +42,7 @@ class SentenceConfig:
     query_length: int | None = None  # tokens of a query, where it differs from max_length
     document_length: int | None = None  # tokens of a document, likewise
     gives_all_layers: bool = False  # the encoder passes all of its layers on, which WeightedLayerPooling needs
-    not_read: tuple[str, ...] = ()  # keys of TOP that would change a vector, in a folder without modules.json
+    not_read: tuple[str, ...] = ()  # files and keys that would change a vector, in a folder without modules.json
 
 
 def read_sentence_config(folder: Path | None) -> SentenceConfig:
@@ -72,8 +74,16 @@ def read_sentence_config(folder: Path | None) -> SentenceConfig:
         query_length=settings.query_length,
         document_length=settings.document_length,
         gives_all_layers=settings.gives_all_layers or _json(folder / CONFIG).get("output_hidden_states") is True,
-        not_read=tuple(key for key in _OF_VECTORS if top.get(key) and key not in published),
+        not_read=() if (folder / MODULES).is_file() else _not_read(folder, top),
     )
+
+
+def _not_read(folder: Path, top: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the files beside an encoder say of its vectors, without modules.json."""
+    keys = [f"{key} in {TOP}" for key in _OF_VECTORS if top.get(key)]
+    for file in ENCODER_FILES:
+        keys += [f"{key} in {file}" for key in _OF_ENCODER if _json(folder / file).get(key)]
+    return tuple(keys + [POOLING] * (folder / POOLING).is_file())
 
 
 def with_prompt(published: SentenceConfig, prompt: str) -> SentenceConfig:
@@ -109,9 +119,11 @@ def _positive(value: Any) -> int | None:
 
 def length_file(folder: Path | None) -> str:
     """The file with the length of a text, if one says it."""
-    for file, key in (*((name, "max_seq_length") for name in ENCODER_FILES), (TOKENIZER, "model_max_length")):
-        if folder is not None and _positive(_json(folder / file).get(key)) is not None:
-            return file
+    settings = read_encoder_settings(folder)
+    if settings.max_length is not None:
+        return settings.file
+    if folder is not None and _positive(_json(folder / TOKENIZER).get("model_max_length")) is not None:
+        return TOKENIZER
     return ""
 
 

@@ -60,13 +60,13 @@ def find_files(
     folder = hub.cached_folder(spec.hub_id)
     if folder is None:
         folder = hub.download(spec.hub_id, progress=progress, is_cancelled=is_cancelled)
-    elif hub.lacks_modules(folder) and hub.is_reachable():
+    elif (hub.lacks_modules(folder) or hub.may_lack_list(spec.hub_id, folder)) and hub.is_reachable():
         try:  # the same commit: only missing files are downloaded
             folder = hub.download(spec.hub_id, folder.name, progress, is_cancelled)
         except ModelError as problem:
             if problem.kind == "cancelled":
                 raise
-            log.warning("%s is used without its Dense head: %s", spec.key, problem)
+            log.warning("%s is used as far as it is on this machine: %s", spec.key, problem)
     with _readable(folder):
         _check_files(folder, spec.hub_id)
     # In the hub's cache a snapshot's folder is named after its commit, which is the exact revision.

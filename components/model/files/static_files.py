@@ -41,6 +41,7 @@ class StaticTokenizer:
     pad_token_id: int | None = None
     mask_token_id: int | None = None
     model_max_length: int = NO_LIMIT
+    truncation_side: str = "right"
     model_input_names: tuple[str, ...] = ("input_ids", "attention_mask")
 
 
@@ -115,4 +116,10 @@ def read_tokenizer(content: Mapping[str, Any]) -> StaticTokenizer:
     unknown = getattr(tokenizer.model, "unk_token", None)
     if unknown is None and getattr(tokenizer.model, "unk_id", None) is not None:  # a number in a Unigram model
         unknown = tokenizer.id_to_token(tokenizer.model.unk_id)
-    return StaticTokenizer(tokenizer, unknown, None if unknown is None else tokenizer.token_to_id(unknown))
+    number = None if unknown is None else tokenizer.token_to_id(unknown)
+    cut = tokenizer.truncation  # which sentence-transformers leaves on, and takes padding off
+    if cut is None:
+        return StaticTokenizer(tokenizer, unknown, number)
+    return StaticTokenizer(
+        tokenizer, unknown, number, model_max_length=cut["max_length"], truncation_side=cut.get("direction", "right")
+    )

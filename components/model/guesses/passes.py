@@ -4,7 +4,8 @@ A token is hidden by its id: the mask's takes its place in the model's input, so
 one that no text with a mask in it would be split into. Inputs of one length make a batch, without padding, so that nothing has
 to be masked but what `only_left` hides.
 
-Memory is bounded: of a pass, the vectors of the tokens that are read; and of the head's scores, [row, vocabulary] of SCORES
+Memory is bounded: of a pass, the vectors of the tokens that are read and the scores of PASS_PAIRS pairs of tokens (a longer
+text is refused by the backend where they do not fit); and of the head's scores, [row, vocabulary] of SCORES
 numbers at a time, of which only the best and the place of what is typed are kept.
 """
 
@@ -30,6 +31,8 @@ from components.model.loaded import LoadedModel
 from components.model.trace import TokenizedSentence
 
 PASS_TOKENS = 2_048  # of one pass, all rows together
+PASS_PAIRS = 1 << 20  # of tokens in one pass: 50 MB of scores in each of 12 heads' block in float32
+ATTENTIONS = 3  # copies of a block's scores that eager attention holds at once
 MANY_TOKENS = 150  # of an input that is read once for each of them: some seconds on two cores
 SCORES = 1 << 23  # numbers of the head's scores at a time: 32 MB in float32
 
@@ -223,12 +226,12 @@ def _read(
 
 
 def _batches(readings: Sequence[Reading]) -> Iterator[list[int]]:
-    """The numbers of the readings of each pass: of one length, of PASS_TOKENS together unless one alone is longer."""
+    """The numbers of the readings of each pass: of one length, of PASS_TOKENS and PASS_PAIRS unless one alone has more."""
     by_length: dict[int, list[int]] = {}
     for number, reading in enumerate(readings):
         by_length.setdefault(len(reading.sentence), []).append(number)
     for length, numbers in by_length.items():
-        count = max(1, PASS_TOKENS // length)
+        count = max(1, min(PASS_TOKENS // length, PASS_PAIRS // length**2))
         for first in range(0, len(numbers), count):
             yield numbers[first : first + count]
 

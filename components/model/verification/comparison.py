@@ -20,7 +20,7 @@ from components.errors import InputError, ModelError
 from components.jobs import IsCancelled
 from components.model import loader
 from components.model.device import free_memory
-from components.model.files import sources
+from components.model.files import hub, sources
 from components.model.verification.process import reference_vectors
 from components.sizes import in_words
 
@@ -217,6 +217,9 @@ def _why_not(backend: Backend) -> str:
         return "it was published to give each token a vector (late interaction), and a text none"
     if backend.splade is not None:
         return "it was published to give a text weights of pieces (sparse), and no vector"
+    folder = backend.loaded.folder
+    if backend.spec.source == "hub" and folder is not None and hub.may_lack_list(backend.spec.hub_id, folder):
+        return "only its encoder is on this machine, and not how it turns a text into a vector (modules.json)"
     published_as = backend.sentence_config.published_as
     if published_as not in ("", "SentenceTransformer"):
         return f"it was published as a {published_as[:40]}, whose results are no vectors of texts"

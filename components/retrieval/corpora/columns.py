@@ -16,11 +16,12 @@ import numpy as np
 
 from components.errors import InputError
 from components.retrieval.corpora.readers.encoding import clean
-from components.retrieval.corpora.readers.table import SET_COLUMN
+from components.retrieval.corpora.readers.table import MOST_COLUMNS, SET_COLUMN
 
 EXAMPLES = 5
 SAMPLE_ROWS = 1_000  # a column is judged by its first rows
 CLEARLY_LONGER = 2.0
+MOST_DEPTH = 4  # of objects in objects, whose keys become columns
 # Names of a column that is the text, best first. Names that come in pairs (sentence1, sentence2) are not among them.
 TEXT_NAMES = ("text", "sentence", "sentences", SET_COLUMN, "content", "passage", "document", "article", "headline")
 
@@ -34,14 +35,23 @@ class ColumnPreview:
     is_guess: bool  # is taken if nobody chooses; no column is where two are too similar
 
 
+@dataclass(frozen=True)
+class TextColumn:
+    """The column that is the text, and why."""
+
+    name: str
+    reason: str
+    is_guess: bool = False
+
+
 def preview_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[ColumnPreview, ...]:
     """Each column, judged by the first 1,000 rows."""
     guess = guess_text(columns)
     return tuple(_preview(name, values, name == guess) for name, values in columns.items())
 
 
-def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | None = None) -> str:
-    """The name of the text column: `chosen`, or the guess. Raises InputError, which lists the columns, without either."""
+def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | None = None) -> TextColumn:
+    """The text column: `chosen`, or the guess. Raises InputError, which lists the columns, without either."""
     if chosen is not None:
         if chosen not in columns:
             raise InputError(
@@ -49,15 +59,29 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
                 f"Its columns are: {', '.join(columns)[:500]}.",
                 f"Name the column {chosen[:80]!r} in the file, or choose one of its columns.",
             )
-        return chosen
+        return TextColumn(chosen, "as asked")
     guess = guess_text(columns)
     if guess is not None:
-        return guess
+        if len(columns) == 1:
+            return TextColumn(guess, "the only column")
+        if guess.casefold() in TEXT_NAMES:
+            return TextColumn(guess, "by its name")
+        return TextColumn(guess, "a guess: its texts are by far the longest", is_guess=True)
     raise InputError(
-        f"{name} has {len(columns)} columns, and it is not clear which column holds the text: {', '.join(columns)[:500]}.",
+        f"{name} has {len(columns)} columns, and it is not clear which column holds the text: {_with_examples(columns)}.",
         "The text column is recognised by the name text or sentence, or by much longer texts than in the other columns.",
-        "Choose the text column, or rename it to text.",
+        "Choose the text column (--text-column on the command line), or rename it to text.",
     )
+
+
+def _with_examples(columns: Mapping[str, Sequence[Any]]) -> str:
+    """The columns, and of the first few what one row holds."""
+    shown = [
+        f"{name} (“{preview.examples[0][:40]}”)" if preview.examples else name
+        for name, preview in ((name, _preview(name, values, False)) for name, values in list(columns.items())[:6])
+    ]
+    named = f"{', '.join(columns)[:500]}"
+    return f"{named}; for example {', '.join(shown)}" if shown else named
 
 
 def guess_text(columns: Mapping[str, Sequence[Any]]) -> str | None:
@@ -78,6 +102,31 @@ def guess_text(columns: Mapping[str, Sequence[Any]]) -> str | None:
     if len(longest) > 1 and texts[longest[0]] < CLEARLY_LONGER * texts[longest[1]]:
         return None
     return longest[0] if longest else None
+
+
+def flattened(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """The columns with those of objects divided into one for each key ("translation.en"), also of objects in objects.
+
+    Columns beyond MOST_COLUMNS, and those where some value is no object, stay as they are.
+    """
+    flat: dict[str, Sequence[Any]] = {}
+    left = list(columns.items())[::-1]
+    while left:
+        name, values = left.pop()
+        present = [value for value in values if value is not None]
+        is_divided = (
+            bool(present) and name.count(".") < MOST_DEPTH and all(isinstance(value, dict) for value in present)
+        )
+        keys = list(dict.fromkeys(key for value in present for key in value)) if is_divided else []
+        parts = [f"{name}.{key}" for key in keys]
+        if not keys or len(flat) + len(left) + len(keys) > MOST_COLUMNS or any(part in columns for part in parts):
+            flat[name] = values
+            continue
+        left += [
+            (part, [None if value is None else value.get(key) for value in values])
+            for part, key in reversed(list(zip(parts, keys, strict=True)))
+        ]
+    return flat
 
 
 def as_text(value: Any) -> str:

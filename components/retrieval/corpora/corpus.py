@@ -20,7 +20,14 @@ from typing import Any
 
 from components.errors import InputError
 from components.jobs import IsCancelled
-from components.retrieval.corpora.columns import SAMPLE_ROWS, ColumnPreview, as_text, preview_columns
+from components.retrieval.corpora.columns import (
+    SAMPLE_ROWS,
+    ColumnPreview,
+    TextColumn,
+    as_text,
+    flattened,
+    preview_columns,
+)
 from components.retrieval.corpora.columns import text_column as find_text_column
 from components.retrieval.corpora.readers.encoding import CleanedText, clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table
@@ -31,7 +38,27 @@ from components.retrieval.corpora.texts import Texts
 PAIR_COLUMN = "compressed"  # the name of the column with the second text of a pair
 EXAMPLES = 5
 BROKEN_BYTES = "bytes that are not utf-8"
+NAMED_COLUMNS = 12
+MOST_REASONS = 5  # of refused rows in a sentence
+MOST_NAME_WORDS = 3  # a longer name of the text column may be a sentence of a file without names
 SET_SIZE = 10  # sentences kept of a list
+
+
+def _named(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:NAMED_COLUMNS]) + (
+        f" and {len(columns) - NAMED_COLUMNS} more" if len(columns) > NAMED_COLUMNS else ""
+    )
+
+
+@dataclass(frozen=True)
+class SampleRow:
+    """One of the first rows, as it stands in the file and as it was read."""
+
+    row: int
+    written: str
+    text: str  # "" where the row was refused
+    columns: Mapping[str, str]
+    refused: str = ""  # the reason
 
 
 @dataclass(frozen=True)
@@ -49,6 +76,60 @@ class ReadReport:
     encoding_guessed: bool = False  # if True, a person may know a better encoding
     text_column: str = "text"
     left_out: tuple[str, ...] = ()  # columns that were not kept: pictures, sounds, or more than the limit
+    reasons: tuple[tuple[str, int], ...] = ()  # why rows were refused, and how many, the most frequent first
+    joined: int = 0  # rows that were written over several lines
+    text_reason: str = ""  # why this column is the text
+    text_is_guess: bool = False
+    dialect: str = ""  # of separated text
+    other_dialect: str = ""  # that fits nearly as well: then the dialect is a guess
+    is_named: bool = True  # False where the first row does not name the columns
+    samples: tuple[SampleRow, ...] = ()
+
+    @property
+    def refused(self) -> str:
+        """The rows that cannot be used: how many for each reason, and the first of them; "" where there is none."""
+        if not self.bad_count:
+            return ""
+        first: dict[str, int] = {}
+        for row in self.bad_rows:
+            first.setdefault(row.reason, row.row)
+        named = [
+            f"{count:,}: {reason}" + (f" (first in row {first[reason]:,})" if reason in first else "")
+            for reason, count in self.reasons[:MOST_REASONS]
+        ]
+        return f"{self.bad_count:,} of {self.rows:,} rows cannot be used ({'; '.join(named)})."
+
+    def sentences(self, other_columns: Sequence[str], how_to_choose: str) -> list[str]:
+        """How the file was read, in sentences: its rows, its columns, and whatever is a guess, with how another is chosen."""
+        others = f"; kept beside it: {_named(other_columns)}" if other_columns else ""
+        another = f" Another: {how_to_choose}." if other_columns and how_to_choose else ""
+        said = [self.counted, f"The sentences are the column {self.text_column} ({self.text_reason}){others}.{another}"]
+        if self.refused:
+            said.insert(1, self.refused)
+        if self.left_out:
+            said.append(f"Columns left out: {_named(self.left_out)}.")
+        if self.dialect:
+            guess = f" This is a guess: the file could also be {self.other_dialect}." if self.other_dialect else ""
+            said.append(f"The fields are {self.dialect}.{guess}")
+        if not self.is_named:
+            said.append(
+                "The first line is read as a row, since it does not look like names of columns: a line above names them."
+            )
+        elif self.dialect and len(self.text_column.split()) > MOST_NAME_WORDS:
+            said.append(
+                f"The first line is read as the names of the columns: {self.text_column[:120]}. If not, add names above it."
+            )
+        if self.encoding_guessed:
+            said.append(f"The encoding {self.encoding} is a guess.")
+        return said
+
+    @property
+    def counted(self) -> str:
+        """How many rows were read, refused, joined and changed, in a sentence."""
+        return (
+            f"{self.kept:,} rows read, {self.bad_count:,} refused, {self.joined:,} joined from several lines, "
+            f"{self.cleaned:,} changed (control or invalid characters removed)."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +161,8 @@ def read_corpus(
     table = read_parts(sources, name, encoding, limits, count)
     if not table.numbers or not table.columns:
         raise _nothing(name, table.bad)
-    column = find_text_column(table.columns, name, text_column)
-    return _corpus(name, table, column, limits, count)
+    table.columns = flattened(table.columns)
+    return _corpus(name, table, find_text_column(table.columns, name, text_column), limits, count)
 
 
 def columns_of(
@@ -95,7 +176,7 @@ def columns_of(
     table = read_table(source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS, is_cancelled=is_cancelled)
     if not any(len(values) for values in table.columns.values()):
         raise _nothing(name, table.bad)
-    return preview_columns(table.columns)
+    return preview_columns(flattened(table.columns))
 
 
 def read_parts(
@@ -135,17 +216,23 @@ def _joined(tables: Sequence[Table]) -> Table:
         any(table.encoding_guessed for table in tables),
         any(table.has_broken_bytes for table in tables),
         tuple(sorted(left_out)),
+        sum(table.joined for table in tables),
+        tables[0].dialect,
+        next((table.other_dialect for table in tables if table.other_dialect), ""),
+        all(table.is_named for table in tables),
+        samples=tables[0].samples,
     )
 
 
-def _corpus(name: str, table: Table, column: str, limits: Limits | None, count: Count) -> Corpus:
+def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, count: Count) -> Corpus:
     """The usable rows of a table, with `column` as the text. Its lists are unpacked where at least half of it are lists.
 
     Raises InputError where there is none, or where there are more than the limit.
     """
+    column = chosen.name
     values = table.columns[column]
     others = {key: others for key, others in table.columns.items() if key != column}
-    sizes = [len(value) for value in values if isinstance(value, list) and len(value) > 1]
+    sizes = [len(value) for value in values if isinstance(value, list) and value]
     has_lists = bool(sizes) and 2 * len(sizes) >= sum(value is not None for value in values)
     width = min(max(sizes), SET_SIZE) if has_lists else 1
     bad = BadRows()
@@ -185,6 +272,14 @@ def _corpus(name: str, table: Table, column: str, limits: Limits | None, count: 
         cleaned=cleaned,
         encoding=table.encoding,
         encoding_guessed=table.encoding_guessed,
+        reasons=tuple(bad.reasons.most_common()),
+        joined=table.joined,
+        text_reason=chosen.reason,
+        text_is_guess=chosen.is_guess,
+        dialect=table.dialect,
+        other_dialect=table.other_dialect,
+        is_named=table.is_named,
+        samples=_samples(table, kept, texts, columns, bad),
         text_column=column,
         left_out=(
             *table.left_out,
@@ -202,11 +297,32 @@ def _cleaned(parts: Sequence[Any], width: int, check_bytes: bool) -> list[Cleane
         if isinstance(part, bytes) or (check_bytes and isinstance(part, str) and has_broken_bytes(part)):
             return BROKEN_BYTES
         if not isinstance(part, str):
-            return "not text"
+            return f"{_kind(part)} instead of text"
     if len(parts) < min(width, 2):
         return "one text instead of two"
     texts = [clean(part) for part in parts[:width]]
     return texts if all(text.text for text in texts) else "empty"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    return "yes or no" if isinstance(value, bool) else "a number" if isinstance(value, int | float) else "another value"
+
+
+def _samples(
+    table: Table, kept: Sequence[int], texts: Sequence[str], columns: Mapping[str, Sequence[str]], bad: BadRows
+) -> tuple[SampleRow, ...]:
+    """The first rows of a table as they stand in the file and as they were read."""
+    places = {table.numbers[index]: place for place, index in enumerate(kept[:SAMPLE_ROWS])}
+    refused = {row.row: row.reason for row in bad.first}
+    return tuple(
+        SampleRow(number, written, "", {}, refused.get(number, "refused"))
+        if place is None
+        else SampleRow(number, written, texts[place], {key: values[place] for key, values in columns.items()})
+        for number, written in table.samples
+        for place in [places.get(number)]
+    )
 
 
 def _repeated(texts: Sequence[str]) -> list[str]:

@@ -5,6 +5,8 @@ The repository of a data set is a folder of files with few rules. The format tha
 names tell: `train-00000-of-00002.parquet`, `en/test.jsonl`. Files that name no split are the training split, as in the
 hub's own reader. Code and pickles of a repository are never downloaded.
 
+Of a retrieval collection (corpus.jsonl beside queries.jsonl, as BEIR and mteb have them) only the documents are taken.
+
 What it does not do: read a data set's card, which may assign files to splits in another way, or data sets that are made
 by code; most of these have a converted copy in the revision refs/convert/parquet.
 """
@@ -13,13 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from components.errors import DatasetError, InputError
 from components.jobs import IsCancelled, ReportProgress
 from components.model.files import hub
 from components.retrieval.corpora.readers.limits import Limits
+from components.retrieval.corpora.readers.places import documents_alone
 from components.sizes import in_words
 
 EXAMPLE = "embedding-data/sentence-compression"
@@ -87,6 +90,11 @@ def choose_files(paths: Sequence[str], name: str, split: str | None = None) -> t
             f"These endings can be read: {', '.join(ENDINGS)}.",
             "Try the revision refs/convert/parquet, where many data sets have a converted copy, or another data set.",
         )
+    documents = set(documents_alone([PurePosixPath(file.path) for file in files])[0])
+    if len(documents) < len(files) and not _names_another_part(split):
+        files = [
+            replace(file, subset=_without_part(file.subset)) for file in files if PurePosixPath(file.path) in documents
+        ]
     best = min(ENDINGS.index(file.ending) for file in files)
     files = [file for file in files if file.ending == ENDINGS[best]]
     subsets = list(dict.fromkeys(file.subset for file in files))
@@ -162,8 +170,11 @@ def _cached(repo_id: str, split: str | None, revision: str | None) -> tuple[Path
     cached_names = [path.relative_to(snapshot).as_posix() for path in snapshot.rglob("*") if path.is_file()]
     try:
         names = choose_files(
-            cached_names, repo_id, split or "train"
-        )  # a test split alone is not the training split that None stands for
+            cached_names,
+            repo_id,
+            # A test split alone is not the training split that None stands for, but documents lie in any.
+            split or (None if documents_alone([PurePosixPath(name) for name in cached_names])[1] else "train"),
+        )
     except InputError:  # only other splits are cached
         return None
     parts = [part for name in names if (part := _PART.search(name)) is not None]
@@ -184,6 +195,15 @@ def _data_file(path: str) -> DataFile | None:
     split = next((_SPLITS[word] for word in words if word in _SPLITS), None)
     subset = "/".join(part for part in folders if part.lower() not in _SPLITS)
     return DataFile(path, ending, subset, split)
+
+
+def _names_another_part(split: str | None) -> bool:
+    """Whether a person asked for the queries or judgements of a retrieval collection."""
+    return split is not None and split.strip("/ ").partition("/")[0].lower() in {"queries", "qrels"}
+
+
+def _without_part(subset: str) -> str:
+    return "/".join(part for part in subset.split("/") if part.lower() != "corpus")
 
 
 def _subset_and_split(split: str | None, subsets: Sequence[str]) -> tuple[str | None, str | None]:

@@ -3,6 +3,9 @@
 An approximate engine only finds candidates. Their scores are computed again from the vectors of the index, in float64, by
 the same code as in `ExactSearch`: two engines therefore never disagree about a score, only about which sentences they find.
 
+A vector that stands in the corpus often (a text such as "[deleted]", thousands of times) is kept once by an approximate engine:
+in a graph the neighbours of its copies would be each other alone, so that no walk could leave them, and nothing else be found.
+
 Ties are counted as far as an engine looked. An exact one compares every sentence; an approximate one knows only its
 candidates, so that `Hits.tied` is a lower bound there.
 """
@@ -13,13 +16,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64, unit
+from components.arrays import Float32, Int64, read_only, unit
 from components.errors import InputError
 from components.retrieval.search.exact import ExactSearch, Hits, Similarity, not_finite
 
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
 
 EngineName = Literal["exact", "usearch", "milvus"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+FEW_COPIES = 8  # of one vector: half of the links of each vector in a graph, which still lead elsewhere
+MOST_COPIES = 4_096  # of one vector that are scored for a query: they have one score
+_BLOCK_ROWS = 4_096  # vectors compared together
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,59 @@ class StoredVectors:
     @property
     def dim(self) -> int:
         return int(self.exact.vectors.shape[1])
+
+    @cached_property
+    def different(self) -> DifferentVectors:
+        """The vectors, those that stand often once. All are read for it."""
+        return DifferentVectors.of(self.exact.vectors)
+
+
+@dataclass(frozen=True, eq=False)
+class DifferentVectors:
+    """Some vectors, of which those that stand more than FEW_COPIES times count once, and where each stands."""
+
+    firsts: Int64  # [different]: the number of the first vector that is equal, ascending
+    rows: Int64  # [vector]: the numbers of all, those of one together and ascending
+    starts: Int64  # [different + 1]: where those of each begin
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.floating], few: int = FEW_COPIES) -> DifferentVectors:
+        """Of vectors [vector, dim]; up to `few` equal ones stay different."""
+        sums = np.empty(len(vectors), np.uint64)
+        factors = _factors(vectors.shape[1])
+        for start in range(0, len(vectors), _BLOCK_ROWS):
+            block = np.ascontiguousarray(vectors[start : start + _BLOCK_ROWS])
+            sums[start : start + len(block)] = block.view(f"u{block.itemsize}").astype(np.uint64) @ factors
+        _, firsts, numbers = np.unique(sums, return_index=True, return_inverse=True)
+        first_of = firsts[numbers]
+        copies = np.flatnonzero(first_of != np.arange(len(vectors)))
+        for start in range(0, len(copies), _BLOCK_ROWS):  # different vectors may have equal sums
+            part = copies[start : start + _BLOCK_ROWS]
+            others = part[(vectors[part] != vectors[first_of[part]]).any(axis=1)]
+            first_of[others] = others
+        is_rare = np.bincount(first_of, minlength=len(vectors))[first_of] <= few
+        first_of[is_rare] = np.flatnonzero(is_rare)
+        rows = np.argsort(first_of, kind="stable")
+        firsts, starts = np.unique(first_of[rows], return_index=True)
+        return cls(read_only(firsts), read_only(rows), read_only(np.append(starts, len(vectors))))
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+    def with_copies(self, found: Int64) -> Int64:
+        """The numbers of all vectors that are equal to some of the firsts, at most MOST_COPIES of each."""
+        places = np.searchsorted(self.firsts, found)
+        counts = np.minimum(self.starts[places + 1] - self.starts[places], MOST_COPIES)
+        if (counts == 1).all():
+            return found
+        return np.concatenate(
+            [self.rows[start : start + count] for start, count in zip(self.starts[places], counts, strict=True)]
+        )
+
+
+def _factors(count: int) -> NDArray[np.uint64]:
+    """Odd numbers, by which the words of a vector are multiplied: the sums of different vectors are hardly ever equal."""
+    return np.random.default_rng(0).integers(1, 1 << 63, count, np.uint64) | np.uint64(1)
 
 
 class ExactEngine:

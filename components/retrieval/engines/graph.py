@@ -7,6 +7,8 @@ vectors it ends with are compared again with the vectors of the index. Vectors a
 divided by their lengths. (A further dimension that makes all vectors equally long, so that dot products become cosines, was
 tried: of 5,000 random vectors of different lengths it found 2 of the 10 best, inner products 9.7.)
 
+Equal vectors are in the graph once, by the number of the first; a search finds them all.
+
 The graph lies beside the index in two files: the graph, which is mapped into memory, and a description with the identity of
 the vectors and a checksum of the whole graph. It is written under another name and moved into place when it is whole; the
 description comes last. usearch believes what a graph says of itself, and a damaged one ends the process. So the description
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
 Precision = Literal["float32", "float16", "int8", "bits"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 KIND = "BERT Internals graph"
-FORMAT = 3  # 1: checksums of samples alone; 2: no MAC
+FORMAT = 4  # 1: checksums of samples alone; 2: no MAC; 3: equal vectors as often as they stand in the index
 MOST_DESCRIPTION_BYTES = 64 << 10
 ALL_THREADS = 0
 LEAST, MOST = 2, 4_096  # of a graph's settings
@@ -137,7 +139,8 @@ class GraphEngine:
         queries = checked_queries(queries, self._dim, k)
         if similarity != self._similarity:
             raise other_similarity("usearch", self._similarity, similarity)
-        count = min(len(self._exact.vectors), max(k, self._settings.expansion_search))
+        different = self._stored.different
+        count = min(len(different), max(k, self._settings.expansion_search))
         found = []
         for query in comparable(queries, "cosine"):  # a query's length changes no order
             encoded = _encoded(query[None], self._settings.precision, float(np.abs(query).max(initial=0)))[0]
@@ -153,7 +156,7 @@ class GraphEngine:
                     "A graph that was built whole can be; this one may be damaged.",
                     "Remove the files of the index's folder that end in .usearch; they are then built again.",
                 ) from problem
-            found.append(np.asarray(nearest, np.int64))
+            found.append(different.with_copies(np.asarray(nearest, np.int64)))
         return settle(self._exact, queries, found, k, similarity)
 
 
@@ -286,7 +289,7 @@ def open_file(
         graph = index_type.restore(str(path), view=True)
     except Exception as problem:  # its errors have no common type
         raise _refused(path, f"is damaged: {first_line(problem)}") from problem
-    if graph is None or len(graph) != len(stored):
+    if graph is None or len(graph) != len(stored.different):
         raise _refused(path, "is damaged: it has another number of vectors")
     return GraphEngine(stored, similarity, settings, graph, path.stat().st_size)
 
@@ -317,10 +320,11 @@ def _built(
 ) -> Any:
     index_type = _library()
     total, longest, precision = len(stored), longest_of(stored.exact), settings.precision
-    blocks = range(0, total, _BLOCK_ROWS)
+    firsts = stored.different.firsts
+    blocks = range(0, len(firsts), _BLOCK_ROWS)
 
     def vectors_from(start: int) -> Float32:
-        return comparable(stored.exact.vectors[start : start + _BLOCK_ROWS], similarity, longest)
+        return comparable(stored.exact.vectors[firsts[start : start + _BLOCK_ROWS]], similarity, longest)
 
     # The numbers of int8 need one scale for all vectors, so that inner products keep their order.
     largest = (
@@ -340,9 +344,9 @@ def _built(
         if is_cancelled():
             raise Cancelled
         vectors = vectors_from(start)
-        numbers = np.arange(start, start + len(vectors), dtype=np.uint64)
-        graph.add(numbers, _encoded(vectors, precision, largest), threads=threads)
-        progress(start + len(vectors), total)
+        end = start + len(vectors)
+        graph.add(firsts[start:end].astype(np.uint64), _encoded(vectors, precision, largest), threads=threads)
+        progress(total if end == len(firsts) else int(firsts[end]), total)  # the copies among them are done too
     if is_cancelled():
         raise Cancelled
     return graph

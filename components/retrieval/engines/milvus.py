@@ -100,6 +100,7 @@ class MilvusEngine:
         self, stored: StoredVectors, similarity: Similarity, client: Any, collection: str, address: Address
     ) -> None:
         self._exact, self._dim, self._similarity = stored.exact, stored.dim, similarity
+        self._different = stored.different
         self._client, self._collection, self._address = client, collection, address
         self._lock = threading.Lock()  # sessions share the client
 
@@ -120,7 +121,7 @@ class MilvusEngine:
         queries = checked_queries(queries, self._dim, k)
         if similarity != self._similarity:
             raise other_similarity("Milvus", self._similarity, similarity)
-        count = min(len(self._exact.vectors), max(k, EXPANSION_SEARCH), MOST_FOUND)
+        count = min(len(self._different), max(k, EXPANSION_SEARCH), MOST_FOUND)
         found = [np.empty(0, np.int64)] * len(queries)
         if count and len(queries):
             options = {"metric_type": "IP", "params": {"ef": count}}
@@ -135,7 +136,9 @@ class MilvusEngine:
                     )
             except Exception as problem:  # of grpc and of Milvus
                 raise _no_answer(self._address, problem) from problem
-            found = [np.array([hit["number"] for hit in hits], np.int64) for hits in answer]
+            found = [
+                self._different.with_copies(np.array([hit["number"] for hit in hits], np.int64)) for hits in answer
+            ]
         return settle(self._exact, queries, found, k, similarity)
 
     def close(self) -> None:
@@ -162,9 +165,9 @@ def opened(
             _fill(client, name, stored, similarity, progress, is_cancelled)
         client.load_collection(name, timeout=_SECONDS)
         count = _count(client, name)
-        if count != len(stored):
+        if count != len(stored.different):
             raise InputError(
-                f"The collection {name} in Milvus has {count:,} vectors, and the index has {len(stored):,}.",
+                f"The collection {name} in Milvus has {count:,} vectors, and the index has {len(stored.different):,}.",
                 "A collection holds the vectors of one index.",
                 "Remove this collection in Milvus; it is then filled again.",
             )
@@ -178,7 +181,9 @@ def opened(
 
 def collection_name(stored: StoredVectors, similarity: Similarity) -> str:
     """The name of the collection of some vectors: different for other vectors."""
-    return f"bert_internals_{hashlib.sha256(f'{stored.identity} {similarity}'.encode()).hexdigest()[:24]}"
+    # Those of earlier versions hold equal vectors as often as they stand in the index.
+    content = f"{stored.identity} {similarity}{'' if len(stored.different) == len(stored) else ' once'}"
+    return f"bert_internals_{hashlib.sha256(content.encode()).hexdigest()[:24]}"
 
 
 def _connected(address: Address) -> Any:
@@ -220,13 +225,16 @@ def _fill(
     client.create_collection(part, schema=schema, index_params=index, consistency_level="Strong", timeout=_SECONDS)
     try:
         progress(0, total)
-        for start in range(0, total, _BLOCK_ROWS):
+        firsts = stored.different.firsts
+        for start in range(0, len(firsts), _BLOCK_ROWS):
             if is_cancelled():
                 raise Cancelled
-            sent = comparable(stored.exact.vectors[start : start + _BLOCK_ROWS], similarity, longest)
-            rows = [{"number": start + row, "vector": vector} for row, vector in enumerate(sent)]
+            numbers = firsts[start : start + _BLOCK_ROWS]
+            sent = comparable(stored.exact.vectors[numbers], similarity, longest)
+            rows = [{"number": int(number), "vector": vector} for number, vector in zip(numbers, sent, strict=True)]
             client.insert(part, rows, timeout=_SECONDS)
-            progress(start + len(rows), total)
+            end = start + len(rows)
+            progress(total if end == len(firsts) else int(firsts[end]), total)
         client.flush(part, timeout=_SECONDS)
         if is_cancelled():
             raise Cancelled

@@ -28,7 +28,7 @@ import numpy as np
 from components.arrays import Float64, Int64, wilson
 from components.retrieval.evaluation.graded import metrics as graded_metrics
 from components.retrieval.evaluation.graded.ranks import RelevantRanks
-from components.retrieval.evaluation.ranks import inverse
+from components.retrieval.evaluation.ranks import NOT_FOUND, inverse
 
 # The rank of each query's correct answer [query], from 1 or NOT_FOUND; or where queries have several, those of all of them.
 Ranks = Int64 | RelevantRanks
@@ -53,6 +53,11 @@ class Interval:
 def first_ranks(ranks: Ranks) -> Int64:
     """The rank of each query's first correct answer, int64 [query]."""
     return ranks.ranks[ranks.starts[:-1]] if isinstance(ranks, RelevantRanks) else ranks
+
+
+def finds_nothing(ranks: Ranks) -> bool:
+    """Whether no query finds a correct answer at all: of a word ranking, that none shares a word with one of its own."""
+    return len(ranks) > 0 and bool((first_ranks(ranks) == NOT_FOUND).all())
 
 
 def recall(ranks: Ranks, k: int) -> Float64:

@@ -16,19 +16,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from components.arrays import Float32, Int64, read_only
+from components.arrays import Int64, read_only
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks, vector_relevant_ranks
 from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.evaluation.metrics import Ranks
-from components.retrieval.evaluation.ranks import NOT_FOUND, TIED, gold_ranks, tolerance
+from components.retrieval.evaluation.ranks import NOT_FOUND, TIED, ScoresDocuments, gold_ranks, tolerance
 from components.retrieval.search.exact import top
 
 if TYPE_CHECKING:
@@ -119,6 +119,15 @@ class Pairs:
                 ranker.scores, self.queries.texts, self.grades, progress, is_cancelled, TIED, ranker.floor
             )
         return ranker_ranks(ranker, self.queries.texts, self.gold, progress, is_cancelled)
+
+    def check_measurable(self) -> None:
+        """Raise InputError where all queries have one correct answer in common and nothing else is searched."""
+        if len(self.documents) < 2:
+            raise InputError(
+                f"{self.name} has one sentence with a query, so that retrieval cannot be measured.",
+                "At least two different ones are needed: every query would find the only sentence.",
+                "Choose another column or file; on a page at its top, under “Corpus”.",
+            )
 
     @property
     def warning(self) -> str:
@@ -257,18 +266,6 @@ def grid_ranks(
 def ranking_seconds(pairs: int, dim: int, cells: int) -> float:
     """About how many seconds `grid_ranks` takes on a small machine: every query against every document, for each cell."""
     return 2.0 * pairs * pairs * dim * cells / OPERATIONS_PER_SECOND
-
-
-class ScoresDocuments(Protocol):
-    """The part of a `Ranker` that ranks are computed with."""
-
-    def scores(self, query: str) -> Float32:
-        """float32 [document], the higher the better."""
-        ...
-
-    def floor(self, query: str) -> float:
-        """The score of a document that has nothing in common with the query."""
-        ...
 
 
 def ranker_ranks(

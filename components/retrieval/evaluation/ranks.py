@@ -13,6 +13,8 @@ What it does not show: whether another document would have been just as good an 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +26,18 @@ NOT_FOUND = 2**31 - 1  # the rank of a text that a word ranking does not find: b
 TIED = 1e-6  # scores of one pair each, by words or by a cross-encoder: equal if they differ by less, or by this share
 QUERIES_PER_BLOCK, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB
 _FEW = 0.02  # share of a block up to which its pairs are compared one by one
+
+
+class ScoresDocuments(Protocol):
+    """The part of a `Ranker` that ranks are computed with."""
+
+    def scores(self, query: str) -> Float32:
+        """float32 [document], the higher the better."""
+        ...
+
+    def floor(self, query: str) -> float:
+        """The score of a document that has nothing in common with the query."""
+        ...
 
 
 def tolerance(scores: NDArray[np.floating] | float) -> NDArray[np.floating] | float:

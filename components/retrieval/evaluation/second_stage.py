@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from components.arrays import Float32, Int64
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
-from components.retrieval.evaluation.graded.ranks import RelevantRanks
+from components.retrieval.evaluation.graded.ranks import NONE, RelevantRanks
 from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import tolerance
 from components.retrieval.search.exact import ExactSearch
@@ -49,17 +49,27 @@ def candidates(
     documents: NDArray[np.floating],
     k: int,
     is_cancelled: IsCancelled = lambda: False,
+    own: Int64 | None = None,
 ) -> Int64:
     """The k nearest documents of each query by cosine, best first, int64 [query, candidate]. Raises Cancelled.
 
-    Vectors are [query, dim] and [document, dim]; there are fewer candidates than k if there are fewer documents.
+    Vectors are [query, dim] and [document, dim]; there are fewer candidates than k if there are fewer documents. `own` [query]
+    are the numbers of documents that are left out of one query's ranking, or NONE; where there are any, the candidates are at
+    most one fewer than the documents.
     """
-    engine = ExactSearch(documents)
-    rows = np.empty((len(queries), min(k, len(documents))), np.int64)
-    for start in range(0, len(queries), _QUERIES):
+    engine, has_own = ExactSearch(documents), own is not None and bool((own != NONE).any())
+    k = min(k, len(documents) - has_own)
+    rows = np.empty((len(queries), k), np.int64)
+    for start in range(0, len(queries) if k else 0, _QUERIES):
         if is_cancelled():
             raise Cancelled
-        rows[start : start + _QUERIES] = engine.search(queries[start : start + _QUERIES], k).indices
+        block = slice(start, start + _QUERIES)
+        found = engine.search(queries[block], k + has_own).indices
+        if own is not None and has_own:
+            is_own = found == own[block, None]
+            is_own[~is_own.any(axis=1), -1] = True  # one too many was searched for
+            found = found[~is_own].reshape(len(found), k)
+        rows[block] = found
     return rows
 
 

@@ -7,9 +7,10 @@ Cer et al. 2017). Embeddings are float32, because bfloat16 changes the order of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,11 @@ from components.jobs import IsCancelled, ReportProgress, part_of
 from components.model.embedding.options import EmbedOptions
 from components.model.trace import Pooling
 from components.retrieval.corpora.corpus import Corpus
+from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
+from components.retrieval.corpora.readers.table import BadRows, Table
+from components.retrieval.corpora.rows.parts import TO_MEASURE
+from components.retrieval.corpora.rows.read import Rows, read_rows, reasons_in_brackets, rows_of
+from components.retrieval.corpora.rows.reading import Reading
 from components.retrieval.corpora.texts import hash_of
 from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.search.exact import SAME, pair_similarity
@@ -61,6 +67,7 @@ class ScoredPairs:
     second: tuple[str, ...]
     scores: tuple[float, ...]
     bad_rows: int = 0
+    reading: Reading | None = field(default=None, compare=False)  # what became of every row of the file
 
     @cached_property
     def content_hash(self) -> str:
@@ -133,40 +140,58 @@ def levels_of(predicted: Float64) -> Int64:
     return levels
 
 
+def read_scored_pairs(
+    source: Path | bytes | Sequence[Path],
+    name: str,
+    *,
+    chosen: Mapping[str, str] | None = None,
+    part: str | None = None,
+    most: int | None = None,
+    limits: Limits | None = BROWSER_LIMITS,
+    is_cancelled: IsCancelled = never,
+) -> ScoredPairs:
+    """The pairs of a file: two sentences and a score in each row, with or without names of columns.
+
+    `chosen` names the file's columns by ours ("sentence1", "sentence2", "label"). `part` is train, dev, test or all, of a file
+    that says to which of them each row belongs; without it the test rows are used. Raises InputError for a file that cannot
+    be read, for unusable columns, and for too few or too many pairs, and Cancelled.
+    """
+    limits = browser_limits() if limits is BROWSER_LIMITS else limits
+    sources = [source] if isinstance(source, Path | bytes) else source
+    count = Count(name, limits, is_cancelled)
+    rows = read_rows(sources, name, limits, count, chosen=chosen, part=part, preferred=TO_MEASURE, wanted="scored")
+    return _usable(rows, name, most)
+
+
 def scored_pairs(corpus: Corpus, most: int | None = None) -> ScoredPairs:
-    """The pairs of a corpus whose text column is sentence1. Raises InputError for unusable columns or too many pairs."""
-    missing = [name for name in ("sentence2", "score") if name not in corpus.columns]
-    if missing:
+    """The pairs of a corpus, whose text column is the first sentence. Raises InputError as `read_scored_pairs` does."""
+    columns: dict[str, Sequence[str]] = {corpus.report.text_column: corpus.texts, **corpus.columns}
+    table = Table(columns, range(1, len(corpus) + 1))
+    pairs = _usable(rows_of(table, corpus.name, preferred=TO_MEASURE, wanted="scored"), corpus.name, most)
+    return replace(pairs, bad_rows=pairs.bad_rows + corpus.report.bad_count)
+
+
+def _usable(rows: Rows, name: str, most: int | None) -> ScoredPairs:
+    reading = rows.reading(rows.rows, BadRows())
+    lost = reasons_in_brackets(reading.reasons, reading.values)
+    if len(rows.rows) < 2:
         raise InputError(
-            f"{corpus.name} has no column {' and no column '.join(missing)}.",
-            "The columns sentence1, sentence2 and score are needed.",
-            "Rename its columns, or choose another file.",
-        )
-    kept = []
-    for first, second, text in zip(corpus.texts, corpus.columns["sentence2"], corpus.columns["score"], strict=True):
-        try:
-            score = float(text)
-        except ValueError:
-            continue
-        if second.strip() and np.isfinite(score):
-            kept.append((first, second, score))
-    if len(kept) < 2:
-        raise InputError(
-            f"{corpus.name} has {len(kept)} rows with two sentences and a number.",
+            f"{name} has {len(rows.rows)} rows with two sentences and a number{lost}.",
             "At least two such rows are needed.",
             "Choose another file.",
         )
-    if len({score for *_, score in kept}) == 1:
+    scores = tuple(float(row.label or 0) for row in rows.rows)
+    if len(set(scores)) == 1:
         raise InputError(
-            f"All pairs of {corpus.name} have the score {kept[0][2]:g}.",
+            f"All pairs of {name} have the score {scores[0]:g}{lost}.",
             "Equal scores have no order, so different scores are needed.",
             "Choose another file.",
         )
-    if most is not None and len(kept) > most:
+    if most is not None and len(scores) > most:
         raise InputError(
-            f"{corpus.name} has {len(kept):,} pairs.",
+            f"{name} has {len(scores):,} pairs.",
             f"The browser can be used for at most {most:,} pairs.",
             "Choose a part of the file, or use `python -m components sts`.",
         )
-    first_texts, second_texts, scores = zip(*kept, strict=True)
-    return ScoredPairs(first_texts, second_texts, scores, len(corpus) - len(kept) + corpus.report.bad_count)
+    first, second = zip(*(row.texts for row in rows.rows), strict=True)
+    return ScoredPairs(first, second, scores, reading.lost, reading)

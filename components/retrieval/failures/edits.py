@@ -24,6 +24,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import regex
 
 from components.arrays import Float32, Float64, Int64, cosine
 from components.jobs import Cancelled, IsCancelled, ReportProgress
@@ -31,7 +32,7 @@ from components.retrieval.failures.failed_queries import NEVER
 from components.retrieval.search.exact import NEAR, SAME, ExactSearch
 from components.words.function import is_function_word
 from components.words.typed import CLOSING, is_open, typed_words
-from components.words.unicode_words import words
+from components.words.unicode_words import folded, has_pairs, words
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -113,8 +114,10 @@ def _without(before: str, after: str) -> str:
 
     Brackets and quotation marks around the word alone go with it; other punctuation moves to the word beside it, where that
     has none yet: "rain, hail, and snow" without "hail" is "rain, and snow". A mark that closes nothing goes as well: "top 2)
-    second item" without "2" is "top second item".
+    second item" without "2" is "top second item". In a script without spaces the two parts are joined as they are.
     """
+    if has_pairs(before[-1:]) or has_pairs(after[:1]):
+        return before + after
     lead = "" if not before or before[-1].isspace() else before.rsplit(maxsplit=1)[-1]
     trail = "" if not after or after[0].isspace() else after.split(maxsplit=1)[0]
     left, right = before.removesuffix(lead), after[len(trail) :].lstrip()
@@ -146,7 +149,7 @@ def _without(before: str, after: str) -> str:
 
 
 _MARKS = ".,;:!?…–—"
-_CLOSED_LATER = re.compile(r"\S['’](?!\w)")
+_CLOSED_LATER = regex.compile(r"\S['’](?![\p{L}\p{M}\p{N}_])")
 _LEADING_DASH, _TRAILING_DASH = re.compile(r"\A[-–—]+\s+"), re.compile(r"(?:\A|\s)[-–—]+\Z")
 
 
@@ -171,7 +174,7 @@ def new_words(text: str, source: str) -> tuple[str, ...]:
 
     "doesn't" is a function word; a text with "lie" and "detector" has nothing new in "lie-detector".
     """
-    known = set(words(text))
+    known = {*words(text), *(folded(text[start:end]) for start, end in typed_words(text))}
     found: dict[str, str] = {}
     for start, end in typed_words(source):
         word = source[start:end]

@@ -151,7 +151,9 @@ def judged_pairs(
         found = np.unique(np.concatenate([top(score(query), first) for score in scores]))
         drawn = chance.integers(len(graded.documents), size=others)
         relevant = np.fromiter(graded.grades[query], np.int64)
-        candidates.append(np.unique(np.concatenate([found, relevant, drawn])))
+        together = np.unique(np.concatenate([found, relevant, drawn]))
+        # A query that is a document of the collection does not find itself.
+        candidates.append(together if graded.own is None else together[together != graded.own[query]])
         is_found.append(np.isin(candidates[-1], found))
         progress(done, len(queries))
     numbers = np.concatenate(candidates)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal, TypeVar, cast
 import pandas as pd
 import streamlit as st
 
-from components.errors import InputError
 from components.model.catalog import EMBEDDED_CROSS_ENCODER_KEY
 from components.model.trace import Pooling
+from components.numbers import enumerated
 from components.retrieval.evaluation import pair_runs
-from components.retrieval.evaluation.metrics import MEASURES
+from components.retrieval.evaluation.metrics import MEASURES, finds_nothing
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.evaluation.metrics import Ranks
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.search.lexical import Kind as WordKind
 
@@ -61,6 +62,8 @@ MANY_QUERIES, FEW_QUERIES = 50_000, 30
 LOOKED_AT = 200  # queries, to see whether they have spaces between words
 SECOND_STAGES: dict[Kind, str] = {"rr": "re-ranked", "ms": "by MaxSim", "mx": "by the second model's MaxSim"}
 SPLADE_CODES = {"sp.m": "m", "sp.m2": "m2"}  # runs by SPLADE's weights, and the model that gives them
+_NAMED = {"dot": "dot product", "euclidean": "Euclidean distance", "manhattan": "Manhattan distance"}
+NO_SHARED_WORD = "no query shares a word with a correct answer, so that there is nothing to measure."
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
 Outcome = TypeVar("Outcome")  # of a run
 Sides = TypeVar("Sides")  # a model's documents and queries
@@ -70,6 +73,17 @@ def measuring(draw: Callable[[Backend], None], backend: Backend) -> None:
     """Draw a view that measures a model, below a note on models that are not made for what is measured."""
     messages.cross_encoder_note([backend])
     draw(backend)
+
+
+def measuring_by_cosine(draw: Callable[[Backend], None], backend: Backend) -> None:
+    """The same for a view that ranks by the cosine, with a note on models that were published for another similarity."""
+    own = backend.sentence_config.similarity
+    if own != "cosine":
+        st.caption(
+            f":material/straighten: **{messages.escape(backend.spec.title)}** was published for the {_NAMED[own]}. This view "
+            "ranks by the cosine; Search and Sentence similarity use what the model was published for."
+        )
+    measuring(draw, backend)
 
 
 def codes_of(measures: Iterable[str]) -> dict[str, str]:
@@ -186,6 +200,16 @@ class RunRequest:
         return ready, {model: model_sides for model, model_sides in sides.items() if model_sides is not None}
 
 
+def that_find(
+    ready: Sequence[tuple[str, str, Outcome]], ranks_of: Callable[[Outcome], Ranks]
+) -> list[tuple[str, str, Outcome]]:
+    """The finished runs without those by words that find no correct answer of any query, of which that is said."""
+    silent = [name for code, name, outcome in ready if parsed(code) is None and finds_nothing(ranks_of(outcome))]
+    if silent:
+        st.info(f"{messages.escape(enumerated(silent))}: {NO_SHARED_WORD}", icon=":material/search_off:")
+    return [run for run in ready if run[1] not in silent]
+
+
 def current_pairs() -> Pairs:
     """The pairs of the session's corpus.
 
@@ -197,12 +221,7 @@ def current_pairs() -> Pairs:
         raise frame.Instead(partial(_ask_for_queries, corpus))
     key = f"{state.get('corpus')} {column}"
     pairs = caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column))
-    if len(pairs.documents) < 2:
-        raise InputError(
-            f"{corpus.name} has one sentence with a query.",
-            "At least two are needed: every query would find the only sentence.",
-            "Choose another one at the top of the page, under “Corpus”.",
-        )
+    pairs.check_measurable()
     return pairs
 
 

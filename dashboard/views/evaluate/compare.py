@@ -138,6 +138,7 @@ def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, 
         indexes_of,
         by_vectors,
     )
+    ready = choices.that_find(ready, lambda outcome: outcome[0].ranks)
     return [Entry(run, code, name, candidates=candidates) for code, name, (run, candidates) in ready], indexes
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from components.charts.retrieval import evaluation as charts
 from components.jobs import Stoppable
 from components.numbers import enumerated
 from components.retrieval.evaluation.graded import metrics as graded_metrics
-from components.retrieval.evaluation.graded import ranks as graded_ranks
 from components.retrieval.evaluation.metrics import interval
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
 from components.retrieval.search.lexical import TITLES
@@ -69,7 +68,8 @@ def relevance(backend: Backend) -> None:
     _about(graded)
     choices.about_second_stage(request)
     with waiting:
-        ranks = _runs(request, graded)
+        ready = _runs(request, graded)
+        ranks = choices.that_find(ready, lambda of_run: of_run)
     if not ranks:
         if not request.codes:
             st.info(choices.NO_RUN, icon=":material/add:")
@@ -78,7 +78,7 @@ def relevance(backend: Backend) -> None:
     runs = request.code_of((run, name) for run, name, _ in ranks)
     with above, frame.figure("graded"):  # the figure needs no significance, and does not wait for it
         named = [(name, of_run) for _, name, of_run in ranks]
-        _compared(graded, named, measure, len(ranks) == len(request.codes), snippets.graded_summaries(code, runs))
+        _compared(graded, named, measure, len(ready) == len(request.codes), snippets.graded_summaries(code, runs))
     _figure([(name, of_run) for _, name, of_run in ranks], code, runs)
 
 
@@ -96,6 +96,8 @@ def _about(graded: GradedSet) -> None:
     if graded.report.left_out:
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in graded.report.left_out.items())
         st.warning(f"Left out: {messages.escape(left_out)}.")
+    if graded.notes:
+        st.info(" ".join(graded.notes), icon=":material/rule:")
 
 
 def _searched(graded: GradedSet) -> str:
@@ -183,7 +185,7 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, str, Releva
         first = evaluation.result(
             ("graded", documents.folder.name, queries.folder.name, graded.content_hash, *cell),
             f"{name}: ranking {len(graded.queries):,} queries",
-            partial(_ranks_of, documents.engine(*cell), queries.engine(*cell), graded.grades),
+            partial(_ranks_of, documents.engine(*cell), queries.engine(*cell), graded),
             f"graded_{code.model}.{code.layer}.{code.pooling}",
         )
         return _reranked(request, graded, sides, code, first)
@@ -216,18 +218,18 @@ def _reranked(
         return first
     texts = graded.documents, graded.queries
     where = f"graded_{code.second}.{code.k}.{code.model}.{code.layer}.{code.pooling}"
-    candidates = second_stage.candidates(stages, sides, *texts, graded.content_hash, where)
+    candidates = second_stage.candidates(stages, sides, *texts, graded.content_hash, where, graded.own)
     return second_relevant_ranks(first, candidates.rows, candidates.scores)
 
 
 def _ranks_of(
     documents: ExactSearch,
     queries: ExactSearch,
-    grades: Sequence[Mapping[int, int]],
+    graded: GradedSet,
     report_progress: ReportProgress,
     is_cancelled: IsCancelled,
 ) -> RelevantRanks:
-    return graded_ranks.vector_relevant_ranks(queries.vectors, documents.vectors, grades, report_progress, is_cancelled)
+    return graded.ranks_by_vectors(queries.vectors, documents.vectors, report_progress, is_cancelled)
 
 
 def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
@@ -235,9 +237,7 @@ def _by_words(backend: Backend, graded: GradedSet, kind: str) -> RelevantRanks:
 
     def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> RelevantRanks:
         ranker = ranking.make(Stoppable(graded.documents, is_cancelled))
-        return graded_ranks.ranker_relevant_ranks(
-            ranker.scores, graded.queries, graded.grades, report_progress, is_cancelled, floor=ranker.floor
-        )
+        return graded.ranks_by_words(ranker, report_progress, is_cancelled)
 
     return evaluation.result(
         ("graded words", kind, ranking.source, graded.content_hash),

@@ -74,6 +74,9 @@ def grid(backend: Backend) -> None:
         with frame.figure("grid_words"):
             for kind in WORDS_ALONE:
                 run = evaluation.word_run(word_rankings.word_ranking(backend, kind), pairs)
+                if metrics.finds_nothing(run.ranks):
+                    st.info(f"{TITLES[kind]}: {choices.NO_SHARED_WORD}", icon=":material/search_off:")
+                    continue
                 levels.append((TITLES[kind], 100 * float(metrics.MEASURES[measure](run.ranks).mean())))
     with above:
         compared = _candidates(backend, indexes, pairs, measure)

@@ -67,7 +67,7 @@ VIEWS = (
             "How well does the model retrieve?",
             "Share of queries with a correct answer among the first k.",
         ),
-        inside="dashboard.views.evaluate.choices:measuring",
+        inside="dashboard.views.evaluate.choices:measuring_by_cosine",
     ),
     View(
         key="compare-runs",
@@ -114,7 +114,7 @@ VIEWS = (
             {"corpus": SMALL_CORPUS, "runs": ("m.6.mean", "bm25", "tfidf"), "other_run": "tfidf"},
         ),
         figure="plot or table",
-        inside="dashboard.views.evaluate.choices:measuring",
+        inside="dashboard.views.evaluate.choices:measuring_by_cosine",
     ),
     View(
         key="search-kinds",
@@ -166,7 +166,7 @@ VIEWS = (
         ),
         examples=({"model": SMALL_MODEL, "runs": ("m.2.mean", "bm25"), "graded_measure": "r100"},),
         figure="plot or table",
-        inside="dashboard.views.evaluate.choices:measuring",
+        inside="dashboard.views.evaluate.choices:measuring_by_cosine",
     ),
     View(
         key="sentence-similarity",

@@ -14,11 +14,13 @@ from components.arrays import Float64
 from components.charts import theme
 from components.charts.retrieval import evaluation as charts
 from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.rows.roles import AS_CHOSEN, LABEL
 from components.retrieval.evaluation import sts
 from components.retrieval.search.lexical import TITLES
 from components.snippets import evaluate as snippets
 from dashboard import caching
-from dashboard.corpora import uploads, word_rankings
+from dashboard.corpora import row_readings, uploads, word_rankings
+from dashboard.corpora.row_readings import Choice
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
 from dashboard.jobs.rankers import WordRanking
@@ -31,12 +33,16 @@ from dashboard.views.evaluate import choices, published
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+    from components.jobs import IsCancelled
     from components.model.backend import Backend
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
     from components.retrieval.search.lexical import Kind
 
 SOURCES = {"demo": "Ready-made pairs", "file": "Your pairs"}
+ROLES = {"sentence1": "First text", "sentence2": "Second text", LABEL: "Score"}
 CORRELATIONS = {"spearman": "Spearman", "pearson": "Pearson"}
 MOST_PAIRS, MOST_POINTS, LARGEST = 50_000, 5_000, 12
 
@@ -63,7 +69,7 @@ def similarity(backend: Backend) -> None:
     if pairs is None:
         return
     page_header.measures(SOURCES[source], counted(len(pairs.first), "pair"))
-    of = snippets.scored(None if source == "demo" else uploads.file_names(str(st.session_state["_sts"])))
+    of = snippets.scored(None) if source == "demo" else _code_of(pairs)
     grid = _grid(backend, pairs)
     figure_slot = st.container()  # above the progress of the word rankings
     words = _word_scores(backend, pairs)
@@ -76,6 +82,14 @@ def similarity(backend: Backend) -> None:
     published.similarity()
 
 
+def _code_of(pairs: ScoredPairs) -> tuple[str, ...]:
+    """The statements that give the pairs of the session's file, as they were chosen."""
+    reading = pairs.reading
+    chosen = reading.columns if reading is not None and reading.why == AS_CHOSEN else None
+    part = None if reading is None or reading.part is None or reading.part.is_default else reading.part.used
+    return snippets.scored(uploads.file_names(str(st.session_state["_sts"])), chosen, part)
+
+
 def _about(pairs: ScoredPairs, source: str) -> None:
     text = f"{counted(len(pairs.first), 'pair')}"
     if source == "demo":
@@ -84,9 +98,6 @@ def _about(pairs: ScoredPairs, source: str) -> None:
             "demonstration, not a benchmark"
         )
     text += "."
-    if pairs.bad_rows:
-        text += f" {counted(pairs.bad_rows, 'row')} without two sentences and a number "
-        text += "was left out." if pairs.bad_rows == 1 else "were left out."
     st.caption(text)
 
 
@@ -94,17 +105,34 @@ def _upload() -> ScoredPairs | None:
     file = uploads.uploader(
         "sts", "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
     )
-    pairs = uploads.kept(
-        "sts",
-        caching.scored_pairs(),
-        file,
-        lambda file, is_cancelled: sts.scored_pairs(
-            read_corpus(file.getvalue(), file.name, "sentence1", is_cancelled=is_cancelled), MOST_PAIRS
-        ),
-    )
-    if pairs is None:
+    found = uploads.kept("sts", caching.scored_pairs(), file, lambda file, stop: _read(file, Choice(), stop))
+    if found is None:
         st.caption("Scores may have any range: only agreement counts. Files of the STS benchmark work.")
-    return pairs
+        return None
+    key = str(st.session_state["_sts"])
+
+    def read(choice: Choice) -> ScoredPairs | None:
+        stored = uploads.stored(key)[0]
+        name = f"{key} {sorted((choice.columns or {}).items())} {choice.part}"
+        pairs = None
+        with frame.figure("read_pairs"):
+            pairs = uploads.read_once(
+                caching.scored_pairs(), name, lambda is_cancelled: _read(stored, choice, is_cancelled)
+            )
+        return pairs
+
+    return row_readings.shown(found, lambda pairs: pairs.reading, key, ROLES, dict, read)
+
+
+def _read(file: UploadedFile | uploads.StoredFile, choice: Choice, is_cancelled: IsCancelled) -> ScoredPairs:
+    return sts.read_scored_pairs(
+        file.getvalue(),
+        file.name,
+        chosen=choice.columns,
+        part=choice.part,
+        most=MOST_PAIRS,
+        is_cancelled=is_cancelled,
+    )
 
 
 def _grid(backend: Backend, pairs: ScoredPairs) -> SimilarityGrid:
@@ -210,6 +238,12 @@ def _curves(
     )
 
 
+def _unit(backend: Backend) -> str:
+    """What the numbers of pairs are: the similarity that the model was published for."""
+    own = backend.sentence_config.similarity
+    return {"cosine": "cosine", "dot": "dot product"}.get(own, f"negative {own.title()} distance")
+
+
 def _why_no_start(values: LayerGrid) -> str:
     """Why the curve of [CLS] has no point at layer 0, where all its cosines are 1; empty if it has one."""
     if (0, "cls") not in values or not np.isnan(values.of(0, "cls")):
@@ -242,7 +276,7 @@ def _one_run(
     if code is None:
         predicted, unit = words[chosen], "score"
     else:
-        predicted, unit = cosines.of(code.layer, code.pooling), "cosine"
+        predicted, unit = cosines.of(code.layer, code.pooling), _unit(backend)
     name = names[chosen]
     people = np.array(pairs.scores)
     spearman, pearson = sts.correlations(predicted, pairs.scores)

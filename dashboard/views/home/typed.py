@@ -23,7 +23,7 @@ from dashboard.declared import table
 from dashboard.jobs.requests import NotReady
 from dashboard.jobs.stored.included_words import included_words, kept_habits
 from dashboard.sharing import report
-from dashboard.ui import browser, controls, messages, model_gate
+from dashboard.ui import browser, controls, languages, messages, model_gate
 from dashboard.ui.waiting import frame
 from dashboard.views.home import findings
 
@@ -62,6 +62,9 @@ def draw() -> None:
     @st.fragment
     def body() -> None:
         backend = model_gate.main_model()  # here: Streamlit keeps the fragment, which must not keep a model alive
+        texts = state.get("sentences")[:SHOWN]
+        languages.say_of_sentences([backend], texts)
+        languages.say_pieces_are_words(texts)
         if navigation.is_offered(backend, "tokens", "home"):
             with st.container(key="start_view"):
                 messages.guarded(lambda: frame.view(lambda: _sentences(backend)), "looking into the sentence")

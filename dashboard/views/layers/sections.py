@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
 from components.analysis.first_look.telling import telling_words
+from components.words.unicode_words import place_of_word
 from dashboard import state
 from dashboard.ui import controls, messages, wording
 from dashboard.views.layers import in_words, layer_figures, word_choice
@@ -89,9 +89,9 @@ def named_sentences(trace: Trace) -> list[str]:
     """The sentences, as Markdown, each with the word or the number in bold by which the figures call it."""
     lines = []
     for number, (item, word) in enumerate(zip(trace.sentences, telling_words(trace), strict=True), start=1):
-        found = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", item.text) if word else None  # not within another word
+        found = place_of_word(item.text, word)
         if found:
-            before, after = item.text[: found.start()], item.text[found.end() :]
+            before, after = item.text[: found[0]], item.text[found[1] :]
             lines.append(f"{messages.escape(before)}**{messages.escape(word)}**{messages.escape(after)}")
         else:
             lines.append(f"**{number}** {messages.escape(item.text)}")

@@ -15,6 +15,7 @@ from components.analysis.similarity.courses import FAINT
 from components.numbers import counted, enumerated, number, percent
 from components.words.forms import are_forms
 from components.words.function import FUNCTION_WORDS
+from components.words.unicode_words import folded
 from dashboard.ui import messages
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ def word_of(token_set: TokenSet, places: Sequence[tuple[int, int]] = ()) -> Mark
         return Marked(token.text if token.special else token.word, rows)
     times: dict[str, int] = {}
     for token in token_set.tokens:
-        word = token.word.casefold()
+        word = folded(token.word)
         if not token.special and any(map(str.isalnum, word)) and word not in FUNCTION_WORDS:
-            times[word] = times.get(word, 0) + word.startswith(token.text.casefold())
+            times[word] = times.get(word, 0) + word.startswith(folded(token.text))
     repeated = max(times, key=lambda word: times[word], default="")
     if times.get(repeated, 0) < 2:
         return None
@@ -67,7 +68,7 @@ def first_pieces(token_set: TokenSet, rows: Sequence[int]) -> tuple[int, ...]:
     for row in rows:
         token = token_set.tokens[row]
         # Pieces that follow each other are one occurrence; a piece that begins like the word begins another.
-        begins = token.special or token.word.casefold().startswith(token.text.casefold())
+        begins = token.special or folded(token.word).startswith(folded(token.text))
         if begins or before != (token.sentence, token.position - 1):
             found.append(row)
         before = (token.sentence, token.position)
@@ -111,8 +112,8 @@ def _is_drawn(token_set: TokenSet, marked: Marked) -> bool:
 
 def surroundings_of(token_set: TokenSet, marked: Marked, layer: int) -> Surroundings:
     """The tokens nearest to the marked word at a layer that are not that word."""
-    words = {token_set.tokens[row].word.casefold() for row in marked.rows}
-    same = [row for row, token in enumerate(token_set.tokens) if not token.special and token.word.casefold() in words]
+    words = {folded(token_set.tokens[row].word) for row in marked.rows}
+    same = [row for row, token in enumerate(token_set.tokens) if not token.special and folded(token.word) in words]
     sentences = [token.sentence for token in token_set.tokens]
     return surroundings(token_set.at(layer), marked.rows, sentences, same)
 
@@ -232,7 +233,7 @@ def of_sets(token_set: TokenSet, layers: Sequence[int]) -> str:
     if len(set(sentences)) < 2:
         return ""
     is_corpus = len(set(sentences)) > len(sentences) / 2  # a sample has few tokens of each sentence
-    labels: Sequence[object] = [token.word.casefold() for token in token_set.tokens] if is_corpus else sentences
+    labels: Sequence[object] = [folded(token.word) for token in token_set.tokens] if is_corpus else sentences
     shares = [shares_alike(token_set.at(layer), labels) for layer in layers]
     what = "are the same word" if is_corpus else "are from its own sentence"
     if any(np.isnan(share) for share in shares):

@@ -17,6 +17,7 @@ from components.charts import scatter, theme
 from components.numbers import apart
 from components.snippets import maps as snippets
 from components.words.function import FUNCTION_WORDS
+from components.words.unicode_words import folded
 from dashboard import state
 from dashboard.ui import controls, figures, messages, word_chips
 from dashboard.ui.waiting import frame
@@ -479,7 +480,7 @@ def _shared_words(token_set: TokenSet) -> frozenset[str]:
     for token in token_set.tokens:
         words = words_of.setdefault(token.sentence, set())
         if not token.special and any(char.isalnum() for char in token.word):
-            words.add(token.word.casefold())
+            words.add(folded(token.word))
     shared = set.intersection(*words_of.values()) if len(words_of) > 1 else set()
     return frozenset(shared - FUNCTION_WORDS)
 

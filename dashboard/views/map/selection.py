@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.analysis.maps.map_trust import true_neighbours
+from components.analysis.maps.map_trust import equally_near, true_neighbours
 from dashboard import state
 from dashboard.ui import controls, figures, messages
 
@@ -108,6 +108,9 @@ def _neighbours(token_set: TokenSet, row: int, layers: list[int]) -> None:
         neighbours, cosines = true_neighbours(token_set.at(layer), row)
         contexts = [token_set.in_context(int(neighbour), 40) for neighbour in neighbours]
         column.markdown(f"Layer {layer}")
+        near = equally_near(token_set.at(layer), row)
+        if near > len(neighbours):
+            column.caption(f"{near:,} tokens are as near as the last of these; those of the first sentences are shown.")
         column.dataframe(
             pd.DataFrame(
                 {

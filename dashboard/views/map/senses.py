@@ -23,6 +23,7 @@ from components.errors import InputError
 from components.model.embedding.options import MAX_TOKEN_VECTORS
 from components.retrieval.corpora import senses as reading
 from components.snippets import maps as snippets
+from components.words.unicode_words import words
 from dashboard import caching, state
 from dashboard.corpora import current, uploads
 from dashboard.jobs import requests
@@ -491,8 +492,7 @@ def _unlabelled(backend: Backend, place: Row, word_slot: DeltaGenerator) -> None
 def _example_word(corpus: Corpus) -> str:
     """A word with several senses that occurs often enough in a corpus; empty if none of EXAMPLES does."""
     for word in EXAMPLES:
-        pattern = re.compile(rf"\b{word}\b", re.IGNORECASE)
-        found = (text for text in corpus.texts if pattern.search(text))
+        found = (text for text in corpus.texts if word in text.lower() and word in words(text))
         if len(list(islice(found, FEWEST))) == FEWEST:
             return word
     return ""

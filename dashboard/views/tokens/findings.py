@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from components.analysis.tokens import statistics
 from components.numbers import counted, enumerated
+from components.words.unicode_words import has_pairs
 from dashboard.ui import messages, wording
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def _split(sentences: Sequence[TokenizedSentence], lost: Sequence[LostCharacters
             f"{counted(counts.words, 'word')} become {counted(counts.word_pieces, 'piece')}: {pieces} for "
             f"“{messages.escape(wording.shortened(text, 30))}”"
         )
+    elif counts.words and any(has_pairs(sentence.text) for sentence in sentences):
+        said = f"{counted(counts.word_pieces, 'piece')}, with no spaces between words"
     elif counts.words:
         said = (
             f"Each of the {counted(counts.words, 'word')} is one piece" if counts.words > 1 else "The word is one piece"
@@ -103,10 +106,11 @@ def of_tensors(mask: np.ndarray, tensors: int, second: int = 0, is_pair: bool = 
 
 
 def of_lost(lost: Sequence[LostCharacters]) -> str:
-    """How many characters do not come back, by kind: “3 capitals and 1 accent”; empty if none."""
+    """How many characters do not come back, by kind: “3 capitals and 2 marks” (vowel signs, voicing); empty if none."""
     kinds = [
         (sum(len(each.capitals) for each in lost), "capital"),
         (sum(len(each.accents) for each in lost), "accent"),
+        (sum(len(each.marks) for each in lost), "mark"),
         (sum(len(each.unknown) for each in lost), "unknown character"),
         (sum(len(each.others) for each in lost), "other character"),
     ]

@@ -359,7 +359,7 @@ def _typed(sentence: TokenizedSentence, lost: LostCharacters, of_pair: bool) -> 
 def _lost_words(lost: token_analysis.Losses) -> list[str]:
     unknown = f"unknown: {' '.join(lost.unknown)}" if lost.unknown else ""
     truncated = f"{lost.truncated:,} token{'s' * (lost.truncated != 1)} truncated" if lost.truncated else ""
-    flags = {"capital letters": lost.case, "accents": lost.accents, "spacing": lost.spacing}
+    flags = {"capital letters": lost.case, "accents or marks": lost.accents, "spacing": lost.spacing}
     words = [name for name, is_lost in flags.items() if is_lost] + [text for text in (unknown, truncated) if text]
     return words + (["other characters"] if lost.other else [])
 

@@ -218,6 +218,11 @@ def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
             _agreement(run, models, settings, scored, source)
         else:
             pairs = pair_runs.pairs_of_corpus(current.demo()) if source == "news" else _held_out_pairs(held_out)
+            if len(pairs.documents) < 2:
+                st.info(
+                    "**The held-out rows have one answer in all:** each query would find it, so nothing can be measured."
+                )
+                return
             _retrieval(run, models, settings, pairs, source)
     if figure.not_ready is not None:
         _recorded(run, False)

@@ -43,12 +43,18 @@ SIDES = {
 ROWS_SHOWN, EXAMPLES = 50, 6
 
 
+def side(column: str) -> str:
+    """What a column of texts is called: "wrong answer 2" for a further wrong answer."""
+    name, _, number = column.partition("_")
+    return f"{SIDES[name]} {number}" if number else SIDES[name]
+
+
 def data(backend: Backend) -> None:
     """The first rows as the model learns from them, beside the plan; below them the texts' lengths and the split."""
     with plans.beside(backend) as plan:
         if plan is None:
             return
-        for warning in plan.data.warnings:
+        for warning in (*plan.data.warnings, *negatives.few_answers(plan.settings, plan.data, plan.split)):
             st.warning(messages.escape(warning), icon=":material/swap_horiz:")
         table: pd.DataFrame | None = None
         with frame.figure("training_examples"):
@@ -109,7 +115,7 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
     """A cross-encoder reads both texts in one row of tokens, so that its maximum length counts them together."""
     cut_off = plan.settings.max_length
     together = {
-        f"{SIDES[first]} and {SIDES[second]}": values
+        f"{side(first)} and {side(second)}": values
         for (first, second), values in training_data.joint_lengths(lengths, backend.tokenization).items()
     }
     too_long = sum(int(np.count_nonzero(values > cut_off)) for values in together.values())
@@ -139,11 +145,11 @@ def _joint_histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) ->
 
 def _histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
     cut_off = plan.settings.max_length
-    too_long = {SIDES[name]: int(np.count_nonzero(values > cut_off)) for name, values in lengths.items()}
-    truncated = [f"{counted(count, side)}" for side, count in too_long.items() if count]
+    too_long = {side(name): int(np.count_nonzero(values > cut_off)) for name, values in lengths.items()}
+    truncated = [f"{counted(count, name)}" for name, count in too_long.items() if count]
     figures.figure(
         charts.length_histogram(
-            {SIDES[name]: values for name, values in lengths.items()},
+            {side(name): values for name, values in lengths.items()},
             cut_off,
             f"Lengths in {row_source.name_of(plan.data)}",
         ),
@@ -155,7 +161,7 @@ def _histogram(backend: Backend, plan: Plan, lengths: dict[str, Int64]) -> None:
             if truncated
             else f"No text is longer than {cut_off} tokens: nothing will be truncated."
         ),
-        table=lambda: pd.DataFrame({SIDES[name]: values for name, values in lengths.items()}),
+        table=lambda: pd.DataFrame({side(name): values for name, values in lengths.items()}),
     )
 
 
@@ -193,7 +199,7 @@ def _split(plan: Plan) -> None:
 
 def _columns(rows: TrainingData) -> None:
     """Which column was read as what."""
-    parts = [f"{SIDES.get(ours, ours)} = column “{messages.escape(theirs)}”" for ours, theirs in rows.read_from.items()]
+    parts = [f"{side(ours)} = column “{messages.escape(theirs)}”" for ours, theirs in rows.read_from.items()]
     labels = f" Labels: {', '.join(map(messages.escape, rows.label_names))}." if rows.label_names else ""
     if rows.kind == "scored":
         low, high = rows.score_range
@@ -256,7 +262,7 @@ def _sample(rows: TrainingData) -> pd.DataFrame:
 
 def _frame(rows: TrainingData) -> pd.DataFrame:
     """Rows as a table for people."""
-    frame = pd.DataFrame({SIDES[name]: texts for name, texts in rows.columns.items()})
+    frame = pd.DataFrame({side(name): texts for name, texts in rows.columns.items()})
     if rows.labels is not None and rows.label_names:
         frame["label"] = [rows.label_names[int(number)] for number in rows.labels]
     elif rows.labels is not None:

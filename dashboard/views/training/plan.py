@@ -22,6 +22,7 @@ from components.training.settings import (
     TrainingSettings,
     steps,
 )
+from components.words.unicode_words import deletable
 from dashboard import access, caching, settings, state
 from dashboard.jobs import training
 from dashboard.ui import controls, figures, messages, page_header
@@ -310,7 +311,7 @@ def cost(backend: Backend, plan: Plan) -> tuple[float, bool]:
     facts = backend.facts
     weights = facts.layers * (4 * facts.hidden_size**2 + 2 * facts.hidden_size * facts.feed_forward_size)
     texts = min(chosen.batch_size, *plan.rows_of_each) * len(plan.data.columns)
-    words = [len(text.split()) for texts in plan.data.columns.values() for text in texts[:200]]
+    words = [sum(map(len, deletable(text))) for texts in plan.data.columns.values() for text in texts[:200]]
     tokens = min(chosen.max_length, 2 + 1.3 * sum(words) / max(1, len(words)))
     passes = 2.5 if chosen.adapter else 3.0  # forward once, backward once or twice
     step = texts * tokens * weights * passes / PRODUCTS_PER_SECOND

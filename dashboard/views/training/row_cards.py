@@ -82,8 +82,9 @@ def named(source: str, column: str) -> str:
 
 def finding(settings: TrainingSettings, table: pd.DataFrame, rows: int, held_out: int, cut: int, texts: int) -> str:
     """What is learned from how many `rows`, how many are held out, and how many of all `texts` are cut off."""
-    objective, has_wrong = settings.objectives[0], "wrong answer" in table.columns
-    among = min(settings.batch_size, rows) * (2 if has_wrong else 1)
+    objective = settings.objectives[0]
+    wrong = sum(str(name).startswith("wrong answer") for name in table.columns)
+    among = min(settings.batch_size, rows) * (1 + wrong)
     first, second, *_ = (*[named(settings.data, name) for name in table.columns if name in TEXTS], "")
     left, right = PLURALS.get(first, f"{first}s"), second
     what = {

@@ -12,12 +12,13 @@ import streamlit as st
 
 from components.errors import UserError
 from components.retrieval.corpora.readers.limits import never
+from components.retrieval.corpora.rows.roles import AS_CHOSEN, LABEL, NEGATIVE, UnclearColumns
 from components.snippets import training as snippets
 from components.training import data as training_data
-from components.training.data import UnclearColumns
 from dashboard import caching, navigation
 from dashboard.corpora import current as current_corpus
-from dashboard.corpora import uploads
+from dashboard.corpora import row_readings, uploads
+from dashboard.corpora.row_readings import NO_COLUMN, Choice
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import frame
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from components.training.run_folder import RunFolder
 
     Chosen = Mapping[str, str] | None  # our columns to the table's; None where their names are to tell
-    Load = Callable[[Chosen, IsCancelled], TrainingData]
+    Load = Callable[[Choice, IsCancelled], TrainingData]
     Found = TrainingData | tuple[ColumnPreview, ...]  # rows, or the columns of a table that are not recognised
 
 NAMES = {
@@ -41,7 +42,12 @@ NAMES = {
     "file": "Your file",
     "corpus": "The corpus in use",
 }
-NO_COLUMN = "none"
+ROLES = {  # our columns to what a person chooses
+    "anchor": "First text or query",
+    "positive": "Second text or answer",
+    NEGATIVE: "Wrong answer",
+    LABEL: "Score or class",
+}
 EXAMPLES_SHOWN = 2  # of each column
 
 
@@ -74,11 +80,12 @@ def code_of(source: str, rows: TrainingData) -> tuple[str, ...]:
         return snippets.included_rows(source)
     corpus = current_corpus.in_use()
     key = f"corpus {current_corpus.key_of(corpus)}" if source == "corpus" else str(st.session_state["_training"])
-    was_asked = isinstance(caching.training_files().find(key), tuple)
-    chosen = rows.read_from if was_asked else None
+    reading = rows.reading
+    chosen = rows.read_from if reading is not None and reading.why == AS_CHOSEN else None
+    part = None if reading is None or reading.part is None or reading.part.is_default else reading.part.used
     if source == "corpus":
-        return snippets.corpus_rows(current_corpus.code_of(corpus), corpus.report.text_column, chosen)
-    return snippets.file_rows(uploads.file_names(key), chosen)
+        return snippets.corpus_rows(current_corpus.code_of(corpus), corpus.report.text_column, chosen, part)
+    return snippets.file_rows(uploads.file_names(key), chosen, part)
 
 
 @cache
@@ -94,8 +101,10 @@ def _of_file() -> TrainingData | None:
         key="training_file",
     )
 
-    def load_from(file: UploadedFile | uploads.StoredFile, chosen: Chosen, is_cancelled: IsCancelled) -> TrainingData:
-        return training_data.load(file.getvalue(), file.name, chosen, is_cancelled=is_cancelled)
+    def load_from(file: UploadedFile | uploads.StoredFile, choice: Choice, is_cancelled: IsCancelled) -> TrainingData:
+        return training_data.load(
+            file.getvalue(), file.name, choice.columns, is_cancelled=is_cancelled, part=choice.part
+        )
 
     found = uploads.kept(
         "training", caching.training_files(), file, lambda given, stop: _loaded(partial(load_from, given), stop)
@@ -125,32 +134,34 @@ def _of_corpus() -> TrainingData | None:
     columns = {corpus.report.text_column: corpus.texts, **corpus.columns}
     key = f"corpus {current_corpus.key_of(corpus)}"
 
-    def load(chosen: Chosen, _: IsCancelled) -> TrainingData:
-        return training_data.from_columns(columns, corpus.name, chosen)
+    def load(choice: Choice, _: IsCancelled) -> TrainingData:
+        return training_data.from_columns(columns, corpus.name, choice.columns, part=choice.part)
 
     return _recognised(caching.training_files().get(key, lambda: _loaded(load, never)), key, load)
 
 
 def _loaded(load: Load, is_cancelled: IsCancelled) -> Found:
     try:
-        return load(None, is_cancelled)
+        return load(Choice(), is_cancelled)
     except UnclearColumns as problem:
         return problem.columns  # and not the problem itself, which holds the whole table
 
 
 def _recognised(found: Found, key: str, load: Load) -> TrainingData | None:
-    """The rows; of columns that are not recognised once a person has said which hold what."""
-    if not isinstance(found, tuple):
-        return found
-    chosen = _chosen(found)
-    if chosen is None:
-        return None
-    name = f"{key} {sorted(chosen.items())}"
-    rows = None
-    with frame.figure("read_rows"):
-        rows = uploads.read_once(caching.training_files(), name, partial(load, chosen))
-    assert not isinstance(rows, tuple)
-    return rows
+    """The rows, as they were recognised or as a person chose; of columns that tell nothing once a person has chosen."""
+
+    def read(choice: Choice) -> TrainingData | None:
+        name = f"{key} {sorted((choice.columns or {}).items())} {choice.part}"
+        rows = None
+        with frame.figure("read_rows"):
+            rows = uploads.read_once(caching.training_files(), name, partial(load, choice))
+        assert not isinstance(rows, tuple)
+        return rows
+
+    if isinstance(found, tuple):
+        chosen = _chosen(found)
+        return None if chosen is None else read(Choice(chosen))
+    return row_readings.shown(found, lambda rows: rows.reading, key, ROLES, _kind_of, read)
 
 
 def _chosen(columns: tuple[ColumnPreview, ...]) -> Chosen:
@@ -164,9 +175,7 @@ def _chosen(columns: tuple[ColumnPreview, ...]) -> Chosen:
     with st.container(horizontal=True, gap="small"):
         first, second, third, label = (
             controls.checked(st.selectbox, name, key=f"column_{number}", default=NO_COLUMN, options=offered)
-            for number, name in enumerate(
-                ("First text or query", "Second text or answer", "Wrong answer", "Score or class")
-            )
+            for number, name in enumerate(ROLES.values())
         )
     figures.plain_table(
         pd.DataFrame(
@@ -175,10 +184,16 @@ def _chosen(columns: tuple[ColumnPreview, ...]) -> Chosen:
     )
     if first == NO_COLUMN or (second == NO_COLUMN and (third, label) != (NO_COLUMN, NO_COLUMN)):
         return None
-    if second == NO_COLUMN:
-        return {"sentence": first}
-    if third != NO_COLUMN:
-        return {"anchor": first, "positive": second, "negative": third}
-    if label != NO_COLUMN:
-        return {"sentence1": first, "sentence2": second, training_data.LABEL: label}
-    return {"anchor": first, "positive": second}
+    chosen = dict(zip(ROLES, (first, second, third, label), strict=True))
+    return _kind_of({ours: theirs for ours, theirs in chosen.items() if theirs != NO_COLUMN})
+
+
+def _kind_of(chosen: Mapping[str, str]) -> Mapping[str, str]:
+    """The columns of one kind of rows, of those that a person chose."""
+    if set(chosen) == {"anchor"}:
+        return {"sentence": chosen["anchor"]}
+    if LABEL in chosen and NEGATIVE not in chosen:
+        return {
+            {"anchor": "sentence1", "positive": "sentence2"}.get(ours, ours): theirs for ours, theirs in chosen.items()
+        }
+    return {ours: theirs for ours, theirs in chosen.items() if ours != LABEL}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,3 +78,25 @@ def test_of_a_pair_each_text_has_its_own(embedded: Backend) -> None:
     assert letters("São Paulo 😀 Two Three", of(True).capitals) == "SPT"  # “Three” is cut off
     assert letters("São Paulo 😀 Two Three", of(True).accents) == "ã"
     assert letters("São Paulo 😀 Two Three", of(True).unknown) == "😀"
+
+
+def test_kana_lose_their_voicing_and_hangul_nothing(embedded: Backend) -> None:
+    """An uncased tokenizer reads ぎ as き; the letters of a syllable of Hangul are pieces of one character."""
+    found = lost(embedded, "ぎんこうはえきのまえにあります")
+    assert (letters("ぎんこうはえきのまえにあります", found.marks), len(found.all)) == ("ぎ", 1)
+    assert not lost(embedded, "안녕하세요").all
+    assert letters("é き", lost(embedded, "é き").accents) == "é"
+
+
+def test_removed_vowel_signs_are_marks() -> None:
+    """Thai without its two marks, by NFD and the category Mn: 15 of 17 characters are read."""
+    text = "ธนาคารเปิดตอนเช้า"
+    kept = [place for place, letter in enumerate(text) if unicodedata.category(letter) != "Mn"]
+    pieces = [("##" * (number > 0) + text[place], 0, place, place + 1) for number, place in enumerate(kept)]
+    found = lost_characters(sentence(text, pieces), "".join(text[place] for place in kept), 1)
+    assert found.marks == found.all == frozenset(range(17)) - set(kept)
+    assert len(found.marks) == 2
+
+
+def test_unknown_text_counts_with_its_marks(embedded: Backend) -> None:
+    assert len(lost(embedded, "ธนาคารเปิดตอนเช้า").unknown) == 17

@@ -64,7 +64,7 @@ def folder(tmp_path_factory) -> Path:
         "--precision", "float32", "--json", str(where / "made.json"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "1 of 5 rows cannot be used (row 6: 1 fields instead of 2)." in done.stderr
+    assert "1 of 5 rows cannot be used (1: 1 fields instead of 2 (first in row 6))." in done.stderr
     assert "4/4" in done.stderr  # the bar
     return where
 
@@ -76,6 +76,39 @@ def test_index_says_what_it_made(folder):
     assert made["poolings"] == ["mean", "cls"]
     assert made["bad_rows"] == 1
     assert made["bytes"] > 14 * 4 * 384 * 4
+
+
+def test_index_says_how_its_file_was_read(folder):
+    made = json.loads((folder / "made.json").read_text())
+    assert made["rows"] == {"read": 4, "refused": 1, "joined": 0, "changed": 0}
+    assert made["refused_rows"] == [{"row": 6, "reason": "1 fields instead of 2"}]
+    assert (made["text_column"], made["text_column_reason"]) == ("text", "by its name")
+    assert (made["other_columns"], made["left_out_columns"]) == (["topic"], [])
+
+
+def test_a_dry_run_shows_rows_and_writes_nothing(folder, tmp_path):
+    path = tmp_path / "lines.tsv"
+    path.write_text('id\ttext\n007\t"Go on, he said.\n2\tInches: 55"\n3\t\n')
+    done = run("index", str(path), "--dry-run", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    assert made["dry_run"] is True
+    assert made["preview"][0]["written"] == '007\t"Go on, he said.'
+    assert made["preview"][0]["read"] == {"text": '"Go on, he said.', "id": "007"}
+    assert made["preview"][2]["refused"] == "empty"
+    assert made["rows"]["read"] == 2
+    assert "2 rows read, 1 refused" in done.stderr
+    assert "--text-column NAME" in done.stderr
+    assert list(tmp_path.iterdir()) == [path]
+    pairs = run("evaluate", str(folder / "pairs.jsonl"), "--dry-run", "--json", "-")
+    assert pairs.returncode == 0, pairs.stderr
+    said = json.loads(pairs.stdout)
+    assert said["dry_run"] is True
+    assert [row["read"]["positive"] for row in said["reading"]["preview"]] == TEXTS[:3]
+    assert said["reading"]["columns"] == {"anchor": "compressed", "positive": "sentence"}
+    refused = run("index", str(path))
+    assert refused.returncode == 2
+    assert "--dry-run" in refused.stderr
 
 
 def test_search_gives_the_exact_ranking(folder, embedded):
@@ -194,7 +227,7 @@ def test_search_says_that_scores_are_equal(folder):
         (("evaluate", "{}/alone.csv"), "sentence and compressed"),
         (("evaluate", "{}/pairs.jsonl", "--layers", "8"), "layers 0 to 6"),
         (("evaluate", "{}/pairs.jsonl", "--precision", "int4"), "int4"),
-        (("sts", "{}/pairs.jsonl"), "no column 'sentence1'"),
+        (("sts", "{}/pairs.jsonl"), "no column score"),
         (("sts", "{}/scored.csv", "--poolings", "median"), "median"),
         (("sts", "{}/unscored.csv"), "no column score"),
         (("dance",), "dance"),

@@ -113,3 +113,55 @@ def test_the_help_tells_of_folders():
     assert done.returncode == 0
     for word in ("--query-field", "--document-fields", "--split", "BEIR", "TREC", "qrels/test.tsv", "graded"):
         assert word in done.stdout
+
+
+PAIRS_OF_SIDES = [
+    ("Zoos protect animals that would die out.", "Zoos lock animals up and hardly save any."),
+    ("School uniforms make pupils equal.", "School uniforms hide who a pupil is."),
+    ("Homework teaches children to work alone.", "Homework keeps children from play."),
+]
+
+
+@pytest.mark.parametrize("stage", [(), ("--rerank", "3")], ids=["", "re-ranked"])
+def test_a_query_that_is_a_document_does_not_find_itself(tmp_path, embedded, stage):
+    """As in ArguAna, where each query stands in the corpus under its own id, and BEIR leaves it out."""
+    documents = [
+        (f"t{number}{side}", text)
+        for number, pair in enumerate(PAIRS_OF_SIDES)
+        for side, text in zip("ab", pair, strict=True)
+    ]
+    for name, rows in (("corpus", documents), ("queries", documents[::2])):
+        lines = [json.dumps({"_id": key, "text": text}) + "\n" for key, text in rows]
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
+    judged = [*(f"t{number}a\tt{number}b\t1" for number in range(3)), "t0a\tt0a\t1", "t1a\tgone\t1"]
+    (tmp_path / "qrels.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *judged]))
+    done = run("evaluate", str(tmp_path), *stage, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "3 queries have the id of a document: a query's own document is left out of its ranking, as in BEIR."
+        in done.stderr
+    )
+    assert "1 relevant document of 1 query is not in the corpus, and counts as missed, as in trec_eval." in done.stderr
+    result = json.loads(done.stdout)
+    assert (result["own_documents_left_out"], result["relevant_not_in_corpus"]) == (3, 1)
+    assert result["left_out"] == {"judgements of unknown documents": 1, "judgements of a query's own document": 1}
+    run_of = {key: {other: 0.0 for other, _ in documents if other != key} for key, _ in documents[::2]}
+    for found, scores in zip(result["runs"], (_cosines(embedded, documents), None), strict=False):
+        if scores is not None:
+            run_of = {key: {other: scores[key][other] for other in own} for key, own in run_of.items()}
+            qrels = {f"t{number}a": {f"t{number}b": 1} for number in range(3)}
+            qrels["t1a"]["gone"] = 1
+            theirs = ir_measures.calc_aggregate([RR, nDCG @ 10, AP, R @ 10], qrels, run_of)
+            assert found["mrr"] == pytest.approx(100 * theirs[RR], abs=0.01)
+            assert found["ndcg@10"] == pytest.approx(100 * theirs[nDCG @ 10], abs=0.01)
+            assert found["map"] == pytest.approx(100 * theirs[AP], abs=0.01)
+        assert found["recall"]["10"] == pytest.approx(100 * 2.5 / 3, abs=0.01)
+        assert found["mrr"] == 100
+
+
+def _cosines(embedded, documents) -> dict[str, dict[str, float]]:
+    texts = [text for _, text in documents]
+    vectors = embedded.embed(texts, options=embedded.embed_options(precision="float32"))[0, 0]
+    vectors = vectors / (vectors**2).sum(axis=1, keepdims=True) ** 0.5
+    keys = [key for key, _ in documents]
+    return {key: dict(zip(keys, row.tolist(), strict=True)) for key, row in zip(keys, vectors @ vectors.T, strict=True)}

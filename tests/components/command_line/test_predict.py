@@ -35,7 +35,7 @@ def predictions_of(*arguments: str):
     done = run("predict", *arguments, "--json", "-")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert list(result) == ["model", "predictions"]
+    assert list(result) == ["model", "predictions", "not_applied"]
     for item in result["predictions"]:
         assert list(item) == ["position", "layer", "pieces", "true_rank"]
         assert all(list(guess) == ["piece", "probability"] for guess in item["pieces"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import shutil
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from components.model.backend import Backend
 from components.model.catalog import AUTHORS, catalog_spec, parse_model, spec_of
 from components.model.files.sentence_config import SentenceConfig, prompt_for, with_prompts
 from components.retrieval.search.exact import EVERY_SIMILARITY, ExactSearch, for_cosines, pair_similarity
-from tests.support.tiny import Module, dense_module, pooling_module, publish
+from tests.support.tiny import Module, dense_module, pooling_module, publish, save_masked_lm_of
 
 CORPUS = [
     "the cat sat in the house by the river",
@@ -141,13 +142,33 @@ def test_a_prompt_of_ones_own(make: Callable[[str], Path], tmp_path: Path) -> No
     assert found["cosine"] == pytest.approx(float(vectors[0] @ vectors[1] / lengths.prod()), abs=1e-5)
 
 
-def test_what_is_not_applied_is_said_by_every_command(
-    tiny_folder: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = publish(shutil.copytree(tiny_folder("bert"), tmp_path / "model"), MEAN, ("SparseAutoEncoder", {"k": 2}))
-    found = result_of(tmp_path, "why", CORPUS[0], CORPUS[3], "--model", str(folder))
-    assert "SparseAutoEncoder" in capsys.readouterr().err
-    assert "SparseAutoEncoder" in found["not_applied"][0]
+def test_what_is_not_applied_is_said_by_every_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = save_masked_lm_of(tmp_path / "model", "bert")
+    publish(folder, MEAN, ("SparseAutoEncoder", {"k": 2}))
+    corpus, scored, pairs = tmp_path / "corpus.txt", tmp_path / "scored.csv", tmp_path / "pairs.csv"
+    corpus.write_text("\n".join(CORPUS))
+    texts = [*CORPUS, QUERY, "a red stone", "the north wind ran"]
+    rows = list(itertools.combinations(texts, 2))
+    with scored.open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [("sentence1", "sentence2", "score"), *((*row, n % 6) for n, row in enumerate(rows))]
+        )
+    with pairs.open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [("anchor", "positive"), *((f"query {n} {text}", f"{text} {n}") for n, text in enumerate(texts))]
+        )
+    index, model = str(tmp_path / "index"), ("--model", str(folder))
+    for arguments in (
+        ("why", CORPUS[0], CORPUS[3], *model),
+        ("predict", "the [MASK] sat", *model),
+        ("index", str(corpus), "--out", index, *model),
+        ("search", index, QUERY, *model),
+        ("sts", str(scored), *model),
+        ("train", str(pairs), "--dry-run", *model),
+    ):
+        found = result_of(tmp_path, *arguments)
+        assert "SparseAutoEncoder" in capsys.readouterr().err, arguments
+        assert "SparseAutoEncoder" in found["not_applied"][0], arguments
 
 
 def test_a_reranker_makes_no_vectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

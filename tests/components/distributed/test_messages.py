@@ -18,7 +18,7 @@ from components.errors import DatasetError, InputError, ModelError
 from components.model.backend import Backend
 from components.model.embedding.options import EmbedOptions, EmbedReport
 from components.model.trace import Dropped, MaskLogits, Token, TokenizedSentence, Trace, TraceOptions
-from components.training.data import UnclearColumns
+from components.retrieval.corpora.rows.roles import UnclearColumns
 from tests.support.tiny import save_tiny
 
 

@@ -264,7 +264,9 @@ def test_another_head_in_a_folder_of_any_name_is_another_revision(folder):
 def test_the_revision_reads_no_module_outside_the_folder(folder, path):
     publish(folder, MEAN)
     listed = json.loads((folder / "modules.json").read_text())
-    (folder / "modules.json").write_text(json.dumps([*listed, {"type": "x.Dense", "path": path}]))
+    (folder / "modules.json").write_text(
+        json.dumps([*listed, {"type": "sentence_transformers.models.Dense", "path": path}])
+    )
     spec = ModelSpec(str(folder), "folder", "tiny")
     before, stamp = find_files(spec).revision, folder_stamp(spec)
     (folder.parent / "outside").mkdir()

@@ -62,6 +62,21 @@ def test_vectors_are_those_of_sentence_transformers(tmp_path: Path, save: Callab
         assert_close(mean, expected[row])
 
 
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("save", FORMATS)
+def test_a_tokenizer_that_cuts_cuts_here_too(tmp_path: Path, save: Callable[[Path], Path], side: str) -> None:
+    folder = save(tmp_path / "model")
+    part = static_folder(folder)
+    assert part is not None
+    path = part / "tokenizer.json"
+    cut = {"direction": side.title(), "max_length": 4, "strategy": "LongestFirst", "stride": 0}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"truncation": cut}))
+    backend = Backend.load(str(folder), device_name="cpu")
+    assert_close(backend.embed(TEXTS)[0, 0], reference(folder).encode(TEXTS))
+    assert backend.own_max_length == 4
+    assert backend.tokenize([TEXTS[2]])[0].dropped
+
+
 def test_what_a_static_model_is(tmp_path: Path) -> None:
     backend = Backend.load(str(model2vec(tmp_path)), device_name="cpu")
     assert (backend.facts.layers, backend.facts.heads, backend.facts.hidden_size) == (0, 0, 16)

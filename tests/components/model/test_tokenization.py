@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import unicodedata
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from transformers import AutoTokenizer
 
 from components.errors import InputError, ModelError
 from components.model.tokenization import Tokenization, check_texts, clean_text, invisible_characters
+from components.words.unicode_words import has_pairs
 from tests.support import tiny
 
 KINDS = ("embedded", "bert", "multilingual", "roberta", "xlm-roberta", "mpnet")
@@ -54,11 +56,41 @@ def reference(tokenizer, text, pair=None, max_length=None):
     )
 
 
+def words_of(theirs, texts):
+    """The words as transformers numbers them; in texts with Han each piece with such a letter is one, as ours are.
+
+    Pieces of bytes of one letter stay together, and one of a space with the next.
+    """
+    if not any(is_han(text) for text in texts):
+        return theirs.word_ids()
+    found = []
+    before = [None, None]
+    numbers = [-1, -1]
+    for word, side, (start, end) in zip(
+        theirs.word_ids(), theirs.sequence_ids(), theirs["offset_mapping"], strict=True
+    ):
+        if word is None:
+            found.append(None)
+            continue
+        here = word, start, end, is_han(texts[side][start:end])
+        last = before[side]
+        shares = last is not None and (start < last[2] or not texts[side][last[1] : last[2]].strip())
+        if last is None or last[0] != word or ((last[3] or here[3]) and not shares):
+            numbers[side] += 1
+        before[side] = here
+        found.append(numbers[side])
+    return found
+
+
+def is_han(text):
+    return any("\u4e00" <= letter <= "\u9fff" for letter in text)
+
+
 def assert_same(ours, theirs, tokenization):
     assert [token.id for token in ours.tokens] == theirs["input_ids"]
     assert [(token.start, token.end) for token in ours.tokens] == [tuple(span) for span in theirs["offset_mapping"]]
     assert [int(token.special) for token in ours.tokens] == theirs["special_tokens_mask"]
-    assert [token.word for token in ours.tokens] == theirs.word_ids()
+    assert [token.word for token in ours.tokens] == words_of(theirs, (ours.text, ours.pair or ""))
     assert [token.in_pair for token in ours.tokens] == [side == 1 for side in theirs.sequence_ids()]
     assert [token.position for token in ours.tokens] == list(range(len(ours)))
     if tokenization.has_segments:
@@ -396,3 +428,20 @@ def test_clean_text_replaces_half_characters_only():
 
 def test_invisible_characters_are_named():
     assert invisible_characters("a\u200bb\u0000\u202ec\n\td👩‍🚀") == ["U+200B", "U+0000", "U+202E"]
+
+
+def test_in_scripts_without_spaces_each_piece_is_a_word(tokenizers):
+    """Thai and kana: where a tokenizer takes a sentence for one word, nothing on a page of words could be told apart."""
+    tokenization, _ = tokenizers
+    for text in ("ฉันฝากเงินที่ธนาคาร the bank", "ぎんこうはえき。", "iPhoneを買う", "ភាសាខ្មែរ", "မြန်မာစာ", "ພາສາລາວ"):
+        sentence = tokenization.tokenize(text)
+        for token in sentence.tokens:
+            own = sentence.word_positions(token.position)
+            typed = sentence.word_text(token.position)
+            if len(own) > 1 and has_pairs(typed):  # bytes of one letter, or a letter with a mark in a piece of its own
+                spans = [(sentence.tokens[position].start, sentence.tokens[position].end) for position in own]
+                letters = [letter for letter in typed.strip() if unicodedata.category(letter)[0] != "M"]
+                assert len(letters) <= max(end - start for start, end in spans), typed
+        numbers = [token.word for token in sentence.tokens if token.word is not None]
+        assert sorted(set(numbers)) == list(range(max(numbers) + 1))
+        assert numbers == sorted(numbers)

@@ -10,20 +10,20 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.corpora.readers.limits import RAISED
+from components.retrieval.corpora.rows.read import NO_GOLD_LABEL
+from components.retrieval.corpora.rows.roles import recognise
+from components.retrieval.corpora.rows.scores import NO_NUMBER, NO_SCORE
 from components.training.data import (
     DEMO,
     MEASURED,
     MEASURED_WITH,
     MOST_HELD_OUT,
-    NO_GOLD_LABEL,
-    NO_NUMBER,
     REPEATED,
     TrainingData,
     from_columns,
     group_numbers,
     load,
     normalised,
-    recognise,
     split,
     token_lengths,
 )
@@ -157,12 +157,29 @@ def test_bad_rows_are_dropped_and_counted():
     }
     data = from_columns(columns, "file", dropped={"broken JSON": 2})
     assert len(data) == 5
-    assert data.dropped == {"broken JSON": 2, "empty": 1, "no text": 1, "not text": 1, NO_NUMBER: 2, REPEATED: 1}
+    assert data.dropped == {
+        "broken JSON": 2,
+        "empty": 1,
+        "no text": 1,
+        "not text": 1,
+        NO_SCORE: 1,
+        NO_NUMBER: 1,
+        REPEATED: 1,
+    }
 
 
 def test_pairs_of_the_same_text_teach_nothing():
     data = from_columns({"anchor": [*FIRST, "Same!"], "positive": [*SECOND, "same"]}, "file")
     assert data.dropped == {"both texts are the same": 1}
+
+
+def test_texts_that_differ_in_vowel_signs_alone_are_two_texts():
+    """In Hindi endings are written as vowel signs: a child plays, children play."""
+    one = ["बच्चा खेलता है", "लड़का दौड़ता है", "घोड़ा भागता है", "बेटा सोता है"]
+    many = ["बच्चे खेलते हैं", "लड़के दौड़ते हैं", "घोड़े भागते हैं", "बेटे सोते हैं"]
+    data = from_columns({"anchor": one, "positive": many}, "file")
+    assert (len(data), dict(data.dropped)) == (4, {})
+    assert len({normalised(text) for text in one + many}) == 8
 
 
 @pytest.mark.parametrize("path", MEASURED_WITH, ids=lambda path: path.name)
@@ -213,7 +230,7 @@ def message(error) -> str:
         (
             b'{"text1": "a b", "text2": "c d", "score": NaN}\n{"text1": "e f", "text2": "g h", "score": NaN}\n',
             "a.jsonl",
-            "2 rows: the score is not a number",
+            "2 rows: no score (unknown)",
         ),
         (
             lines({"sentence1": a, "sentence2": 3, "score": 4} for a in FIRST),

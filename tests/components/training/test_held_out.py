@@ -55,6 +55,17 @@ def test_any_row_of_an_equal_query_is_right():
         assert measured[f"recall@{k}"] == pytest.approx(np.mean(found[k]))
 
 
+def test_one_distinct_answer_is_not_measured():
+    """Recall@1 among one answer is 1 before and after training, whatever the model: no number decides by it."""
+    rows = HeldOut("retrieval", "encoder", tuple(f"question {number}" for number in range(20)), ("the answer",) * 20)
+    assert not rows.can_be_measured
+    measures = rows.measure(KnownVectors(**{text: [1, 0] for text in {*rows.first, *rows.second}}))
+    assert "recall@1" not in measures
+    assert "recall@10" not in measures
+    assert HeldOut("retrieval", "encoder", ("a", "b"), ("the answer", "another")).can_be_measured
+    assert not HeldOut("retrieval", "encoder", ("a", "a"), ("the answer", "another")).can_be_measured  # both are right
+
+
 def test_scores_are_compared_by_rank():
     model = KnownVectors(x=[1, 0], near=[1, 0.1], middle=[1, 1], far=[0, 1])
     scored = HeldOut("scores", "encoder", ("x",) * 3, ("near", "middle", "far"), np.array([0.9, 0.8, 0.1]))

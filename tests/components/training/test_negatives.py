@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from components.errors import InputError
-from components.training.data import TrainingData, group_numbers, load, split
+from components.training.data import TrainingData, from_columns, group_numbers, load, split
 from components.training.negatives import (
     binary_classes,
     dataset_columns,
+    few_answers,
     find_negatives,
     training_rows,
     with_deleted_words,
@@ -271,3 +272,34 @@ def test_deleted_words_are_those_of_the_seed(demo):
     assert columns == dataset_columns(settings, "tsdae", rows)
     assert columns["sentence"] == list(rows.columns["sentence"])
     assert all(columns["damaged"])
+
+
+def test_few_answers_are_said_and_one_answer_measures_nothing():
+    """60 questions of a chat bot with three answers: a held-out part with one of them would always be right."""
+    from components.training.held_out import held_out_of
+
+    answers = ("Please restart it.", "Please write to us.", "Please wait a day.")
+    columns = {
+        "question": [f"What do I do about problem {number}?" for number in range(60)],
+        "answer": [answers[number % 3] for number in range(60)],
+    }
+    data = from_columns(columns, "chats")
+    parts = split(data, 0.2, 1)
+    settings = replace(SETTINGS, objectives=("mnrl",), batch_size=16)
+    said = few_answers(settings, data, parts)
+    assert len(said) == 2
+    assert "The 20 held-out rows have one answer in all: whether queries find theirs cannot be measured" in said[0]
+    assert "at most 2 of its 16 rows are filled, and a query learns beside 1 wrong answer." in said[1]
+    held_out = data.take(parts.held_out)
+    measured = held_out_of(settings, "encoder", held_out, held_out)
+    assert measured.task == "none"
+
+    class Model:
+        """A model with a vector for each text."""
+
+        def encode(self, texts, **_):
+            return np.eye(len(texts), 64, dtype=np.float32)
+
+    assert not [name for name in measured.measure(Model()) if "recall" in name]
+    many = from_columns({**columns, "answer": [f"Please do thing {number}." for number in range(60)]}, "chats")
+    assert few_answers(settings, many, split(many, 0.2, 1)) == ()

@@ -38,3 +38,10 @@ def test_the_pieces_are_the_texts_and_moved_words_are_marked_by_their_place() ->
         assert " ".join(piece.text for piece in pieces) == text
     found = difference("I met him today.", "I met him <b>tomorrow</b>.")
     assert [piece.text for piece in found.second if piece.differs] == ["<b>tomorrow</b>."]
+
+
+def test_vowel_signs_at_the_end_of_a_word_count():
+    """The marks around a word are left out, but a vowel sign belongs to it."""
+    assert difference("वह लड़का है", "वह लड़की है").kind == "word"
+    assert difference("वह लड़का है।", "(वह) लड़का है").kind == "marks"
+    assert difference("İstanbul e\u0301te\u0301", "istanbul été").kind == "marks"

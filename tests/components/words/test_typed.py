@@ -33,3 +33,17 @@ from components.words.typed import typed_words
 )
 def test_words_are_whole_and_without_the_punctuation_around_them(text: str, expected: list[str]) -> None:
     assert [text[start:end] for start, end in typed_words(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("火山爆发了，in 2019年。", ["火", "山", "爆", "发", "了", "in", "2019", "年"]),
+        ("き\u3099んこう", ["き\u3099", "ん", "こ", "う"]),
+        ("ที่ธนาคาร", ["ที่", "ธ", "น", "า", "ค", "า", "ร"]),
+        ("हिन्दी की किताब।", ["हिन्दी", "की", "किताब"]),
+        ("한국어 텍스트", ["한국어", "텍스트"]),
+    ],
+)
+def test_letters_of_a_script_without_spaces_are_words_with_their_marks(text, expected):
+    assert [text[start:end] for start, end in typed_words(text)] == expected

@@ -11,7 +11,16 @@ import regex
 
 from components.training.data import normalised
 from components.training.negatives import with_deleted_words
-from components.words.unicode_words import deletable, folded, has_pairs, spans, words, words_and_signs
+from components.words.unicode_words import (
+    deletable,
+    folded,
+    has_pairs,
+    is_within_word,
+    place_of_word,
+    spans,
+    words,
+    words_and_signs,
+)
 
 # Each with its words by the rules of UAX 29, in twelve scripts; in each a mark, sign or joiner stands inside a word.
 SCRIPTS = {
@@ -150,3 +159,32 @@ def test_a_long_text_of_one_thing_takes_no_longer_than_its_length(hard):
 
     short, long = (min(seconds(hard * length + "é") for _ in range(2)) for length in (5_000, 50_000))
     assert long < 40 * short + 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("abc d", {0, 3, 4, 5}),
+        ("किती", {0, 4}),
+        ("a火山b", {0, 1, 2, 3, 4}),
+        ("ที่นี่", {0, 3, 6}),
+        ("can't", {0, 3, 4, 5}),
+        ("可\u3099", {0, 2}),
+    ],
+)
+def test_where_a_text_can_be_cut_without_cutting_a_word(text, cut):
+    assert {place for place in range(len(text) + 1) if not is_within_word(text, place)} == cut
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "place"),
+    [
+        ("banks and bank", "bank", (10, 14)),
+        ("कला कल", "कल", (4, 6)),
+        ("河边的银行", "银行", (3, 5)),
+        ("banks", "bank", None),
+        ("a bank", "", None),
+    ],
+)
+def test_where_a_word_stands_first(text, word, place):
+    assert place_of_word(text, word) == place

@@ -262,3 +262,29 @@ def test_a_download_that_fails_is_explained_and_a_click_tries_again(hub: Hub, mo
     assert app.button(key="use_corpus")
     app.button(key="fetch_dataset").click().run()
     assert len(hub.names) == 3  # the hub may have another version by now
+
+
+def test_an_upload_is_shown_beside_its_file_before_it_is_used() -> None:
+    def view() -> None:
+        from dashboard.corpora import chooser, preview
+
+        unused = chooser.choose()
+        if unused is not None:
+            preview.draw(unused, key="corpus_not_in_use")
+
+    app = AppTest.from_function(view, default_timeout=30).run()
+    app.segmented_control(key="corpus_way").set_value("upload").run()
+    content = 'text\tn\n"Go on, he said.\t007\nInches: 55"\t2\n\t3\nToo\tmany\tfields\nLast.\t4\n'
+    app.file_uploader(key="corpus_file").upload("mine.tsv", content.encode()).run()
+    assert not app.exception
+    shown = app.table[0].value
+    assert list(shown["row"]) == ["2", "3", "4"]
+    written, read = ([cell.replace("\\", "") for cell in shown[name]] for name in ("in the file", "what was read"))
+    assert written[0] == '"Go on, he said. ⇥ 007'
+    assert read[0].replace("\u00a0", " ") == 'text: "Go on, he said.  ·  n: 007'
+    assert read[2] == "refused: empty"
+    said = texts(app).replace("\\", "")
+    assert "3 rows read, 2 refused, 0 joined from several lines" in said
+    assert "quotes are ordinary characters" in said
+    assert "The sentences are the column text (by its name); kept beside it: n." in said
+    assert "This is a guess: the file could also be separated by tabs, quotes enclose fields." in said

@@ -851,3 +851,65 @@ def test_a_model_is_trained_from_the_page(open_page: Open, tiny_folder: Callable
     assert "**Done** · 2 of 2 steps" in texts(app)
     assert run.has_model
     assert app.button(key="use_trained")
+
+
+def test_lists_of_answers_are_named_and_shown_beside_the_file(open_page: Open) -> None:
+    rows = [
+        {
+            "query": f"How do I clean pan {n}?",
+            "pos": [f"Wipe pan {n} with a cloth."],
+            "neg": [f"Lamp {n}.", f"Car {n}."],
+        }
+        for n in range(20)
+    ]
+    app = open_page("training", src="file")
+    app.file_uploader(key="training_file").upload("own.jsonl", "\n".join(map(json.dumps, rows)).encode()).run()
+    app = at_rest(app)
+    assert not app.error
+    assert next(item.label for item in app.expander).startswith("**20 rows read, 20 used, 0 left out")
+    said = texts(app)
+    assert "Columns: anchor = query, positive = pos, negative = neg (by their names)." in said.replace("\\", "")
+    assert "Each row has 2 wrong answers, from lists in neg." in said
+    preview = plain_table(app, 0)
+    assert list(preview["row"]) == [1, 2, 3]
+    assert json.loads(preview["as it stands in the file"][0].replace("\\", "")) == rows[0]
+    assert "negative\\_2: Car 0." in preview["read as"][0] or "negative_2: Car 0." in preview["read as"][0]
+
+
+def test_a_guess_is_offered_for_change_and_so_is_the_part(open_page: Open) -> None:
+    rows = [
+        {
+            "question": f"What is thing {n}?",
+            "answer": f"A tool {n}.",
+            "context": f"In shop {n} there is thing {n}.",
+            "split": "test" if n % 4 == 0 else "train",
+        }
+        for n in range(24)
+    ]
+    app = open_page("training", src="file")
+    app.file_uploader(key="training_file").upload("own.jsonl", "\n".join(map(json.dumps, rows)).encode()).run()
+    app = at_rest(app)
+    said = texts(app)
+    assert "Are these the right columns?" in said
+    assert "correct answer = column “answer”" in said
+    assert "only the train rows are used" in said
+    assert sum(int(metric.value) for metric in app.metric[:3]) == 18
+    (second,) = [box for box in app.selectbox if box.label == "Second text or answer"]
+    second.set_value("context").run()
+    app = at_rest(app)
+    assert "correct answer = column “context”" in texts(app)
+    (part,) = [box for box in app.selectbox if box.label == "Rows (split)"]
+    part.set_value("all").run()
+    app = at_rest(app)
+    assert not app.error
+    assert sum(int(metric.value) for metric in app.metric[:3]) == 24
+
+
+def test_one_held_out_answer_is_said_before_the_start(open_page: Open) -> None:
+    rows = [{"question": f"What about problem {n}?", "answer": f"Please do thing {n % 3} now."} for n in range(60)]
+    app = open_page("training", src="file")
+    app.file_uploader(key="training_file").upload("own.jsonl", "\n".join(map(json.dumps, rows)).encode()).run()
+    app = at_rest(app)
+    said = "\n".join(item.value for item in app.warning)
+    assert "held-out rows have one answer in all" in said
+    assert "different answers, and a batch holds each at most once" in said

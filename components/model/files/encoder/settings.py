@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from components.model.files import allowed, tokenizer_files
-from components.model.files.decisions import ENCODER, ENCODER_FILES
+from components.model.files.decisions import ENCODER, ENCODER_FILES, asked_for
 from components.model.files.published import is_within, read_json
 
 TOKENIZER, CONFIG, WEIGHTS = "processor_kwargs", "config_kwargs", "model_kwargs"
@@ -36,7 +36,8 @@ _WITHOUT_EFFECT = {
     PROCESSING: {"padding", "pad_to_multiple_of", "padding_side", "return_tensors", "return_attention_mask", "verbose"},
 }
 _PRECISIONS = {"torch_dtype", "dtype"}
-_STATES = {"method": "forward", "method_output_name": "last_hidden_state"}  # what every text encoder says
+# What encoders, rerankers and masked-LM models say: how each is called for texts.
+_STATES = tuple({"method": "forward", "method_output_name": name} for name in ("last_hidden_state", "logits"))
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class EncoderSettings:
     query_length: int | None = None  # tokens of a query, where it differs
     document_length: int | None = None  # tokens of a document, likewise
     gives_all_layers: bool = False  # the encoder is told to pass all of its layers on
+    told: tuple[str, ...] = ()  # sentences about keys that have a row "not applied" in the table of decisions
 
 
 def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSettings:
@@ -93,12 +95,13 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
         lengths.get("query_length") if call is None else None,
         lengths.get("document_length") if call is None else None,
         groups[CONFIG].get("output_hidden_states") is True,
+        tuple(row.note for row in asked_for(ENCODER, content, "not applied")),
     )
 
 
 def sentences(settings: EncoderSettings) -> tuple[str, ...]:
     """What of the settings is not applied, in words."""
-    found = []
+    found = list(settings.told)
     if settings.not_applied:
         keys = ", ".join(settings.not_applied[:10])
         found.append(f"Its {settings.file} sets {keys}. This is not applied: only settings that are known here are.")
@@ -127,7 +130,8 @@ def _call(content: Mapping[str, Any], file: str, name: str) -> tuple[int | None,
     others = []
     length = None
     processing = content.get(PROCESSING)
-    for part, values in (processing if isinstance(processing, dict) else {}).items():
+    groups = processing if isinstance(processing, dict) else {}
+    for part, values in sorted(groups.items(), key=lambda group: group[0] == "common"):  # which stands above the others
         if part not in {"text", "common"} or not isinstance(values, dict):
             if part == "chat_template":
                 others.append(f"{PROCESSING}.{part}")
@@ -141,6 +145,6 @@ def _call(content: Mapping[str, Any], file: str, name: str) -> tuple[int | None,
             and not (key == "truncation" and (value is True or value == "longest_first"))
         ]
     modalities = content.get("modality_config")
-    if isinstance(modalities, dict) and ("message" in modalities or modalities.get("text", _STATES) != _STATES):
+    if isinstance(modalities, dict) and ("message" in modalities or modalities.get("text", _STATES[0]) not in _STATES):
         others.append("modality_config")
     return length, others

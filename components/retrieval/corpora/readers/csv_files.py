@@ -1,101 +1,23 @@
-"""Comma, semicolon or tab separated text to a table; the first row names the columns.
+"""Text separated by commas, semicolons, tabs or vertical bars to a table; the first row names the columns if it has names.
 
-A row that breaks the format is reported with its number and the reason, and reading continues after it: a quote that is
-never closed, or that has more text after it, costs only its own line and not the rest of the file.
+A row that breaks the format is reported with its number and the reason, and reading continues after it.
 """
 
 from __future__ import annotations
 
-import csv
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from components.errors import InputError
+from components.retrieval.corpora.readers.dialects import dialect_of, has_names
 from components.retrieval.corpora.readers.encoding import Decoded, clean
-from components.retrieval.corpora.readers.limits import LONG_ROW, MOST_FIELDS, MOST_ROW_CHARACTERS, Count
-from components.retrieval.corpora.readers.table import MOST_COLUMNS, BadRows, Table
+from components.retrieval.corpora.readers.limits import MOST_FIELDS, Count
+from components.retrieval.corpora.readers.separated_rows import Dialect, Record, Runaway, records
+from components.retrieval.corpora.readers.table import MOST_COLUMNS, BadRows, Samples, Table
 
-DELIMITERS = ",;\t"
-ROW_LINES = 1_000  # a quoted field with more lines than this has lost its closing quote
-MOST_RUNAWAYS = 1_000  # with more rows than this that never end, the file is not a CSV file
-LONG_FIELD = "a field of more than 131,072 characters"  # the standard library's limit
-MOST_REPEATED = 500 << 20  # the same for the characters that are read again after such rows
-SNIFFED_LINES = 50
+HEADER_ROWS = 20  # by which it is judged whether the first row names the columns
 _BLOCK_ROWS, _BLOCK_FIELDS = 1_000, 100_000  # rows that are put into columns together
-
-
-class _Feed:
-    """The lines for a CSV reader. It can be set back to the row's second line, and notices a row that never ends."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines = iter(lines)
-        self._again: deque[str] = deque()  # lines that are read once more
-        self.row: list[str] = []  # the lines of this row so far
-        self.characters = 0  # of this row
-
-    def begin_row(self) -> None:
-        """Forget the lines of the row before."""
-        self.row.clear()
-        self.characters = 0
-
-    def set_back(self) -> None:
-        """Give all lines of this row but the first once more."""
-        self._again.extendleft(reversed(self.row[1:]))
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        if len(self.row) >= ROW_LINES:
-            raise csv.Error("a quote is opened and not closed")
-        line = self._again.popleft() if self._again else next(self._lines)
-        self.row.append(line)
-        self.characters += len(line)
-        if self.characters > MOST_ROW_CHARACTERS:
-            raise csv.Error(LONG_ROW)
-        return line + "\n"
-
-
-@dataclass(frozen=True)
-class _Record:
-    line: int  # where it begins, from 1
-    fields: list[str]
-    problem: str | None = (
-        None  # what is wrong with the row; if its quotes, `fields` are its line split at each delimiter
-    )
-
-
-def _records(lines: Iterable[str], delimiter: str, name: str) -> Iterator[_Record]:
-    """The rows of a CSV file. After a row whose quotes do not match, reading continues with the next line."""
-    feed = _Feed(lines)
-    reader = csv.reader(feed, delimiter=delimiter, strict=True)
-    runaways, repeated, number = 0, 0, 1
-    while True:
-        feed.begin_row()
-        try:
-            fields = next(reader, None)
-        except csv.Error as problem:
-            first = feed.row[0]
-            reason = "quotes do not match"
-            if len(first) > MOST_ROW_CHARACTERS:
-                reason = LONG_ROW
-            elif "limit" in str(problem):
-                reason = LONG_FIELD
-            runaways += len(feed.row) > ROW_LINES // 10
-            repeated += feed.characters - len(first)
-            if runaways > MOST_RUNAWAYS or repeated > MOST_REPEATED:
-                raise _no_table(name, reason) from problem
-            feed.set_back()  # only the first line is lost
-            yield _Record(number, [] if reason == LONG_ROW else first.split(delimiter), reason)
-            number += 1
-            continue
-        if fields is None:
-            return
-        yield _Record(number, fields)
-        number += len(feed.row)
 
 
 def read_separated(text: Decoded, name: str, delimiter: str | None, max_rows: int | None, count: Count) -> Table:
@@ -113,12 +35,23 @@ def read_separated(text: Decoded, name: str, delimiter: str | None, max_rows: in
     named = re.fullmatch(r"sep=([,;\t|])", first, re.IGNORECASE)
     if named is not None:  # a line that spreadsheets write
         delimiter, start = named[1], start + 1
-    else:
-        lines = chain([first], lines)
-    sample = list(islice(lines, SNIFFED_LINES))
-    delimiter = delimiter or sniff_delimiter(sample)
-    records = _records(chain(sample, lines), delimiter, name)
-    header = next(records, None)
+    dialect, other = dialect_of(islice(text.lines(), start, None), delimiter)
+    rows = records(lines if named is not None else chain([first], lines), dialect)
+    try:
+        table = _table_of(rows, dialect, start, name, max_rows, count)
+    except Runaway as problem:
+        raise _no_table(name, str(problem)) from problem
+    if other is not None:
+        enclose = ", quotes enclose fields" if other.is_quoted and not dialect.is_quoted else ""
+        table.other_dialect = f"{other.in_words}{enclose}"
+    return table
+
+
+def _table_of(
+    rows: Iterator[Record], dialect: Dialect, start: int, name: str, max_rows: int | None, count: Count
+) -> Table:
+    """The table of rows that begin behind `start` lines."""
+    header = next(rows, None)
     if header is None:
         return Table({}, ())
     if header.problem is not None:
@@ -127,14 +60,19 @@ def read_separated(text: Decoded, name: str, delimiter: str | None, max_rows: in
     if width > MOST_FIELDS:
         raise _no_table(name, f"its first row has {width:,} fields, which is more than {MOST_FIELDS:,}")
     columns = _Columns(min(width, MOST_COLUMNS), count)
-    bad = BadRows()
-    for record in records:
+    bad, joined, samples = BadRows(), 0, Samples()
+    following = list(islice(rows, HEADER_ROWS))
+    is_named = has_names(header.fields, [row.fields for row in following if len(row.fields) == width])
+    rows = chain(following, rows) if is_named else chain([header], following, rows)
+    for record in rows:
         count.add_rows(1)
         # In tab separated text a quote is often an ordinary character.
-        if record.problem is not None and (delimiter != "\t" or len(record.fields) != width):
+        if record.problem is not None and (dialect.delimiter != "\t" or len(record.fields) != width):
             bad.add(record.line + start, record.problem)
         elif len(record.fields) == width:
             columns.add(record.line + start, record.fields)
+            samples.add(record.line + start, record.lines)
+            joined += len(record.lines) > 1
         elif not any(map(str.strip, record.fields)):
             bad.add(record.line + start, "empty")
         else:
@@ -142,9 +80,18 @@ def read_separated(text: Decoded, name: str, delimiter: str | None, max_rows: in
         if max_rows is not None and len(columns) >= max_rows:
             break
     columns.flush()
-    names = column_names(header.fields)
+    names = column_names(header.fields if is_named else [""] * width)
     kept: dict[str, Sequence[str]] = dict(zip(names[:MOST_COLUMNS], columns.values, strict=True))
-    return Table(kept, columns.numbers, bad, left_out=tuple(names[MOST_COLUMNS:]))
+    return Table(
+        kept,
+        columns.numbers,
+        bad,
+        left_out=tuple(names[MOST_COLUMNS:]),
+        joined=joined,
+        dialect=dialect.in_words,
+        is_named=is_named,
+        samples=samples.first,
+    )
 
 
 class _Columns:
@@ -178,22 +125,9 @@ class _Columns:
 def _no_table(name: str, reason: str) -> InputError:
     return InputError(
         f"{name} could not be read as a table: {reason}.",
-        "A table has fields separated by commas, semicolons or tabs, with their names in the first row.",
+        "A table has fields separated by commas, semicolons, tabs or vertical bars, with their names in the first row.",
         "Export it as CSV with quotes around texts, or as .txt with one sentence per line.",
     )
-
-
-def sniff_delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that gives a header of several fields and most rows the same number of fields; else the comma."""
-    fits: dict[str, tuple[float, int]] = {}
-    for delimiter in DELIMITERS:
-        try:
-            widths = [len(row) for row in csv.reader((line + "\n" for line in lines), delimiter=delimiter) if row]
-        except csv.Error:
-            continue
-        if widths and widths[0] > 1:
-            fits[delimiter] = (widths.count(widths[0]) / len(widths), widths[0])
-    return max(fits, key=lambda delimiter: fits[delimiter], default=",")
 
 
 def column_names(header: Sequence[str]) -> list[str]:

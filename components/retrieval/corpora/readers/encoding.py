@@ -49,6 +49,7 @@ _NOT_FOR_TEXTS = {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "u
 _NOT_IN_BLOCKS = {"utf-7"}
 _BROKEN_BYTE = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of a byte that is not UTF-8
 _WHOLE_CHARACTERS = re.compile("[^\x00-\x7f\udc80-\udcff]+")
+_BREAK = re.compile("\r\n?|\n")
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -56,30 +57,40 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Decoded:
-    """Text with \\n at the ends of its lines. Invalid bytes appear in it as U+DC80..U+DCFF."""
+    """Text with \\n at the ends of its lines. Invalid bytes appear in it as U+DC80..U+DCFF.
+
+    A carriage return alone ends a line where it ends the first; else it stays in its line, as other control characters do.
+    """
 
     content: bytes = field(repr=False)
     encoding: str  # Python's name for it
     guessed: bool = False  # True where another encoding is possible
     has_broken_bytes: bool = False
 
-    def blocks(self) -> Iterator[str]:
-        """The text, a block at a time."""
+    def blocks(self, every_return: bool = False) -> Iterator[str]:
+        """The text, a block at a time; with `every_return` each carriage return ends a line."""
         errors = "surrogateescape" if self.has_broken_bytes else "strict"
-        decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(self.encoding)(errors), translate=True)
+        # Without translation it still keeps both characters of \r\n in one block.
+        decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(self.encoding)(errors), translate=False)
+        with_returns = is_known = every_return  # whether a carriage return alone ends a line, as the first line says
         for start in range(0, len(self.content), BLOCK_BYTES):
             end = start + BLOCK_BYTES
             text = decoder.decode(self.content[start:end], final=end >= len(self.content))
+            if not is_known and (first := _BREAK.search(text)) is not None:
+                is_known, with_returns = True, first[0] == "\r"
+            if "\r" in text:
+                text = text.replace("\r\n", "\n")
+                text = text.replace("\r", "\n") if with_returns else text
             yield text if start else text.removeprefix("\ufeff")
 
-    def line_blocks(self) -> Iterator[list[str]]:
+    def line_blocks(self, every_return: bool = False) -> Iterator[list[str]]:
         """The lines, those of a block together.
 
         They are separated by \\n alone: str.splitlines also splits at characters that occur inside sentences. Of a line with
         more than MOST_ROW_CHARACTERS only its beginning may be given, which still has more.
         """
         rest = ""
-        for text in self.blocks():
+        for text in self.blocks(every_return):
             lines = (rest + text).split("\n")
             rest = lines.pop()[: MOST_ROW_CHARACTERS + 1]
             yield lines
@@ -183,7 +194,7 @@ def _checked(content: bytes, name: str, encoding: str, guessed: bool = False) ->
 
 
 def _wide_without_mark(content: bytes) -> str | None:
-    """UTF-16 without a mark: every other byte is zero, as in Latin letters."""
+    """UTF-16 without a mark: text of any script has NUL bytes in it (those of its line ends), and no NUL characters."""
     sample = content[:4096]
     if b"\0" not in sample or len(content) % 2:
         return None
@@ -191,7 +202,14 @@ def _wide_without_mark(content: bytes) -> str | None:
     first, second = sample[0::2].count(0) / half, sample[1::2].count(0) / half
     if second > 0.4 and first < 0.05:
         return "utf-16-le"
-    return "utf-16-be" if first > 0.4 and second < 0.05 else None
+    if first > 0.4 and second < 0.05:
+        return "utf-16-be"
+    for encoding in ("utf-16-le", "utf-16-be"):
+        text = sample.decode(encoding, "replace")
+        is_line = "\n" in text or "\r" in text
+        if is_line and all(character.isprintable() or character in "\t\r\n\u200c\u200d" for character in text[:-1]):
+            return encoding
+    return None
 
 
 def _guessed(content: bytes, name: str) -> Decoded:

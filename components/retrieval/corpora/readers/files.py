@@ -28,12 +28,21 @@ from components.retrieval.corpora.readers.limits import (
     unreadable,
 )
 from components.retrieval.corpora.readers.parquet_files import read_parquet
-from components.retrieval.corpora.readers.table import LINE_COLUMN, MOST_COLUMNS, SET_COLUMN, BadRows, Table
+from components.retrieval.corpora.readers.table import (
+    LINE_COLUMN,
+    MOST_COLUMNS,
+    SAMPLES_KEPT,
+    SET_COLUMN,
+    BadRows,
+    Samples,
+    Table,
+)
 from components.sizes import in_words
 
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
-SHAPE_ROWS = 1_000  # the first JSON objects decide which columns there are
-BLOCK_CHARACTERS = 1 << 20  # of JSON, whose objects are put into columns together
+BLOCK_ROWS, BLOCK_CHARACTERS = 1_000, 1 << 20  # of JSON, whose objects are put into columns together
+MOST_NAMED = 100  # keys beyond MOST_COLUMNS that are named as left out
+WHOLE_CHARACTERS = 16 << 20  # of one JSON object that holds a whole table, such as pandas writes
 
 # The first bytes of other kinds of files, which may have a wrong ending.
 _FOREIGN = (
@@ -145,9 +154,9 @@ def _read_lines(text: Decoded, max_rows: int | None, count: Count) -> Table:
     """A table of one column with the lines."""
     lines: list[str] = []
     numbers: list[int] = []
-    bad = BadRows()
+    bad, samples = BadRows(), Samples()
     first = 1
-    for block in text.line_blocks():
+    for block in text.line_blocks(every_return=True):  # no quotes could keep one in a line
         count.add_rows(len(block))
         block_numbers = list(range(first, first + len(block)))
         first += len(block)
@@ -162,9 +171,11 @@ def _read_lines(text: Decoded, max_rows: int | None, count: Count) -> Table:
         count.add_values(block)
         lines += block
         numbers += block_numbers
+        for number, line in zip(block_numbers[:SAMPLES_KEPT], block, strict=False):
+            samples.add(number, [line])
         if max_rows is not None and len(lines) >= max_rows:
             break
-    return Table({LINE_COLUMN: lines[:max_rows]}, numbers[:max_rows], bad)
+    return Table({LINE_COLUMN: lines[:max_rows]}, numbers[:max_rows], bad, samples=samples.first)
 
 
 class _JsonColumns:
@@ -173,14 +184,15 @@ class _JsonColumns:
     def __init__(self, count: Count) -> None:
         self.numbers: list[int] = []
         self.bad = BadRows()
-        self._columns: dict[str, list[Any]] | None = None  # known once the first objects are
-        self._left_out: tuple[str, ...] = ()
+        self._columns: dict[str, list[Any]] = {}  # every key of a row so far, up to MOST_COLUMNS
+        self._left_out: dict[str, None] = {}
+        self._samples = Samples()
         self._objects: list[dict[str, Any]] = []  # that are not in the columns yet
         self._characters = 0  # of their JSON
         self._count = count
 
-    def add(self, number: int, value: Any, characters: int) -> None:
-        """Add a row, whose JSON has this many characters. Raises InputError above the limit of memory."""
+    def add(self, number: int, value: Any, characters: int, text: str | None = None) -> None:
+        """Add a row, whose JSON has this many characters; `text` if at hand. Raises InputError above a limit."""
         if isinstance(value, str):
             value = {LINE_COLUMN: value}
         elif isinstance(value, list):
@@ -188,17 +200,24 @@ class _JsonColumns:
         if not isinstance(value, dict) or not value:
             self.bad.add(number, "not an object, text or list")
             return
+        if len(self.numbers) < SAMPLES_KEPT:
+            self._samples.add(number, [text if text is not None else json.dumps(value, ensure_ascii=False)])
         self._objects.append(value)
         self.numbers.append(number)
         self._characters += characters
-        if len(self._objects) >= SHAPE_ROWS or self._characters > BLOCK_CHARACTERS:
+        if len(self._objects) >= BLOCK_ROWS or self._characters > BLOCK_CHARACTERS:
             self._flush()
 
     def _flush(self) -> None:
-        if self._columns is None:
-            keys = list(dict.fromkeys(key for row in self._objects for key in row))
-            self._columns = {key: [] for key in keys[:MOST_COLUMNS]}
-            self._left_out = tuple(keys[MOST_COLUMNS:])
+        rows_before = len(self.numbers) - len(self._objects)
+        for key in dict.fromkeys(key for row in self._objects for key in row):
+            if key in self._columns:
+                continue
+            if len(self._columns) < MOST_COLUMNS:  # rows before the first with this key have no value
+                self._count.add_memory(8 * rows_before)
+                self._columns[key] = [None] * rows_before
+            elif len(self._left_out) < MOST_NAMED:
+                self._left_out[key] = None
         block = [[row.get(key) for row in self._objects] for key in self._columns]
         self._objects.clear()
         self._characters = 0
@@ -209,7 +228,9 @@ class _JsonColumns:
     def table(self) -> Table:
         """The table of all rows that were added."""
         self._flush()
-        return Table(dict(self._columns or {}), self.numbers, self.bad, left_out=self._left_out)
+        return Table(
+            dict(self._columns), self.numbers, self.bad, left_out=tuple(self._left_out), samples=self._samples.first
+        )
 
 
 def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, count: Count) -> Table:
@@ -225,9 +246,16 @@ def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, c
                 if number == max_rows:
                     break
             return columns.table()
-        except _LinesOfJson:  # many .json files hold one value per line
+        except _LinesOfJson:  # many .json files hold one value per line, others one object for the whole table
             count.go_back(*before)
             columns = _JsonColumns(count)
+            for number, row in enumerate(_rows_of_object(text), start=1):
+                count.add_rows(1)
+                columns.add(number, row, 0)
+                if number == max_rows:
+                    break
+            if columns.numbers:
+                return columns.table()
         except _BrokenJson as problem:
             raise _no_json(name, f": {problem} (line {array.line:,}, column {array.column:,})") from problem
     for number, line in enumerate(text.lines(), start=1):
@@ -242,12 +270,51 @@ def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, c
             except (ValueError, RecursionError):
                 columns.bad.add(number, "broken JSON")
                 continue
-            columns.add(number, value, len(line))
+            columns.add(number, value, len(line), line)
             if max_rows is not None and number - len(columns.bad) >= max_rows:
                 break
     if is_array and not columns.numbers:
         raise _no_json(name)
     return columns.table()
+
+
+def _rows_of_object(text: Decoded) -> list[dict[str, Any]]:
+    """The rows of a file that is one JSON object: lists by column, or objects by row label, as pandas writes them; columns and
+    data; or a list of objects under a name of its own. None where it is something else, such as one row.
+    """
+    whole = ""
+    for block in text.blocks():
+        whole += block
+        if len(whole) > WHOLE_CHARACTERS:
+            return []
+        if not whole.lstrip().startswith("{"):
+            return []
+    try:
+        content = json.loads(whole)  # which refuses lines of several values
+    except (ValueError, RecursionError):
+        return []
+    values = list(content.values())
+    names, data = content.get("columns"), content.get("data")
+    if isinstance(names, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+        return [dict(zip(map(str, names), row, strict=False)) for row in data]
+    if isinstance(data, list) and "schema" in content:
+        values = [data]
+    lists = [value for value in values if isinstance(value, list)]
+    if len(lists) == 1 and lists[0] and all(isinstance(row, dict) for row in lists[0]):
+        return [row["row"] if isinstance(row.get("row"), dict) else row for row in lists[0]]
+    if values and len(lists) == len(values) and len({len(column) for column in lists}) == 1 and len(values) > 1:
+        return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
+    if len(values) > 0 and all(isinstance(value, dict) and value for value in values):
+        labels = list(values[0])
+        if (
+            len(labels) > 1
+            and all(label.isdecimal() for label in labels)
+            and all(list(value) == labels for value in values)
+        ):
+            return [{name: content[name][label] for name in content} for label in labels]
+        if len(values) > 1 and all(label.isdecimal() for label in content):
+            return values
+    return []
 
 
 def _no_json(name: str, reason: str = "") -> InputError:

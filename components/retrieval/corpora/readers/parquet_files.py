@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -18,7 +19,7 @@ from components import operator_settings
 from components.errors import InputError
 from components.retrieval.corpora.readers import parquet_child
 from components.retrieval.corpora.readers.limits import LONG_ROW, MOST_ROW_CHARACTERS, Count, Limits, unreadable
-from components.retrieval.corpora.readers.table import MOST_COLUMNS, BadRows, Table
+from components.retrieval.corpora.readers.table import MOST_COLUMNS, SAMPLES_KEPT, BadRows, Samples, Table
 from components.sizes import in_words
 
 WORKING_MEMORY = 128 << 20  # bytes that the process takes beside the file's values
@@ -76,7 +77,12 @@ def read_parquet(source: Path | bytes, name: str, limits: Limits | None, max_row
     table: dict[str, Sequence[Any]] = {key: column[:max_rows] for key, column in kept.items()}
     every_number = range(1, rows + 1)  # which takes no memory
     numbers: Sequence[int] = [number for number in every_number if number not in skipped] if skipped else every_number
-    return Table(table, numbers[:max_rows], bad, left_out=left_out)
+    samples = Samples()
+    for row, number in enumerate(numbers[:SAMPLES_KEPT]):
+        samples.add(
+            number, [json.dumps({key: column[row] for key, column in kept.items()}, ensure_ascii=False, default=str)]
+        )
+    return Table(table, numbers[:max_rows], bad, left_out=left_out, samples=samples.first)
 
 
 @dataclass

@@ -7,9 +7,10 @@ read. Addresses are opened by pyarrow with the credentials that the environment 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from components.errors import InputError, first_line
@@ -21,6 +22,7 @@ from components.sizes import in_words
 SCHEME = "://"
 MOST_FILES = 10_000  # of an address
 _BLOCK_BYTES = 1 << 20
+_ROLES = {"corpus": "corpus", "documents": "corpus", "queries": "queries", "qrels": "qrels"}
 
 
 @contextmanager
@@ -106,6 +108,34 @@ def _copy(system: Any, files: list[tuple[Any, Path]], shown: str, limits: Limits
                 copy.write(block)
 
 
+def documents_alone(paths: Sequence[PurePath]) -> tuple[list[PurePath], list[PurePath]]:
+    """The files of documents and all others, where a file or folder of documents and one of queries lie beside each other.
+
+    Such are the folders of BEIR and mteb (corpus.jsonl beside queries.jsonl and qrels): searched together, each query would
+    find itself. Anywhere else all files are documents.
+    """
+    roles = {path: _role(path) for path in paths}
+    found = set(roles.values())
+    if not {"corpus", "queries"} <= found:
+        return list(paths), []
+    documents = [path for path in paths if roles[path] == "corpus"]
+    return documents, [path for path in paths if roles[path] != "corpus"]
+
+
+def is_of_documents(path: PurePath) -> bool:
+    """Whether a path names the documents of a retrieval collection, such as corpus.jsonl."""
+    return _role(path) == "corpus"
+
+
+def _role(path: PurePath) -> str:
+    """Which part of a retrieval collection a path names: "corpus", "queries", "qrels", or ""."""
+    for part in reversed(path.parts):
+        word = re.split(r"[^a-z]", part.lower(), maxsplit=1)[0]
+        if word in _ROLES:
+            return _ROLES[word]
+    return ""
+
+
 def is_known(name: str) -> bool:
     """Whether the name of a file has an ending that can be read."""
     return name.lower().removesuffix(".gz").endswith(FORMATS)
@@ -128,4 +158,6 @@ def _files_of(place: Path) -> tuple[list[Path], list[str]]:
         )
     left_out = [path.as_posix() for path in own if not is_known(path.name)]
     left_out += [f"{path.as_posix()}: a link that leads out of the folder" for path in outside]
-    return [place / path for path in own if is_known(path.name)], left_out
+    documents, others = documents_alone([path for path in own if is_known(path.name)])
+    left_out += [f"{path.as_posix()}: not documents" for path in others]
+    return [place / path for path in documents], left_out

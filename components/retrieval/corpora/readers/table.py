@@ -16,6 +16,7 @@ from typing import Any
 
 LINE_COLUMN, SET_COLUMN = "text", "set"  # the names of a column of plain lines, and of one of lists of sentences
 MOST_COLUMNS = 200
+SAMPLES_KEPT, SAMPLE_CHARACTERS = 3, 500
 BAD_ROWS_KEPT, REASONS_COUNTED = 100, 1_000
 
 
@@ -57,6 +58,18 @@ class BadRows:
         return both
 
 
+class Samples:
+    """The first rows as they stand in the file, beside which a person sees what was read of them."""
+
+    def __init__(self) -> None:
+        self.first: list[tuple[int, str]] = []
+
+    def add(self, number: int, lines: Iterable[str]) -> None:
+        """Keep a row's number and the beginning of its lines, if it is among the first."""
+        if len(self.first) < SAMPLES_KEPT:
+            self.first.append((number, "\n".join(line[:SAMPLE_CHARACTERS] for line in lines)[:SAMPLE_CHARACTERS]))
+
+
 @dataclass
 class Table:
     """The values of a file, unchanged and aligned: columns[name][i] comes from row numbers[i]."""
@@ -68,3 +81,8 @@ class Table:
     encoding_guessed: bool = False
     has_broken_bytes: bool = False
     left_out: tuple[str, ...] = ()  # columns that are not kept: pictures, sounds, or more than the limit
+    joined: int = 0  # rows that were written over several lines
+    dialect: str = ""  # of separated text, for people
+    other_dialect: str = ""  # that fits nearly as well: then the dialect is a guess
+    is_named: bool = True  # False where the first row of separated text is no header: "column 1" names the first column
+    samples: Sequence[tuple[int, str]] = ()  # the first rows as they stand in the file, by their numbers

@@ -8,8 +8,12 @@ Documents can have a title and a text, and queries several fields; a `FieldedSet
 that are searched.
 
 What is left out is counted: judgements of documents or queries that do not exist, and queries without a relevant
-document, for which the measures are not defined. Relevant documents that are not in the corpus do not count as missed,
-unlike in trec_eval: no ranking could find them.
+document, for which the measures are not defined. Where a query has others, relevant documents that are not in the corpus count
+as missed, as in trec_eval: published values count them too.
+
+The ids decide what is one document: two with equal texts are two, and are counted. A query that has the id of a document is
+that document (as in ArguAna and Quora of BEIR), which would be its own first hit: it is left out of the query's ranking, as in
+BEIR. Only where it is judged relevant and has another text are the equal ids taken for chance.
 
 What it does not show: how relevant the documents are that nobody judged. Judges mostly saw the hits of the search
 methods of their time, so that a new method can be underrated (Buckley et al. 2007).
@@ -26,9 +30,13 @@ from pathlib import Path
 from sys import getsizeof
 from types import MappingProxyType
 
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import Int64
 from components.errors import InputError
 from components.folders import lies_in
-from components.jobs import IsCancelled
+from components.jobs import IsCancelled, ReportProgress
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.readers.limits import (
     BROWSER_LIMITS,
@@ -52,7 +60,15 @@ from components.retrieval.evaluation.graded.files import (
     read_entries,
     read_judgements,
 )
-from components.retrieval.evaluation.graded.ranks import Grades
+from components.retrieval.evaluation.graded.ranks import (
+    NONE,
+    Grades,
+    RelevantRanks,
+    ranker_relevant_ranks,
+    vector_relevant_ranks,
+    with_missing,
+)
+from components.retrieval.evaluation.ranks import ScoresDocuments
 
 OWN, SAME_TOPIC = 2, 1  # the grades of the demo
 _COMMAND = "evaluate FOLDER"
@@ -61,7 +77,7 @@ _NUMBER_BYTES = 32  # of the number of a document; grades are small numbers, whi
 
 @dataclass(frozen=True)
 class GradedReport:
-    """How the rows of the files were used. The judgements are the sum of the six numbers below them."""
+    """How the rows of the files were used. The judgements are the sum of the six numbers below them and of `own_judgements`."""
 
     judgements: int
     relevant: int  # kept
@@ -73,6 +89,7 @@ class GradedReport:
     queries_without_relevant: int = 0
     bad_documents: int = 0  # without an id or text, or with the id of an earlier one
     bad_queries: int = 0
+    own_judgements: int = 0  # of the relevant: of a query's own document, which is left out of its ranking
     files: Mapping[Part, str] = field(default_factory=dict)  # empty for the demo
 
     @property
@@ -82,6 +99,7 @@ class GradedReport:
             "queries without a relevant document": self.queries_without_relevant,
             "judgements of unknown queries": self.unknown_queries,
             "judgements of unknown documents": self.unknown_documents,
+            "judgements of a query's own document": self.own_judgements,
             "judgements of a pair that is judged again": self.duplicate_judgements,
             "lines that are not judgements": self.bad_lines,
             "documents without an id or text, or with a repeated id": self.bad_documents,
@@ -94,7 +112,8 @@ class GradedReport:
 class GradedSet:
     """Documents, queries and grades, aligned: grades[q] belongs to queries[q].
 
-    `grades[q]` maps the number of a document to its grade, 1 or more; every query has at least one.
+    `grades[q]` maps the number of a document to its grade, 1 or more; `missing[q]` are the grades of relevant documents that
+    the corpus lacks. Every query has at least one in the corpus.
     """
 
     name: str
@@ -104,6 +123,8 @@ class GradedSet:
     report: GradedReport
     query_field: str = ""  # of which the queries are; "" for the demo
     document_fields: tuple[str, ...] = ()
+    missing: tuple[tuple[int, ...], ...] = ()  # [query], or empty where there are none
+    own: Int64 | None = None  # [query]: the number of the document that the query is, or NONE
 
     @cached_property
     def document_texts(self) -> Texts:
@@ -123,7 +144,63 @@ class GradedSet:
     def content_hash(self) -> str:
         """SHA-256 of texts and grades with their number, order and boundaries, but not of the name."""
         grades = [sorted(each.items()) for each in self.grades]
-        return hashlib.sha256(f"{hash_of(self.documents)} {hash_of(self.queries)} {grades}".encode()).hexdigest()
+        own = None if self.own is None else self.own.tolist()
+        others = f" {self.missing} {own}" if self.missing or own else ""
+        texts = f"{hash_of(self.documents)} {hash_of(self.queries)}"
+        return hashlib.sha256(f"{texts} {grades}{others}".encode()).hexdigest()
+
+    def ranks_by_vectors(
+        self,
+        queries: NDArray[np.floating],
+        documents: NDArray[np.floating],
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+        cosine: bool = True,
+    ) -> RelevantRanks:
+        """The ranks of the relevant documents by vectors [query, dim] and [document, dim], as `vector_relevant_ranks` does."""
+        found = vector_relevant_ranks(queries, documents, self.grades, progress, is_cancelled, cosine, self.own)
+        return with_missing(found, self.missing)
+
+    def ranks_by_words(
+        self,
+        ranker: ScoresDocuments,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> RelevantRanks:
+        """The ranks of the relevant documents by a word ranking over the documents."""
+        found = ranker_relevant_ranks(
+            ranker.scores, self.queries, self.grades, progress, is_cancelled, floor=ranker.floor, own=self.own
+        )
+        return with_missing(found, self.missing)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the measures has to know about the documents, in sentences."""
+        own = 0 if self.own is None else int(np.count_nonzero(self.own != NONE))
+        missing, asking = sum(map(len, self.missing)), sum(map(bool, self.missing))
+        repeated = len(self.documents) - len(set(self.documents))
+        found = []
+        if own:
+            found.append(
+                f"{_counted(own, 'query has', 'queries have')} the id of a document: a query's own document is left out of its "
+                "ranking, as in BEIR."
+            )
+        if missing:
+            found.append(
+                f"{_counted(missing, 'relevant document', 'relevant documents')} of {_counted(asking, 'query', 'queries')} "
+                f"{'is' if missing == 1 else 'are'} not in the corpus, and count{'s' if missing == 1 else ''} as missed, as in "
+                "trec_eval."
+            )
+        if repeated and self.report.files:
+            found.append(
+                f"{_counted(repeated, 'document has', 'documents have')} the text of an earlier one under another id: each id "
+                "is a document of its own, and equal texts tie."
+            )
+        return tuple(found)
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +215,8 @@ class FieldedSet:
     queries: Mapping[str, tuple[str, ...]]
     grades: tuple[Mapping[int, int], ...]
     report: GradedReport
+    missing: tuple[tuple[int, ...], ...] = ()  # as in GradedSet
+    own: Int64 | None = None
 
     @cached_property
     def nbytes(self) -> int:
@@ -158,9 +237,12 @@ class FieldedSet:
         columns = [texts for field, texts in self.documents.items() if field in names]
         documents = columns[0] if len(columns) == 1 else tuple(map(_joined, *columns))
         queries, grades = self.queries[query_field], self.grades
+        missing = self.missing or ((),) * len(queries)
+        own = [NONE] * len(queries) if self.own is None else self.own.tolist()
         if not all(documents):
             numbers = dict(zip((number for number, text in enumerate(documents) if text), count(), strict=False))
             grades = tuple({numbers[key]: grade for key, grade in each.items() if key in numbers} for each in grades)
+            own = [numbers.get(number, NONE) for number in own]
         kept = [number for number, text in enumerate(queries) if text and grades[number]]
         if not kept:
             raise InputError(
@@ -177,6 +259,10 @@ class FieldedSet:
             report,
             query_field,
             tuple(field for field in self.documents if field in names),
+            tuple(missing[number] for number in kept) if any(map(missing.__getitem__, kept)) else (),
+            np.array([own[number] for number in kept], np.int64)
+            if any(own[number] != NONE for number in kept)
+            else None,
         )
 
     def _report_of(
@@ -340,25 +426,39 @@ def _matched(
 ) -> FieldedSet:
     """The judgements, matched with the texts that they are about."""
     grades: dict[str, dict[int, int]] = {}
-    not_relevant = unknown_queries = unknown_documents = 0
+    missing: dict[str, list[int]] = {}
+    not_relevant = unknown_queries = unknown_documents = own_judgements = 0
     of_queries, repeated = _with_ids_of(queries, judgements)
     for (query, document), grade in of_queries.items():
         if query not in queries.ids:
             unknown_queries += 1
         elif document not in corpus.ids:
             unknown_documents += 1
+            if grade > 0:
+                missing.setdefault(query, []).append(grade)
         elif grade <= 0:
             not_relevant += 1
+        elif query == document and _is_one_text(queries, corpus, query):
+            own_judgements += 1
         else:
             grades.setdefault(query, {})[corpus.ids[document]] = grade
     if not grades:
         raise InputError(
             f"Of {len(judgements.grades):,} judgements in {parts['judgements']} {unknown_queries:,} name no query of "
-            f"{parts['queries']}, {unknown_documents:,} no document of {parts['corpus']}, {not_relevant:,} have grade 0.",
+            f"{parts['queries']}, {unknown_documents:,} no document of {parts['corpus']}, {not_relevant:,} have grade 0"
+            + (f", {own_judgements:,} are of a query's own document." if own_judgements else "."),
             "At least one judgement of a relevant document is needed.",
             "Check that the three files belong together.",
         )
     kept = [(key, number) for key, number in queries.ids.items() if key in grades]
+    graded = [grades[key] for key, _ in kept]
+    own = np.array(
+        [
+            NONE if number is None or number in each else number
+            for number, each in zip((corpus.ids.get(key) for key, _ in kept), graded, strict=True)
+        ],
+        np.int64,
+    )
     report = GradedReport(
         judgements.lines,
         sum(map(len, grades.values())),
@@ -370,6 +470,7 @@ def _matched(
         len(queries.ids) - len(kept),
         len(corpus.bad),
         len(queries.bad),
+        own_judgements,
         MappingProxyType(dict(parts)),
     )
     in_fields = {field: tuple(texts[number] for _, number in kept) for field, texts in queries.fields.items()}
@@ -377,9 +478,18 @@ def _matched(
         name,
         MappingProxyType(dict(corpus.fields)),
         MappingProxyType({field: texts for field, texts in in_fields.items() if any(texts)}),
-        tuple(MappingProxyType(grades[key]) for key, _ in kept),
+        tuple(map(MappingProxyType, graded)),
         report,
+        tuple(tuple(missing.get(key, ())) for key, _ in kept) if any(key in missing for key in grades) else (),
+        own if (own != NONE).any() else None,
     )
+
+
+def _is_one_text(queries: Entries, corpus: Entries, key: str) -> bool:
+    """Whether a query's text is one of the fields of the document with its id, or all of them."""
+    asked = {texts[queries.ids[key]] for texts in queries.fields.values()} - {""}
+    told = [texts[corpus.ids[key]] for texts in corpus.fields.values()]
+    return not asked.isdisjoint({*told, _joined(*told)})
 
 
 def _with_ids_of(queries: Entries, judgements: Judgements) -> tuple[Mapping[tuple[str, str], int], int]:

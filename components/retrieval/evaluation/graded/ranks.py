@@ -8,6 +8,10 @@ How: each block of similarities is sorted by query, and the ranks of all relevan
 bisection: a query with 500 relevant documents takes hardly longer than a query with one.
 
 A document that a word ranking gives no more than a text without a word of the query is not found: NOT_FOUND is its rank.
+So is a relevant document that the corpus lacks (`with_missing`).
+
+A query that is itself a document of the corpus would find itself first: its own document can be left out of its ranking, as
+BEIR does where both have one id (Thakur et al. 2021).
 
 What it does not show: the order of documents that are not relevant, which no measure of graded relevance needs.
 """
@@ -26,6 +30,7 @@ from components.retrieval.evaluation.ranks import NOT_FOUND, float32_directions,
 from components.retrieval.search.exact import NEAR, SAME, exact_directions
 
 TIED_SHARE = 1e-6  # scores of a word ranking are equal if they differ by less than this share of the query's largest
+NONE = -1  # in place of a document's number
 _QUERIES, _DOCUMENTS = 512, 8_192  # a block of similarities: 16 MB, and the same for their sorted copy
 _FEW = 0.02  # share of a block up to which its pairs are compared one by one
 _PAIRS = 8_192  # pairs compared together: 50 MB at 384 dimensions
@@ -40,7 +45,7 @@ class RelevantRanks:
     ranks: Int64  # [judged], from 1, among all documents; NOT_FOUND, which comes last, for what a word ranking does not find
     grades: Int64  # [judged], 1 or more
     starts: Int64  # [query + 1]
-    # [judged], their numbers; empty where only the ranks are known.
+    # [judged], their numbers, NONE for those that the corpus lacks; empty where only the ranks are known.
     documents: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __len__(self) -> int:
@@ -69,14 +74,16 @@ def vector_relevant_ranks(
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
     cosine: bool = True,
+    own: Int64 | None = None,
 ) -> RelevantRanks:
     """Ranks by the cosine of vectors [query, dim] and [document, dim], of any length; a zero vector's cosine is 0.
 
     With `cosine` false they are ranked by the plain dot product. `grades[q]` maps the numbers of documents to grades of 1 or
-    more. `progress(done, total)` counts queries. Raises Cancelled once `is_cancelled()` is true, checked before each block of
-    queries.
+    more, and `own` [query] are the numbers of documents that are left out of one query's ranking, or NONE. `progress(done,
+    total)` counts queries. Raises Cancelled once `is_cancelled()` is true, checked before each block of queries.
     """
     _check(grades, len(queries), len(documents))
+    own = _checked_own(own, grades)
     longest = None if cosine else longest_of(documents)
     directions = float32_directions(documents, longest)
     parts: list[_Judged] = []
@@ -87,7 +94,8 @@ def vector_relevant_ranks(
         block = exact_directions(queries[start : start + _QUERIES])
         rows, columns, levels = _flat(grades[start : start + _QUERIES])
         judged = _judged(rows, columns, levels, _cosines(block, documents, rows, columns, longest), SAME)
-        before.append(_others_before(block, directions, documents, judged, longest))
+        left_out = own[start : start + _QUERIES]
+        before.append(_others_before(block, directions, documents, judged, longest, left_out))
         parts.append(judged)
         progress(min(start + _QUERIES, len(queries)), len(queries))
     return _ranks(parts, before, [len(each) for each in grades])
@@ -101,16 +109,19 @@ def ranker_relevant_ranks(
     is_cancelled: IsCancelled = lambda: False,
     tied: float = TIED_SHARE,
     floor: Callable[[str], float] = lambda query: -np.inf,
+    own: Int64 | None = None,
 ) -> RelevantRanks:
     """Ranks by the scores [document] that `score` gives for a query, highest first.
 
-    `floor` is the score of a document that has nothing in common with a query: documents with no more are not found.
+    `floor` is the score of a document that has nothing in common with a query: documents with no more are not found. `own` is
+    as for `vector_relevant_ranks`.
 
     Scores that differ by less than the share `tied` of the query's largest are equal: float32 sums vary with their order by
     a millionth. `progress(done, total)` counts queries. Raises Cancelled once `is_cancelled()` is true.
     """
     if len(grades) != len(queries):
         raise ValueError(f"{len(grades)} queries' grades for {len(queries)} queries")
+    own = _checked_own(own, grades)
     parts: list[_Judged] = []
     before: list[Int64] = []
     missing: list[NDArray[np.bool_]] = []
@@ -122,7 +133,7 @@ def ranker_relevant_ranks(
         tolerance = tied * float(np.abs(scores).max(initial=0))
         rows, columns, levels = _flat(grades[number : number + 1])
         judged = _judged(rows, columns, levels, scores[columns], tolerance)
-        others = np.delete(scores, columns)
+        others = np.delete(scores, columns if own[number] == NONE else np.append(columns, own[number]))
         others.sort()
         before.append(len(others) - np.searchsorted(others, judged.targets - tolerance))
         parts.append(judged)
@@ -131,6 +142,36 @@ def ranker_relevant_ranks(
     found = _ranks(parts, before, [len(each) for each in grades])
     found.ranks[np.concatenate([*missing, np.empty(0, np.bool_)])] = NOT_FOUND
     return found
+
+
+def with_missing(found: RelevantRanks, missing: Sequence[Sequence[int]]) -> RelevantRanks:
+    """The ranks with further relevant documents, which the corpus lacks: the grades [query] of those of each query.
+
+    No ranking finds them, and they count in all that a measure divides by, as in trec_eval. Their number is NONE.
+    """
+    sizes = np.fromiter(map(len, missing), np.int64, len(missing))
+    if not sizes.any():
+        return found
+    grades = np.fromiter((grade for each in missing for grade in each), np.int64, int(sizes.sum()))
+    places = np.repeat(found.starts[1:], sizes)  # behind the query's own
+    return RelevantRanks(
+        np.insert(found.ranks, places, NOT_FOUND),
+        np.insert(found.grades, places, grades),
+        found.starts + np.concatenate([[0], np.cumsum(sizes)]),
+        np.insert(found.documents, places, NONE),
+    )
+
+
+def _checked_own(own: Int64 | None, grades: Grades) -> Int64:
+    """The documents that are left out [query]. Raises ValueError for another number of them, and for one that is relevant."""
+    own = np.full(len(grades), NONE) if own is None else np.asarray(own, np.int64)
+    if len(own) != len(grades) or any(
+        number != NONE and number in each for number, each in zip(own.tolist(), grades, strict=True)
+    ):
+        raise ValueError(
+            f"a document that is left out was expected for each of {len(grades)} queries, none of them relevant"
+        )
+    return own
 
 
 def _check(grades: Grades, queries: int, documents: int) -> None:
@@ -179,8 +220,9 @@ def _others_before(
     documents: NDArray[np.floating],
     judged: _Judged,
     longest: float | None,
+    own: Int64,
 ) -> Int64:
-    """How many documents that are not relevant score at least as much as each target, int64 [judged]."""
+    """How many documents that are not relevant, nor those left out, score at least as much as each target, int64 [judged]."""
     lead = np.searchsorted(judged.rows, np.arange(len(exact_queries) + 1))  # where each query's judgements begin
     low, high = ((judged.targets + shift).astype(np.float32) for shift in (-NEAR, NEAR))
     exactly = judged.targets - SAME
@@ -194,7 +236,9 @@ def _others_before(
         scores = np.matmul(queries, block.T, out=score_memory[:cells].reshape(shape))  # [query, document of the block]
         in_block = (judged.documents >= start) & (judged.documents < start + len(block))
         relevant = judged.rows[in_block], judged.documents[in_block] - start
-        scores[relevant] = -np.inf
+        is_own = (own >= start) & (own < start + len(block))
+        left_out = np.flatnonzero(is_own), own[is_own] - start
+        scores[relevant] = scores[left_out] = -np.inf
         ordered = sorted_memory[:cells].reshape(shape)
         np.copyto(ordered, scores)
         ordered.sort(axis=1)
@@ -208,7 +252,7 @@ def _others_before(
             continue
         # Too many scores are nearly equal: the whole block is computed again in float64.
         exact = exact_queries @ exact_directions(documents[start : start + _DOCUMENTS], longest).T
-        exact[relevant] = -np.inf
+        exact[relevant] = exact[left_out] = -np.inf
         exact.sort(axis=1)
         before += _bisect(exact, lead, exactly, "left")
     return before

@@ -82,10 +82,19 @@ def _report(corpus: Corpus) -> None:
             )
             if report.bad_count > len(report.bad_rows):
                 st.caption(f"These are the first {len(report.bad_rows)} of them.")
-    if report.cleaned:
-        st.caption(f"Control characters or invalid characters were removed from {report.cleaned:,} sentences.")
-    if report.left_out:
-        st.caption(f"Columns that were not kept: {messages.escape(', '.join(report.left_out))}.")
+    said = [
+        f"{report.kept:,} of {report.rows:,} rows are sentences.",
+        f"{report.joined:,} were joined from several lines." if report.joined else "",
+        f"Control characters or invalid characters were removed from {report.cleaned:,} sentences."
+        if report.cleaned
+        else "",
+        f"The sentences are the column {report.text_column} ({report.text_reason})." if report.text_reason else "",
+        f"Columns that were not kept: {', '.join(report.left_out)}." if report.left_out else "",
+        f"The fields are {report.dialect}." if report.dialect else "",
+        f"They could also be {report.other_dialect}: look at the rows above." if report.other_dialect else "",
+        "" if report.is_named else "The first line is read as a row: it does not look like names of columns.",
+    ]
+    st.caption(messages.escape(" ".join(filter(None, said))))
     if report.duplicates:
         example = report.duplicate_examples[0][:80] if report.duplicate_examples else ""
         st.caption(

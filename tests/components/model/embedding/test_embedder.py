@@ -232,8 +232,14 @@ def test_published_settings_are_read(tmp_path):
     assert (found.pooling, found.max_length) == ("cls", 77)
     assert [module.kind for module in found.modules] == ["Transformer", "Pooling", "Normalize"]
     assert dict(found.prompts) == {"query": "ask: ", "passage": "say: "}
-    (tmp_path / "modules.json").write_text("no json")
-    assert [module.kind for module in read_sentence_config(tmp_path).modules] == ["Transformer", "Pooling"]
+    (tmp_path / "modules.json").unlink()
+    alone = read_sentence_config(tmp_path)
+    assert (alone.pooling, alone.max_length, alone.modules) == (None, None, ())
+    assert alone.not_read == (
+        "prompts in config_sentence_transformers.json",
+        "max_seq_length in sentence_bert_config.json",
+        "1_Pooling/config.json",
+    )
 
 
 def test_described_prompts_stand_in_where_the_files_have_none_or_empty_ones(tmp_path):
@@ -291,8 +297,9 @@ def test_without_modules_the_settings_beside_them_are_not_read_and_named(tmp_pat
         options = backend.embed_options(precision="float32", role=role)
         assert_close(backend.embed(["sat"], options=options)[0, 0], encode(["sat"]))
     assert backend.sentence_config.similarity == library.similarity_fn_name == "cosine"
-    (sentence,) = [sentence for sentence in backend.not_applied if "has no modules.json" in sentence]
-    assert "sets prompts, default_prompt_name, similarity_fn_name, truncate_dim" in sentence
+    (sentence,) = [sentence for sentence in backend.not_applied if "no modules.json" in sentence]
+    for key in said:
+        assert f"{key} in config_sentence_transformers.json" in sentence
 
 
 # Token vectors

@@ -62,6 +62,23 @@ def test_scores_are_those_of_sentence_transformers(scorers):
     np.testing.assert_allclose(ours.score_pairs(QUERIES, DOCUMENTS, token_budget=1), expected, rtol=1e-6, atol=1e-5)
 
 
+def test_a_published_prompt_stands_before_each_query(tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    plain = save_cross_encoder(tmp_path / "plain", "bert")
+    prompts = {"ask": "the red bank by the river "}
+    prompted = CrossEncoder(str(plain), device="cpu", prompts=prompts, default_prompt_name="ask", local_files_only=True)
+    prompted.save_pretrained(str(tmp_path / "with"), create_model_card=False)
+    ours = Backend.load(str(tmp_path / "with"), device_name="cpu")
+    theirs = CrossEncoder(str(tmp_path / "with"), device="cpu", local_files_only=True)
+    scores = ours.score_pairs(QUERIES, DOCUMENTS)
+    np.testing.assert_allclose(scores, exact_scores(theirs, QUERIES, DOCUMENTS), rtol=1e-6, atol=1e-5)
+    without = Backend.load(str(plain), device_name="cpu").score_pairs(QUERIES, DOCUMENTS)
+    assert np.abs(scores - without).max() > 0.01
+    (said,) = ours.not_applied
+    assert prompts["ask"] in said
+
+
 def test_packed_weights_and_short_attention_change_no_score(scorers, monkeypatch):
     ours, theirs = scorers
     monkeypatch.setattr(embedder, "BULK_TOKENS", 1)  # small batches use packed weights too

@@ -18,9 +18,11 @@ from components.model.backend import Backend
 from components.model.catalog import ModelSpec
 from components.model.files import hub, slow_hub
 from components.model.files.sources import find_files
+from components.model.verification.comparison import verify
 from tests.support import decoder_models, hub_server, static_models
 from tests.support.closeness import assert_close
 from tests.support.hub_server import HubServer, Refusal, use_hub
+from tests.support.tiny import pooling_module, publish, save_tiny
 
 EMBEDDED = "sentence-transformers/all-MiniLM-L6-v2"
 TINY = "somebody/tiny-bert"
@@ -393,3 +395,44 @@ def test_a_decoder_without_text_vectors_is_refused_before_its_weights_are_fetche
         use_hub(monkeypatch, running.address, tmp_path / "cache")
         assert problem_of(hub.download, TINY) == "unsupported"
         assert running.fetched().count(WEIGHTS) == 0
+
+
+def test_a_model_that_automodel_cached_is_completed(monkeypatch, tmp_path):
+    """Its cache has the encoder alone: the list of modules and what it names are fetched, or their lack is said."""
+    folder = publish(save_tiny(tmp_path / "model"), pooling_module("cls_token"))
+    with HubServer({TINY: folder}) as running:
+        use_hub(monkeypatch, running.address, tmp_path / "cache")
+        cached = hub.download(TINY)
+
+        def forget():
+            (cached / "modules.json").unlink()
+            shutil.rmtree(cached / "1_Pooling")
+
+        forget()
+        whole = Backend.load(TINY, device_name="cpu")
+        assert (whole.own_pooling, whole.not_applied) == ("cls", ())
+        forget()
+        running.stop()
+        alone = Backend.load(TINY, device_name="cpu")
+        assert alone.own_pooling == "mean"
+        (said,) = alone.not_applied
+        assert "another pooling, prompts or length is not known" in said
+        with pytest.raises(ModelError, match="only its encoder is on this machine"):
+            verify(alone)
+
+
+def test_a_model_without_a_list_is_asked_for_it_once(monkeypatch, tmp_path):
+    folder = save_tiny(tmp_path / "model")
+    with HubServer({TINY: folder}) as running:
+        use_hub(monkeypatch, running.address, tmp_path / "cache")
+        first = Backend.load(TINY, device_name="cpu")
+        asked = len(running.requests)
+        second = Backend.load(TINY, device_name="cpu")
+        assert len(running.requests) == asked
+        assert first.not_applied == second.not_applied == ()
+        shutil.rmtree(tmp_path / "cache" / f"models--{TINY.replace('/', '--')}" / ".no_exist")
+        Backend.load(TINY, device_name="cpu")  # as AutoModel leaves it: asked for once more
+        assert len(running.requests) > asked
+        asked = len(running.requests)
+        Backend.load(TINY, device_name="cpu")
+        assert len(running.requests) == asked

@@ -145,6 +145,22 @@ def test_memory_is_bounded_and_changes_no_number(bert, monkeypatch):
         np.testing.assert_array_equal(one.true_ranks, other.true_ranks)
 
 
+def test_pairs_of_tokens_are_bounded_too(bert, monkeypatch):
+    """In eager attention the scores of a block take tokens * tokens numbers in each head."""
+    backend, _ = bert
+    whole = backend.guesses_in_turn(TEXT)
+    backend.store.clear()
+    monkeypatch.setattr(passes, "PASS_PAIRS", 2 * len(whole.sentence) ** 2)
+    passed = backend.forward_passes
+    assert_close(backend.guesses_in_turn(TEXT).probabilities, whole.probabilities)
+    assert backend.forward_passes - passed == -(-len(whole.positions) // 2)
+    tokens = len(whole.sentence)
+    monkeypatch.setattr(backend.store, "limit", 3 * 4 * backend.facts.heads * tokens**2)
+    for call in (backend.guesses, backend.guesses_in_turn):
+        with pytest.raises(InputError, match="This server keeps at most"):
+            call(TEXT, k=1)
+
+
 def test_it_is_kept_and_cannot_be_written(bert):
     backend, _ = bert
     first = backend.guesses(TEXT, hidden=[1, 2])

@@ -201,3 +201,41 @@ def test_a_choice_that_is_none_lists_what_there_is(paths, split, words):
         choose_files(paths, "owner/name", split)
     if "files in" not in words:
         assert "train" in caught.value.expected
+
+
+COLLECTIONS = {
+    "flat": ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "README.md"],
+    "folders": [
+        "corpus/corpus-00000-of-00001.parquet",
+        "queries/queries-00000-of-00001.parquet",
+        "qrels/test-00000-of-00001.parquet",
+    ],
+    "parts": ["data/corpus-00000-of-00001.parquet", "data/queries-00000-of-00001.parquet", "data/qrels-test.parquet"],
+    "english": ["en/corpus.jsonl", "en/queries.jsonl", "en/qrels.tsv"],
+}
+
+
+@pytest.mark.parametrize("layout", COLLECTIONS)
+def test_of_a_retrieval_collection_the_documents_alone_are_chosen(layout):
+    paths = COLLECTIONS[layout]
+    assert choose_files(paths, "example-owner/claims") == (paths[0],)
+
+
+def test_queries_of_a_collection_can_be_asked_for():
+    paths = COLLECTIONS["folders"]
+    assert choose_files(paths, "example-owner/claims", "queries") == (paths[1],)
+
+
+def test_a_query_does_not_find_itself_among_the_documents(monkeypatch, tmp_path):
+    """As mteb publishes its data sets: the title stays beside the text."""
+    place = tmp_path / "claims"
+    place.mkdir()
+    documents = [{"_id": f"d{n}", "title": f"Title {n}", "text": f"Document number {n}."} for n in range(6)]
+    queries = [{"_id": f"q{n}", "text": f"Claim number {n}."} for n in range(4)]
+    (place / "corpus.jsonl").write_text("\n".join(map(json.dumps, documents)))
+    (place / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
+    with HubServer({"datasets/example-owner/claims": place}) as running:
+        use_hub(monkeypatch, running.address, tmp_path / "cache")
+        online = read_corpus(fetch_dataset("example-owner/claims"), "example-owner/claims")
+    assert online.texts == tuple(row["text"] for row in documents)
+    assert online.columns["title"] == tuple(row["title"] for row in documents)

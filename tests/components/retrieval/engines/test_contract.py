@@ -102,6 +102,55 @@ def test_ties_are_told(opened, numbers, tmp_path):
     assert (int(hits.tied[0]), int(hits.tied_shown[0])) == (4, 2)
 
 
+@pytest.mark.parametrize("places", ["first", "between", "last"])
+def test_what_stands_beside_thousands_of_copies_is_found(opened, places, tmp_path):
+    """A graph of copies links them with each other alone: from there no walk would reach the rest."""
+    others, copy = clustered(300), np.ones((1, 32), np.float32)
+    copies = np.repeat(copy, 1_500, axis=0)
+    vectors = {"first": [copies, others], "last": [others, copies], "between": [others[:150], copies, others[150:]]}[
+        places
+    ]
+    stored = stored_in(tmp_path / "index", np.concatenate(vectors))
+    engine = opened(stored)
+    rows = np.flatnonzero((stored.exact.vectors != 1).any(axis=1))
+    for searched in (engine, opened(stored)):  # as built, and as opened again
+        hits = searched.search(stored.exact.vectors[rows[::10]], 10)
+        assert hits.indices[:, 0].tolist() == rows[::10].tolist()
+        np.testing.assert_allclose(hits.scores[:, 0], 1, atol=1e-12)
+    exact = stored.exact.search(stored.exact.vectors[rows[::10]], 10)
+    assert np.mean([len({*a} & {*b}) / 10 for a, b in zip(hits.indices, exact.indices, strict=True)]) >= 0.97
+    first = int(np.setdiff1d(np.arange(1_800), rows)[0])
+    of_copy = engine.search(copy, 10)
+    assert of_copy.indices[0].tolist() == list(range(first, first + 10))
+    assert (int(of_copy.tied[0]), int(of_copy.tied_shown[0])) == (1_500, 10)
+    many = engine.search(copy, 1_700)
+    assert many.indices[0, :1_500].tolist() == list(range(first, first + 1_500))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_each_different_vector_stands_once(dtype):
+    vectors = np.random.default_rng(3).integers(0, 2, (500, 5)).astype(dtype)  # 32 different ones
+    found = contract.DifferentVectors.of(vectors, few=1)
+    unique, firsts = np.unique(vectors, axis=0, return_index=True)
+    assert found.firsts.tolist() == sorted(firsts.tolist())
+    assert len(found) == len(unique)
+    some = found.firsts[[3, 0]]
+    assert found.with_copies(some).tolist() == [
+        row for first in some for row in np.flatnonzero((vectors == vectors[first]).all(axis=1)).tolist()
+    ]
+    few = contract.DifferentVectors.of(vectors, few=12)
+    counts = [int((vectors == own).all(axis=1).sum()) for own in unique]
+    assert len(few) == sum(1 if count > 12 else count for count in counts)
+    alone = contract.DifferentVectors.of(np.eye(4, dtype=dtype))
+    assert alone.with_copies(np.array([2, 0])).tolist() == [2, 0]
+    assert len(contract.DifferentVectors.of(vectors[:0])) == 0
+
+
+def test_vectors_with_equal_sums_are_not_taken_for_equal(monkeypatch):
+    monkeypatch.setattr(contract, "_factors", lambda count: np.ones(count, np.uint64))
+    assert len(contract.DifferentVectors.of(np.array([[1, 2], [2, 1], [1, 2]], np.float32), few=1)) == 2
+
+
 def test_float16_vectors(opened, tmp_path):
     stored = stored_in(tmp_path / "index", clustered(300).astype(np.float16))
     assert recall_of(opened(stored), stored, queries_of(stored.exact.vectors), 10, "cosine") >= 0.97

@@ -188,3 +188,12 @@ def test_the_measures_to_choose_from_are_those_of_the_summary():
     assert found == {**expected, "MRR": told["mrr"], "nDCG@10": told["ndcg@10"]}
     assert list(expected) == [f"Recall@{k}" for k in metrics.CUTOFFS]
     assert len(set(found.values())) == len(found)  # none stands for another
+
+
+def test_nothing_is_found_where_no_query_has_a_correct_answer_with_a_rank():
+    none = metrics.NOT_FOUND
+    assert metrics.finds_nothing(np.array([none, none]))
+    assert not metrics.finds_nothing(np.array([none, 4]))
+    assert not metrics.finds_nothing(np.array([], int))
+    several = metrics.RelevantRanks(np.array([none, none, 9]), np.ones(3, int), np.array([0, 2, 3]))
+    assert not metrics.finds_nothing(several)

@@ -89,6 +89,12 @@ def test_a_category_is_measured_and_one_sentence_says_what_was_seen():
     assert (len(pairs), len(pairs.documents), pairs.right_texts, pairs.warning) == (60, 3, 60, "")
 
 
+def test_one_distinct_answer_cannot_be_measured():
+    with pytest.raises(InputError, match="one sentence with a query, so that retrieval cannot be measured"):
+        pairs_of_corpus(corpus("answer,q1\nanswer,q2\nanswer,q3")).check_measurable()
+    pairs_of_corpus(corpus("answer,q1\nanother,q1")).check_measurable()
+
+
 def test_the_first_pairs_are_searched_among_themselves():
     pairs = pairs_of_corpus(corpus("a b,q1\nc d,q2\nc d,q3\na b,q4\ne f,q2\na b,q5"))
     few = first_pairs(pairs, 3)

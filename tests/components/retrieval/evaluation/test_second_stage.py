@@ -36,6 +36,17 @@ def test_ranks_are_those_of_the_second_order_within_the_candidates_and_of_the_fi
     np.testing.assert_array_equal(second_stage.second_ranks(first, rows, own), first)
 
 
+@pytest.mark.parametrize("k", [1, 7, 59, 60, 80])
+def test_a_querys_own_document_is_no_candidate(k):
+    own = np.where(np.arange(40) % 3 == 0, -1, np.arange(40))
+    rows = second_stage.candidates(QUERIES, VECTORS, k, own=own)
+    whole = second_stage.candidates(QUERIES, VECTORS, 60)
+    assert rows.shape == (40, min(k, 59))
+    for query, found in enumerate(rows.tolist()):
+        assert found == [row for row in whole[query].tolist() if row != own[query]][:k][:59]
+    assert second_stage.candidates(QUERIES, VECTORS, k, own=np.full(40, -1)).shape == (40, min(k, 60))
+
+
 def test_ties_count_against_the_query_in_both_stages():
     rows = np.array([[0, 1, 2], [3, 1, 0]])
     scores = np.array([[1.0, 1.0, 0.0], [2.0, 5.0, 5.0]], np.float32)

@@ -401,3 +401,16 @@ def test_more_edits_that_help_than_are_looked_at_again_are_said(count: int) -> N
     assert found.has_more == (count > edits.MOST_LISTED)
     assert len(found.helping) == -(-min(count, edits.MOST_LISTED) // 2)
     assert found.nbytes >= sum(len(edit.text) for edit in found.helping)
+
+
+def test_a_query_without_spaces_loses_one_letter_at_a_time():
+    query = "火山爆发 now"
+    assert [edits.edited(query, (change,)) for change in edits.removals(query)] == [
+        "山爆发 now",
+        "火爆发 now",
+        "火山发 now",
+        "火山爆 now",
+        "火山爆发",
+    ]
+    assert edits.new_words("火山", "火车站 fire") == ("车", "站", "fire")
+    assert edits.new_words("कल", "कला कल") == ("कला",)

@@ -429,6 +429,24 @@ def test_a_word_ranking_does_not_find_what_has_no_word_of_the_query(open_page: O
     assert "2. Ships" not in said
 
 
+def test_a_word_ranking_without_a_shared_word_says_so_instead_of_reporting_0(open_page: Open) -> None:
+    """German queries on English texts: 0 would look like a result, with a significance test beside it."""
+    corpus = kept_corpus(
+        "german.jsonl",
+        ["Ships sailed home.", "A cat slept.", "Rain fell."],
+        ["Schiffe fuhren", "Katze schlief", "Regen fiel"],
+    )
+    said = "BM25: no query shares a word with a correct answer, so that there is nothing to measure."
+    app = ready(open_page("evaluate", v="compare-runs", corpus=corpus, r=["m.6.mean", "bm25"]))
+    assert said in texts(app)
+    assert frame(app, "p (Holm)")["run"].tolist() == ["Layer 6, Mean"]
+    app = ready(open_page("evaluate", v="compare-runs", corpus=corpus, r="bm25"))
+    assert said in texts(app)
+    assert not app.error
+    app = ready(open_page("evaluate", v="layer-grid", corpus=corpus))
+    assert said in texts(app)
+
+
 def test_why_leads_to_the_failed_query_also_after_rows_without_a_query(open_page: Open) -> None:
     """Rows without a query are no pairs: the third pair is the file's fifth row here, and asks for another row."""
     demo = current.demo()
@@ -735,6 +753,31 @@ def test_a_collection_of_ones_own_by_upload_and_by_folder(
     assert frame(app, "p to the best (Holm)")["MRR"].tolist() == [100]
 
 
+def test_a_query_that_is_a_document_does_not_find_itself_and_it_is_said(open_page: Open) -> None:
+    """As in ArguAna: with its own document counted, the right one would come second (MRR 50)."""
+    sides = [("Zoos protect animals.", "Zoos lock animals up."), ("Homework helps.", "Homework harms.")]
+    corpus = {
+        f"t{number}{side}": text for number, pair in enumerate(sides) for side, text in zip("ab", pair, strict=True)
+    }
+    files = {
+        "corpus.jsonl": "".join(json.dumps({"_id": key, "text": text}) + "\n" for key, text in corpus.items()),
+        "queries.jsonl": "".join(json.dumps({"_id": key, "text": corpus[key]}) + "\n" for key in ("t0a", "t1a")),
+        "test.tsv": "query-id\tcorpus-id\tscore\nt0a\tt0b\t1\nt1a\tt1b\t1\nt1a\tgone\t1\n",
+    }
+    app = open_page("evaluate", v="graded-relevance", gs="file", r=["m.6.mean", "bm25"])
+    app.file_uploader(key="graded_files").set_value(
+        [(name, content.encode(), "text/plain") for name, content in files.items()]
+    )
+    ready(app.run())
+    assert not app.error
+    said = texts(app)
+    assert "2 queries have the id of a document: a query's own document is left out of its ranking, as in BEIR." in said
+    assert "1 relevant document of 1 query is not in the corpus, and counts as missed, as in trec_eval." in said
+    table = frame(app, "p to the best (Holm)").set_index("run")
+    assert table["MRR"].tolist() == [100, 100]
+    assert table["Recall@10"].tolist() == [75, 75]
+
+
 def test_a_folder_that_cannot_be_read_is_said(open_page: Open) -> None:
     app = open_page("evaluate", v="graded-relevance", gs="path")
     said: set[str] = set()
@@ -848,12 +891,27 @@ def test_pairs_of_ones_own(open_page: Open) -> None:
     app.file_uploader(key="sts_file").set_value(("mine.csv", content.encode(), "text/csv"))
     ready(app.run())
     assert not app.error
-    assert "2 pairs. 1 row without two sentences and a number was left out." in captions(app)
+    assert "2 pairs." in captions(app)
+    assert app.expander[0].label.startswith("**3 rows read, 2 used, 1 left out")
+    said = "".join(item.value for item in app.markdown).replace("\\", "")
+    assert "1 of 3 rows cannot be used and are left out: the score is not a number: 1 row. The first: row 4" in said
     np.testing.assert_allclose(traces(app)["Mean pooling"], 1)
     app = open_page("evaluate", v="sentence-similarity", src="file")
     app.file_uploader(key="sts_file").set_value(("mine.csv", b"sentence1,score\na,1\nb,2\n", "text/csv"))
     ready(app.run())
     assert any("has no column sentence2" in error.value.replace("\\", "") for error in app.error)
+    app = open_page("evaluate", v="sentence-similarity", src="file")
+    content = "split\tscore\tsentence1\tsentence2\n" + "".join(
+        f"{part}\t{score}\tA cat {score} slept.\tA dog {score} ran.\n"
+        for score, part in enumerate(["train", "train", "test", "test", "test"])
+    )
+    app.file_uploader(key="sts_file").set_value(("parts.tsv", content.encode(), "text/tab-separated-values"))
+    ready(app.run())
+    assert "3 pairs." in captions(app)
+    (part,) = [box for box in app.selectbox if box.label == "Rows (split)"]
+    ready(part.set_value("all").run())
+    assert not app.error
+    assert "5 pairs." in captions(app)
 
 
 # --- The lab

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,9 +118,82 @@ def test_the_first_settings_file_that_says_anything_counts(tmp_path: Path) -> No
 
 def test_without_a_list_of_modules_the_settings_are_not_read(tmp_path: Path) -> None:
     folder = published(tmp_path / "m", change(SETTINGS, max_seq_length=8))
+    change("1_Pooling/config.json", pooling_mode="cls", pooling_mode_cls_token=True, pooling_mode_mean_tokens=False)(
+        folder
+    )
     (folder / "modules.json").unlink()
-    (folder / "1_Pooling" / "config.json").unlink()
-    assert assert_equal(folder).own_max_length == 64
+    own = assert_equal(folder)
+    assert (own.own_max_length, own.own_pooling) == (64, "mean")
+    (said,) = own.not_applied
+    assert "max_seq_length in sentence_bert_config.json, 1_Pooling/config.json, and no modules.json" in said
+    assert {step.source for step in own.loaded.in_words()}.isdisjoint({SETTINGS, "1_Pooling/config.json"})
+
+
+def test_the_length_of_every_call_stands_above_that_of_texts(tmp_path: Path) -> None:
+    lengths = {"common": {"max_length": 5}, "text": {"max_length": 9}}
+    folder = published(tmp_path / "m", change(SETTINGS, processing_kwargs=lengths))
+    assert assert_equal(folder).own_max_length == 5
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ({"tokenizer_name_or_path": "google-bert/bert-base-cased"}, "tokenizer_name_or_path"),
+        ({"transformer_task": "text-generation"}, "transformer_task"),
+        ({"module_output_name": "sentence_embedding"}, "module_output_name"),
+    ],
+)
+def test_every_row_that_is_not_applied_is_told(said: dict[str, str], word: str, tmp_path: Path) -> None:
+    own = Backend.load(str(published(tmp_path / "m", change(SETTINGS, **said))), device_name="cpu")
+    (sentence,) = own.not_applied
+    assert word in sentence
+
+
+def test_what_a_reranker_is_saved_with_is_applied(tmp_path: Path) -> None:
+    said = {"text": {"method": "forward", "method_output_name": "logits"}}
+    folder = published(
+        tmp_path / "m", change(SETTINGS, transformer_task="sequence-classification", modality_config=said)
+    )
+    assert Backend.load(str(folder), device_name="cpu").not_applied == ()
+
+
+def _encoder_apart(folder: Path) -> None:
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[0]["path"] = "0_Transformer"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    shutil.copytree(folder, folder / "0_Transformer", ignore=shutil.ignore_patterns("0_Transformer", "1_Pooling"))
+
+
+def _own_class(number: int) -> Change:
+    def apply(folder: Path) -> None:
+        modules = json.loads((folder / "modules.json").read_text())
+        modules[number]["type"] = f"custom_code.{modules[number]['type'].rpartition('.')[2]}"
+        (folder / "modules.json").write_text(json.dumps(modules))
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        (_encoder_apart, "in its folder 0_Transformer"),
+        (_own_class(0), "Its Transformer is a class of custom_code"),
+        (_own_class(1), "Its Pooling is a class of custom_code"),
+        (lambda folder: (folder / "modules.json").write_text("{bad"), "cannot be read as a list of modules"),
+    ],
+)
+def test_what_would_make_other_vectors_in_silence_is_refused(changed: Change, word: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=word):
+        Backend.load(str(published(tmp_path / "m", changed)), device_name="cpu")
+
+
+@pytest.mark.parametrize("content", [None, "{bad"])
+def test_a_pooling_without_a_configuration_is_named(content: str | None, tmp_path: Path) -> None:
+    folder = published(tmp_path / "m")
+    path = folder / "1_Pooling" / "config.json"
+    path.unlink() if content is None else path.write_text(content)
+    (said,) = Backend.load(str(folder), device_name="cpu").not_applied
+    assert "the configuration of its pooling is missing or cannot be read" in said
 
 
 def test_what_is_kept_of_a_long_text_is_its_end(tmp_path: Path) -> None:

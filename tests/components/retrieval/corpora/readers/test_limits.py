@@ -316,7 +316,7 @@ def test_a_hundred_bad_rows_are_kept_and_all_are_counted() -> None:
     assert [row.row for row in both.first] == list(range(1, 101))
     assert len(both) == 2_000
     assert both.reasons["empty"] == 1_000
-    report = read_corpus(b"text\nGood.\n" + b"x,y\n" * 500, "a.csv").report
+    report = read_corpus(b"text,n\nGood.,1\n" + b"x\n" * 500, "a.csv").report
     assert (report.bad_count, len(report.bad_rows), report.rows) == (500, 100, 501)
 
 
@@ -386,10 +386,19 @@ def test_text_is_the_same_in_blocks_of_any_size(name: str, monkeypatch: pytest.M
     content = text.encode(name)
     for size in (1, 2, 3, 5):
         monkeypatch.setattr(encoding, "BLOCK_BYTES", size)
-        assert "".join(encoding.decode(content, "a.txt", name).blocks()) == text.replace("\r\n", "\n").replace(
-            "\r", "\n"
-        )
-        assert list(encoding.decode(content, "a.txt", name).lines())[:4] == ["One", "two", "three", ""]
+        decoded = encoding.decode(content, "a.txt", name)
+        with_returns, line_feeds = text.replace("\r\n", "\n"), text.replace("\r\n", "\n").replace("\r", "\n")
+        assert "".join(decoded.blocks()) == with_returns
+        assert "".join(decoded.blocks(every_return=True)) == line_feeds
+        assert list(decoded.lines())[:3] == ["One", "two\rthree", ""]
+        assert [line for lines in decoded.line_blocks(every_return=True) for line in lines][:4] == [
+            "One",
+            "two",
+            "three",
+            "",
+        ]
+        old = encoding.decode(text.replace("\r\n", "\r").encode(name), "a.txt", name)
+        assert "".join(old.blocks()) == line_feeds  # a return ends the first line, and so each
 
 
 def stream(*rows: str, is_closed: bool = True) -> bytes:

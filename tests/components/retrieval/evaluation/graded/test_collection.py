@@ -250,7 +250,7 @@ def test_demo_rows_without_a_compressed_text_or_topic():
 def adds_up(report) -> bool:
     return report.judgements == (
         report.relevant + report.not_relevant + report.unknown_queries + report.unknown_documents
-        + report.duplicate_judgements + report.bad_lines
+        + report.duplicate_judgements + report.bad_lines + report.own_judgements
     )  # fmt: skip
 
 
@@ -348,3 +348,50 @@ def test_trec_topics_and_beir_documents_go_together(tmp_path):
     assert list(found.queries) == ["title", "description"]
     assert found.chosen().queries == ("volcano",)
     assert found.chosen("description").queries == ("Which one erupted?",)
+
+
+def own_documents(judged: str) -> tuple[list[int] | None, list[dict[int, int]]]:
+    """The left out document of each query, and the grades, where the query d2 has the id and text of a document, d3 its id."""
+    files = {
+        "corpus.jsonl": jsonl([{"_id": f"d{number}", "text": f"text {number}"} for number in range(1, 4)]),
+        "queries.jsonl": jsonl([{"_id": "d2", "text": "text 2"}, {"_id": "d3", "text": "another"}]),
+        "qrels.tsv": judged.replace(" ", "\t").encode(),
+    }
+    found = read_graded(files)
+    assert adds_up(found.report)
+    return None if found.own is None else found.own.tolist(), [dict(each) for each in found.grades]
+
+
+def test_a_query_is_the_document_with_its_id():
+    assert own_documents("d2 d1 1\nd3 d1 1") == ([1, 2], [{0: 1}, {0: 1}])
+    # Judged relevant: the query itself is no answer, but another text with its id is one.
+    assert own_documents("d2 d2 1\nd2 d1 1\nd3 d3 2") == ([1, -1], [{0: 1}, {2: 2}])
+    assert own_documents("d3 d3 2\nd3 d2 1") == (None, [{2: 2, 1: 1}])
+    with pytest.raises(InputError, match=r"1 are of a query's own document\."):
+        own_documents("d2 d2 1")
+
+
+def test_a_document_that_a_chosen_field_leaves_out_is_nobodys_own():
+    files = {
+        "corpus.jsonl": jsonl([{"_id": "d1", "title": "", "text": "x"}, {"_id": "d2", "title": "A", "text": "a"}]),
+        "queries.jsonl": jsonl([{"_id": "d1", "text": "x"}]),
+        "qrels.tsv": b"d1\td2\t1\n",
+    }
+    found = read_fields(files)
+    assert found.chosen().own.tolist() == [0]
+    assert found.chosen(None, ["title"]).own is None
+
+
+def test_equal_texts_under_several_ids_and_what_is_missing_are_said():
+    files = {
+        "corpus.jsonl": jsonl([{"_id": f"d{number}", "text": "same"} for number in range(3)]),
+        "queries.jsonl": jsonl([{"_id": "q", "text": "x"}]),
+        "qrels.tsv": b"q\td1\t1\nq\tgone\t2\nq\talso gone\t0\n",
+    }
+    found = read_graded(files)
+    assert found.missing == ((2,),)
+    assert found.notes == (
+        "1 relevant document of 1 query is not in the corpus, and counts as missed, as in trec_eval.",
+        "2 documents have the text of an earlier one under another id: each id is a document of its own, and equal texts tie.",
+    )
+    assert read_graded(BEIR).notes == ()

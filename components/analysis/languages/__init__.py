@@ -1,0 +1,1 @@
+"""Whether a model knows the language of a text."""

@@ -1,0 +1,213 @@
+"""In which dialect a separated text is written, and whether its first row names the columns.
+
+No file says so. The delimiter is the one that divides the first rows into the most regular table. For the quotes and
+backslashes each dialect reads a part of the file that has them, and the one is taken that loses the fewest lines; among
+equals the one whose writer would have written the fields as they stand. Between tabs (and vertical bars) a quote is an
+ordinary character where the lines say so: one begins a field and nothing ends it, or a row in quotes would swallow lines
+that are whole rows by themselves.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+from components.retrieval.corpora.readers.separated_rows import Dialect, Record, Runaway, records
+
+DELIMITERS = ",;\t|"
+WITHOUT_QUOTES = "\t|"  # delimiters that texts do not contain: their files are often written without quoting
+SNIFFED_LINES = 200
+JUDGED_LINES, JUDGED_CHARACTERS = 20_000, 4 << 20  # from the first line on that has a quote or a backslash
+CLEAR_LINES = 3  # that have to speak for a dialect: else it is a guess
+MOST_RUNAWAYS = 20  # while a dialect is judged
+HEADER_WORDS = 4  # a name of a column can have as many words and more, but then it does not end as a sentence does
+KNOWN_NAMES = frozenset(
+    {"id", "_id", "text", "sentence", "title", "label", "score", "query", "document", "passage", "answer"}
+)
+KNOWN_NAMES |= {"question", "sentence1", "sentence2", "anchor", "positive"}
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?")
+
+
+def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dialect, Dialect | None]:
+    """The dialect of a text's lines, header included, and the one that fits nearly as well, if there is one.
+
+    Without a delimiter it is detected too.
+    """
+    every = iter(lines)
+    first = list(islice(every, SNIFFED_LINES))
+    chosen = Dialect(delimiter or sniff_delimiter(first))
+    judged = _with_quotes(first, every)
+    if not judged:
+        return chosen, None
+    try:
+        width = len(next(records([first[0]], chosen)).fields)
+    except Runaway:  # a header of more characters than a row may have
+        return chosen, None
+    has_quoted_names = all(_QUOTED.fullmatch(name) for name in first[0].split(chosen.delimiter))
+    alternatives = _alternatives(chosen, judged)
+    dialects = [chosen, *(other for other in alternatives if other.is_quoted or not has_quoted_names)]
+    if len(dialects) == 1:
+        return chosen, None
+    misfits = {dialect: _misfits(judged, dialect, width, has_quoted_names) for dialect in dialects}
+    best = min(dialects, key=lambda dialect: (misfits[dialect].lost, misfits[dialect].unusual))  # the first of equals
+    others = [
+        dialect
+        for dialect in dialects
+        if dialect != best
+        and (misfits[dialect].broken == misfits[best].broken or misfits[best].broken > 0)
+        and misfits[dialect].sum < misfits[best].sum + CLEAR_LINES
+    ]
+    return best, min(others, key=lambda dialect: misfits[dialect].sum, default=None)
+
+
+def sniff_delimiter(lines: Sequence[str]) -> str:
+    """The delimiter that divides most rows into as many fields as the first, which it divides at all if any does."""
+    fits: dict[str, tuple[bool, float, int, int]] = {}
+    for delimiter in DELIMITERS:
+        escaped = f"\\{delimiter}"
+        count = sum(line.count(escaped) for line in lines)
+        try:
+            # The csv module takes a carriage return for the end of a row.
+            read = csv.reader(
+                (f"{line}\n".replace("\r", "\v").replace(escaped, "") for line in lines), delimiter=delimiter
+            )
+            widths = [len(row) for row in read if row]
+        except csv.Error:
+            continue
+        if widths:
+            share = widths.count(widths[0]) / len(widths)
+            fits[delimiter] = (widths[0] > 1, share, widths[0], count)
+    return max(fits, key=lambda delimiter: fits[delimiter], default=",")
+
+
+def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row of a table names its columns, by the rows that follow.
+
+    It does not where a text stands beside a number in a column of numbers, or where each of its fields is a sentence.
+    """
+    if not rows or any(field.strip().casefold() in KNOWN_NAMES for field in first):
+        return True
+    if all(_is_sentence(field) for field in first):
+        return False
+    has_text = any(len(field.split()) >= HEADER_WORDS or _is_sentence(field, 2) for field in first)
+    return not (
+        has_text
+        and any(
+            _NUMBER.fullmatch(field.strip()) and all(_NUMBER.fullmatch(row[place].strip()) for row in rows)
+            for place, field in enumerate(first)
+        )
+    )
+
+
+def _is_sentence(field: str, words: int = HEADER_WORDS) -> bool:
+    return len(field.split()) >= words and field.rstrip("\"”»' ").endswith((".", "!"))
+
+
+def _with_quotes(first: Sequence[str], others: Iterator[str]) -> list[str]:
+    """The lines from the first on that has a quote or a backslash, as many as are judged."""
+    judged: list[str] = []
+    characters = 0
+    for lines in (first, others):
+        for line in lines:
+            if judged or '"' in line or "\\" in line:
+                judged.append(line)
+                characters += len(line)
+                if len(judged) >= JUDGED_LINES or characters > JUDGED_CHARACTERS:
+                    return judged
+    return judged
+
+
+def _alternatives(dialect: Dialect, lines: Sequence[str]) -> list[Dialect]:
+    """The other dialects that these lines could be written in."""
+    plain = replace(dialect, is_quoted=False)
+    found = []
+    if dialect.delimiter in WITHOUT_QUOTES and any('"' in line for line in lines):
+        found.append(plain)
+    escape = re.compile(rf'\\(?:["\\\r{re.escape(dialect.delimiter)}]|$)')
+    if any(escape.search(line) for line in lines):
+        found += [replace(dialect, is_escaped=True), replace(plain, is_escaped=True)]
+    return found
+
+
+class _Misfits(NamedTuple):
+    """What speaks against a dialect."""
+
+    broken: int  # lines that it cannot read as rows
+    swallowed: int  # lines that are whole rows by themselves, and are taken into another
+    unusual: int  # fields that its writers would have written in another way
+
+    @property
+    def lost(self) -> int:
+        return self.broken + self.swallowed
+
+    @property
+    def sum(self) -> int:
+        return self.lost + self.unusual
+
+
+def _misfits(lines: Sequence[str], dialect: Dialect, width: int, has_quoted_names: bool) -> _Misfits:
+    broken = swallowed = 0
+    kept: list[Record] = []
+    try:
+        for record in records(lines, dialect, MOST_RUNAWAYS):
+            if not any(map(str.strip, record.lines)):
+                continue
+            if len(record.fields) != width or record.problem is not None:
+                broken += len(record.lines)
+            elif not has_quoted_names and _swallows(record, dialect, width):
+                swallowed += len(record.lines)
+            else:
+                kept.append(record)
+    except Runaway:
+        return _Misfits(len(lines) + 1, 0, 0)
+    return _Misfits(broken, swallowed, _unusual(kept, dialect))
+
+
+def _swallows(record: Record, dialect: Dialect, width: int) -> bool:
+    """Whether a row in quotes takes in lines that are whole rows by themselves, without a doubled quote that asks for it."""
+    if dialect.delimiter not in WITHOUT_QUOTES or len(record.lines) == 1 or width == 1:
+        return False
+    return all(line.count(dialect.delimiter) + 1 == width and '""' not in line for line in record.lines)
+
+
+def _unusual(rows: Sequence[Record], dialect: Dialect) -> int:
+    """How many fields the usual writers of a dialect would not have written so."""
+    mark = re.escape(dialect.delimiter)
+    lines = [line for row in rows for line in row.lines]
+    inside = re.compile(rf'(?<=[^\\"{mark}])"(?=[^"{mark}])')  # neither doubled nor escaped, in the middle of a field
+    if dialect.is_escaped:
+        # A backslash before any other character decides: such a writer would have escaped it.
+        plain = re.compile(rf'\\(?:["\\\r{mark}]|$)')
+        others = sum("\\" in plain.sub("", line) for line in lines)
+        enclosed = 0 if dialect.is_quoted else sum(_QUOTED.match(line) is not None for line in lines)
+        return 1_000 * others + sum(len(inside.findall(line)) for line in lines) + enclosed
+    # A backslash that escapes what follows, and is not escaped itself.
+    joins = re.compile(rf"(?<!\\)(?:\\\\)*\\(?:[\r{mark}]|$)")
+    escapes = sum(len(joins.findall(row.lines[0])) for row in rows if len(row.lines) == 1)
+    field = re.compile(rf'(?:^|{mark})((?:"(?:[^"]|"")*"(?={mark}|$))|[^{mark}]*)')
+    raw = [field.findall(row.lines[0]) for row in rows if len(row.lines) == 1]
+    in_quotes = sum(_QUOTED.fullmatch(field) is not None for fields in raw for field in fields)
+    if not dialect.is_quoted:
+        every_is_escaped = not any(map(inside.search, lines))
+        return escapes + in_quotes + (sum(line.count('\\"') for line in lines) if every_is_escaped else 0)
+    escaped = re.compile(rf'\\"(?!["{mark}]|$)')
+    bare = sum('"' in field and _QUOTED.fullmatch(field) is None for fields in raw for field in fields)
+    bare += sum(len(escaped.findall(line)) for row in rows if len(row.lines) > 1 for line in row.lines)
+    return escapes + bare + (_needless(raw) if dialect.delimiter in WITHOUT_QUOTES else 0)
+
+
+def _needless(rows: Sequence[Sequence[str]]) -> int:
+    """How many fields are in quotes that nothing in them asks for, in columns whose other texts are not in quotes."""
+    count = 0
+    for place in range(max(map(len, rows), default=0)):
+        texts = [row[place] for row in rows if place < len(row) and row[place] and not _NUMBER.fullmatch(row[place])]
+        needless = sum(_QUOTED.fullmatch(text) is not None and '"' not in text[1:-1] for text in texts)
+        plain = sum('"' not in text for text in texts)
+        if plain and needless > 0:
+            count += needless
+    return count

@@ -1,0 +1,384 @@
+"""The rows of a table: pairs, triplets, scored or labelled texts, with an account of every row of the file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from components.errors import InputError
+from components.numbers import counted
+from components.retrieval.corpora.columns import as_text
+from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
+from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
+from components.retrieval.corpora.readers.files import format_of
+from components.retrieval.corpora.readers.limits import Count, Limits
+from components.retrieval.corpora.readers.table import BadRows, Table
+from components.retrieval.corpora.rows import passages, roles
+from components.retrieval.corpora.rows.parts import ChosenPart, Part, check_no_part, choose_part, find_parts
+from components.retrieval.corpora.rows.reading import (
+    PREVIEWED,
+    VALUES_SHOWN,
+    PreviewedRow,
+    Reading,
+    given_rows,
+)
+from components.retrieval.corpora.rows.roles import LABEL, MOST_NEGATIVES, Recognised, Wanted
+from components.retrieval.corpora.rows.scores import NO_NUMBER, UNKNOWN, Scores, read_scores, score_text
+
+NO_GOLD_LABEL = "no gold label"
+HEADER_WORDS = 4  # of a name that may be a sentence of a file without names
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Texts that belong together, and the row of the table from which they come."""
+
+    texts: tuple[str, ...]
+    label: str | float | None
+    source: int  # [row] of the table
+    part: Part | None = None  # to which the file says that it belongs
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The usable rows of a table, in its order. A row with several right answers has become several."""
+
+    recognised: Recognised
+    names: tuple[str, ...]  # of the texts of a row: our columns, with one for each wrong answer
+    rows: tuple[Row, ...]
+    table: Table
+    bad: BadRows  # rows that are not used, those that could not be read among them
+    values: tuple[str, ...]  # that should be scores
+    changed: frozenset[int]  # rows of the table with a text or a score that was changed
+    part: ChosenPart | None
+    notes: tuple[str, ...]
+    left_out: Mapping[str, tuple[str, ...]]
+    known: Mapping[str, tuple[str, ...]]
+    given: tuple[tuple[int, str], ...]  # the first rows as they stand in the file, by their numbers
+
+    def reading(self, used: Sequence[Row], bad: BadRows, repeated: int = 0) -> Reading:
+        """The account of all rows, when `used` are left and `bad` are refused since."""
+        sources = {row.source for row in used}
+        first: dict[int, Row] = {}
+        for row in used:
+            first.setdefault(row.source, row)
+        both = self.bad.joined(bad)
+        reasons = {row.row: row.reason for row in both.first}
+        places = {number: place for place, number in enumerate(self.table.numbers[: 2 * PREVIEWED])}
+        preview = []
+        for number, given in self.given:
+            own = first.get(places.get(number, -1))
+            read = {} if own is None else dict(zip(self.names, own.texts, strict=True))
+            if own is not None and own.label is not None:
+                read[LABEL] = f"{own.label:g}" if isinstance(own.label, float) else own.label
+            preview.append(
+                PreviewedRow(number, given, read, "" if read else reasons.get(number, "equal to an earlier one"))
+            )
+        return Reading(
+            rows=len(self.table.numbers) + len(self.table.bad),
+            used=len(sources),
+            reasons=dict(both.reasons),
+            refused=tuple(both.first),
+            values=self.values,
+            repeated=repeated,
+            joined=self.table.joined,
+            changed=len(sources & self.changed),
+            columns=self.recognised.columns,
+            why=self.recognised.why,
+            is_guess=self.recognised.is_guess,
+            left_out=self.left_out,
+            part=self.part,
+            notes=self.notes,
+            preview=tuple(preview),
+            known=self.known,
+        )
+
+
+def read_rows(
+    sources: Sequence[Path | bytes],
+    name: str,
+    limits: Limits | None,
+    count: Count,
+    *,
+    chosen: Mapping[str, str] | None = None,
+    part: str | None = None,
+    preferred: Sequence[Part] = (),
+    wanted: Wanted = "any",
+    holds_out: bool = False,
+) -> Rows:
+    """The rows of a file, or of the parts of a data set.
+
+    `chosen` names the file's columns by ours where a person knows better. `part` is the part of a file that names parts, or
+    "all"; without it the first of `preferred` is used, and with `holds_out` the dev rows beside the train rows, to measure what
+    is learned. `wanted` is the kind of rows that is needed. Raises InputError for a file that cannot be read, and for columns
+    that are not recognised, and Cancelled.
+    """
+    table = _with_header_as_row(read_parts(sources, name, None, limits, count), sources, name)
+    if limits is not None and len(table.numbers) > limits.sentences:
+        raise limits.exceeded(name, f"{len(table.numbers):,} rows")
+    return rows_of(table, name, chosen=chosen, part=part, preferred=preferred, wanted=wanted, holds_out=holds_out)
+
+
+def rows_of(
+    table: Table,
+    name: str,
+    *,
+    chosen: Mapping[str, str] | None = None,
+    part: str | None = None,
+    preferred: Sequence[Part] = (),
+    wanted: Wanted = "any",
+    holds_out: bool = False,
+) -> Rows:
+    """The rows of a table; see `read_rows`. Raises InputError where its columns are not recognised."""
+    if not table.columns or not len(table.numbers):
+        raise InputError(
+            f"{clean(name).text} has no row{reasons_in_brackets(table.bad.reasons) or ': it is empty'}.",
+            "Rows of texts are needed.",
+            "Check the file and its format.",
+        )
+    columns, notes = passages.opened(table.columns)
+    if not table.is_named:
+        notes.append("The first row is read as a row, since it does not name columns: they are numbered.")
+    if table.dialect:
+        other = f"; it could also be read as {table.other_dialect}" if table.other_dialect else ""
+        notes.append(f"The file is {table.dialect}{other}.")
+    parts = find_parts(columns)
+    chosen_part = None if parts is None else choose_part(parts, name, part, preferred, holds_out)
+    if parts is None:
+        check_no_part(name, part)
+    told = {key: values for key, values in columns.items() if parts is None or key != parts.column}
+    told, recognised, said = roles.with_sets(told)
+    notes += said
+    if recognised is None or chosen or wanted == "scored":
+        recognised = roles.recognise(told, name, chosen, wanted)
+    scores = None
+    if recognised.label is not None and recognised.kind == "scored":
+        scores = read_scores(told[recognised.label])
+        notes += _notes_on(scores, recognised.label)
+    made = _Made(table, told, recognised, scores)
+    for row in range(len(table.numbers)):
+        if parts is not None and chosen_part is not None and not chosen_part.has(parts.of_rows[row]):
+            own = parts.of_rows[row]
+            made.refuse(row, f"its {parts.column} is {own}" if own is not None else f"no {parts.column}")
+        else:
+            made.add(row)
+    rows, names = made.finished()
+    if parts is not None:
+        rows = [replace(row, part=parts.of_rows[row.source]) for row in rows]
+    known = roles.left_out(told, Recognised(recognised.kind, {}))
+    return Rows(
+        recognised,
+        names,
+        tuple(rows),
+        table,
+        table.bad.joined(made.bad),
+        tuple(made.values),
+        frozenset(made.changed),
+        chosen_part,
+        (*notes, *made.notes),
+        {key: values for key, values in known.items() if key not in recognised.columns.values()}
+        | {key: () for key in table.left_out},
+        known,
+        tuple(table.samples[:PREVIEWED]) or given_rows(table, PREVIEWED),
+    )
+
+
+class _Made:
+    """The usable rows of a table, row by row."""
+
+    def __init__(
+        self, table: Table, columns: Mapping[str, Sequence[Any]], recognised: Recognised, scores: Scores | None
+    ) -> None:
+        self.bad = BadRows()
+        self.values: list[str] = []
+        self.changed: set[int] = set()
+        self.notes: list[str] = []
+        self._table, self._scores, self._recognised = table, scores, recognised
+        self._label = None if recognised.label is None else columns[recognised.label]
+        self._rights = [columns[column] for ours, column in recognised.texts.items() if not _is_wrong(ours)]
+        self._wrongs = [columns[column] for ours, column in recognised.texts.items() if _is_wrong(ours)]
+        self._unknown = set(UNKNOWN)
+        if self._label is not None and recognised.kind == "labelled" and read_scores(self._label).minus_ones:
+            self._unknown.add("-1")
+        self._rows: list[tuple[int, tuple[str, ...], tuple[str, ...], str | float | None]] = []
+        self._several = 0  # rows with several right answers
+        self._cut = 0  # wrong answers beyond the most
+
+    def refuse(self, row: int, reason: str) -> None:
+        self.bad.add(self._table.numbers[row], reason)
+
+    def add(self, row: int) -> None:
+        """Use a row of the table, or refuse it with the reason."""
+        texts: list[list[str]] = []
+        is_changed = False
+        for place, column in enumerate((*self._rights, *self._wrongs)):
+            found = self._cleaned(column[row])
+            if isinstance(found, str):
+                if place >= len(self._rights) and found in ("no text", "empty"):
+                    found = [], False  # a row may have fewer wrong answers than another
+                else:
+                    self.refuse(row, found)
+                    return
+            texts.append(found[0])
+            is_changed |= found[1]
+        rights, wrongs = texts[: len(self._rights)], [text for part in texts[len(self._rights) :] for text in part]
+        if len(rights[0]) > 1:
+            self.refuse(row, "several first texts")
+            return
+        if len(rights) > 1 and len(rights[1]) > 1 and self._recognised.kind in ("scored", "labelled"):
+            self.refuse(row, "several second texts")
+            return
+        label = self._label_of(row)
+        if isinstance(label, _Refused):
+            self.refuse(row, label.reason)
+            return
+        if self._wrongs and not wrongs:
+            self.refuse(row, "no wrong answer")
+            return
+        wrongs = list(dict.fromkeys(wrongs))
+        self._cut += max(0, len(wrongs) - MOST_NEGATIVES)
+        if is_changed or self._has_comma(row):
+            self.changed.add(row)
+        answers = list(dict.fromkeys(rights[1])) if len(rights) > 1 else [None]
+        self._several += len(answers) > 1
+        for answer in answers:
+            own = (rights[0][0],) if answer is None else (rights[0][0], answer)
+            self._rows.append((row, own, tuple(wrongs[:MOST_NEGATIVES]), label))
+
+    def finished(self) -> tuple[list[Row], tuple[str, ...]]:
+        """All rows, and the names of their texts: as many wrong answers in each row, or else a row for each."""
+        if self._several:
+            self.notes.append(
+                f"{counted(self._several, 'row')} {'has' if self._several == 1 else 'have'} several right answers, each of "
+                f"which makes a row: {len(self._rows):,} in all."
+            )
+        if self._cut:
+            self.notes.append(
+                f"{counted(self._cut, 'wrong answer')} beyond the first {MOST_NEGATIVES} of a row "
+                f"{'is' if self._cut == 1 else 'are'} left out."
+            )
+        if not self._wrongs:
+            return [Row(own, told, row) for row, own, _, told in self._rows], tuple(self._recognised.texts)
+        widths = {len(wrongs) for _, _, wrongs, _ in self._rows}
+        wrong = [column for ours, column in self._recognised.texts.items() if _is_wrong(ours)]
+        if len(widths) <= 1:
+            width = max(widths, default=1)
+            rows = [Row((*own, *wrongs), None, row) for row, own, wrongs, _ in self._rows]
+        else:
+            width = 1
+            rows = [Row((*own, one), None, row) for row, own, wrongs, _ in self._rows for one in wrongs]
+            self.notes.append(
+                f"Rows have {min(widths)} to {max(widths)} wrong answers, each of which makes a row: {len(rows):,} in all."
+            )
+        if width > 1 and len(wrong) == 1:
+            self.notes.append(f"Each row has {width} wrong answers, from lists in {wrong[0]}.")
+        return rows, (*roles.COLUMNS["pairs"], *(roles.negative_name(place) for place in range(width)))
+
+    def _cleaned(self, value: Any) -> tuple[list[str], bool] | str:
+        """The texts of a cell, cleaned, and whether one was changed; or the reason why the row cannot be used."""
+        given = passages.texts_of(value)
+        if not given:
+            return "no text"
+        texts: list[str] = []
+        is_changed = False
+        for text in given:
+            if text is None or text != text:
+                return "no text"
+            is_broken = self._table.has_broken_bytes and isinstance(text, str) and has_broken_bytes(text)
+            if isinstance(text, bytes) or is_broken:
+                return BROKEN_BYTES
+            if not isinstance(text, str):
+                return "not text"
+            cleaned = clean(text)
+            is_changed |= cleaned.changed
+            if cleaned.text:
+                texts.append(cleaned.text)
+        return (texts, is_changed) if texts else "empty"
+
+    def _label_of(self, row: int) -> str | float | _Refused | None:
+        if self._label is None:
+            return None
+        if self._scores is not None:
+            reason = self._scores.reasons[row]
+            if reason == NO_NUMBER:
+                shown = as_text(self._label[row])[:40]
+                if len(self.values) < VALUES_SHOWN and shown not in self.values:
+                    self.values.append(shown)
+            return self._scores.values[row] if reason is None else _Refused(reason)
+        text = score_text(self._label[row])
+        return _Refused(NO_GOLD_LABEL) if text.casefold() in self._unknown else text
+
+    def _has_comma(self, row: int) -> bool:
+        return self._scores is not None and self._label is not None and "," in str(self._label[row])
+
+
+@dataclass(frozen=True)
+class _Refused:
+    reason: str
+
+
+def reasons_in_brackets(reasons: Mapping[str, int], values: Sequence[str] = ()) -> str:
+    """ " (3 rows: empty; ...)" or nothing; with values that are no scores."""
+
+    def said(reason: str, count: int) -> str:
+        shown = f", such as {', '.join(map(repr, values))}" if reason == NO_NUMBER and values else ""
+        return f"{count:,} rows: {reason}{shown}"
+
+    parts = "; ".join(said(reason, count) for reason, count in Counter(reasons).most_common(3))
+    return f" ({parts})" if parts else ""
+
+
+def _is_wrong(ours: str) -> bool:
+    return ours.startswith(roles.NEGATIVE)
+
+
+def _notes_on(scores: Scores, label: str) -> list[str]:
+    notes = []
+    if scores.with_comma:
+        notes.append(f"{counted(scores.with_comma, 'score')} of the column {label} read with a decimal comma.")
+    if scores.minus_ones:
+        notes.append(f"The score −1 stands for “unknown”, since no other score of the column {label} is negative.")
+    return notes
+
+
+def _with_header_as_row(table: Table, sources: Sequence[Path | bytes], name: str) -> Table:
+    """The table of a separated file whose first line is a row, and no names of columns.
+
+    It is a row where two names are sentences, or a column of numbers has a number for its name beside two names of several
+    words.
+    """
+    columns = table.columns
+    if (
+        len(sources) != 1
+        or len(columns) < 2
+        or format_of(sources[0], name) not in (".csv", ".tsv")
+        or not table.numbers
+    ):
+        return table
+    header = [re.sub(r" \(\d+\)$", "", column) for column in columns]
+    is_number = [
+        read_scores([own]).values[0] is not None and all(value is not None for value in read_scores(values[:50]).values)
+        for own, values in zip(header, columns.values(), strict=True)
+    ]
+    words = [len(own.split()) for own in header]
+    has_sentences = sum(count >= HEADER_WORDS for count in words) >= 2
+    if not has_sentences and not (any(is_number) and sum(count > 1 for count in words) >= 2):
+        return table
+    first = ["" if re.fullmatch(r"column \d+", own) else own for own in header]
+    values: dict[str, Sequence[Any]] = {
+        f"column {place + 1}": [own, *column]
+        for place, (own, column) in enumerate(zip(first, columns.values(), strict=True))
+    }
+    row = (1, " | ".join(first))
+    return replace(table, columns=values, numbers=[1, *table.numbers], samples=(row, *table.samples), is_named=False)
+
+
+def bad_of(reasons: Mapping[str, int]) -> BadRows:
+    """Rows that could not be read before, of which only the reasons are known."""
+    bad = BadRows()
+    bad.reasons.update(reasons)
+    return bad

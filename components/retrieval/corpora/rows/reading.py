@@ -1,0 +1,149 @@
+"""What became of every row of a file, said before anything is measured or learned.
+
+Of each file: the rows read, those that are refused, each with its number and the reason, those that are joined with an equal
+one, those whose text or score was changed, which columns were chosen and why, what is left out, and three rows as they stand
+in the file beside what was read of them. A wrong dialect or a wrong column is seen there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from components.numbers import counted
+from components.retrieval.corpora.columns import as_text
+from components.retrieval.corpora.readers.table import BadRow, Table
+from components.retrieval.corpora.rows.parts import ChosenPart
+
+PREVIEWED = 3  # rows
+RAW_CHARACTERS = 500  # of a row as it stands in the file
+VALUES_SHOWN = 3  # that are no scores
+REFUSED_SHOWN = 5  # rows in a sentence
+
+
+@dataclass(frozen=True)
+class PreviewedRow:
+    """A row as it stands in the file, and what was read of it."""
+
+    row: int  # its number in the file
+    given: str
+    read: Mapping[str, str]  # our column to the text or score; empty for a row that is not used
+    reason: str = ""  # why it is not used
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the rows of a file were used."""
+
+    rows: int  # of the file: those that are used, and those that are not
+    used: int
+    reasons: Mapping[str, int] = field(default_factory=dict)  # why rows are not used, to their number
+    refused: tuple[BadRow, ...] = ()  # the first 100 of these
+    values: tuple[str, ...] = ()  # a few that should be scores and are no numbers
+    repeated: int = 0  # rows that equal an earlier one, with which they count once
+    joined: int = 0  # rows that were written over several lines
+    changed: int = 0  # used rows with a text or score that was changed
+    columns: Mapping[str, str] = field(default_factory=dict)  # our column to the file's
+    why: str = ""  # these columns
+    is_guess: bool = False  # another choice of columns is as plausible
+    left_out: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # columns that are not used, with values of each
+    part: ChosenPart | None = None
+    notes: tuple[str, ...] = ()  # what else was done with the file, a sentence each
+    preview: tuple[PreviewedRow, ...] = ()
+    known: Mapping[str, Sequence[str]] = field(default_factory=dict)  # every column, with values of each
+
+    @property
+    def lost(self) -> int:
+        """Rows that are not used."""
+        return self.rows - self.used - self.repeated
+
+    def counts(self) -> str:
+        """The numbers of rows, in one sentence."""
+        said = f"{counted(self.rows, 'row')} read, {self.used:,} used, {self.lost:,} left out"
+        said += f", {self.repeated:,} equal to an earlier one" if self.repeated else ""
+        return f"{said}; {self.joined:,} joined from several lines, {self.changed:,} changed."
+
+    def refusals(self) -> str:
+        """Why rows are left out, with the numbers of the first; "" where none is."""
+        reasons = "; ".join(
+            f"{reason}: {counted(count, 'row')}" for reason, count in Counter(self.reasons).most_common()
+        )
+        shown = ", ".join(f"row {row.row} ({row.reason})" for row in self.refused[:REFUSED_SHOWN])
+        said = f"{self.lost:,} of {self.rows:,} rows cannot be used and are left out: {reasons}"
+        return f"{said}{f'. The first: {shown}' if shown else ''}." if reasons else ""
+
+    def choice(self) -> str:
+        """Which columns are what, and why; "" for a table whose columns had no choice."""
+        if not self.columns:
+            return ""
+        chosen = ", ".join(f"{ours} = {theirs}" for ours, theirs in self.columns.items())
+        return f"Columns: {chosen} ({self.why})."
+
+    def columns_left_out(self) -> str:
+        """The columns that are not used, with examples; "" where all are."""
+        shown = "; ".join(
+            name + (f" (such as {', '.join(map(repr, values))})" if values else "")
+            for name, values in list(self.left_out.items())[:10]
+        )
+        further = f"; and {len(self.left_out) - 10:,} others" if len(self.left_out) > 10 else ""
+        return f"Columns left out: {shown}{further}." if shown else ""
+
+    def sentences(self) -> list[str]:
+        """All that is to be said of the file, without the preview."""
+        said = [self.counts(), self.refusals(), self.choice(), self.columns_left_out()]
+        said += [self.part.sentence()] if self.part is not None else []
+        return [sentence for sentence in (*said, *self.notes) if sentence]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same for programs."""
+        part = self.part
+        return {
+            "rows_read": self.rows,
+            "rows_used": self.used,
+            "rows_left_out": self.lost,
+            "rows_repeated": self.repeated,
+            "rows_joined": self.joined,
+            "rows_changed": self.changed,
+            "reasons": dict(self.reasons),
+            "first_left_out": [{"row": row.row, "reason": row.reason} for row in self.refused],
+            "columns": dict(self.columns),
+            "columns_why": self.why,
+            "columns_are_a_guess": self.is_guess,
+            "columns_left_out": {name: list(values) for name, values in self.left_out.items()},
+            "part": None
+            if part is None
+            else {
+                "column": part.column,
+                "rows": dict(part.counts),
+                "used": part.used,
+                "held_out": part.held_out,
+                "is_default": part.is_default,
+            },
+            "notes": list(self.notes),
+            "preview": [
+                {"row": row.row, "given": row.given, "read": dict(row.read), "reason": row.reason}
+                for row in self.preview
+            ],
+        }
+
+
+def given_rows(table: Table, most: int) -> tuple[tuple[int, str], ...]:
+    """The first rows of a table as JSON, by their numbers: where the file itself is not at hand."""
+    return tuple(
+        (
+            number,
+            json.dumps({name: _shown(values[row]) for name, values in table.columns.items()}, ensure_ascii=False)[
+                :RAW_CHARACTERS
+            ],
+        )
+        for row, number in enumerate(table.numbers[:most])
+    )
+
+
+def _shown(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) and value == value else as_text(value)

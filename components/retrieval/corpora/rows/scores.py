@@ -1,0 +1,80 @@
+"""The scores that people gave to pairs of texts: one rule for the same column, wherever it is read.
+
+- A number is written with a decimal point or a decimal comma ("4.8", "4,8", "−1"), or is one already.
+- A value that stands for "unknown" is no score: an empty cell, "-", "n/a", "nan", "null", "?", and −1 where no other value is
+  negative, as in published test sets whose scores are kept secret. Where −1 and 1 are the only values, both are scores.
+- Everything else is no number, and is shown.
+
+What it cannot know: whether "1,234" means 1.234 or 1234. It is read as 1.234, unless other values of its column have a
+decimal point: then it is no number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components.retrieval.corpora.readers.encoding import clean
+
+NO_SCORE = "no score (unknown)"
+NO_NUMBER = "the score is not a number"
+UNKNOWN = frozenset(
+    {"", "-", "--", "–", "—", "?", ".", "n/a", "na", "nan", "none", "null", "nil", "unknown", "#n/a", "#nv"}
+)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?", re.IGNORECASE)
+_WITH_COMMA = re.compile(r"[+-]?\d*,\d+(?:e[+-]?\d+)?", re.IGNORECASE)
+_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of a column, row by row."""
+
+    values: tuple[float | None, ...]  # [row]; None where the row has no score
+    reasons: tuple[str | None, ...]  # [row]; why the row has none: NO_SCORE or NO_NUMBER
+    with_comma: int  # scores that are written with a decimal comma
+    minus_ones: int  # values of −1 that stand for "unknown"
+
+
+def read_scores(values: Sequence[Any]) -> Scores:
+    """The scores of a column's values, which may be numbers or texts."""
+    texts = [score_text(value) for value in values]
+    has_points = any("." in text and _NUMBER.fullmatch(text) and not text.endswith(".0") for text in texts)
+    numbers: list[float | None] = []
+    reasons: list[str | None] = []
+    with_comma = 0
+    for text in texts:
+        plain = text
+        if _WITH_COMMA.fullmatch(text) and not (has_points and _THOUSANDS.fullmatch(text)):
+            plain = text.replace(",", ".")
+            with_comma += 1
+        number = float(plain) if _NUMBER.fullmatch(plain) else math.nan
+        is_number = math.isfinite(number)
+        numbers.append(number if is_number else None)
+        reasons.append(None if is_number else NO_SCORE if text.casefold() in UNKNOWN else NO_NUMBER)
+    minus_ones = 0
+    if minus_one_is_unknown(number for number in numbers if number is not None):
+        for row, known in enumerate(numbers):
+            if known == -1:
+                numbers[row], reasons[row] = None, NO_SCORE
+                minus_ones += 1
+    return Scores(tuple(numbers), tuple(reasons), with_comma, minus_ones)
+
+
+def score_text(value: Any) -> str:
+    """A value as text: "1" for 1, 1.0, "1" and True; "" where there is none. The minus sign is that of a keyboard."""
+    if value is None or value != value:  # NaN is not equal to itself
+        return ""
+    if isinstance(value, bool):
+        return str(int(value))
+    text = clean(str(value)).text.replace("\N{MINUS SIGN}", "-")
+    return str(int(float(text))) if re.fullmatch(r"[+-]?\d{1,15}(\.0+)?", text) else text
+
+
+def minus_one_is_unknown(numbers: Any) -> bool:
+    """Whether −1 stands for "unknown" among these numbers: no other is negative, and they are not −1 and 1 alone."""
+    different = set(numbers)
+    return -1 in different and different != {-1, 1} and not any(number < 0 for number in different - {-1})

@@ -1,0 +1,69 @@
+"""Lines above what is computed from texts in a language that a model does not know, or without spaces between words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from components.analysis.languages.known_letters import in_words, together
+from components.numbers import enumerated
+from components.words.unicode_words import has_pairs
+from dashboard import caching
+from dashboard.ui.messages import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.model.backend import Backend
+    from components.retrieval.corpora.corpus import Corpus
+
+NAMED = 4  # sentences by their numbers
+
+
+def say_of_sentences(backends: Sequence[Backend], texts: Sequence[str]) -> None:
+    """Say of which sentences a model does not know the language; nothing for others. One line for each model."""
+    for backend in backends:
+        found = [caching.known_letters(backend, text) for text in texts]
+        rows = [row for row, letters in enumerate(found, start=1) if letters.is_far_above]
+        if rows:
+            _say(backend, together(found[row - 1] for row in rows).share, _named(rows, len(texts)))
+
+
+def say_pieces_are_words(texts: Sequence[str]) -> None:
+    """Say of which sentences the words cannot be told, because their script has no spaces, so that pieces stand for them."""
+    rows = [row for row, text in enumerate(texts, start=1) if has_pairs(text)]
+    if rows:
+        named = _named(rows, len(texts))
+        verb = "have" if named.endswith("sentences") or named.startswith("sentences") else "has"
+        st.caption(
+            f"{named[0].upper()}{named[1:]} {verb} no spaces between words: each piece of the tokenizer stands for a word."
+        )
+
+
+def say_of_query(backends: Sequence[Backend], query: str) -> None:
+    """The same of a query."""
+    for backend in backends:
+        letters = caching.known_letters(backend, query)
+        if letters.is_far_above:
+            _say(backend, letters.share, "the query")
+
+
+def say_of_corpus(backends: Sequence[Backend], corpus: Corpus) -> None:
+    """The same of a corpus as a whole."""
+    for backend in backends:
+        letters = caching.known_letters_of_corpus(backend, corpus.content_hash, corpus.texts)
+        if letters.is_far_above:
+            _say(backend, letters.share, f"“{escape(corpus.name[:60])}”")
+
+
+def _say(backend: Backend, share: float, of: str) -> None:
+    st.markdown(f":orange[:material/translate:] {in_words(f'**{escape(backend.spec.title)}**', share, of)}")
+
+
+def _named(rows: Sequence[int], count: int) -> str:
+    if len(rows) == count:
+        return "the sentence" if count == 1 else "the sentences"
+    if len(rows) > NAMED:
+        return f"{len(rows)} of the {count} sentences"
+    return f"sentence{'s' if len(rows) > 1 else ''} {enumerated([str(row) for row in rows])}"

@@ -1,0 +1,101 @@
+"""What the commands say of the rows of a file, and what they measure of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.components.command_line.in_process import run
+from tests.support.row_files import THINGS, answered, asked, lines, parts_file, scored, wrong
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(name: str, content: bytes) -> str:
+        (tmp_path / name).write_bytes(content)
+        return str(tmp_path / name)
+
+    return write
+
+
+def test_training_names_its_columns_and_shows_three_rows(written):
+    rows = [{"query": asked(thing), "pos": [answered(thing)], "neg": wrong(thing)} for thing in THINGS]
+    done = run("train", written("bge.jsonl", lines(rows)), "--dry-run", "--held-out", "0.4", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)["data"]
+    assert data["columns"] == {"anchor": "query", "positive": "pos", "negative": "neg"}
+    assert data["texts_of_a_row"] == ["anchor", "positive", "negative", "negative_2", "negative_3"]
+    assert data["reading"]["rows_read"] == data["reading"]["rows_used"] == 6
+    assert [row["row"] for row in data["reading"]["preview"]] == [1, 2, 3]
+    assert "Columns: anchor = query, positive = pos, negative = neg (by their names)." in done.stderr
+    assert f"Row 1: {json.dumps(rows[0])[:200]}" in done.stderr
+    assert f"  read as: anchor: {asked('kettle')}; positive: {answered('kettle')}; negative:" in done.stderr
+
+
+def test_training_leaves_out_test_rows_unless_it_is_told_to(written):
+    path = written("all.tsv", parts_file(parts=["train", "train", "train", "dev", "dev", "test"]))
+    done = run("train", path, "--objective", "cosine", "--dry-run", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)["data"]
+    assert result["rows"] == 5
+    assert json.loads(done.stdout)["split"] == {"train": 3, "held_out": 2, "groups": 5, "shared_texts": 0}
+    assert result["reading"]["part"] == {
+        "column": "split",
+        "rows": {"train": 3, "dev": 2, "test": 1},
+        "used": "train",
+        "held_out": "dev",
+        "is_default": True,
+    }
+    assert "To use other rows: --part train or dev or test or all" in done.stderr
+    every = run(
+        "train", path, "--objective", "cosine", "--dry-run", "--json", "-", "--part", "all", "--held-out", "0.4"
+    )
+    assert json.loads(every.stdout)["data"]["rows"] == 6
+
+
+def test_agreement_says_what_was_read_and_measures_the_test_rows(written):
+    path = written("all.tsv", parts_file())
+    done = run("sts", path, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert [each["n"] for each in result["runs"]] == [3]
+    assert result["reading"]["part"]["used"] == "test"
+    assert "only the test rows are used" in done.stderr
+    assert "Columns left out: genre (such as 'news')." in done.stderr
+    dry = run("sts", written("scores.csv", scored(("4,85", "high", "3", "2", "1", "0"))), "--dry-run", "--json", "-")
+    assert dry.returncode == 0, dry.stderr
+    assert json.loads(dry.stdout)["pairs"] == 5
+    assert (
+        "1 of 6 rows cannot be used and are left out: the score is not a number: 1 row. The first: row 3" in dry.stderr
+    )
+    assert "  left out: the score is not a number" in dry.stderr
+    refused = run("sts", written("none.csv", scored(("high",) * 6)))
+    assert refused.returncode == 2
+    assert "'high'" in refused.stderr
+
+
+def test_evaluate_reads_pairs_in_any_of_these_formats(written):
+    rows = [{"question": asked(thing), "answers": [answered(thing), f"Ask about the {thing}."]} for thing in THINGS]
+    path = written("answers.jsonl", lines(rows))
+    dry = run("evaluate", path, "--dry-run", "--json", "-")
+    assert dry.returncode == 0, dry.stderr
+    assert json.loads(dry.stdout)["queries"] == 6
+    done = run("evaluate", path, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["queries"], result["correct_answers"], result["documents"]) == (6, 12, 12)
+    assert result["reading"]["columns"] == {"anchor": "question", "positive": "answers"}
+    split = [
+        {"sentence": answered(thing), "compressed": asked(thing), "split": part}
+        for thing, part in zip(THINGS, ["train", "test"] * 3, strict=True)
+    ]
+    done = run("evaluate", written("split.jsonl", lines(split)), "--json", "-")
+    assert json.loads(done.stdout)["queries"] == 3
+    guess = [{"left": asked(thing), "right": answered(thing)} for thing in THINGS]
+    done = run("evaluate", written("guess.jsonl", lines(guess)), "--dry-run")
+    assert done.returncode == 2
+    assert "it has left, right." in done.stderr
+    path = written("guess.jsonl", lines(guess))
+    chosen = run("evaluate", path, "--columns", "anchor=left,positive=right", "--dry-run", "--json", "-")
+    assert json.loads(chosen.stdout)["queries"] == 6

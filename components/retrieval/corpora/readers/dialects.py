@@ -30,7 +30,12 @@ KNOWN_NAMES = frozenset(
 )
 KNOWN_NAMES |= {"question", "sentence1", "sentence2", "anchor", "positive"}
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
+NO_VALUES = frozenset({"na", "n/a", "nan", "none", "null", "nil"})  # words that stand for no number
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_TIME = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T,].*)?|\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?")
+_SENTENCE_ENDS, _QUESTION_ENDS = frozenset(".!。！।"), frozenset("?？؟")
+_WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dialect, Dialect | None]:
@@ -88,24 +93,56 @@ def sniff_delimiter(lines: Sequence[str]) -> str:
 def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row of a table names its columns, by the rows that follow.
 
-    It does not where a text stands beside a number in a column of numbers, or where each of its fields is a sentence.
+    It does where a name is known, and where its fields are of another kind than those below: a word above numbers or
+    times, a question above texts that are none. It does not where a text stands beside a number in a column of numbers,
+    where all of its fields are sentences or questions as those below, or two are texts of several words.
     """
     if not rows or any(field.strip().casefold() in KNOWN_NAMES for field in first):
         return True
-    if all(_is_sentence(field) for field in first):
+    columns = [[row[place] for row in rows if row[place].strip()] for place in range(len(first))]
+    fields = [(field.strip(), below) for field, below in zip(first, columns, strict=True) if field.strip()]
+    numbers = [field for field, below in fields if _NUMBER.fullmatch(field) and all(map(_is_number, below))]
+    has_text = any(_words(field) >= HEADER_WORDS or _ends(field, 2) in _SENTENCE_ENDS for field in first)
+    several_words = sum(_words(field) > 1 for field in first)
+    if numbers and (has_text or (several_words > 1 and not all(map(_YEAR.fullmatch, numbers)))):
         return False
-    has_text = any(len(field.split()) >= HEADER_WORDS or _is_sentence(field, 2) for field in first)
-    return not (
-        has_text
-        and any(
-            _NUMBER.fullmatch(field.strip()) and all(_NUMBER.fullmatch(row[place].strip()) for row in rows)
-            for place, field in enumerate(first)
-        )
+    if any(_is_above_numbers(field, below) for field, below in fields):
+        return True
+    texts = [(field, below) for field, below in fields if not _NUMBER.fullmatch(field) and not _TIME.fullmatch(field)]
+    alike = [
+        field for field, below in texts if _words(field) >= HEADER_WORDS and not _is_question_above_others(field, below)
+    ]
+    is_row = len(alike) == len(texts) and any(map(_ends, alike))
+    asks_for_others = any(_is_question_above_others(field, below) for field, below in texts)
+    return not (is_row or (len(alike) > 1 and not asks_for_others))
+
+
+def _is_number(field: str) -> bool:
+    return _NUMBER.fullmatch(field.strip()) is not None
+
+
+def _is_above_numbers(field: str, below: Sequence[str]) -> bool:
+    """Whether a field with letters stands above nothing but numbers or times."""
+    has_letters = any(map(str.isalpha, field)) and field.casefold() not in NO_VALUES and not _TIME.fullmatch(field)
+    return has_letters and bool(below) and all(_is_number(value) or _TIME.fullmatch(value.strip()) for value in below)
+
+
+def _is_question_above_others(field: str, below: Sequence[str]) -> bool:
+    """Whether a question stands above texts most of which are none."""
+    return _ends(field, 1) in _QUESTION_ENDS and 2 * sum(_ends(text, 1) in _QUESTION_ENDS for text in below) < len(
+        below
     )
 
 
-def _is_sentence(field: str, words: int = HEADER_WORDS) -> bool:
-    return len(field.split()) >= words and field.rstrip("\"”»' ").endswith((".", "!"))
+def _words(field: str) -> int:
+    """How many words a field has; two characters of Chinese or Japanese count as one."""
+    return max(len(field.split()), len(_WITHOUT_SPACES.findall(field)) // 2)
+
+
+def _ends(field: str, words: int = HEADER_WORDS) -> str:
+    """The mark at the end of a sentence or question of so many words; "" where there is none."""
+    last = field.rstrip("\"”»' ")[-1:]
+    return last if last in _SENTENCE_ENDS | _QUESTION_ENDS and _words(field) >= words else ""
 
 
 def _with_quotes(first: Sequence[str], others: Iterator[str]) -> list[str]:

@@ -4,7 +4,8 @@ No file says so. The delimiter is the one that divides the first rows into the m
 backslashes each dialect reads a part of the file that has them, and the one is taken that loses the fewest lines; among
 equals the one whose writer would have written the fields as they stand. Between tabs (and vertical bars) a quote is an
 ordinary character where the lines say so: one begins a field and nothing ends it, or a row in quotes would swallow lines
-that are whole rows by themselves.
+that are whole rows by themselves. Between commas and semicolons, which stand in texts too, only a column of numbers can
+say so.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from components.retrieval.corpora.readers.separated_rows import Dialect, Record, Runaway, records
@@ -54,7 +55,7 @@ def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dial
     except Runaway:  # a header of more characters than a row may have
         return chosen, None
     has_quoted_names = all(_QUOTED.fullmatch(name) for name in first[0].split(chosen.delimiter))
-    alternatives = _alternatives(chosen, judged)
+    alternatives = _alternatives(chosen, judged, width)
     dialects = [chosen, *(other for other in alternatives if other.is_quoted or not has_quoted_names)]
     if len(dialects) == 1:
         return chosen, None
@@ -66,8 +67,25 @@ def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dial
         if dialect != best
         and (misfits[dialect].broken == misfits[best].broken or misfits[best].broken > 0)
         and misfits[dialect].sum < misfits[best].sum + CLEAR_LINES
+        and not _reads_alike(judged, best, dialect)
     ]
     return best, min(others, key=lambda dialect: misfits[dialect].sum, default=None)
+
+
+def _reads_alike(lines: Sequence[str], one: Dialect, other: Dialect) -> bool:
+    """Whether two dialects give the same rows, so that it does not matter which is right."""
+    try:
+        return all(
+            first is not None
+            and second is not None
+            and first.fields == second.fields
+            and first.problem == second.problem
+            for first, second in zip_longest(
+                records(lines, one, MOST_RUNAWAYS), records(lines, other, MOST_RUNAWAYS), fillvalue=None
+            )
+        )
+    except Runaway:
+        return False
 
 
 def sniff_delimiter(lines: Sequence[str]) -> str:
@@ -159,11 +177,13 @@ def _with_quotes(first: Sequence[str], others: Iterator[str]) -> list[str]:
     return judged
 
 
-def _alternatives(dialect: Dialect, lines: Sequence[str]) -> list[Dialect]:
+def _alternatives(dialect: Dialect, lines: Sequence[str], width: int) -> list[Dialect]:
     """The other dialects that these lines could be written in."""
     plain = replace(dialect, is_quoted=False)
     found = []
-    if dialect.delimiter in WITHOUT_QUOTES and any('"' in line for line in lines):
+    if any('"' in line for line in lines) and (
+        dialect.delimiter in WITHOUT_QUOTES or _has_rows_in_quotes(lines, dialect, width)
+    ):
         found.append(plain)
     escape = re.compile(rf'\\(?:["\\\r{re.escape(dialect.delimiter)}]|$)')
     if any(escape.search(line) for line in lines):
@@ -190,26 +210,50 @@ class _Misfits(NamedTuple):
 def _misfits(lines: Sequence[str], dialect: Dialect, width: int, has_quoted_names: bool) -> _Misfits:
     broken = swallowed = 0
     kept: list[Record] = []
+    holding: list[Record] = []
     try:
         for record in records(lines, dialect, MOST_RUNAWAYS):
             if not any(map(str.strip, record.lines)):
                 continue
             if len(record.fields) != width or record.problem is not None:
                 broken += len(record.lines)
-            elif not has_quoted_names and _swallows(record, dialect, width):
-                swallowed += len(record.lines)
+            elif not has_quoted_names and dialect.is_quoted and _holds_rows(record, dialect, width):
+                holding.append(record)
             else:
                 kept.append(record)
     except Runaway:
         return _Misfits(len(lines) + 1, 0, 0)
+    numbers = _number_columns(kept, width)
+    for record in holding:
+        if dialect.delimiter in WITHOUT_QUOTES or _are_rows(record.lines, dialect, numbers):
+            swallowed += len(record.lines)
+        else:
+            kept.append(record)
     return _Misfits(broken, swallowed, _unusual(kept, dialect))
 
 
-def _swallows(record: Record, dialect: Dialect, width: int) -> bool:
-    """Whether a row in quotes takes in lines that are whole rows by themselves, without a doubled quote that asks for it."""
-    if dialect.delimiter not in WITHOUT_QUOTES or len(record.lines) == 1 or width == 1:
+def _holds_rows(record: Record, dialect: Dialect, width: int) -> bool:
+    """Whether a row in quotes holds lines that could be whole rows by themselves, without a doubled quote that asks for it."""
+    if len(record.lines) == 1 or width == 1:
         return False
     return all(line.count(dialect.delimiter) + 1 == width and '""' not in line for line in record.lines)
+
+
+def _has_rows_in_quotes(lines: Sequence[str], dialect: Dialect, width: int) -> bool:
+    try:
+        return any(_holds_rows(record, dialect, width) for record in records(lines, dialect, MOST_RUNAWAYS))
+    except Runaway:
+        return False
+
+
+def _number_columns(rows: Sequence[Record], width: int) -> list[int]:
+    """The places of columns with nothing but numbers; all of them if there is no row."""
+    return [place for place in range(width) if all(_NUMBER.fullmatch(row.fields[place]) for row in rows)]
+
+
+def _are_rows(lines: Sequence[str], dialect: Dialect, numbers: Sequence[int]) -> bool:
+    """Whether each line has a number where the other rows have one, so that it is a row of its own."""
+    return any(all(_NUMBER.fullmatch(line.split(dialect.delimiter)[place]) for line in lines) for place in numbers)
 
 
 def _unusual(rows: Sequence[Record], dialect: Dialect) -> int:

@@ -250,9 +250,28 @@ def test_of_a_folder_with_queries_only_the_documents_are_a_corpus(tmp_path: Path
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
     with files_at(str(folder)) as (files, left_out):
         corpus = read_corpus(files, "mini")
-    assert corpus.texts == ("Vitamin C prevents colds.",)
+    assert corpus.texts == ("Colds Vitamin C prevents colds.",)
     assert corpus.columns["title"] == ("Colds",)
     assert left_out == ["qrels/test.tsv: not documents", "queries.jsonl: not documents"]
+
+
+def test_a_document_of_a_collection_has_its_title_before_its_text() -> None:
+    """As `evaluate FOLDER` reads it, and BEIR's measures have it."""
+    rows = [
+        {"_id": "d1", "title": "Colds", "text": "Vitamin C prevents colds.", "metadata": {"year": 1}},
+        {"_id": "d2", "title": "", "text": "No title.", "metadata": {"year": 2}},
+        {"_id": "d3", "title": "Alone", "text": "", "metadata": {"year": 3}},
+    ]
+    content = "\n".join(map(json.dumps, rows)).encode()
+    corpus = read_corpus(content, "corpus.jsonl")
+    assert corpus.texts == ("Colds Vitamin C prevents colds.", "No title.", "Alone")
+    assert corpus.columns["title"] == ("Colds", "", "Alone")
+    said = " ".join(corpus.report.sentences(tuple(corpus.columns), "--text-column NAME"))
+    assert "The sentences are the column text (each behind its title, as in BEIR's measures)" in said
+    alone = read_corpus(content, "corpus.jsonl", "text")
+    assert alone.texts == ("Vitamin C prevents colds.", "No title.")
+    plain = [{"title": "Colds", "text": "Vitamin C prevents colds.", "author": "x"}]
+    assert read_corpus("\n".join(map(json.dumps, plain)).encode(), "a.jsonl").texts == ("Vitamin C prevents colds.",)
 
 
 needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the files of public reports are not here")

@@ -41,7 +41,7 @@ class _Source:
     paths: tuple[Path, ...] = ()  # else its files on this machine
     is_of_hub: bool = False
 
-    def as_note(self, corpus: Corpus, encoding: str | None, column: str) -> current.Source:
+    def as_note(self, corpus: Corpus, encoding: str | None, column: str | None) -> current.Source:
         """How a corpus was read from it."""
         return current.Source(
             self.name,
@@ -206,9 +206,9 @@ def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
         st.info("Several columns could be the text. Choose the column with the sentences.", icon=":material/table:")
         return None
     column = guessed[0] if chosen == AUTOMATIC else chosen
-    key = (source.key, encoding, column)
     is_guess = chosen == AUTOMATIC and any(one.is_guess for one in columns)
-    named = None if is_guess else column  # so that the corpus says why it is this one
+    named = None if is_guess else column  # so that the corpus says why it is this one, and has titles before its texts
+    key = (source.key, encoding, named)
     corpus = None
     with frame.figure("read_corpus"):
         corpus = uploads.read_once(
@@ -223,7 +223,7 @@ def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
     if source.file is not None:
         uploads.keep(source.file)
         st.session_state[f"_{uploads.CORPUS}"] = key
-    return corpus, source.as_note(corpus, encoding, column)
+    return corpus, source.as_note(corpus, encoding, named)
 
 
 def _preview(source: _Source, encoding: str | None, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:

@@ -16,13 +16,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pandas as pd
 
 from components.errors import InputError
 from components.retrieval.corpora.columns import as_text, flattened
+from components.retrieval.corpora.readers.dialects import DELIMITERS
+from components.retrieval.corpora.readers.encoding import decode
 from components.retrieval.corpora.readers.files import read_table
+from components.retrieval.corpora.readers.separated_rows import Dialect, records
 
 WORDS = "the river bank café Straße naïve ship 東京 дом कला money said leaves a of house 007 1.5 C++"
 SPECIAL = ['"', ",", ";", "\t", "|", "\\", "\n", "\r\n", "\r", "'", '""', '\\"', "\\n", "“", '55"', '"Well', "#", "NA"]
@@ -101,8 +105,8 @@ def with_csv(rng: random.Random) -> Written:
         options |= {"quoting": csv.QUOTE_NONE, "quotechar": None}
         # Where each quote or line end follows a backslash, nobody can know whether the backslash is text.
         specials = [mark for mark in SPECIAL if not set(mark) & {delimiter, "\n", "\r"} and mark not in {'\\"', "\\"}]
-        if delimiter not in "\t|":  # a comma file without quoting is read as one with quotes
-            specials = [mark for mark in specials if '"' not in mark]
+        if delimiter not in "\t|":  # two quotes in such a file mean one to every reader
+            specials = [mark for mark in specials if '""' not in mark]
     elif way == "none escaped":
         options |= {"quoting": csv.QUOTE_NONE, "escapechar": "\\"}
     elif way == "escaped":
@@ -114,6 +118,11 @@ def with_csv(rng: random.Random) -> Written:
     if way not in {"all", "nonnumeric"}:  # the module quotes only line ends that are those of its rows
         specials = [mark for mark in specials if not set(mark) & ({"\n", "\r"} - set(ending))]
     columns = _cells(rng, LATIN if encoding in LATIN_ENCODINGS else WORDS, specials)
+    if way == "none" and delimiter not in "\t|":  # as does a cell that is in quotes as a whole
+        columns = {
+            name: [cell[:-1] if re.fullmatch('".*"', cell) else cell for cell in cells]
+            for name, cells in columns.items()
+        }
     target = io.StringIO(newline="")
     csv.writer(target, lineterminator=ending, **options).writerows(_rows(columns))
     text = target.getvalue()
@@ -123,6 +132,23 @@ def with_csv(rng: random.Random) -> Written:
         back = _columns([row for row in csv.reader(io.StringIO(text, newline=""), strict=True, **read) if row])
     name = f"a.{'tsv' if delimiter == chr(9) and rng.random() < 0.5 else 'csv'}"
     return Written(f"csv {way}", name, text.encode(encoding, "replace"), columns, back, encoding if is_told else None)
+
+
+def with_lone_quotes(rng: random.Random) -> Written:
+    """A program's own lines without quoting, as `print(number, text, sep=",")` writes them: a quote begins one text, and
+    another ends a later one. Read with quotes, the lines between them would be one row."""
+    delimiter = rng.choice(DELIMITERS)
+    count = rng.randint(4, 14)
+    texts = [" ".join(rng.choices(WORDS.split(), k=rng.randint(3, 9))) for _ in range(count)]
+    first, last = sorted(rng.sample(range(count), 2))
+    texts[first], texts[last] = f'"{texts[first]}', f'{texts[last]} 55"'
+    columns = {"id": [str(number) for number in range(count)], "text": texts}
+    if rng.random() < 0.5:
+        columns = dict(reversed(columns.items()))
+    ending = rng.choice(["\n", "\r\n"])
+    text = "".join(delimiter.join(row) + ending for row in _rows(columns))
+    read = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    return Written("lone quotes", "a.csv", text.encode(), columns, _columns(list(read)), None)
 
 
 def with_pandas(rng: random.Random) -> Written:
@@ -274,6 +300,7 @@ WRITERS: list[Callable[[random.Random], Written]] = [
     with_csv,
     with_csv,
     with_csv,
+    with_lone_quotes,
     with_pandas,
     with_json,
     with_pandas_json,
@@ -289,8 +316,8 @@ def draw(seed: int) -> Written:
 
 
 def outcome(written: Written) -> str:
-    """What became of a table here: "exact", "refused" (in part or as a whole, with counts), "guessed" (and said to be
-    a guess between two dialects), or "wrong"."""
+    """What became of a table here: "exact", "refused" (in part or as a whole, with counts), "guessed" (wrong, and said to
+    be a guess between this dialect and the right one), or "wrong"."""
     try:
         table = read_table(written.content, written.name, written.encoding)
     except InputError:
@@ -304,7 +331,21 @@ def outcome(written: Written) -> str:
     left = iter(rows)
     if len(table.bad) and all(row in left for row in kept):
         return "refused"
-    return "guessed" if table.other_dialect else "wrong"
+    return "guessed" if table.other_dialect and _of_dialect(written, table.other_dialect) == wanted else "wrong"
+
+
+def _of_dialect(written: Written, in_words: str) -> dict[str, list[str]]:
+    """The columns that the dialect reads which was named as the other one; none where it does not fit."""
+    for delimiter, is_quoted, is_escaped in product(DELIMITERS, (True, False), (True, False)):
+        dialect = Dialect(delimiter, is_quoted, is_escaped)
+        if in_words.removesuffix(", quotes enclose fields") != dialect.in_words:
+            continue
+        lines = decode(written.content, written.name, written.encoding).lines()
+        rows = [[plain(as_text(field)) for field in record.fields] for record in records(lines, dialect)]
+        rows = [row for row in rows if any(row)]
+        if all(len(row) == len(rows[0]) for row in rows):
+            return _columns(rows)
+    return {}
 
 
 def reads_back(written: Written) -> bool:

@@ -22,6 +22,7 @@ EXAMPLES = 5
 SAMPLE_ROWS = 1_000  # a column is judged by its first rows
 CLEARLY_LONGER = 2.0
 KEYS_SHOWN = 20  # of objects that become columns
+TITLE_COLUMN, TEXT_COLUMN = "title", "text"  # of the documents of BEIR and mteb
 MOST_DEPTH = 4  # of objects in objects, whose keys become columns
 # Names of a column that is the text, best first. Names that come in pairs (sentence1, sentence2) are not among them.
 TEXT_NAMES = ("text", "sentence", "sentences", SET_COLUMN, "content", "passage", "document", "article", "headline")
@@ -43,6 +44,7 @@ class TextColumn:
     name: str
     reason: str
     is_guess: bool = False
+    title: str | None = None  # the column whose texts stand before it
 
 
 def preview_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[ColumnPreview, ...]:
@@ -65,6 +67,8 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
     if guess is not None:
         if len(columns) == 1:
             return TextColumn(guess, "the only column")
+        if guess == TEXT_COLUMN and _is_collection(columns):
+            return TextColumn(guess, f"each behind its {TITLE_COLUMN}, as in BEIR's measures", title=TITLE_COLUMN)
         if guess.casefold() in TEXT_NAMES:
             return TextColumn(guess, "by its name")
         return TextColumn(guess, "a guess: its texts are by far the longest", is_guess=True)
@@ -73,6 +77,12 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
         "The text column is recognised by the name text or sentence, or by much longer texts than in the other columns.",
         "Choose the text column (--text-column on the command line), or rename it to text.",
     )
+
+
+def _is_collection(columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether these are the documents of a retrieval collection: ids, titles and texts, and at most metadata beside them."""
+    names = {name.partition(".")[0] for name in columns}
+    return {"_id", TITLE_COLUMN, TEXT_COLUMN} <= names <= {"_id", TITLE_COLUMN, TEXT_COLUMN, "metadata"}
 
 
 def _with_examples(columns: Mapping[str, Sequence[Any]]) -> str:

@@ -237,6 +237,7 @@ def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, 
     has_lists = bool(sizes) and 2 * len(sizes) >= sum(value is not None for value in values)
     width = min(max(sizes), SET_SIZE) if has_lists else 1
     bad = BadRows()
+    titles = None if chosen.title is None else table.columns[chosen.title]
     kept: list[int] = []
     texts: list[str] = []
     further: list[tuple[str, ...]] = []  # the other sentences of each list
@@ -246,6 +247,8 @@ def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, 
             count.check()
         parts = value if has_lists and isinstance(value, list) else [value]
         usable = _cleaned(parts, width, table.has_broken_bytes)
+        if titles is not None and not has_lists:
+            usable = _behind(as_text(titles[index]), usable)
         if isinstance(usable, str):
             bad.add(table.numbers[index], usable)
             continue
@@ -303,6 +306,15 @@ def _cleaned(parts: Sequence[Any], width: int, check_bytes: bool) -> list[Cleane
         return "one text instead of two"
     texts = [clean(part) for part in parts[:width]]
     return texts if all(text.text for text in texts) else "empty"
+
+
+def _behind(title: str, texts: list[CleanedText] | str) -> list[CleanedText] | str:
+    """A document's text behind its title; the title alone where there is no text, as BEIR's readers have it."""
+    if not title:
+        return texts
+    if texts == "empty":
+        return [clean(title)]
+    return texts if isinstance(texts, str) else [texts[0]._replace(text=f"{title} {texts[0].text}"), *texts[1:]]
 
 
 def _kind(value: Any) -> str:

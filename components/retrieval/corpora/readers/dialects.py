@@ -4,7 +4,8 @@ No file says so. The delimiter is the one that divides the first rows into the m
 backslashes each dialect reads a part of the file that has them, and the one is taken that loses the fewest lines; among
 equals the one whose writer would have written the fields as they stand. Between tabs (and vertical bars) a quote is an
 ordinary character where the lines say so: one begins a field and nothing ends it, or a row in quotes would swallow lines
-that are whole rows by themselves.
+that are whole rows by themselves. Between commas and semicolons, which stand in texts too, only a column of numbers can
+say so.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from components.retrieval.corpora.readers.separated_rows import Dialect, Record, Runaway, records
@@ -30,7 +31,12 @@ KNOWN_NAMES = frozenset(
 )
 KNOWN_NAMES |= {"question", "sentence1", "sentence2", "anchor", "positive"}
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
+NO_VALUES = frozenset({"na", "n/a", "nan", "none", "null", "nil"})  # words that stand for no number
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_TIME = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T,].*)?|\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?")
+_SENTENCE_ENDS, _QUESTION_ENDS = frozenset(".!。！।"), frozenset("?？؟")
+_WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dialect, Dialect | None]:
@@ -49,7 +55,7 @@ def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dial
     except Runaway:  # a header of more characters than a row may have
         return chosen, None
     has_quoted_names = all(_QUOTED.fullmatch(name) for name in first[0].split(chosen.delimiter))
-    alternatives = _alternatives(chosen, judged)
+    alternatives = _alternatives(chosen, judged, width)
     dialects = [chosen, *(other for other in alternatives if other.is_quoted or not has_quoted_names)]
     if len(dialects) == 1:
         return chosen, None
@@ -61,8 +67,25 @@ def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dial
         if dialect != best
         and (misfits[dialect].broken == misfits[best].broken or misfits[best].broken > 0)
         and misfits[dialect].sum < misfits[best].sum + CLEAR_LINES
+        and not _reads_alike(judged, best, dialect)
     ]
     return best, min(others, key=lambda dialect: misfits[dialect].sum, default=None)
+
+
+def _reads_alike(lines: Sequence[str], one: Dialect, other: Dialect) -> bool:
+    """Whether two dialects give the same rows, so that it does not matter which is right."""
+    try:
+        return all(
+            first is not None
+            and second is not None
+            and first.fields == second.fields
+            and first.problem == second.problem
+            for first, second in zip_longest(
+                records(lines, one, MOST_RUNAWAYS), records(lines, other, MOST_RUNAWAYS), fillvalue=None
+            )
+        )
+    except Runaway:
+        return False
 
 
 def sniff_delimiter(lines: Sequence[str]) -> str:
@@ -88,24 +111,56 @@ def sniff_delimiter(lines: Sequence[str]) -> str:
 def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row of a table names its columns, by the rows that follow.
 
-    It does not where a text stands beside a number in a column of numbers, or where each of its fields is a sentence.
+    It does where a name is known, and where its fields are of another kind than those below: a word above numbers or
+    times, a question above texts that are none. It does not where a text stands beside a number in a column of numbers,
+    where all of its fields are sentences or questions as those below, or two are texts of several words.
     """
     if not rows or any(field.strip().casefold() in KNOWN_NAMES for field in first):
         return True
-    if all(_is_sentence(field) for field in first):
+    columns = [[row[place] for row in rows if row[place].strip()] for place in range(len(first))]
+    fields = [(field.strip(), below) for field, below in zip(first, columns, strict=True) if field.strip()]
+    numbers = [field for field, below in fields if _NUMBER.fullmatch(field) and all(map(_is_number, below))]
+    has_text = any(_words(field) >= HEADER_WORDS or _ends(field, 2) in _SENTENCE_ENDS for field in first)
+    several_words = sum(_words(field) > 1 for field in first)
+    if numbers and (has_text or (several_words > 1 and not all(map(_YEAR.fullmatch, numbers)))):
         return False
-    has_text = any(len(field.split()) >= HEADER_WORDS or _is_sentence(field, 2) for field in first)
-    return not (
-        has_text
-        and any(
-            _NUMBER.fullmatch(field.strip()) and all(_NUMBER.fullmatch(row[place].strip()) for row in rows)
-            for place, field in enumerate(first)
-        )
+    if any(_is_above_numbers(field, below) for field, below in fields):
+        return True
+    texts = [(field, below) for field, below in fields if not _NUMBER.fullmatch(field) and not _TIME.fullmatch(field)]
+    alike = [
+        field for field, below in texts if _words(field) >= HEADER_WORDS and not _is_question_above_others(field, below)
+    ]
+    is_row = len(alike) == len(texts) and any(map(_ends, alike))
+    asks_for_others = any(_is_question_above_others(field, below) for field, below in texts)
+    return not (is_row or (len(alike) > 1 and not asks_for_others))
+
+
+def _is_number(field: str) -> bool:
+    return _NUMBER.fullmatch(field.strip()) is not None
+
+
+def _is_above_numbers(field: str, below: Sequence[str]) -> bool:
+    """Whether a field with letters stands above nothing but numbers or times."""
+    has_letters = any(map(str.isalpha, field)) and field.casefold() not in NO_VALUES and not _TIME.fullmatch(field)
+    return has_letters and bool(below) and all(_is_number(value) or _TIME.fullmatch(value.strip()) for value in below)
+
+
+def _is_question_above_others(field: str, below: Sequence[str]) -> bool:
+    """Whether a question stands above texts most of which are none."""
+    return _ends(field, 1) in _QUESTION_ENDS and 2 * sum(_ends(text, 1) in _QUESTION_ENDS for text in below) < len(
+        below
     )
 
 
-def _is_sentence(field: str, words: int = HEADER_WORDS) -> bool:
-    return len(field.split()) >= words and field.rstrip("\"”»' ").endswith((".", "!"))
+def _words(field: str) -> int:
+    """How many words a field has; two characters of Chinese or Japanese count as one."""
+    return max(len(field.split()), len(_WITHOUT_SPACES.findall(field)) // 2)
+
+
+def _ends(field: str, words: int = HEADER_WORDS) -> str:
+    """The mark at the end of a sentence or question of so many words; "" where there is none."""
+    last = field.rstrip("\"”»' ")[-1:]
+    return last if last in _SENTENCE_ENDS | _QUESTION_ENDS and _words(field) >= words else ""
 
 
 def _with_quotes(first: Sequence[str], others: Iterator[str]) -> list[str]:
@@ -122,11 +177,13 @@ def _with_quotes(first: Sequence[str], others: Iterator[str]) -> list[str]:
     return judged
 
 
-def _alternatives(dialect: Dialect, lines: Sequence[str]) -> list[Dialect]:
+def _alternatives(dialect: Dialect, lines: Sequence[str], width: int) -> list[Dialect]:
     """The other dialects that these lines could be written in."""
     plain = replace(dialect, is_quoted=False)
     found = []
-    if dialect.delimiter in WITHOUT_QUOTES and any('"' in line for line in lines):
+    if any('"' in line for line in lines) and (
+        dialect.delimiter in WITHOUT_QUOTES or _has_rows_in_quotes(lines, dialect, width)
+    ):
         found.append(plain)
     escape = re.compile(rf'\\(?:["\\\r{re.escape(dialect.delimiter)}]|$)')
     if any(escape.search(line) for line in lines):
@@ -153,26 +210,50 @@ class _Misfits(NamedTuple):
 def _misfits(lines: Sequence[str], dialect: Dialect, width: int, has_quoted_names: bool) -> _Misfits:
     broken = swallowed = 0
     kept: list[Record] = []
+    holding: list[Record] = []
     try:
         for record in records(lines, dialect, MOST_RUNAWAYS):
             if not any(map(str.strip, record.lines)):
                 continue
             if len(record.fields) != width or record.problem is not None:
                 broken += len(record.lines)
-            elif not has_quoted_names and _swallows(record, dialect, width):
-                swallowed += len(record.lines)
+            elif not has_quoted_names and dialect.is_quoted and _holds_rows(record, dialect, width):
+                holding.append(record)
             else:
                 kept.append(record)
     except Runaway:
         return _Misfits(len(lines) + 1, 0, 0)
+    numbers = _number_columns(kept, width)
+    for record in holding:
+        if dialect.delimiter in WITHOUT_QUOTES or _are_rows(record.lines, dialect, numbers):
+            swallowed += len(record.lines)
+        else:
+            kept.append(record)
     return _Misfits(broken, swallowed, _unusual(kept, dialect))
 
 
-def _swallows(record: Record, dialect: Dialect, width: int) -> bool:
-    """Whether a row in quotes takes in lines that are whole rows by themselves, without a doubled quote that asks for it."""
-    if dialect.delimiter not in WITHOUT_QUOTES or len(record.lines) == 1 or width == 1:
+def _holds_rows(record: Record, dialect: Dialect, width: int) -> bool:
+    """Whether a row in quotes holds lines that could be whole rows by themselves, without a doubled quote that asks for it."""
+    if len(record.lines) == 1 or width == 1:
         return False
     return all(line.count(dialect.delimiter) + 1 == width and '""' not in line for line in record.lines)
+
+
+def _has_rows_in_quotes(lines: Sequence[str], dialect: Dialect, width: int) -> bool:
+    try:
+        return any(_holds_rows(record, dialect, width) for record in records(lines, dialect, MOST_RUNAWAYS))
+    except Runaway:
+        return False
+
+
+def _number_columns(rows: Sequence[Record], width: int) -> list[int]:
+    """The places of columns with nothing but numbers; all of them if there is no row."""
+    return [place for place in range(width) if all(_NUMBER.fullmatch(row.fields[place]) for row in rows)]
+
+
+def _are_rows(lines: Sequence[str], dialect: Dialect, numbers: Sequence[int]) -> bool:
+    """Whether each line has a number where the other rows have one, so that it is a row of its own."""
+    return any(all(_NUMBER.fullmatch(line.split(dialect.delimiter)[place]) for line in lines) for place in numbers)
 
 
 def _unusual(rows: Sequence[Record], dialect: Dialect) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from components.retrieval.corpora.readers.table import (
     Samples,
     Table,
 )
+from components.retrieval.corpora.readers.whole_objects import table_in
 from components.sizes import in_words
 
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
@@ -208,6 +209,12 @@ class _JsonColumns:
         if len(self._objects) >= BLOCK_ROWS or self._characters > BLOCK_CHARACTERS:
             self._flush()
 
+    def leave_out(self, keys: Iterable[str]) -> None:
+        """Name keys that are no columns, up to MOST_NAMED."""
+        for key in keys:
+            if len(self._left_out) < MOST_NAMED:
+                self._left_out[key] = None
+
     def _flush(self) -> None:
         rows_before = len(self.numbers) - len(self._objects)
         for key in dict.fromkeys(key for row in self._objects for key in row):
@@ -216,8 +223,8 @@ class _JsonColumns:
             if len(self._columns) < MOST_COLUMNS:  # rows before the first with this key have no value
                 self._count.add_memory(8 * rows_before)
                 self._columns[key] = [None] * rows_before
-            elif len(self._left_out) < MOST_NAMED:
-                self._left_out[key] = None
+            else:
+                self.leave_out([key])
         block = [[row.get(key) for row in self._objects] for key in self._columns]
         self._objects.clear()
         self._characters = 0
@@ -249,7 +256,9 @@ def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, c
         except _LinesOfJson:  # many .json files hold one value per line, others one object for the whole table
             count.go_back(*before)
             columns = _JsonColumns(count)
-            for number, row in enumerate(_rows_of_object(text), start=1):
+            whole = table_in(_whole(text))
+            columns.leave_out(whole.left_out if whole.rows else ())
+            for number, row in enumerate(whole.rows, start=1):
                 count.add_rows(1)
                 columns.add(number, row, 0)
                 if number == max_rows:
@@ -278,43 +287,14 @@ def _read_json(text: Decoded, name: str, is_array: bool, max_rows: int | None, c
     return columns.table()
 
 
-def _rows_of_object(text: Decoded) -> list[dict[str, Any]]:
-    """The rows of a file that is one JSON object: lists by column, or objects by row label, as pandas writes them; columns and
-    data; or a list of objects under a name of its own. None where it is something else, such as one row.
-    """
+def _whole(text: Decoded) -> str:
+    """The text of a file that begins with an object; "" for another one, or one that is too long."""
     whole = ""
     for block in text.blocks():
         whole += block
-        if len(whole) > WHOLE_CHARACTERS:
-            return []
-        if not whole.lstrip().startswith("{"):
-            return []
-    try:
-        content = json.loads(whole)  # which refuses lines of several values
-    except (ValueError, RecursionError):
-        return []
-    values = list(content.values())
-    names, data = content.get("columns"), content.get("data")
-    if isinstance(names, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
-        return [dict(zip(map(str, names), row, strict=False)) for row in data]
-    if isinstance(data, list) and "schema" in content:
-        values = [data]
-    lists = [value for value in values if isinstance(value, list)]
-    if len(lists) == 1 and lists[0] and all(isinstance(row, dict) for row in lists[0]):
-        return [row["row"] if isinstance(row.get("row"), dict) else row for row in lists[0]]
-    if values and len(lists) == len(values) and len({len(column) for column in lists}) == 1 and len(values) > 1:
-        return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]
-    if len(values) > 0 and all(isinstance(value, dict) and value for value in values):
-        labels = list(values[0])
-        if (
-            len(labels) > 1
-            and all(label.isdecimal() for label in labels)
-            and all(list(value) == labels for value in values)
-        ):
-            return [{name: content[name][label] for name in content} for label in labels]
-        if len(values) > 1 and all(label.isdecimal() for label in content):
-            return values
-    return []
+        if len(whole) > WHOLE_CHARACTERS or not whole.lstrip().startswith("{"):
+            return ""
+    return whole
 
 
 def _no_json(name: str, reason: str = "") -> InputError:

@@ -14,7 +14,6 @@ from components.numbers import counted
 from components.retrieval.corpora.columns import as_text, is_missing
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
-from components.retrieval.corpora.readers.files import format_of
 from components.retrieval.corpora.readers.limits import Count, Limits
 from components.retrieval.corpora.readers.table import BadRows, Table
 from components.retrieval.corpora.rows import passages, roles
@@ -39,7 +38,6 @@ from components.retrieval.corpora.rows.scores import (
 
 NO_GOLD_LABEL = "no gold label"
 RIGHT_IS_WRONG = "its wrong answers are its right ones"
-HEADER_WORDS = 4  # of a name that may be a sentence of a file without names
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +124,7 @@ def read_rows(
     is learned. `wanted` is the kind of rows that is needed. Raises InputError for a file that cannot be read, and for columns
     that are not recognised, and Cancelled.
     """
-    table = _with_header_as_row(read_parts(sources, name, None, limits, count), sources, name)
+    table = read_parts(sources, name, None, limits, count)
     if limits is not None and len(table.numbers) > limits.sentences:
         raise limits.exceeded(name, f"{len(table.numbers):,} rows")
     return rows_of(table, name, chosen=chosen, part=part, preferred=preferred, wanted=wanted, holds_out=holds_out)
@@ -398,38 +396,6 @@ def _note_on_minus_one(numbers: Iterable[float], recognised: Recognised) -> list
 def _classes(values: Sequence[Any]) -> list[float]:
     """The whole numbers among values."""
     return [float(text) for value in values if re.fullmatch(r"-?\d{1,15}", text := score_text(value))]
-
-
-def _with_header_as_row(table: Table, sources: Sequence[Path | bytes], name: str) -> Table:
-    """The table of a separated file whose first line is a row, and no names of columns.
-
-    It is a row where two names are sentences, or a column of numbers has a number for its name beside two names of several
-    words.
-    """
-    columns = table.columns
-    if (
-        len(sources) != 1
-        or len(columns) < 2
-        or format_of(sources[0], name) not in (".csv", ".tsv")
-        or not table.numbers
-    ):
-        return table
-    header = [re.sub(r" \(\d+\)$", "", column) for column in columns]
-    is_number = [
-        read_scores([own]).values[0] is not None and all(value is not None for value in read_scores(values[:50]).values)
-        for own, values in zip(header, columns.values(), strict=True)
-    ]
-    words = [len(own.split()) for own in header]
-    has_sentences = sum(count >= HEADER_WORDS for count in words) >= 2
-    if not has_sentences and not (any(is_number) and sum(count > 1 for count in words) >= 2):
-        return table
-    first = ["" if re.fullmatch(r"column \d+", own) else own for own in header]
-    values: dict[str, Sequence[Any]] = {
-        f"column {place + 1}": [own, *column]
-        for place, (own, column) in enumerate(zip(first, columns.values(), strict=True))
-    }
-    row = (1, " | ".join(first))
-    return replace(table, columns=values, numbers=[1, *table.numbers], samples=(row, *table.samples), is_named=False)
 
 
 def bad_of(reasons: Mapping[str, int]) -> BadRows:

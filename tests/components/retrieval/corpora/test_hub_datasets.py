@@ -227,7 +227,7 @@ def test_queries_of_a_collection_can_be_asked_for():
 
 
 def test_a_query_does_not_find_itself_among_the_documents(monkeypatch, tmp_path):
-    """As mteb publishes its data sets: the title stays beside the text."""
+    """As mteb publishes its data sets: the title stands before the text, and stays beside it too."""
     place = tmp_path / "claims"
     place.mkdir()
     documents = [{"_id": f"d{n}", "title": f"Title {n}", "text": f"Document number {n}."} for n in range(6)]
@@ -237,5 +237,5 @@ def test_a_query_does_not_find_itself_among_the_documents(monkeypatch, tmp_path)
     with HubServer({"datasets/example-owner/claims": place}) as running:
         use_hub(monkeypatch, running.address, tmp_path / "cache")
         online = read_corpus(fetch_dataset("example-owner/claims"), "example-owner/claims")
-    assert online.texts == tuple(row["text"] for row in documents)
+    assert online.texts == tuple(f"{row['title']} {row['text']}" for row in documents)
     assert online.columns["title"] == tuple(row["title"] for row in documents)

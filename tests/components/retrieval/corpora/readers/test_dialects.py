@@ -92,6 +92,34 @@ def test_a_dialect_that_little_speaks_for_is_named_as_a_guess() -> None:
     assert not read_corpus(b"text;n\nOne two;1\n", "a.csv").report.other_dialect
 
 
+def test_a_dialect_that_reads_the_same_rows_is_not_offered() -> None:
+    report = read_corpus(b"id|text\n1|One\\|two words\n2|Three words\n", "a.csv").report
+    assert report.dialect == "separated by vertical bars, a backslash escapes"
+    assert report.other_dialect == ""
+    assert not any("guess" in sentence for sentence in report.sentences((), ""))
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_between_commas_a_column_of_numbers_says_that_lines_are_rows(separator: str, is_first: bool) -> None:
+    texts = ["We start here", '"We will not stop he said', "A cat sleeps", 'television of 55"', "The end"]
+    rows = [("id", "text"), *((str(number), text) for number, text in enumerate(texts))]
+    corpus = read_corpus(of_rows(rows if is_first else [row[::-1] for row in rows], separator), "a.csv")
+    assert corpus.texts == tuple(texts)
+    assert (corpus.report.joined, corpus.report.bad_count) == (0, 0)
+
+
+def test_between_commas_quotes_enclose_lines_and_a_doubt_is_said() -> None:
+    letters = read_corpus(b'text,id\n"Hello,\nworld",1\n"Dear all,\nwe go",2\nPlain,3\n', "a.csv")
+    assert letters.texts == ("Hello, world", "Dear all, we go", "Plain")
+    assert letters.report.joined == 2
+    doubt = read_corpus(b'text,note\n"He said,loud\nA cat,one\nof 55",two\nPlain,three\n', "a.csv")
+    assert doubt.texts == ("He said,loud A cat,one of 55", "Plain")
+    assert doubt.report.other_dialect == "separated by commas, quotes are ordinary characters"
+    plain = read_corpus(b'id,text\n1,"Yes"\n2,"Well, no"\n3,"Two\nlines"\n', "a.csv")
+    assert plain.report.other_dialect == ""
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 def test_ids_are_kept_as_written_and_separators_are_found(separator: str) -> None:
     corpus = read_corpus(
@@ -222,9 +250,28 @@ def test_of_a_folder_with_queries_only_the_documents_are_a_corpus(tmp_path: Path
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
     with files_at(str(folder)) as (files, left_out):
         corpus = read_corpus(files, "mini")
-    assert corpus.texts == ("Vitamin C prevents colds.",)
+    assert corpus.texts == ("Colds Vitamin C prevents colds.",)
     assert corpus.columns["title"] == ("Colds",)
     assert left_out == ["qrels/test.tsv: not documents", "queries.jsonl: not documents"]
+
+
+def test_a_document_of_a_collection_has_its_title_before_its_text() -> None:
+    """As `evaluate FOLDER` reads it, and BEIR's measures have it."""
+    rows = [
+        {"_id": "d1", "title": "Colds", "text": "Vitamin C prevents colds.", "metadata": {"year": 1}},
+        {"_id": "d2", "title": "", "text": "No title.", "metadata": {"year": 2}},
+        {"_id": "d3", "title": "Alone", "text": "", "metadata": {"year": 3}},
+    ]
+    content = "\n".join(map(json.dumps, rows)).encode()
+    corpus = read_corpus(content, "corpus.jsonl")
+    assert corpus.texts == ("Colds Vitamin C prevents colds.", "No title.", "Alone")
+    assert corpus.columns["title"] == ("Colds", "", "Alone")
+    said = " ".join(corpus.report.sentences(tuple(corpus.columns), "--text-column NAME"))
+    assert "The sentences are the column text (each behind its title, as in BEIR's measures)" in said
+    alone = read_corpus(content, "corpus.jsonl", "text")
+    assert alone.texts == ("Vitamin C prevents colds.", "No title.")
+    plain = [{"title": "Colds", "text": "Vitamin C prevents colds.", "author": "x"}]
+    assert read_corpus("\n".join(map(json.dumps, plain)).encode(), "a.jsonl").texts == ("Vitamin C prevents colds.",)
 
 
 needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the files of public reports are not here")

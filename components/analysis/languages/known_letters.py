@@ -34,6 +34,7 @@ LEAST_LETTERS = 4  # of a text: in fewer the share says nothing
 MOST_TEXTS, MOST_CHARACTERS = 200, 500  # of a corpus: evenly spaced texts stand for it, each by its beginning
 _CHINESE = regex.compile(r"\p{Han}")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]")
+_BESIDE = regex.compile(r"[\p{L}\p{M}\p{N}_]")
 _OF_VOCABULARY = regex.compile(r"^(?:##|▁|Ġ)?(\p{L}[\p{L}\p{M}]*)(?:</w>)?$")
 
 
@@ -77,11 +78,15 @@ def known_letters(sentence: TokenizedSentence, unknown_id: int | None, is_long: 
 def _is_part(text: str, place: int, alone: Container[int]) -> bool:
     """Whether a character that is a piece of its own is part of a word, as far as that can be seen.
 
-    In a script without spaces some words have one letter; two of them beside each other are taken for parts.
+    In a script without spaces some words have one letter; two of them beside each other are taken for parts. What stands
+    behind an apostrophe, as the t of "don't", is a piece of its own in every tokenizer of words.
     """
     if has_pairs(text[place]):
         return place - 1 in alone or place + 1 in alone
-    return is_within_word(text, place) or is_within_word(text, place + 1)
+    before, after = text[max(0, place - 1) : place], text[place + 1 : place + 2]
+    return (_BESIDE.match(before) is not None and is_within_word(text, place)) or (
+        _BESIDE.match(after) is not None and is_within_word(text, place + 1)
+    )
 
 
 def has_long_pieces(vocabulary: Sequence[str]) -> bool:

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -43,10 +42,10 @@ from components.retrieval.corpora.rows.parts import LEAST_HELD_OUT, TO_TRAIN
 from components.retrieval.corpora.rows.read import Row, Rows, bad_of, read_rows, reasons_in_brackets, rows_of
 from components.retrieval.corpora.rows.reading import Reading
 from components.retrieval.corpora.rows.roles import DataKind, Recognised, plain_name
+from components.retrieval.corpora.rows.same import normalised as normalised
 from components.retrieval.corpora.rows.scores import read_scores
 from components.retrieval.corpora.texts import hash_of
 from components.sizes import in_words
-from components.words.unicode_words import words_and_signs
 
 DEMO: Mapping[str, Path] = {
     "demo:pairs": ASSETS / "training" / "pairs.jsonl",
@@ -265,12 +264,6 @@ def check_rows(data: TrainingData) -> None:
             "At least two different labels are needed, since nothing can be learned from one.",
             "Add rows with another label, or choose an objective without labels and remove the column.",
         )
-
-
-def normalised(text: str) -> str:
-    """The words of a text, folded, and signs such as €: texts are the same if this is equal. A text without both stays."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(words_and_signs(folded)) or folded.strip()
 
 
 def group_numbers(data: TrainingData) -> Int64:

@@ -24,7 +24,7 @@ from components import operator_settings
 from components.arrays import read_only
 from components.errors import UserError
 from components.folders import cache_part
-from components.jobs import RETRY_SECONDS, Cache, CachePart, IsCancelled, Job, Jobs, Lane, Presence, Queue
+from components.jobs import RETRY_SECONDS, Cache, CachePart, Drawing, IsCancelled, Job, Jobs, Lane, Presence, Queue
 from components.kept_files import KeptFiles, Room
 from components.model import loader
 from components.model.store import DEFAULT_BYTES, TraceStore
@@ -110,9 +110,19 @@ LANES = {
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
+def drawing() -> Drawing:
+    """The pages that are being drawn."""
+    return Drawing()
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
 def queue() -> Queue:
     """The jobs of all sessions."""
-    return Queue(LANES, is_busy=traces().is_computing, is_present=presence().is_present)
+
+    def is_busy() -> bool:
+        return traces().is_computing() or drawing().is_under_way()
+
+    return Queue(LANES, is_busy=is_busy, is_present=presence().is_present)
 
 
 def person() -> str:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from components.charts.stand_alone.page import Part
 from components.model.catalog import EMBEDDED_KEY
-from dashboard import state
+from dashboard import caching, state
 from dashboard.corpora import current, remembered, usage
 from dashboard.declared import stops, table
 from dashboard.sharing import report
@@ -64,6 +64,7 @@ def go_to(view: str, **values: Any) -> None:
     """Open a view where it stands, with these settings. Not from a callback, which cannot go to another page."""
     for name, value in values.items():
         state.put(name, value)
+        state.forget_texts(name)
     state.open_view(view)
     st.switch_page(page_of(table.place_of(view)))
 
@@ -176,7 +177,8 @@ def _framed(page: str) -> None:
                     line.empty()
                     report.begin_view(page, question)
                 if is_offered(main, view.needs, page):
-                    messages.guarded(partial(frame.view, partial(_draw, view, loaded)), f"drawing “{view.label}”")
+                    with caching.drawing().under_way():
+                        messages.guarded(partial(frame.view, partial(_draw, view, loaded)), f"drawing “{view.label}”")
         finally:
             used = state.stop_watching()
             report.end_view(page, used)

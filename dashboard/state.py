@@ -269,8 +269,19 @@ def _problem_of(setting: Setting, texts: list[str]) -> str:
     return ""
 
 
+def texts_key(name: str) -> str:
+    """The session key of the texts for which a token was chosen, by its position, in the setting of this name."""
+    return f"_{name}_of"
+
+
+def forget_texts(name: str) -> None:
+    """Let the value of a setting belong to the texts with which it is shown next, whatever those before were."""
+    st.session_state.pop(texts_key(name), None)
+
+
 def _take(setting: Setting, texts: list[str]) -> str:
     """Give a setting the value that somebody else's texts stand for; its default if they are invalid, and the reason."""
+    forget_texts(setting.name)  # a position in an address belongs to the sentences of the address
     try:
         put(setting.name, setting.parse(texts))
     except (ValueError, UserError) as problem:

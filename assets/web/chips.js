@@ -1,22 +1,49 @@
 // Rows of tokens as buttons. Text is only ever set with textContent. A click (or Enter) reports the token;
 // arrow keys move within a row, Home and End to its ends.
-// Long rows: the chips between the first and the last ones are hidden until the button in their place is clicked.
+// Long rows: the chips between the first and the last ones are hidden until a button in their place is clicked. What is picked
+// stays in sight, with some tokens beside it.
+const BESIDE = 4;
+
 function fold(flow, chips, ends, root, index) {
   const opened = (root.dataset.opened ?? "").split(" ");
   if (!ends || chips.length <= ends.from || opened.includes(String(index))) return;
-  const middle = chips.slice(ends.first, chips.length - ends.last);
-  middle.forEach((chip) => (chip.hidden = true));
-  const more = document.createElement("button");
-  more.type = "button";
-  more.className = "more";
-  more.textContent = `… ${middle.length} more tokens`;
-  more.onclick = () => {
-    root.dataset.opened = [...opened, index].join(" ").trim();
-    middle.forEach((chip) => (chip.hidden = false));
-    more.remove();
-  };
-  // Before the word with the first token that is shown again, or within it.
-  chips[ends.first].parentElement.before(more);
+  const picked = chips.flatMap((chip, place) => (chip.classList.contains("picked") ? [place] : []));
+  const runs = []; // of chips that are hidden
+  for (let place = ends.first; place < chips.length - ends.last; place++) {
+    if (picked.some((other) => Math.abs(other - place) <= BESIDE)) continue;
+    const run = runs.at(-1);
+    if (run?.at(-1) === place - 1) run.push(place);
+    else runs.push([place]);
+  }
+  const buttons = runs.map((run) => {
+    const more = document.createElement("button");
+    more.type = "button";
+    more.className = "more";
+    more.textContent = `… ${run.length} more tokens`;
+    more.onclick = () => {
+      root.dataset.opened = [...opened, index].join(" ").trim();
+      chips.forEach((chip) => (chip.hidden = false));
+      buttons.forEach((button) => button.remove());
+    };
+    return more;
+  });
+  runs.forEach((run, number) => {
+    run.forEach((place) => (chips[place].hidden = true));
+    // Before the word with the first token that is shown again, or within it.
+    chips[run[0]].parentElement.before(buttons[number]);
+  });
+}
+
+// Where the rows stand in a low box that scrolls, what is picked is in sight, once for each choice.
+function show(root) {
+  const picked = root.querySelector(".chip.picked:not([hidden])"), place = picked?.dataset.position ?? "";
+  if (!picked || root.dataset.shown === place) return;
+  let box = root;
+  while (box && !(box.scrollHeight > box.clientHeight + 1 && getComputedStyle(box).overflowY === "auto")) box = box.parentElement ?? box.getRootNode().host;
+  if (!box || box.clientHeight > 300) return; // that is the page
+  root.dataset.shown = place;
+  const { top, bottom } = picked.getBoundingClientRect(), frame = box.getBoundingClientRect();
+  if (top < frame.top || bottom > frame.bottom) box.scrollTop += top - frame.top - (frame.height - (bottom - top)) / 2;
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -99,5 +126,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     line.append(flow);
     root.append(line);
   }
+  setTimeout(() => show(root), 100); // once the page has given the box its height
   if (hadFocus) root.querySelector(`[data-position="${hadFocus}"]`)?.focus({ preventScroll: true });
 }

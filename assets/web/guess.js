@@ -19,10 +19,11 @@ function heading(x, y, strong, soft, size) {
   return line;
 }
 
-// Bars of one mask's guesses; the true piece is blue, and stands apart where it is not among the first.
-function drawBars(svg, panel, x, y, width, height, size, root) {
-  const u = rem(), { rows } = panel, far = rows.some((row) => row.far);
-  const step = height / Math.max(rows.length + (far ? 0.5 : 0), 6), most = Math.max(...rows.map((row) => row.share), 1e-9);
+// Bars of one mask's guesses, of which one of the probability `most` has all the width; the true piece is blue, and stands apart
+// where it is not among the first. Where nobody knows the truth, the first guess is green.
+function drawBars(svg, panel, most, x, y, width, height, size, root) {
+  const u = rem(), { rows } = panel, far = rows.some((row) => row.far), own = panel.known ? "own" : "own first";
+  const step = height / Math.max(rows.length + (far ? 0.5 : 0), 6);
   const names = Math.min(width * 0.42, Math.max(...rows.map((row) => widthOf(row.piece, size, row.own ? 700 : 400, root))) + 12 * u);
   const numbers = Math.max(...rows.map((row) => widthOf(row.said, size - 1, row.own ? 700 : 400, root))) + 12 * u;
   const room = Math.max(20, width - names - numbers);
@@ -31,7 +32,7 @@ function drawBars(svg, panel, x, y, width, height, size, root) {
     const [text, fits] = fitted(row.piece, names - 10 * u, size, size * 0.8, weight, root), long = Math.max(2, (room * row.share) / most);
     if (row.far) svg.append(label(x + names + 1, top - step * 0.08, "⋮", { class: "quiet", "font-size": size * u }));
     svg.append(label(x + names - 9 * u, middle + 0.34 * fits * u, text, { "text-anchor": "end", "font-size": fits * u, "font-weight": weight }));
-    svg.append(svgElement("rect", { x: x + names, y: top + 3, width: long, height: Math.max(3, step - 6), rx: 4, class: row.own ? "bar own" : "bar" }));
+    svg.append(svgElement("rect", { x: x + names, y: top + 3, width: long, height: Math.max(3, step - 6), rx: 4, class: row.own ? `bar ${own}` : "bar" }));
     const number = { "font-size": (size - 1) * u, "font-weight": weight, class: row.own ? "num" : "num quiet" };
     svg.append(label(x + names + long + 7 * u, middle + 0.34 * size * u, row.said, number));
   });
@@ -42,7 +43,7 @@ function drawLayers(svg, lens, x, y, width, height, narrow, root) {
   const u = rem(), last = lens.layers.length - 1, size = narrow ? 11.5 : 14, chip = (narrow ? 26 : 29) * u, gap = 4 * u;
   const every = Math.max(1, Math.ceil((LEAST_CHIP * u * (last + 1) - LEAST_CHIP * u) / Math.max(1, width - LEAST_CHIP * u)));
   const apart = width / (last + every), column = every * apart, at = (layer) => x + column / 2 + layer * apart;
-  const has = (layer) => (last - layer) % every === 0;
+  const has = (layer) => (last - layer) % every === 0, first = lens.known ? "" : " first";
   lens.layers.forEach(({ name, short, guesses }, layer) => {
     if (!has(layer)) return;
     const title = widthOf(name, 13, 400, root) < column - 6 && !narrow ? name : short;
@@ -50,7 +51,7 @@ function drawLayers(svg, lens, x, y, width, height, narrow, root) {
     guesses.forEach(({ piece, own }, place) => {
       const top = y + place * (chip + gap), weight = own ? 700 : 400;
       const [text, fits] = fitted(piece, column - 8, size, 9.5, weight, root);
-      svg.append(svgElement("rect", { x: at(layer) - column / 2 + 2, y: top, width: column - 4, height: chip, rx: 6, class: own ? "chip own" : "chip", "fill-opacity": own ? 1 : (0.22 - 0.03 * place).toFixed(2) }));
+      svg.append(svgElement("rect", { x: at(layer) - column / 2 + 2, y: top, width: column - 4, height: chip, rx: 6, class: own ? `chip own${first}` : "chip", "fill-opacity": own ? 1 : (0.22 - 0.03 * place).toFixed(2) }));
       svg.append(label(at(layer), top + chip / 2 + 0.34 * fits * u, text, { "text-anchor": "middle", "font-size": fits * u, "font-weight": weight, class: own ? "on" : "" }));
     });
   });
@@ -77,14 +78,17 @@ function drawLayers(svg, lens, x, y, width, height, narrow, root) {
     svg.append(svgElement("path", { d: `M${right - wide - 34 * u} ${below + 14 * u}h${26 * u}`, class: "line other" }));
     svg.append(label(right, below + 18 * u, words, { "text-anchor": "end", class: "quiet", "font-size": 12 * u }));
   }
-  svg.append(svgElement("path", { d: line(rank.ranks), class: "line" }));
+  svg.append(svgElement("path", { d: line(rank.ranks), class: `line${first}` }));
   rank.ranks.forEach((value, layer) => {
-    svg.append(svgElement("circle", { cx: at(layer), cy: down(value), r: (narrow ? 4 : 5) * u, class: "point" }));
+    svg.append(svgElement("circle", { cx: at(layer), cy: down(value), r: (narrow ? 4 : 5) * u, class: `point${first}` }));
     if (!has(layer)) return;
     const isUnder = other && value > other.ranks[layer] && down(value) + 24 * u < bottom;
     svg.append(label(at(layer), isUnder ? down(value) + 19 * u : down(value) - 9 * u, value.toLocaleString("en"), { "text-anchor": "middle", "font-weight": 700, class: "num halo", "font-size": (narrow ? 11.5 : 13) * u }));
   });
 }
+
+// The colour of a word that is as surprising as its shade, 0..1, says.
+const shaded = (shade) => `color-mix(in srgb, var(--orange) ${Math.round(75 * shade)}%, transparent)`;
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".guess");
@@ -118,13 +122,25 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (!surprise) return;
     const lead = element("div", "lead"), line = element("ol"), total = element("div", "total");
     lead.append(element("b", "", surprise.title), element("span", "soft", surprise.most));
+    if (surprise.scale.length) {
+      const scale = element("span", "scale soft");
+      scale.append(
+        ...surprise.scale.map(({ bits, shade }) => {
+          const swatch = element("i", "num", bits);
+          swatch.style.background = shaded(shade);
+          return swatch;
+        }),
+        "bits",
+      );
+      lead.append(scale);
+    }
     for (const word of surprise.words) {
       const item = element("li");
       if (word.position === null) item.append(element("span", "mark", word.text));
       else {
         const one = button("word", word.position, word.pressed);
         one.textContent = word.text;
-        one.style.background = `color-mix(in srgb, var(--orange) ${Math.round(75 * word.shade)}%, transparent)`;
+        one.style.background = shaded(word.shade);
         one.setAttribute("aria-label", word.bits ? `Hide ${word.text}: ${word.bits} bits` : `Hide ${word.text}`);
         item.append(one);
       }
@@ -135,6 +151,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
     total.append(element("b", "num", surprise.total), element("span", "", surprise.total_name));
     text.replaceChildren(lead, line, total);
+    // Of a long text the hidden word is in sight.
+    const pressed = line.querySelector('[aria-pressed="true"]');
+    if (pressed) line.scrollTop += pressed.getBoundingClientRect().top - line.getBoundingClientRect().top - line.clientHeight / 3;
   };
 
   const drawFigure = () => {
@@ -144,22 +163,23 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const bars = (narrow ? 25 : 24) * u * (rows + 0.5), layers = lens ? (lens.most * 30 + (lens.rank ? 190 : 50)) * u : 0;
     const height = narrow ? panels.length * (bars + 34 * u) + (lens ? layers + 60 * u : 0) : data.height;
     const svg = picture(width, height, data.said);
+    const most = Math.max(...panels.flatMap((panel) => panel.rows.map((row) => row.share)), 1e-9); // one scale for all
     if (narrow) {
       let top = 0;
       for (const panel of panels) {
         svg.append(heading(0, top + 14 * u, panel.title, panel.soft, 14));
-        drawBars(svg, panel, 0, top + 24 * u, width, bars, size, root);
+        drawBars(svg, panel, most, 0, top + 24 * u, width, bars, size, root);
         top += bars + 38 * u;
       }
       if (lens) {
-        svg.append(heading(0, top + 10 * u, lens.narrow_title, lens.narrow_soft, 14));
+        svg.append(heading(0, top + 10 * u, lens.title, lens.soft, 14));
         const left = lens.rank ? 46 * u : 0;
         drawLayers(svg, lens, left, top + 44 * u, width - left, height - top - 46 * u, true, root);
       }
     } else if (lens) {
       const left = Math.min(320 * u, width * 0.3), x = left + 76 * u;
       svg.append(heading(0, 14 * u, panels[0].title, panels[0].soft, 14));
-      drawBars(svg, panels[0], 0, 24 * u, left, height - 28 * u, size, root);
+      drawBars(svg, panels[0], most, 0, 24 * u, left, height - 28 * u, size, root);
       svg.append(heading(x + 2, 14 * u, lens.title, lens.soft, 14));
       drawLayers(svg, lens, x, 48 * u, width - x, height - 50 * u, false, root);
     } else {
@@ -167,7 +187,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       panels.forEach((panel, place) => {
         const x = place * (each + gap), [title] = fitted(panel.title, each - 8, 15, 13, 700, root);
         svg.append(heading(x, 14 * u, title, panel.soft, 15));
-        drawBars(svg, panel, x, 26 * u, Math.min(each, 460 * u), height - 30 * u, size, root);
+        drawBars(svg, panel, most, x, 26 * u, Math.min(each, 460 * u), height - 30 * u, size, root);
       });
     }
     figure.replaceChildren(svg);

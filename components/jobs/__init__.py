@@ -48,7 +48,7 @@ from components.jobs.caches import Cache, CachePart
 from components.jobs.job import Job, Signal
 from components.jobs.kinds import FAILED_KEPT, RETRY_SECONDS, Jobs
 from components.jobs.lanes import Lane, Queue
-from components.jobs.presence import GRACE_SECONDS, PEOPLE_REMEMBERED, Presence
+from components.jobs.presence import GRACE_SECONDS, MOST_DRAWING, PEOPLE_REMEMBERED, Drawing, Presence
 from components.jobs.states import STEPS, Action, State
 from components.jobs.work import (
     PAUSE_SECONDS,
@@ -64,6 +64,7 @@ from components.jobs.work import (
 __all__ = [
     "FAILED_KEPT",
     "GRACE_SECONDS",
+    "MOST_DRAWING",
     "PAUSE_SECONDS",
     "PEOPLE_REMEMBERED",
     "RETRY_SECONDS",
@@ -72,6 +73,7 @@ __all__ = [
     "Cache",
     "CachePart",
     "Cancelled",
+    "Drawing",
     "IsCancelled",
     "Job",
     "Jobs",

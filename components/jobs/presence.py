@@ -1,15 +1,42 @@
-"""Who is still there."""
+"""Who is still there, and for whom a page is being drawn."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 
 from cachetools import LRUCache
 
+MOST_DRAWING = 5.0  # seconds
 GRACE_SECONDS = 10.0  # a lost connection is forgiven for so long
 PEOPLE_REMEMBERED = 1_000
+
+
+class Drawing:
+    """Whether a page is being drawn, for which work that gives way pauses: a click must not wait for what nobody waits for.
+
+    Each drawing counts for MOST_DRAWING seconds at most, so that a page that waits for such work itself gets it.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[int, float] = {}  # thread to time.monotonic(); each operation on it is one of Python's own
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """While this thread draws a page."""
+        thread = threading.get_ident()
+        self._since[thread] = time.monotonic()
+        try:
+            yield
+        finally:
+            self._since.pop(thread, None)
+
+    def is_under_way(self) -> bool:
+        """Whether a page is being drawn now."""
+        now = time.monotonic()
+        return any(now - since < MOST_DRAWING for since in tuple(self._since.values()))
 
 
 class Presence:

@@ -49,7 +49,7 @@ from components.model.files.other_vectors import LateInteraction, Splade
 from components.model.files.sentence_config import prompt_for
 from components.model.guesses import passes
 from components.model.guesses.masks import with_masks
-from components.model.guesses.record import LayerGuesses, Surprises
+from components.model.guesses.record import LayerGuesses, Surprises, TextGuesses
 from components.model.inside import InsideBlocks, OutputProjection
 from components.model.interventions import only_left as causal_mask
 from components.model.interventions.activations import activations
@@ -65,6 +65,7 @@ from components.sizes import in_words
 
 log = logging.getLogger(__name__)
 HIDDEN_STATES_ALONE = TraceOptions()
+KEPT_BYTES = 1 << 20  # of the guesses at the masks of many texts that are kept
 
 
 class Backend:
@@ -278,13 +279,24 @@ class Backend:
         progress: ReportProgress = lambda done, total: None,
         is_cancelled: IsCancelled = lambda: False,
     ) -> tuple[LayerGuesses, ...]:
-        """What is guessed at the masks of many texts, at the last layer alone; not in the store.
+        """What is guessed at the masks of many texts, at the last layer alone.
 
-        Any number of texts. `progress(done, total)` counts them. Raises as `guesses`, and Cancelled.
+        Any number of texts; the guesses are kept in the store as long as they take at most KEPT_BYTES. `progress(done, total)`
+        counts texts. Raises as `guesses`, and Cancelled.
         """
+        self.loaded.masked_lm()  # without a head nothing else is worth saying
         wanted = passes.Wanted((self.facts.layers,), k, tuple(asked))
         sentences = [self.tokenize([with_masks(text, self.tokenization)], max_length=max_length)[0] for text in texts]
-        return passes.guesses_at_masks(self.loaded, sentences, wanted, progress, is_cancelled)
+        masks = sum(token.id == self.tokenization.mask_id for sentence in sentences for token in sentence.tokens)
+
+        def compute() -> TextGuesses:
+            return TextGuesses(passes.guesses_at_masks(self.loaded, sentences, wanted, progress, is_cancelled))
+
+        if wanted.size_in_bytes(masks) > KEPT_BYTES:
+            return compute().of_texts
+        read = tuple((sentence.text, tuple(token.id for token in sentence.tokens)) for sentence in sentences)
+        key = ("guesses at masks", self.spec.key, self.revision, str(self.device), read, wanted)
+        return self.store.get(key, compute).of_texts
 
     def surprises(
         self,

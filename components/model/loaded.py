@@ -33,6 +33,7 @@ from components.model.files.checked_copy import TOKENIZER, left_out, read_tokeni
 from components.model.files.encoder.casing import difference
 from components.model.files.encoder.settings import read_encoder_settings, sentences
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
+from components.model.files.published import read_json
 from components.model.files.sentence_config import (
     SentenceConfig,
     length_file,
@@ -42,6 +43,7 @@ from components.model.files.sentence_config import (
     with_prompts,
 )
 from components.model.files.static_files import static_folder
+from components.model.files.weight_sizes import WEIGHTS, half_precision
 from components.model.guesses import included
 from components.model.head import MODE_NAMES, MODES, HeadNotApplied, HeadSettings, PublishedHead, read_head
 from components.model.not_applied import StepInWords, is_cross_encoder, not_applied, unused_prompts, vector_in_words
@@ -140,6 +142,7 @@ class LoadedModel:
             + _told_of_files(folder, spec.title, tokenizer)
             + self._told_of_padding(tokenizer)
             + _told_of_list(spec, folder)
+            + _told_of_precision(spec, folder)
         )
         self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
         if self.is_cross_encoder and prompt_for(self.sentence_config, None):
@@ -313,6 +316,23 @@ def _told_of_files(folder: Path | None, name: str, tokenizer: Any) -> tuple[str,
         return sentences(settings)
     content = read_tokenizer(folder, name) if (folder / TOKENIZER).is_file() else None
     return tuple(filter(None, (*sentences(settings), difference(tokenizer, content, settings.is_lowered))))
+
+
+def _told_of_precision(spec: ModelSpec, folder: Path | None) -> tuple[str, ...]:
+    """That sentence-transformers computes in the precision in which weights are stored."""
+    if folder is None or spec.source == "embedded":
+        return ()
+    config = read_json(folder / "config.json")
+    said = config.get("dtype", config.get("torch_dtype")) if isinstance(config, dict) else None
+    place = static_folder(folder) or folder
+    stored = half_precision(next(iter([*sorted(place.glob("model*.safetensors"))]), place / WEIGHTS))
+    precision = said if said in ("float16", "bfloat16") else "" if said == "float32" else stored
+    if not precision:
+        return ()
+    return (
+        f"Its weights are published in {precision}, in which sentence-transformers computes unless it is told otherwise. Here "
+        "they are used in float32: the numbers are more exact, and differ from the library's in the third digit or so.",
+    )
 
 
 def _told_of_list(spec: ModelSpec, folder: Path | None) -> tuple[str, ...]:

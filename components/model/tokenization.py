@@ -160,6 +160,8 @@ class Tokenization:
             pair: 0 if self._processor is None else self._processor.num_special_tokens_to_add(pair)
             for pair in (False, True)
         }
+        # Of the special tokens before a single text, of each of its own, and of those after it.
+        self._single_segments: tuple[list[int], list[int], list[int]] = ([], [0], [])
         self.frame = self._special_frame()  # the ids of the special tokens before and after a single text
         if self.own_length <= self.frame_length:
             raise ModelError(
@@ -211,7 +213,7 @@ class Tokenization:
                 position=position,
                 piece=piece,
                 id=number,
-                segment=segment if self.has_segments else 0,
+                segment=segment if self.has_segments and (self._gives_segments or pair is not None) else 0,
                 in_pair=sequence == 1,
                 special=bool(special),
                 word=word,
@@ -355,9 +357,13 @@ class Tokenization:
         with _explained():
             inner = self._encoder.encode("a b", add_special_tokens=False)
             bare = list(inner.ids)
-            whole = list(inner.ids if self._processor is None else self._processor.process(inner, None, True).ids)
+            full = inner if self._processor is None else self._processor.process(inner, None, True)
+            whole, segments = list(full.ids), list(full.type_ids)
         for start in range(len(whole) - len(bare) + 1):
             if whole[start : start + len(bare)] == bare and len(whole) - len(bare) == self._extra[False]:
+                if self.gives_segments:
+                    own = segments[start : start + 1] or [0]
+                    self._single_segments = segments[:start], own, segments[start + len(bare) :]
                 return whole[:start], whole[start + len(bare) :]
         raise ModelError(
             "unsupported",
@@ -385,10 +391,22 @@ class Tokenization:
             [[token.segment for token in sentence.tokens] for sentence in sentences],
         )
 
+    @property
+    def has_other_segments(self) -> bool:
+        """Whether a token of a single text has another segment than 0, as in XLNet's frame."""
+        return any(map(any, self._single_segments))
+
+    def single_segments(self, length: int) -> list[int]:
+        """The segments of a single text of so many tokens, special ones included; in nearly all tokenizers they are 0."""
+        before, own, after = self._single_segments
+        return [*before, *own * (length - len(before) - len(after)), *after][:length]
+
     def padded(
-        self, ids_of: Sequence[Sequence[int]], segments_of: Sequence[Sequence[int]]
+        self, ids_of: Sequence[Sequence[int]], segments_of: Sequence[Sequence[int]] | None = None
     ) -> tuple[Int64, Int64, Int64 | None]:
-        """The same from the ids and segments of each row."""
+        """The same from the ids and segments of each row; without segments, of single texts."""
+        if segments_of is None:
+            segments_of = [self.single_segments(len(ids)) for ids in ids_of]
         width = max(map(len, ids_of))
         ids = np.full((len(ids_of), width), self.pad_id, dtype=np.int64)
         mask = np.zeros_like(ids)

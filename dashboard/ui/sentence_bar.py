@@ -56,18 +56,25 @@ def keep_own(sentences: tuple[str, ...], what: str = _BY_LESSON) -> bool:
     current: tuple[str, ...] = state.peek("sentences")
     if current == sentences:
         return False
-    is_own = current and not ready_made.is_ready_made(current) and current != st.session_state.get(_PUT)
-    if is_own and sentences:
+    if own() and sentences:
         st.session_state.update({_KEPT: current, _KEPT_FOR: what})
+        them = "it" if len(current) == 1 else "them"
         # Only as long as the new ones are there: Back brings the old ones back, and with them the button is gone.
         state.notice_while(
             "sentences",
             sentences,
-            f"{what} your {wording.counted(len(current), 'sentence')}. To get them back, open "
+            f"{what} your {_counted(current)}. To get {them} back, open "
             "“Sentences” at the top and press “Bring back my sentences”.",
         )
     st.session_state[_PUT] = sentences
     return True
+
+
+def own() -> tuple[str, ...]:
+    """The session's sentences, if a person has typed them; none where they are ready-made or were put there."""
+    current: tuple[str, ...] = state.peek("sentences")
+    is_put = ready_made.is_ready_made(current) or current == st.session_state.get(_PUT)
+    return () if is_put else current
 
 
 def bring_back_after_lesson() -> None:
@@ -78,7 +85,12 @@ def bring_back_after_lesson() -> None:
     if kept and is_untouched and st.session_state.get(_KEPT_FOR) == _BY_LESSON:
         _bring_back()
         are = "is" if len(kept) == 1 else "are"
-        state.notice_while("sentences", kept, f"Your {wording.counted(len(kept), 'sentence')} {are} back.")
+        state.notice_while("sentences", kept, f"Your {_counted(kept)} {are} back.")
+
+
+def _counted(sentences: tuple[str, ...]) -> str:
+    """A person's own sentences behind "your"."""
+    return "sentence" if len(sentences) == 1 else wording.counted(len(sentences), "sentence")
 
 
 def _bring_back() -> None:

@@ -91,3 +91,30 @@ def test_it_fits_a_phone_and_a_screen_reader(visit: Visit, folder: str) -> None:
           return box.left < left - 1 || box.right > right + 1; }).map((text) => text.textContent); }"""
     )
     assert outside == []
+
+
+def test_of_a_long_text_the_hidden_word_is_in_sight(visit: Visit, folder: str) -> None:
+    page = visit(address(folder, "the cat sat on the red hat " * 8, "&mp=33"))
+    drawn(page)
+    for box, chosen in (
+        (".st-key-guess_words", ".rows .chip.picked"),
+        (".guess .surprise ol", ".guess .word[aria-pressed=true]"),
+    ):
+        expect(page.locator(chosen)).to_have_count(1)
+        page.wait_for_timeout(500)
+        inner, outer = page.locator(chosen).bounding_box(), page.locator(box).bounding_box()
+        assert inner is not None
+        assert outer is not None
+        assert outer["y"] - 1 <= inner["y"] <= inner["y"] + inner["height"] <= outer["y"] + outer["height"] + 1
+
+
+def test_the_first_guess_is_not_blue_where_nobody_knows_the_word(visit: Visit, folder: str) -> None:
+    guess = drawn(visit(address(folder, "the ___ sat on the red hat", "")))
+    colours = guess.evaluate(
+        """(root) => { const probe = root.appendChild(document.createElement("i"));
+        probe.style.color = "var(--st-primary-color)";
+        const blue = getComputedStyle(probe).color; probe.remove();
+        return [blue, getComputedStyle(root.querySelector("svg .bar.own.first")).fill]; }"""
+    )
+    assert colours[0] != colours[1]
+    assert guess.locator("svg .point.first").count() == guess.locator("svg .point").count() > 0

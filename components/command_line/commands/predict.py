@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "text",
         metavar="TEXT",
-        help="a text with [MASK] in it, or without: then each of its tokens is hidden alone, in turn",
+        help="a text with [MASK] or ___ in it, or without: then each of its tokens is hidden alone, in turn",
     )
     parser.add_argument(
         "--model", help="a hub id, a folder, or embedded; it needs a masked-LM head (default: the included model)"

@@ -134,7 +134,7 @@ def _has_vector(reading: Reading, ids: np.ndarray) -> np.ndarray:
 def _vectors(model: LoadedModel, trained: LateInteraction, batch: Sequence[_Row]) -> Float32:
     """The vectors of one batch, padding included, float32 [text, token, dim]."""
     rows_ids = [ids for ids, _ in batch]
-    ids, mask, segments = model.tokenization.padded(rows_ids, [[0] * len(row) for row in rows_ids])
+    ids, mask, segments = model.tokenization.padded(rows_ids)
     for row, (_, seen) in enumerate(batch):
         mask[row, seen:] = 0
     with model.forward_pass():

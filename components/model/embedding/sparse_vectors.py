@@ -175,7 +175,7 @@ def _splade(model: LoadedModel) -> Splade:
 def _weights(model: LoadedModel, rows_ids: Sequence[Sequence[int]], splade: Splade) -> Float32:
     """The weights of one batch, float32 [text, vocabulary]."""
     module = model.masked_lm()
-    ids, mask, segments = model.tokenization.padded(rows_ids, [[0] * len(row) for row in rows_ids])
+    ids, mask, segments = model.tokenization.padded(rows_ids)
     with model.forward_pass():
         inputs = model.tensors(ids, mask, segments)
         logits = module(**inputs).logits.float()  # [text, token, vocabulary]

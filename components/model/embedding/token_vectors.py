@@ -291,7 +291,7 @@ def _hidden(embedder: Embedder, sentences: Sequence[TokenizedSentence], layers: 
 def _states(embedder: Embedder, ids: Sequence[Sequence[int]], layers: Sequence[int]) -> Float32:
     """Hidden states of a batch of single texts from their ids, float32 [layer, text, token, dim]; padding included."""
     model = embedder.model
-    tokens, mask, segments = model.tokenization.padded(ids, [[0] * len(row) for row in ids])
+    tokens, mask, segments = model.tokenization.padded(ids)
     tensors = model.tensors(tokens, mask, segments)
     with model.forward_pass():
         module = embedder.module("float32", tokens.shape[1], tokens.size)

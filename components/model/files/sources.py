@@ -159,6 +159,13 @@ def _checked_folder(folder: Path) -> ModelFiles:
         if not is_complete(static):
             raise hub.no_static_files(str(folder))
         return ModelFiles(folder, _fingerprint(folder))
+    if not (folder / "config.json").is_file() and (folder / "adapter_config.json").is_file():
+        raise ModelError(
+            "unsupported",
+            f"{folder} is an adapter (LoRA or another of peft's), without the model that it changes.",
+            "An adapter is used where config.json and the weights of its model are in the same folder.",
+            "Merge it (merge_and_unload, then save_pretrained), or put the files of its model beside it.",
+        )
     if not (folder / "config.json").is_file() or not hub.has_tokenizer(folder):
         raise ModelError(
             "unsupported",

@@ -52,6 +52,24 @@ def check_header(path: Path, shown: str) -> int:
     return numbers
 
 
+def half_precision(path: Path) -> str:
+    """ "float16" or "bfloat16" for a safetensors file with more such numbers than others; "" otherwise, and for none."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(size)) if size <= MOST_HEADER_BYTES else None
+    except (OSError, ValueError, RecursionError):
+        return ""
+    counts: dict[str, int] = {}
+    for entry in header.values() if isinstance(header, dict) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("data_offsets"), list) and len(entry["data_offsets"]) == 2:
+            begin, end = entry["data_offsets"]
+            kind = str(entry.get("dtype"))
+            counts[kind] = counts.get(kind, 0) + (end - begin if type(begin) is type(end) is int else 0)
+    most = max(counts, key=counts.__getitem__, default="")
+    return {"F16": "float16", "BF16": "bfloat16"}.get(most, "")
+
+
 def check_agreement(needed: int, found: int, most_bytes: int, name: str) -> None:
     """Raise ModelError where a configuration asks for far more weights than the files have, or the machine has memory for.
 

@@ -56,8 +56,9 @@ def said() -> str:
     """What stands wherever it guesses: how well, and that its encoder is an adapted one."""
     found = measured(CLASSROOM)
     return (
-        "This small model was published without a head that guesses; this project trained one, with an adapted encoder, whose "
-        f"layers are not those of the other pages. In {found.in_first_five} of {found.sentences} classroom sentences a word "
+        "The included model was published without the part that guesses words (its head). This project trained one, and "
+        "changed the model a little for it: what stands here of its layers is not true of the other pages. "
+        f"In {found.in_first_five} of {found.sentences} classroom sentences a word "
         "that fits is among its first five guesses. BERT base guesses better."
     )
 

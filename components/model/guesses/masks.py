@@ -8,18 +8,40 @@ from components.errors import InputError
 from components.model.tokenization import Tokenization
 from components.model.trace import TokenizedSentence
 
-WRITTEN = ("[mask]", "<mask>")  # in upper or lower case, whatever the model's own mask looks like
+# In upper or lower case, whatever the model's own mask looks like; and three or more underscores that stand alone.
+WRITTEN = (r"\[mask\]", "<mask>", r"(?<!\w)_{3,}(?!\w)")
 
 
 def with_masks(text: str, tokenization: Tokenization) -> str:
-    """The text with every mask as this model's tokenizer writes it: "[mask]" and "<mask>", in any case, mean its own.
+    """The text with every hole as this model's tokenizer writes its mask (see `holes`).
 
     A tokenizer without a mask leaves the text as it is.
     """
     own = mask_of(tokenization)
     if own is None:
         return text
-    return re.sub("|".join(map(re.escape, (own, *WRITTEN))), lambda _: own, text, flags=re.IGNORECASE)
+    parts, end = [], 0
+    for start, stop in holes(text, tokenization):
+        parts += [text[end:start], own]
+        end = stop
+    return "".join([*parts, text[end:]])
+
+
+def holes(text: str, tokenization: Tokenization) -> tuple[tuple[int, int], ...]:
+    """Where a text has a hole that is to be guessed: the beginning and end of each, in characters.
+
+    Besides the model's own mask these are "[mask]" and "<mask>", in any case, and "___": three or more underscores that no
+    letter or digit touches. A tokenizer without a mask has none.
+    """
+    own = mask_of(tokenization)
+    if own is None:
+        return ()
+    return tuple(found.span() for found in re.finditer("|".join((re.escape(own), *WRITTEN)), text, re.IGNORECASE))
+
+
+def has_hole(text: str) -> bool:
+    """Whether a text has a hole in one of the spellings that every model understands."""
+    return re.search("|".join(WRITTEN), text, re.IGNORECASE) is not None
 
 
 def mask_of(tokenization: Tokenization) -> str | None:

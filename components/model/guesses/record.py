@@ -52,6 +52,18 @@ class LayerGuesses(ArrayRecord):
         return self.positions.index(position)
 
 
+@dataclass(frozen=True, eq=False)
+class TextGuesses:
+    """The guesses at the masks of several texts, in their order: computed and kept together."""
+
+    of_texts: tuple[LayerGuesses, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all arrays, as the store of records counts it."""
+        return sum(one.nbytes for one in self.of_texts)
+
+
 @dataclass(frozen=True)
 class WordSurprise:
     """How surprised a model is by a word: the sum over its pieces, each hidden alone."""

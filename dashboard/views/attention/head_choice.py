@@ -181,14 +181,16 @@ def choose_head(model_input: AttentionInput) -> int:
 def chosen_position(model_input: AttentionInput, setting: str, default: Callable[[], int] | None = None) -> int:
     """The position of the token that a setting names; the default if it names none, or was chosen for another text.
 
-    `default` is asked for it, unless the word was clicked on another page; without it, it is the word all sentences share.
+    A position that is not of this text is forgotten, so that the address names what is shown. `default` is asked for it, unless
+    the word was clicked on another page; without it, it is the word all sentences share.
     """
-    position, pair, key = state.get(setting), model_input.pair, f"_{setting}_of"
-    length = len(model_input.sentence)
-    if position is None or not 0 <= position < length or st.session_state.setdefault(key, pair) != pair:
+    forget_of_other_texts(setting, model_input.pair)
+    position = state.get(setting)
+    if position is not None and not 0 <= position < len(model_input.sentence):
+        state.put(setting, position := None)
+    if position is None:
         clicked = _clicked_position(model_input)
         position = clicked if clicked is not None else default() if default else word_to_begin_with(model_input)
-    st.session_state[key] = pair
     report.say_value(setting, position, f"“{model_input.pieces[int(position)]}”")
     return int(position)
 
@@ -227,7 +229,7 @@ def position_choice(model_input: AttentionInput, setting: str, label: str, defau
 
 def forget_of_other_texts(setting: str, pair: Pair) -> None:
     """Set a choice of a token back once the texts are others: the same position holds another word there."""
-    remembered = f"_{setting}_of"
+    remembered = state.texts_key(setting)
     if st.session_state.setdefault(remembered, pair) != pair:
         state.put(setting, None)
         st.session_state[remembered] = pair

@@ -412,9 +412,10 @@ def _received(
 
     The choice names tokens by position: it is kept when rows are hidden, not for a new text.
     """
-    if st.session_state.setdefault("_queries_of", pair) != pair:
+    texts_key = state.texts_key("queries")
+    if st.session_state.setdefault(texts_key, pair) != pair:
         state.put("queries", ())
-        st.session_state["_queries_of"] = pair
+        st.session_state[texts_key] = pair
     names = dict(zip(positions, rows, strict=True))
     chosen = controls.bind(
         "queries",

@@ -7,16 +7,18 @@ from typing import Any
 
 import streamlit as st
 
+from components.model.guesses.masks import has_hole
 from dashboard import navigation, ready_made
 from dashboard.lessons import steps
 from dashboard.ui import messages, sentence_bar
 from dashboard.views.home import examples, own_search
 
 CARDS = 3
+GUESS_VIEW = "mask-token"
 # What a person may be curious about: a question, the view that answers it, its sentences, and what else is set.
 QUESTIONS: tuple[tuple[str, str, tuple[str, ...], Mapping[str, Any]], ...] = (
     ("What does “it” look at?", "home", examples.TROPHY, {"looked": True}),
-    ("Can it guess a hidden word?", "mask-token", ("Paris is the [MASK] of France.",), {}),
+    ("Can it guess a hidden word?", GUESS_VIEW, ("Paris is the [MASK] of France.",), {}),
     # A ready-made pair stands in place of the sentences with which a session begins, and of no others.
     ("Rome or Paris: where does it keep a fact?", "experiments", examples.BANK, {"experiment_texts": "ready"}),
 )
@@ -51,6 +53,18 @@ def _curious() -> None:
     with st.container(gap=None, key="start_questions"):
         for question, view, sentences, values in QUESTIONS:
             if st.button(messages.escape(question), key=f"ask_{view}", type="tertiary"):
+                sentence_bar.take_edits()  # what was typed just before
+                if view == GUESS_VIEW and (own := examples.own()):
+                    navigation.go_to(view, **first_with_a_hole(own))
                 sentence_bar.keep_own(sentences, "The example is now in place of")
                 examples.put(sentences)
                 navigation.go_to(view, **values)
+
+
+def first_with_a_hole(sentences: tuple[str, ...]) -> dict[str, Any]:
+    """What else is set where words of a person's own sentences are guessed: the first sentence that has a hole, alone.
+
+    Without a hole, the first sentence, of which the view hides a word.
+    """
+    with_hole = [row for row, text in enumerate(sentences) if has_hole(text)]
+    return {"sentence_a": with_hole[0] if with_hole else 0}

@@ -8,6 +8,7 @@ import streamlit as st
 
 from components.words.lines import on_one_line
 from dashboard import ready_made, settings, state
+from dashboard.ui import sentence_bar
 
 SEARCH_VIEW = "hits"
 BANK = ready_made.ready_made_sets()[settings.DEFAULT_SET].sentences  # with which a session begins
@@ -31,6 +32,12 @@ def put(sentences: tuple[str, ...]) -> None:
         state.put("tokens", ())
         state.put("sentence", None)
         state.put("sentences", sentences)
+
+
+def own() -> tuple[str, ...]:
+    """The sentences of the session that a person has typed; none where they are an example or ready-made."""
+    sentences = sentence_bar.own()
+    return () if any(item.sentences == sentences for item in offered(())) else sentences
 
 
 def offered(own: tuple[str, ...]) -> tuple[Example, ...]:

@@ -16,6 +16,7 @@ from components.analysis.first_look.nearest import NEAREST
 from components.analysis.first_look.words import interest, twins_of, words_of
 from components.analysis.matched_words import word_vectors
 from components.charts.stand_alone.page import Part
+from components.model.guesses.masks import holes
 from components.numbers import apart, counted, number, percent
 from dashboard import navigation, ready_made, state
 from dashboard.declared import table
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from components.analysis.first_look.nearest import Neighbour
     from components.analysis.first_look.words import Word
     from components.model.backend import Backend
+    from components.model.tokenization import Tokenization
     from components.model.trace import TokenizedSentence, Trace
     from dashboard.jobs.stored.included_words import Included
 
@@ -41,10 +43,12 @@ _KEY = "start_sentence"
 SHOWN = 6  # sentences
 MOST_TOKENS = 96  # of a sentence
 LOOKS_VIEW, CHANGES_VIEW, NEAREST_VIEW = "one-word-attention", "one-word", "two-layers"
+GUESS_VIEW, GUESS = "mask-token", 3  # what the second link of the last figure opens, and the number that it sends
 READING = "Reading the included sentences …"
 _FIGURE = (
     '<article class="card fig"><div class="kicker"></div><h2></h2><div class="draw"></div>'
-    '<div class="foot"><button type="button" class="link"></button></div></article>'
+    '<div class="foot"><button type="button" class="link"></button><button type="button" class="link second" hidden></button>'
+    "</div></article>"
 )
 _HTML = (
     f'<div class="start drawing typed"><div class="rows"></div><p class="note"></p><div class="three">{_FIGURE * 3}</div>'
@@ -77,7 +81,10 @@ def _sentences(backend: Backend) -> None:
     texts = state.get("sentences")[:SHOWN]
     has_blocks = not backend.structure.why_not("blocks")
     trace = backend.trace(texts, attentions=has_blocks, max_length=_length(backend, texts))
-    words = words_of(trace.sentences)
+    with_holes = [row for row, text in enumerate(texts) if holes(text, backend.tokenization)]
+    if with_holes and has_blocks:
+        _hole(with_holes[0])
+    words = [word for word in words_of(trace.sentences) if not _is_hole(word, trace, backend.tokenization)]
     if not words:
         st.info("**No word yet.** There is no letter and no digit in what you typed.", icon=":material/edit:")
         return
@@ -97,6 +104,22 @@ def _sentences(backend: Backend) -> None:
     before = included.words.nearest(vectors[0], own, layer=0) if has_blocks else [None] * len(words)
     near = list(zip(after, before, strict=True))
     _component(seen, chosen, [seen.of_word(number, included, near[number]) for number in range(len(words))])
+
+
+def _hole(row: int) -> None:
+    """Say that a sentence has a hole, and lead to what the model guesses there. `row`: the first sentence with one."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="start_hole"):
+        st.markdown("The figures below are of the words around the hole.", width="content")
+        if st.button("What does the model guess for \\[MASK\\]?", key="start_guess", type="primary"):
+            navigation.go_to(GUESS_VIEW, sentence_a=row, masked=None)
+
+
+def _is_hole(word: Word, trace: Trace, tokenization: Tokenization) -> bool:
+    """Whether a word is a hole, or a part of one: its vector is that of no word."""
+    sentence = trace.sentences[word.sentence]
+    tokens = [sentence.tokens[position] for position in word.positions]
+    found = holes(sentence.text, tokenization)
+    return any(start < tokens[-1].end and tokens[0].start < end for start, end in found)
 
 
 def _length(backend: Backend, texts: Sequence[str]) -> int | None:
@@ -250,7 +273,7 @@ def _component(seen: Seen, chosen: int, drawn: Sequence[dict[str, Any]]) -> None
         on_open_change=lambda: None,
     )
     opened = browser.two_numbers(browser.sent_by(_KEY, "open"))  # not by a callback, which cannot go to another page
-    if opened is not None and browser.is_index(opened[0], 3) and browser.is_index(opened[1], len(words)):
+    if opened is not None and browser.is_index(opened[0], GUESS + 1) and browser.is_index(opened[1], len(words)):
         _open(seen, opened[0], opened[1], drawn[opened[1]])
 
 
@@ -269,7 +292,12 @@ def _figures(seen: Seen) -> list[dict[str, str]]:
             "kicker": "How it changes through the layers",
             "link": table.VIEWS[CHANGES_VIEW].label,
         },
-        {"name": "nearest", "kicker": f"Its nearest words, {last}", "link": table.VIEWS[NEAREST_VIEW].label},
+        {
+            "name": "nearest",
+            "kicker": f"Its nearest words, {last}",
+            "link": table.VIEWS[NEAREST_VIEW].label,
+            "second": "Hide it and let the model guess" if seen.trace.n_layers else "",
+        },
     ]
 
 
@@ -322,5 +350,9 @@ def _open(seen: Seen, figure: int, number: int, drawn: dict[str, Any]) -> None:
         navigation.go_to(LOOKS_VIEW, **head)
     elif figure == 1:
         navigation.go_to(CHANGES_VIEW)
+    elif figure == GUESS:
+        word = seen.words[number]
+        several = len(word.positions) > 1
+        navigation.go_to(GUESS_VIEW, sentence_a=word.sentence, masked=word.last, mask_word=several)
     else:
         navigation.go_to(NEAREST_VIEW, map_source="sentences", reading="alone", map_find=seen.words[number].text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 
-from components.jobs import Presence
+from components.jobs import MOST_DRAWING, Drawing, Job, Lane, Presence, Queue
 
 
 def test_a_connection_that_breaks_for_a_moment_is_no_leaving(clock: types.SimpleNamespace) -> None:
@@ -25,3 +25,25 @@ def test_a_connection_that_breaks_for_a_moment_is_no_leaving(clock: types.Simple
     clock.now += 9
     assert presence.is_present("me")
     assert not presence.is_present("quiet")
+
+
+def test_work_that_gives_way_pauses_while_a_page_is_drawn():
+    drawing = Drawing()
+    queue = Queue({"background": Lane(gives_way=True)}, is_busy=drawing.is_under_way)
+    job = Job("quiet work")
+    with drawing.under_way():
+        assert drawing.is_under_way()
+        queue.put(job, lambda report, is_cancelled: is_cancelled(), "background")
+        assert not job.finished.wait(0.3)
+    assert not drawing.is_under_way()
+    assert job.finished.wait(10)
+    assert job.result is False
+
+
+def test_a_drawing_that_waits_for_such_work_itself_counts_for_some_seconds(clock):
+    drawing = Drawing()
+    with drawing.under_way():
+        clock.now += MOST_DRAWING - 0.1
+        assert drawing.is_under_way()
+        clock.now += 0.2
+        assert not drawing.is_under_way()

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
-from components.lessons.lesson import Scene
+from components.lessons.lesson import Lesson, Scene
 from components.lessons.reader import claim_problems, lesson_files, read_lesson, same_keys
 from dashboard import ready_made, settings
+from dashboard.declared import table
 from dashboard.lessons import steps
 from tests.support.pages import Open, at_rest, texts
 
@@ -118,3 +120,30 @@ def test_a_page_shows_what_the_lesson_says_and_keeps_its_address(
     assert kept == expected
     said = shown(app)
     assert [text for text in says if text not in said] == []
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
+def test_who_goes_through_a_lesson_sees_what_it_says_at_every_step(open_page: Open, lesson: Lesson) -> None:
+    """In one session, from step to step and from question to answer: what was chosen in the step before must not stay."""
+    app = open_page("lessons", lesson=lesson.key)
+    for number, step in enumerate(lesson.steps, 1):
+        for place, scene in enumerate(step.scenes):
+            if place:
+                app.button(key="lesson_without_guess").click().run()
+            if MAPS_BY_UMAP in scene.values:
+                continue
+            app._page_hash = calc_hash(table.place_of(steps.view_of(scene)))  # to which the session has gone
+            for _ in range(2):  # the second time as it is when the page is drawn again for whatever reason
+                app = at_rest(app.run()) if scene.says else app.run()
+                assert not app.exception
+                assert not app.error
+                said, where = shown(app), f"step {number}{', answer' if place else ''}"
+                assert [text for text in scene.says if text not in said] == [], where
+                kept = {key: value if isinstance(value, list) else [value] for key, value in app.query_params.items()}
+                assert {key: texts for key, texts in kept.items() if key not in ("lesson", "s")} == {
+                    key: texts for key, texts in steps.address_of(scene).items() if key != "s"
+                }, where
+        if step.question is not None and step.question.scene is None:
+            app.button(key="lesson_without_guess").click().run()
+        if number < len(lesson.steps):
+            app.button(key="lesson_next").click().run()

@@ -155,7 +155,7 @@ def test_the_file_replaces_settings_of_all_pages_and_own_sentences_can_be_brough
     assert setting(app, "sentences") == ("A cat.",)
     assert setting(app, "query") is None
     assert setting(app, "max_length") is None
-    assert "in place of your 1 sentence" in texts(app)
+    assert "in place of your sentence. To get it back" in texts(app)
     app.button(key="bring_back").click().run()
     assert setting(app, "sentences") == ("Mine.",)
 

@@ -14,9 +14,10 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from components.model.guesses import passes
 from dashboard import caching
+from dashboard.views.attention.guess import contexts, picture
 from dashboard.views.attention.guess.view import with_hidden
 from tests.support import tiny
-from tests.support.pages import Open, chips, figures, plain_table, texts
+from tests.support.pages import Open, chips, figures, plain_table, texts, type_sentences
 from tests.support.tiny import save_tiny_masked_lm
 
 CAT = "the cat sat on the red hat"
@@ -277,3 +278,72 @@ def test_a_word_that_was_hidden_before_needs_no_pass(open_page: Open, folder: st
     app.session_state["masked"] = 2
     assert drawn(app.run()) == before
     assert model.forward_passes == passes
+
+
+def hidden_words(app: AppTest) -> list[str]:
+    """The words that are marked as hidden in the line of text."""
+    return [word["text"] for word in drawn(app)["surprise"]["words"] if word["pressed"]]
+
+
+@pytest.mark.parametrize(
+    ("typed", "hidden"), [("the dog [MASK] to the bank", []), ("the dog ran to the bank", ["bank"])]
+)
+def test_a_hidden_word_belongs_to_its_sentence(open_page: Open, folder: str, typed: str, hidden: list[str]) -> None:
+    app = open_page("inside", m=folder, s=[CAT], v="mask-token", mp="3")
+    assert hidden_words(app) == ["sat"]
+    type_sentences(app, typed)
+    assert hidden_words(app) == hidden
+    assert "mp" not in app.query_params
+    assert hidden_words(app.run()) == hidden  # as when the page is drawn again for whatever reason
+    assert hidden_words(open_page("inside", **app.query_params)) == hidden
+
+
+def test_a_position_beyond_the_sentence_is_forgotten(open_page: Open, folder: str) -> None:
+    app = open_page("inside", m=folder, s=[CAT], v="mask-token", mp="30")
+    assert hidden_words(app) == ["hat"]
+    assert "mp" not in app.query_params
+
+
+def test_an_address_hides_a_word_of_its_own_sentence(open_page: Open, folder: str) -> None:
+    """As in a lesson, of which each step brings another sentence and another hidden word."""
+    app = open_page("inside", m=folder, s=["the dog [MASK]"], v="mask-token")
+    app.session_state["_address"] = None  # the next run reads the address, as after Back
+    app.query_params.clear()
+    app.query_params.update({"m": folder, "s": CAT, "v": "mask-token", "mp": "3"})
+    assert hidden_words(app.run()) == ["sat"]
+    assert "".join(app.query_params["mp"]) == "3"
+
+
+def test_blue_is_the_hidden_word_alone(open_page: Open, folder: str) -> None:
+    hidden = drawn(open_page("inside", m=folder, s=[CAT], v="mask-token", mp="2"))
+    typed = drawn(open_page("inside", m=folder, s=["the ___ sat"], v="mask-token"))
+    assert [(shown["panels"][0]["known"], shown["lens"]["known"]) for shown in (hidden, typed)] == [
+        (True, True),
+        (False, False),
+    ]
+    assert [layer["short"] for layer in hidden["lens"]["layers"]] == ["before", "0", "1", "2"]
+    assert [layer["name"] for layer in hidden["lens"]["layers"]] == ["before", "block 0", "block 1", "block 2"]
+
+
+def test_more_surprise_is_more_colour_and_has_a_legend(open_page: Open, folder: str) -> None:
+    assert picture.shade_of(11.6) - picture.shade_of(9.0) > 0.1
+    scale = drawn(open_page("inside", m=folder, s=[CAT], v="mask-token", mp="2"))["surprise"]["scale"]
+    assert [item["shade"] for item in scale] == [picture.shade_of(float(item["bits"])) for item in scale]
+
+
+def test_one_sentence_has_an_example_with_two(open_page: Open, folder: str) -> None:
+    app = open_page("inside", m=folder, s=["the dog ran"], v="two-contexts")
+    app.button(key="contexts_example").click().run()
+    assert app.session_state["sentences"] == contexts.EXAMPLE
+    assert [panel["known"] for panel in drawn(app)["panels"]] == [False, False]
+    assert "To get it back" in texts(app)
+
+
+def test_a_hidden_word_beside_a_typed_mask_is_named_as_hidden(open_page: Open, folder: str) -> None:
+    shown = drawn(open_page("inside", m=folder, s=["the cat sat on [MASK]"], v="mask-token", mp="2"))
+    assert [mask["name"] for mask in shown["masks"]] == ["hidden “cat”:", "mask 2:"]
+
+
+def test_the_line_of_a_cut_text_goes_on(open_page: Open, folder: str) -> None:
+    shown = drawn(open_page("inside", m=folder, s=["the cat sat on the red hat " * 60], v="mask-token", mp="2"))
+    assert shown["surprise"]["words"][-1]["text"] == "…"

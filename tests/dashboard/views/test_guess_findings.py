@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components.analysis.guesses.templates import Template, TemplateGuesses
 from dashboard.views.attention.guess import findings
 from dashboard.views.attention.guess.findings import Guessed
 
@@ -14,7 +15,7 @@ NAN = float("nan")
 
 
 def guessed(**changes: Any) -> Guessed:
-    """“paris” is guessed first, from block 4 of six on; looking only left it is third."""
+    """“paris” is guessed first, from block 4 of six on; looking only left, “paris” is third."""
     values: dict[str, Any] = {
         "pieces": ("paris", "lyon", "lille"),
         "probabilities": np.array([0.42, 0.071, 0.063]),
@@ -45,36 +46,43 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "“paris” is the first guess (42 %), since block 4; looking only left it is third."),
-        (LEFT, "The first guess is “the” (14 %); “paris” is third of 30,522; seeing both sides it is first."),
-        ({"other_rank": 1}, "“paris” is the first guess (42 %), since block 4; looking only left it is first too."),
+        ({}, "“paris” is the first guess (42 %), since block 4; looking only left, “paris” is third."),
+        (LEFT, "The first guess is “the” (14 %); “paris” is third of 30,522; seeing both sides, “paris” is first."),
+        (
+            {"other_rank": 1},
+            "“paris” is the first guess (42 %), since block 4; looking only left, “paris” is first too.",
+        ),
         ({"other_rank": None}, "“paris” is the first guess (42 %), since block 4."),  # no causal mask for this model
-        ({"other_rank": 1203}, "“paris” is the first guess (42 %), since block 4; looking only left it is 1,203rd."),
+        (
+            {"other_rank": 1203},
+            "“paris” is the first guess (42 %), since block 4; looking only left, “paris” is 1,203rd.",
+        ),
         # First in between, and lost again: it does not count from there.
         (
             {"true_ranks": np.array([9, 1, 1, 2, 5, 4, 1])},
-            "“paris” is the first guess (42 %), only after the last block; looking only left it is third.",
+            "“paris” becomes the first guess (42 %) only after the last block; looking only left, “paris” is third.",
         ),
         (
             {"true_ranks": np.ones(7, int)},
-            "“paris” is the first guess (42 %), at every layer; looking only left it is third.",
+            "“paris” is the first guess (42 %), at every layer; looking only left, “paris” is third.",
         ),
         (
             {"true_ranks": np.array([12, 1]), "first_ranks": np.array([12, 1])},
-            "“paris” is the first guess (42 %), after its only block; looking only left it is third.",
+            "“paris” is the first guess (42 %), after its only block; looking only left, “paris” is third.",
         ),
         (
             {**TYPED, "other_first": "the"},
-            "The first guess is “paris” (42 %), since block 4; looking only left it is “the” (14 %).",
+            "The first guess is “paris” (42 %), since block 4; looking only left, it is “the” (14 %).",
         ),
         (
             {**TYPED, "other_first": "paris"},
-            "The first guess is “paris” (42 %), since block 4; looking only left it is the same (14 %).",
+            "The first guess is “paris” (42 %), since block 4; looking only left, it is the same (14 %).",
         ),
         ({**TYPED, "other_first": "", "other_share": NAN}, "The first guess is “paris” (42 %), since block 4."),
         (
             {"probabilities": np.array([0.2, 0.2, 0.1]), "true_ranks": np.array([2, 2])},
-            "“paris” and “lyon” share the first place (20 % each); “paris” is second of 30,522; looking only left it is third.",
+            "“paris” and “lyon” share the first place (20 % each); “paris” is second of 30,522; "
+            "looking only left, “paris” is third.",
         ),
         (
             {**TYPED, "probabilities": np.array([0.2, 0.2, 0.2]), "other_first": ""},
@@ -138,6 +146,7 @@ def test_which_word_surprises_most() -> None:
     assert findings.of_surprise([("The", 0.5), ("France", 1.7)]) == "in bits; most by “France”"
     assert findings.of_surprise([("the", 1.0), ("cat", 1.0)]) == "in bits; equally by each word"
     assert findings.of_surprise([]) == ""
+    assert findings.of_surprise([("The", 0.5), ("cat", 1.7), ("the", 2.0)]) == "in bits; most by the second “the”"
 
 
 def test_two_contexts() -> None:
@@ -151,24 +160,69 @@ def test_two_contexts() -> None:
     assert findings.of_two(guessed(), other, 10).endswith("None of 3 guesses are the same.")
 
 
-def test_a_template_is_called_an_anecdote() -> None:
-    fillings, asked = ("nurse", "doctor"), ("she", "he")
-    turned = findings.of_template(fillings, asked, np.array([[0.6, 0.1], [0.05, 0.4]]))
-    assert turned == (
-        "“she” is likelier than “he” with “nurse” (60 % and 10 %), and less likely with “doctor” (5.0 % and 40 %). "
-        "One template is an anecdote."
+def found(
+    shares: list[list[float]], words: tuple[str, ...] = ("she", "he"), controls: int = 0, templates: int = 1
+) -> Any:
+    """A template's table, [filling, word]; NaN for a word that is no single piece. The last fillings are control words."""
+    table = np.array([shares] * templates)
+    fillings = ("nurse", "doctor", "person", "neighbour")[: len(shares)]
+    return TemplateGuesses(
+        templates=(Template("The ", " said that [MASK] was tired.", fillings),) * templates,
+        fillings=fillings,
+        controls=fillings[len(fillings) - controls :],
+        words=words,
+        ids=np.zeros((templates, len(shares), 1), np.int64),
+        probabilities=np.ones((templates, len(shares), 1)),
+        word_ids=np.where(np.isnan(table[:, 0]), -1, 7),
+        word_probabilities=table,
+        word_ranks=np.ones(table.shape, np.int64),
     )
-    usual = findings.of_template(fillings, asked, np.array([[0.6, 0.1], [0.5, 0.4]]))
-    assert (
-        usual == "“she” is likelier than “he” with every filling: least so with “doctor”. One template is an anecdote."
+
+
+ANECDOTE = " One template is an anecdote."
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        (
+            [[0.6, 0.1], [0.05, 0.4]],
+            "“she” is likelier than “he” with “nurse” (60 % and 10 %), and less likely with “doctor” (5.0 % and 40 %).",
+        ),
+        ([[0.6, 0.1], [0.5, 0.4]], "“she” is likelier than “he” with every filling: least so with “doctor”."),
+        ([[0.1, 0.2], [0.1, 0.4]], "“he” is likelier than “she” with every filling: least so with “nurse”."),
+        ([[0.2, 0.1], [0.1, 0.1]], "“she” is likelier than “he” with “nurse”; the two are equal with “doctor”."),
+        ([[0.1, 0.1], [0.1, 0.2]], "“he” is likelier than “she” with “doctor”; the two are equal with “nurse”."),
+        ([[0.2, 0.2], [0.1, 0.1]], "“she” and “he” are equally likely with every filling."),
+        ([[0.6, 0.1]], "With “nurse”, “she” and “he” have 60 % and 10 %."),
+    ],
+)
+def test_a_template_compares_two_words(shares: list[list[float]], said: str) -> None:
+    assert findings.of_template(found(shares)) == f"{said}{ANECDOTE}"
+
+
+def test_a_template_with_one_word_or_none() -> None:
+    single = findings.of_template(found([[0.6], [0.1]], ("she",)))
+    assert single == f"“she” has 60 % with “nurse”, and 10 % with “doctor”.{ANECDOTE}"
+    unknown = findings.of_template(found([[NAN], [NAN]], ("xyzzy",)))
+    assert unknown == f"None of the words is one piece of this model's vocabulary.{ANECDOTE}"
+
+
+def test_words_that_a_template_leaves_out_are_named() -> None:
+    said = findings.of_template(found([[0.6, NAN, 0.1, 0.2], [0.5, NAN, 0.4, 0.1]], ("she", "xyzzy", "he", "it")))
+    assert said == (
+        "“she” is likelier than “he” with every filling: least so with “doctor”. “xyzzy” is no single piece. "
+        f"“it”: in the table alone.{ANECDOTE}"
     )
-    never = findings.of_template(fillings, asked, np.array([[0.1, 0.2], [0.1, 0.4]]))
-    assert (
-        never == "“he” is likelier than “she” with every filling: least so with “nurse”. One template is an anecdote."
+
+
+def test_how_general_a_table_of_templates_is() -> None:
+    shares = [[0.6, 0.1], [0.5, 0.4], [0.3, 0.3]]
+    assert findings.of_template(found(shares, controls=1)).endswith(ANECDOTE)
+    two = findings.of_template(found(shares, templates=2))
+    assert two.endswith("2 templates without control words are an anecdote.")
+    controlled = findings.of_template(found(shares, controls=1, templates=2))
+    assert controlled == (
+        "“she” is likelier than “he” with every filling: least so with “doctor”. "
+        "The mean of 2 templates, beside 1 control word."
     )
-    one = findings.of_template(("nurse",), asked, np.array([[0.6, 0.1]]))
-    assert one == "With “nurse”, “she” and “he” have 60 % and 10 %. One template is an anecdote."
-    single = findings.of_template(fillings, ("she",), np.array([[0.6], [0.1]]))
-    assert single == "“she” has 60 % with “nurse”, and 10 % with “doctor”. One template is an anecdote."
-    unknown = findings.of_template(fillings, ("xyzzy",), np.full((2, 1), NAN))
-    assert unknown == "None of the words is one piece of this model's vocabulary. One template is an anecdote."

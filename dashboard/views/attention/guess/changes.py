@@ -13,12 +13,13 @@ import streamlit as st
 from components.analysis import mask_predictions
 from components.charts import matrices
 from components.errors import InputError
-from components.model.catalog import CATALOG
+from components.model.catalog import CATALOG, EMBEDDED_KEY, spec_of
 from components.model.guesses import included
 from components.numbers import percent
 from components.snippets import attention as snippets
-from dashboard import navigation
+from dashboard import navigation, state
 from dashboard.ui import controls, figures, messages
+from dashboard.views.attention.guess.findings import which
 from dashboard.views.attention.head_choice import NOT_SHOWN, AttentionInput
 
 if TYPE_CHECKING:
@@ -88,11 +89,14 @@ def _vector_change(
     is_hidden = np.isin(np.arange(len(angles)), hidden)
     pieces = model_input.pieces
     typed = "".join(model_input.sentence.surface(position) for position in hidden).strip()
-    name = messages.escape(typed)
+    own = np.flatnonzero(~model_input.special)
+    name = f"“{messages.escape(typed)}”"
+    if len(hidden) == 1:
+        name = which([pieces[place] for place in own], int(np.flatnonzero(own == hidden[0])[0]))
     others = np.flatnonzero(~is_hidden & ~model_input.special)
     beginning = messages.escape(pieces[0])  # [CLS], whose vector can stand for the whole text as the mean can
     message = (
-        f"Without “{name}” the sentence vector (the mean of all token vectors) turns by {mean:.0f}°, and {beginning} by "
+        f"Without {name} the sentence vector (the mean of all token vectors) turns by {mean:.0f}°, and {beginning} by "
         f"{angles[0]:.0f}°."
     )
     words = np.array([at for at in others if any(map(str.isalnum, pieces[at]))], int)
@@ -100,7 +104,8 @@ def _vector_change(
         among, kind = (words, "words") if len(words) else (others, "tokens")
         most = among[np.argmax(angles[among])]
         message = (
-            f"Of the {kind}, “{messages.escape(pieces[most])}” depends most on “{name}”: its vector turns by "
+            f"Of the {kind}, {which([pieces[place] for place in own], int(np.flatnonzero(own == most)[0]))} depends most on "
+            f"{name}: its vector turns by "
             f"{angles[most]:.0f}° ({TURNS}). "
             f"{message}"
         )
@@ -136,11 +141,21 @@ def say_whose(backend: Backend) -> None:
 
 def no_guesses(backend: Backend) -> None:
     """Say that the model guesses no word, which models do, and lead to their list."""
-    others = ", ".join(spec.title for spec in CATALOG if spec.can_guess)
+    included_model = spec_of(EMBEDDED_KEY)
+    others = ", ".join(spec.title for spec in CATALOG if spec.can_guess and spec.key != EMBEDDED_KEY)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f":material/help: To guess the hidden token, a model needs a masked-LM head. {messages.escape(backend.spec.title)} "
-            f"was published without one. These models have one: {others}."
+            f"was published without one. The included model, {included_model.title}, has one; to be loaded from the Hugging "
+            f"Face Hub: {others}."
+        )
+        st.button(
+            "Guess with the included model",
+            key="guess_with_included",
+            icon=":material/help:",
+            type="primary",
+            on_click=state.put,
+            args=("model", EMBEDDED_KEY),
         )
         if st.button("See all available models", key="see_models", icon=":material/layers:"):
             navigation.go_to("available-models")

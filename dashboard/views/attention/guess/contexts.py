@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -16,7 +15,7 @@ from components.model.guesses.masks import mask_of, typed_masks, with_masks
 from components.snippets import attention as snippets
 from components.snippets.code import Input
 from dashboard import state
-from dashboard.ui import browser, controls, figures, messages, pair_choice
+from dashboard.ui import browser, controls, figures, messages, pair_choice, sentence_bar
 from dashboard.views.attention.guess import findings
 from dashboard.views.attention.guess.changes import no_guesses, say_whose
 from dashboard.views.attention.guess.findings import Guessed, share_text
@@ -32,8 +31,8 @@ KEY, TABLE = "guess_two", "guess_template"
 TWO_HEIGHT, TWO_ON_PROJECTOR = 330, 480  # pixels of ten bars
 CHOICES = {"sentences": "Two sentences", "template": "A template"}
 TEMPLATE_HELP = (
-    "Words in [square brackets], with commas between them, stand in the same place one after the other. The mask, [MASK], is "
-    "guessed for each. Several templates, with the same fillings, have a | between them."
+    "Words in [square brackets], with commas between them, stand in the same place one after the other. The mask, [MASK] or "
+    "___, is guessed for each. Several templates, with the same fillings, have a | between them."
 )
 WORDS_HELP = (
     "Words whose probabilities at the mask are compared, with commas between them. Each has to be one piece of the "
@@ -43,6 +42,7 @@ CONTROLS_HELP = (
     "More fillings, of no interest of their own, such as “person, neighbour”: they show what the template does alone."
 )
 BETWEEN = "|"
+EXAMPLE = ("The [MASK] barked at the moon.", "The [MASK] sang a song.")
 NOT_SHOWN = (
     "Why the guesses differ, and whether they would in other sentences: a template is one sentence of many, and what counts "
     "of a difference are many templates, with words in the place of the fillings for which no difference is expected."
@@ -80,6 +80,10 @@ def contexts(backend: Backend) -> None:
         _template(backend, row)
     elif not messages.needs_second_sentence(state.get("sentences")):
         _two(backend, row)
+    else:
+        st.button(
+            "Show an example", key="contexts_example", type="primary", on_click=sentence_bar.replace, args=(EXAMPLE,)
+        )
 
 
 def _template(backend: Backend, row: Any) -> None:
@@ -101,9 +105,7 @@ def _template(backend: Backend, row: Any) -> None:
         return
     shares, names = found.mean_probabilities, list(found.fillings)
     figures.above(
-        findings.of_template(
-            names[: len(names) - len(found.controls)], found.words, shares, len(templates), found.controls
-        ),
+        findings.of_template(found),
         key=TABLE,
         table=lambda: pd.DataFrame({"filling": names, **dict(zip(found.words, shares.T.round(6), strict=True))}),
         code=snippets.template(backend, templates, found.words, found.controls, length),
@@ -115,7 +117,9 @@ def _template(backend: Backend, row: Any) -> None:
         not_shown=NOT_SHOWN,
     )
     columns = {
-        word: ["no single piece" if np.isnan(share) else share_text(float(share)) for share in shares[:, place]]
+        word: [
+            "no single piece" if word in found.unknown_words else share_text(float(share)) for share in shares[:, place]
+        ]
         for place, word in enumerate(found.words)
     }
     first = [
@@ -158,7 +162,8 @@ def _two(backend: Backend, row: Any) -> None:
         title="The same mask in two sentences",
         place=f".st-key-{KEY}",
         read="The pieces that the model guesses for the hidden word of each sentence, read by itself, with their "
-        "probabilities. Blue is the word that was hidden.",
+        "probabilities, on one scale for both. Blue is the word that was hidden; green the first guess, where "
+        "nobody knows the word.",
         not_shown=NOT_SHOWN,
     )
     readable = partial(name_of, backend.tokenization)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.ui.wording import quoted
+from dashboard.ui.wording import counted, quoted
+
+if TYPE_CHECKING:
+    from components.analysis.guesses.templates import TemplateGuesses
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 TIE = 1e-9  # probabilities this close, relative to each other, are equal
@@ -90,6 +94,14 @@ def since(ranks: np.ndarray) -> str:
     return "only after the last block" if begin == last else f"since block {begin - 1}"
 
 
+def first_since(piece: str, share: str, ranks: np.ndarray) -> str:
+    """That a piece is the first guess, and from which block on: "“paris” is the first guess (42 %), since block 4"."""
+    where = since(ranks)
+    if where.startswith("only"):
+        return f"{piece} becomes the first guess ({share}) {where}"
+    return f"{piece} is the first guess ({share}){f', {where}' if where else ''}"
+
+
 def of_guess(guess: Guessed) -> str:
     """The finding for one mask."""
     first, share = quoted(guess.pieces[0]), share_text(float(guess.probabilities[0]))
@@ -102,10 +114,10 @@ def of_guess(guess: Guessed) -> str:
         return f"{said}{_other_way(guess)}."
     if guess.true is None:
         where = since(guess.first_ranks)
-        return f"The first guess is {first} ({share}){f', {where}' if where else ''}{_other_way(guess)}."
+        where = f", but {where}" if where.startswith("only") else f", {where}" if where else ""
+        return f"The first guess is {first} ({share}){where}{_other_way(guess)}."
     if guess.is_right:
-        where = since(guess.true_ranks)
-        return f"{quoted(guess.true)} is the first guess ({share}){f', {where}' if where else ''}{_other_way(guess)}."
+        return f"{first_since(quoted(guess.true), share, guess.true_ranks)}{_other_way(guess)}."
     rank = ordinal(int(guess.true_ranks[-1]))
     return f"The first guess is {first} ({share}); {quoted(guess.true)} is {rank} of {guess.n_pieces:,}{_other_way(guess)}."
 
@@ -115,11 +127,11 @@ def _other_way(guess: Guessed) -> str:
     way = "seeing both sides" if guess.only_left else "looking only left"
     if guess.true is not None and guess.other_rank is not None:
         same = " too" if guess.other_rank == int(guess.true_ranks[-1]) else ""
-        return f"; {way} it is {ordinal(guess.other_rank)}{same}"
+        return f"; {way}, {quoted(guess.true)} is {ordinal(guess.other_rank)}{same}"
     if guess.true is None and guess.other_first:
         if guess.other_first == guess.pieces[0]:
-            return f"; {way} it is the same ({share_text(guess.other_share)})"
-        return f"; {way} it is {quoted(guess.other_first)} ({share_text(guess.other_share)})"
+            return f"; {way}, it is the same ({share_text(guess.other_share)})"
+        return f"; {way}, it is {quoted(guess.other_first)} ({share_text(guess.other_share)})"
     return ""
 
 
@@ -148,10 +160,18 @@ def of_surprise(words: Sequence[tuple[str, float]]) -> str:
     """By which word a model is surprised most; empty without a word. `words`: each with its bits."""
     if not words:
         return ""
-    word, bits = max(words, key=lambda item: item[1])
+    place = max(range(len(words)), key=lambda row: words[row][1])
+    bits = words[place][1]
     if len(words) > 1 and all(abs(bits - other) < 0.05 for _, other in words):
         return "in bits; equally by each word"
-    return f"in bits; most by “{word if len(word) <= 20 else f'{word[:19]}…'}”"
+    return f"in bits; most by {which([text for text, _ in words], place)}"
+
+
+def which(texts: Sequence[str], place: int) -> str:
+    """A word or piece of a text in quotation marks; of several that are the same also which: "the second “the”"."""
+    same = [row for row, text in enumerate(texts) if text.casefold() == texts[place].casefold()]
+    name = quoted(texts[place])
+    return name if len(same) == 1 else f"the {ordinal(same.index(place) + 1)} {name}"
 
 
 def of_two(first: Guessed, second: Guessed, k: int) -> str:
@@ -168,54 +188,67 @@ def of_two(first: Guessed, second: Guessed, k: int) -> str:
     )
 
 
-def of_template(
-    fillings: Sequence[str],
-    asked: Sequence[str],
-    shares: np.ndarray,
-    n_templates: int = 1,
-    controls: Sequence[str] = (),
-) -> str:
-    """The finding for templates. `shares`: [filling, asked], the probability of each asked word; NaN if it is no one piece.
-
-    The rows behind the fillings are those of control words. Of the asked words it compares the first two, with the two fillings
-    between which their ratio changes most.
+def of_template(found: TemplateGuesses) -> str:
+    """The finding for templates. Of the words that are asked for it compares the first two that are one piece, with the two
+    fillings between which their ratio changes most; the other words are named.
     """
-    known = [place for place in range(len(asked)) if not np.isnan(shares[:, place]).any()]
-    if n_templates == 1:
-        anecdote = "One template is an anecdote."
-    elif not controls:
-        anecdote = f"{n_templates} templates without control words are an anecdote."
-    else:
-        anecdote = f"The mean of {n_templates} templates, beside {len(controls)} control words."
-    shares = shares[: len(fillings)]
+    fillings = found.fillings[: len(found.fillings) - len(found.controls)]
+    shares = found.mean_probabilities[: len(fillings)]
+    known = [place for place, word in enumerate(found.words) if word not in found.unknown_words]
+    foot = f"{_left_out(found, known)} {_anecdote(found)}".strip()
     if not known or not len(fillings):
-        return f"None of the words is one piece of this model's vocabulary. {anecdote}"
+        return f"None of the words is one piece of this model's vocabulary. {_anecdote(found)}"
     if len(known) == 1:
         values = shares[:, known[0]]
         most, least = int(values.argmax()), int(values.argmin())
-        word = quoted(asked[known[0]])
+        word = quoted(found.words[known[0]])
         if len(fillings) == 1 or np.isclose(values[most], values[least], rtol=1e-6):
-            return f"{word} has {share_text(float(values[most]))} with {quoted(fillings[most])}. {anecdote}"
+            return f"{word} has {share_text(float(values[most]))} with {quoted(fillings[most])}. {foot}"
         return (
             f"{word} has {share_text(float(values[most]))} with {quoted(fillings[most])}, and "
-            f"{share_text(float(values[least]))} with {quoted(fillings[least])}. {anecdote}"
+            f"{share_text(float(values[least]))} with {quoted(fillings[least])}. {foot}"
         )
     one, two = known[:2]
     logs = np.log(np.maximum(shares[:, one], 1e-30)) - np.log(np.maximum(shares[:, two], 1e-30))
+    logs[np.abs(logs) < TIE] = 0.0
     high, low = int(logs.argmax()), int(logs.argmin())
-    names = quoted(asked[one]), quoted(asked[two])
+    names = quoted(found.words[one]), quoted(found.words[two])
     values_of = [
         f"{share_text(float(shares[row, one]))} and {share_text(float(shares[row, two]))}" for row in (high, low)
     ]
+    if len(fillings) > 1 and logs[high] == logs[low] == 0:
+        return f"{names[0]} and {names[1]} are equally likely with every filling. {foot}"
     if len(fillings) == 1 or high == low:
-        return f"With {quoted(fillings[high])}, {names[0]} and {names[1]} have {values_of[0]}. {anecdote}"
+        return f"With {quoted(fillings[high])}, {names[0]} and {names[1]} have {values_of[0]}. {foot}"
     if logs[high] > 0 > logs[low]:
         return (
             f"{names[0]} is likelier than {names[1]} with {quoted(fillings[high])} ({values_of[0]}), and less likely with "
-            f"{quoted(fillings[low])} ({values_of[1]}). {anecdote}"
+            f"{quoted(fillings[low])} ({values_of[1]}). {foot}"
         )
-    likelier, other = (names[0], names[1]) if logs[low] >= 0 else (names[1], names[0])
-    return (
-        f"{likelier} is likelier than {other} with every filling: least so with "
-        f"{quoted(fillings[low if logs[low] >= 0 else high])}. {anecdote}"
-    )
+    likelier, other = names if logs[high] > 0 else names[::-1]
+    least, most = (low, high) if logs[high] > 0 else (high, low)
+    if logs[least] == 0:
+        return (
+            f"{likelier} is likelier than {other} with {quoted(fillings[most])}; the two are equal with "
+            f"{quoted(fillings[least])}. {foot}"
+        )
+    return f"{likelier} is likelier than {other} with every filling: least so with {quoted(fillings[least])}. {foot}"
+
+
+def _anecdote(found: TemplateGuesses) -> str:
+    """How much a table of templates says in general."""
+    count = len(found.templates)
+    if not found.is_anecdote:
+        return f"The mean of {count} templates, beside {counted(len(found.controls), 'control word')}."
+    return "One template is an anecdote." if count == 1 else f"{count} templates without control words are an anecdote."
+
+
+def _left_out(found: TemplateGuesses, known: Sequence[int]) -> str:
+    """Which of the words the finding leaves out: those that are no single piece, and those behind the first two."""
+    said = []
+    if found.unknown_words:
+        are = "is" if len(found.unknown_words) == 1 else "are"
+        said.append(f"{', '.join(map(quoted, found.unknown_words))} {are} no single piece.")
+    if further := [quoted(found.words[place]) for place in known[2:]]:
+        said.append(f"{', '.join(further)}: in the table alone.")
+    return " ".join(said)

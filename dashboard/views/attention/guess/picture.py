@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from components.model.guesses.passes import MANY_TOKENS
 from components.snippets.plain import guesses as snippets
 from dashboard.ui import browser, controls, figures
+from dashboard.ui.wording import quoted
 from dashboard.views.attention.guess import findings
 from dashboard.views.attention.guess.findings import Guessed, ordinal, share_text
 from dashboard.views.attention.guess.reading import SHOWN, Reading, name_of
@@ -28,12 +30,14 @@ HTML = (
 )
 FIRST = 5  # guesses after each layer
 HEIGHT, ON_PROJECTOR = 415, 520  # pixels of bars and curve: with the line of text below them whole on a laptop
-ALL_COLOUR = 8.0  # bits from which on the colour of a word is full
+ALL_COLOUR = 15.0  # bits from which on the colour of a word is full: those of each of 30,000 pieces, if all are equal
+SCALE = (1, 4, 8, 12)  # bits whose colours are shown
 READ = (
     "Left, the pieces that the model's own head guesses for the hidden word, with their probabilities over the whole "
     "vocabulary; “…” begins a piece that goes on with a word. Right, the same head on the vector of each layer (the logit "
-    "lens): its first five guesses, and below them the rank of the blue piece, on a scale of tens; dashed is its rank when the "
-    "model looks the other way. The line of text: each token is hidden in turn, and the less of the probability a word then "
+    "lens): its first five guesses, and below them the rank of the marked piece, on a scale of tens; dashed is its rank when "
+    "the model looks the other way. Blue is the word that was hidden; green the first guess, where nobody knows the "
+    "word. The line of text: each token is hidden in turn, and the less of the probability a word then "
     "gets, the more colour it has (1 bit for a half, 10 bits for a thousandth). Pseudo-perplexity is 2 to the mean of the bits "
     "of all tokens ([Salazar et al. 2020](https://aclanthology.org/2020.acl-main.240/))."
 )
@@ -119,6 +123,7 @@ def panel_of(
         rows.append({"piece": own.true, "share": own.true_share, "said": said, "own": True, "far": True})
     count = "Ten" if len(ids) == SHOWN else str(len(ids))
     return {
+        "known": own.true is not None,
         "title": title or f"{count} guesses",
         "soft": "that see only the left" if guesses.only_left else "",
         "rows": rows,
@@ -131,7 +136,11 @@ def _masks(reading: Reading, sentence: TokenizedSentence) -> list[dict[str, Any]
         return []
     return [
         {
-            "name": sentence.tokens[position].piece if position in reading.guesses.hidden else f"mask {number}",
+            "name": (
+                f"hidden {quoted(sentence.surface(position).strip())}:"
+                if position in reading.guesses.hidden
+                else f"mask {number}:"
+            ),
             "guess": reading.facts[position].pieces[0],
             "position": position,
             "pressed": position == reading.shown,
@@ -157,7 +166,7 @@ def _lens(reading: Reading, own: Guessed, tokenization: Tokenization) -> dict[st
     layers = [
         {
             "name": layer_name(layer),
-            "short": str(layer),
+            "short": "before" if layer == 0 else str(layer - 1),
             "guesses": [
                 {"piece": name_of(tokenization, piece), "own": piece == reading.marked}
                 for piece in guesses.ids[layer, place, :FIRST].tolist()
@@ -180,12 +189,16 @@ def _lens(reading: Reading, own: Guessed, tokenization: Tokenization) -> dict[st
     return {
         "title": "The first five",
         "soft": "after each block",
-        "narrow_title": "Layer by layer,",
-        "narrow_soft": "first five guesses",
+        "known": own.true is not None,
         "most": min(FIRST, guesses.ids.shape[-1]),
         "layers": layers,
         "rank": rank,
     }
+
+
+def shade_of(bits: float) -> float:
+    """How much colour a word of so many bits has, 0..1."""
+    return round(min(1.0, bits / ALL_COLOUR) ** 0.75, 3)
 
 
 def _surprise(
@@ -206,19 +219,24 @@ def _surprise(
                 "position": token.position,
                 "pressed": bool({*positions} & {*hidden}),
                 "bits": "" if bits is None else f"{bits:.1f}",
-                "shade": 0.0 if bits is None else round(min(1.0, bits / ALL_COLOUR) ** 0.6, 3),
+                "shade": 0.0 if bits is None else shade_of(bits),
             }
         )
     if not words:
         return None
+    if any(item.tokens for item in sentence.dropped):
+        words.append({"text": "…", "position": None, "pressed": False, "bits": "", "shade": 0.0})
     most = findings.of_surprise([(word.text, word.bits) for word in surprises.words]) if surprises is not None else ""
     perplexity = float("nan") if surprises is None else surprises.pseudo_perplexity
     return {
         "title": "How surprised is it?",
-        "most": most if surprises is not None else "not measured: this text is too long",
+        "most": most
+        if surprises is not None
+        else f"not measured: it has {len(sentence)} tokens, and up to {MANY_TOKENS} are hidden one by one",
+        "scale": [{"bits": str(bits), "shade": shade_of(bits)} for bits in SCALE] if surprises is not None else [],
         "words": words,
         "total": "" if np.isnan(perplexity) else f"{perplexity:,.1f}",
-        "total_name": "" if np.isnan(perplexity) else "pseudo-perplexity",
+        "total_name": "" if np.isnan(perplexity) else "pseudo-perplexity: 2 to the mean bits",
     }
 
 

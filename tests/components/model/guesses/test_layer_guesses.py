@@ -228,6 +228,16 @@ def test_many_texts_are_read_at_their_masks(bert):
         np.testing.assert_array_equal(record.ids, alone.ids)
         assert_close(record.probabilities, alone.probabilities)
         assert_close(record.asked_probabilities, alone.asked_probabilities)
+    passes = backend.forward_passes
+    assert backend.guesses_at_masks(texts, k=4, asked=(9,)) is found
+    assert backend.forward_passes == passes
+    assert backend.guesses_at_masks(texts[:1], k=4, asked=(8,))[0].asked == (8,)
+
+
+def test_guesses_at_many_masks_are_not_kept(bert, monkeypatch):
+    backend, _ = bert
+    monkeypatch.setattr("components.model.backend.KEPT_BYTES", 1)
+    assert backend.guesses_at_masks(["the [MASK]"]) is not backend.guesses_at_masks(["the [MASK]"])
 
 
 def test_what_cannot_be_guessed_is_refused(bert, tmp_path):

@@ -26,6 +26,9 @@ def roberta() -> Tokenization:
         ("[Mask][MASK]", "[MASK][MASK]"),
         ("the mask, [masks] and < mask >", "the mask, [masks] and < mask >"),
         ("\\1 [MASK]", "\\1 [MASK]"),
+        ("The capital is ___.", "The capital is [MASK]."),
+        ("_____ and (___), “___”", "[MASK] and ([MASK]), “[MASK]”"),
+        ("a__b, a___b, ___b, __ and _", "a__b, a___b, ___b, __ and _"),
         ("", ""),
     ],
 )

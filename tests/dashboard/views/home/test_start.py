@@ -216,7 +216,7 @@ def test_a_sense_has_one_colour_here_and_on_its_map(open_page: Open) -> None:
     assert {f"bank ({name})": colour for name, colour in drawn.items() if name in ("money", "river")} == named
 
 
-@pytest.mark.parametrize("sent", [*JUNK, [3, 0], [0, 999], [-1, 0]])
+@pytest.mark.parametrize("sent", [*JUNK, [4, 0], [3, 999], [0, 999], [-1, 0]])
 def test_what_no_page_sends_opens_nothing(open_page: Open, sent: Any) -> None:
     app = open_page("home", look="1")
     sentence(app)
@@ -317,3 +317,40 @@ def test_the_search_takes_what_was_typed(open_page: Open) -> None:
     app.run()
     assert [title.value for title in app.title] == [table.VIEWS[examples.SEARCH_VIEW].question]
     assert app.session_state["query"] == "where is my parcel"
+
+
+@pytest.mark.parametrize(
+    ("own", "row"),
+    [(("He fed the horse.",), 0), (("He fed the [MASK].",), 0), (("He fed the horse.", "They swam in the ___."), 1)],
+)
+def test_a_typed_sentence_stays_where_its_words_are_guessed(open_page: Open, own: tuple[str, ...], row: int) -> None:
+    app = open_page("home", s=list(own))
+    app = at_rest(app.button(key="ask_mask-token").click().run())
+    assert app.session_state["sentences"] == own
+    assert app.session_state["sentence_a"] == row
+    assert "bring_back" not in [button.key for button in app.button]
+    assert "is now in place of" not in texts(app)
+    assert ("The first guess is" in texts(app)) or ("is the first guess" in texts(app))
+
+
+@pytest.mark.parametrize("hole", ["[MASK]", "<mask>", "___"])
+def test_a_typed_hole_leads_to_what_is_guessed_there(open_page: Open, hole: str) -> None:
+    text = f"They swam in the {hole}."
+    app = open_page("home", s=[text])
+    data = sentence(app)
+    assert {piece["text"] for piece in data["rows"][0]["pieces"] if piece["word"] >= 0} == {"they", "swam", "in", "the"}
+    app = at_rest(app.button(key="start_guess").click().run())
+    assert [title.value for title in app.title] == [table.VIEWS["mask-token"].question]
+    assert app.session_state["sentences"] == (text,)
+    assert "The first guess is" in texts(app)
+
+
+def test_a_chosen_word_is_hidden(open_page: Open) -> None:
+    app = settled(open_page("home", s=["He fed the horse.", "They swam in the lake."]))
+    assert "start_guess" not in [button.key for button in app.button]
+    data = sentence(app)
+    assert data["figures"][2]["second"] == "Hide it and let the model guess"
+    app.session_state["start_sentence"] = {"open": [3, index_of(data, "swam", 1)]}
+    app = at_rest(app.run())
+    assert [title.value for title in app.title] == [table.VIEWS["mask-token"].question]
+    assert (app.session_state["sentence_a"], app.session_state["masked"]) == (1, 2)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 from components.analysis.why.token_ledger import token_ledger
@@ -336,3 +338,55 @@ def test_values_beyond_their_bounds_are_refused(values: dict[str, Any], tmp_path
     folder = published(tmp_path / "m", change(SETTINGS, **values))
     with pytest.raises(ModelError, match="can be"):
         read_encoder_settings(folder, "x")
+
+
+@pytest.mark.parametrize("gives", [True, False])
+def test_segments_of_a_single_text_are_those_of_its_frame(gives: bool, tmp_path: Path) -> None:
+    """As XLNet's tokenizer frames a text, in segment 1 of a BERT; a tokenizer that gives no segments says nothing of them."""
+    names = ["input_ids", *(["token_type_ids"] if gives else []), "attention_mask"]
+
+    def in_segment_1(folder: Path) -> None:
+        content = json.loads((folder / "tokenizer.json").read_text())
+        for part in content["post_processor"]["single"]:
+            for piece in part.values():
+                piece["type_id"] = 1
+        (folder / "tokenizer.json").write_text(json.dumps(content))
+
+    own = assert_equal(published(tmp_path / "m", in_segment_1, change(TOKENIZER, model_input_names=names)))
+    trace = own.trace(TEXTS[:2])
+    mean = np.stack(
+        [trace.hidden_states[-1, row, : len(sentence)].mean(axis=0) for row, sentence in enumerate(trace.sentences)]
+    )
+    theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu").encode(TEXTS[:2])
+    np.testing.assert_allclose(mean, theirs, atol=1e-5)
+    assert {token.segment for token in trace.sentences[0].tokens} == {int(gives)}
+
+
+@pytest.mark.parametrize(("stored", "said"), [("bfloat16", None), ("float16", None), (None, "float16")])
+def test_weights_that_the_library_uses_in_half_precision_are_named(
+    stored: str | None, said: str | None, tmp_path: Path
+) -> None:
+    folder = published(tmp_path / "m")
+    assert Backend.load(str(folder), device_name="cpu").not_applied == ()
+    if stored is not None:
+        path = folder / "model.safetensors"
+        half = {name: tensor.to(getattr(torch, stored)) for name, tensor in load_file(path).items()}
+        save_file(half, path, metadata={"format": "pt"})
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({key: config[key] for key in config if "dtype" not in key}))
+    else:
+        change("config.json", dtype=said)(folder)
+    own = Backend.load(str(folder), device_name="cpu")
+    (sentence,) = own.not_applied
+    assert f"published in {stored or said}" in sentence
+    exact = SentenceTransformer(str(folder), device="cpu", model_kwargs={"dtype": torch.float32}).encode(TEXTS)
+    assert np.abs(own.embed(TEXTS, options=own.embed_options(precision="float32"))[0, 0] - exact).max() < 1e-5
+    halved = SentenceTransformer(str(folder), device="cpu").encode(TEXTS).astype(np.float32)
+    assert np.abs(halved - exact).max() > 1e-4
+
+
+def test_an_adapter_alone_is_said_to_be_one(tmp_path: Path) -> None:
+    folder = published(tmp_path / "m", change("adapter_config.json", peft_type="LORA"))
+    (folder / "config.json").unlink()
+    with pytest.raises(ModelError, match="is an adapter"):
+        Backend.load(str(folder), device_name="cpu")

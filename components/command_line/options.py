@@ -94,8 +94,9 @@ def load_with_prompt(model: str, prompt: str | None) -> Backend:
 def unknown_languages(backend: Backend, texts: Mapping[str, Sequence[str]]) -> list[str]:
     """The sentences on texts, by their names, whose language a model does not know; they go to standard error."""
     from components.analysis.languages.known_letters import said_of
+    from components.model.catalog import EMBEDDED_KEY
 
-    found = said_of(texts, backend.tokenization, backend.spec.title)
+    found = said_of(texts, backend.tokenization, backend.spec.title, backend.spec.key == EMBEDDED_KEY)
     for sentence in found:
         note(sentence)
     return found

@@ -2,13 +2,13 @@
 
 What is measured depends on the rows that are held out:
 - pairs and triplets: each query searches all held-out answers; Recall@1 and Recall@10, in which ties count against the query,
-  rows with the same query all hold right answers of it, and equal answers are searched once; with one distinct answer nothing
-  is measured, since every query would find it
+  rows with the same query all hold right answers of it, and equal answers are searched once; nothing is
+  measured where every answer is right for every query (Pairs.can_be_measured)
 - scored rows: Spearman's correlation of the model's scores with those of people
 - classes: the share that the classifier of the softmax objective names correctly
 - texts that belong together or do not: the share on the right side of the cosine that best separates training rows; a
   cross-encoder's boundary is 0
-- sentences alone, and pairs with one answer in all: nothing but the validation loss
+- sentences alone, and pairs of which no answer is wrong for a query: nothing but the validation loss
 
 A cross-encoder would have to read every query with every answer, so pairs count for it as texts that belong together or
 not, each correct answer beside a wrong one.
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ import numpy as np
 from components.arrays import Float32, Float64, Int64, cosine
 from components.errors import InputError
 from components.retrieval.evaluation.metrics import recall
-from components.retrieval.evaluation.pair_runs import pairs_of_rows
+from components.retrieval.evaluation.pair_runs import Pairs, pairs_of_rows
 from components.retrieval.evaluation.sts import correlations
 from components.training.negatives import binary_classes
 from components.training.notices import Diverged
@@ -53,14 +54,15 @@ class HeldOut:
     labels: Float64 | None = None  # [row]: a score, 1 for belongs together and 0 for not, or the number of a class
     calibration: HeldOut | None = None  # training rows of the same task, which give the boundary between 1 and 0
 
+    @cached_property
+    def _pairs(self) -> Pairs:
+        """The rows of retrieval as queries and the answers that they search."""
+        return pairs_of_rows("held-out rows", self.second, self.first)
+
     @property
     def can_be_measured(self) -> bool:
-        """Whether there is anything to tell apart: where every answer is right for every query, as with one distinct answer, a
-        search finds one whatever the model does."""
-        if self.task != "retrieval":
-            return self.task != "none"
-        pairs = pairs_of_rows("held-out rows", self.second, self.first)
-        return pairs.right_texts < len(pairs) * len(pairs.documents)
+        """Whether there is anything to tell apart: see `Pairs.can_be_measured`."""
+        return self._pairs.can_be_measured if self.task == "retrieval" else self.task != "none"
 
     def measure(self, model: Any, classifier: Any = None) -> dict[str, float]:
         """The measures of a model by name: recall@1, recall@10, spearman, accuracy (all 0..1, Spearman -1..1).
@@ -84,9 +86,9 @@ class HeldOut:
         return measures
 
     def _retrieval(self, queries: Float32, answers: Float32) -> dict[str, float]:
-        pairs = pairs_of_rows("held-out rows", self.second, self.first)
         if not self.can_be_measured:
             return {}
+        pairs = self._pairs
         asked, answered = ({text: row for row, text in enumerate(side)} for side in (self.first, self.second))
         ranks = pairs.ranks_by_vectors(
             queries[[asked[text] for text in pairs.queries.texts]],
@@ -153,8 +155,9 @@ def held_out_of(
 
 
 def _retrieval(kind: ModelKind, queries: tuple[str, ...], answers: tuple[str, ...]) -> HeldOut:
-    """Queries that search answers; nothing is measured where there is one answer only, which every query would find."""
-    return HeldOut("retrieval" if len(set(answers)) > 1 else "none", kind, queries, answers)
+    """Queries that search answers; nothing is measured where they cannot be told apart (`Pairs.can_be_measured`)."""
+    found = HeldOut("retrieval", kind, queries, answers)
+    return found if found.can_be_measured else replace(found, task="none")
 
 
 def is_better(measures: Mapping[str, Any], than: Mapping[str, Any]) -> bool:

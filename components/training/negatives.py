@@ -26,6 +26,7 @@ from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.numbers import counted
 from components.retrieval.corpora.readers.limits import never
 from components.retrieval.corpora.rows.roles import LABEL, NEGATIVE
+from components.retrieval.evaluation.pair_runs import pairs_of_rows
 from components.training.data import Split, TrainingData, group_numbers, normalised
 from components.training.objectives import objective
 from components.training.settings import NegativesKind, TrainingSettings
@@ -152,13 +153,15 @@ def few_answers(settings: TrainingSettings, data: TrainingData, split: Split) ->
     """What follows from many queries that have few answers, a sentence each; none where it changes nothing."""
     if data.kind not in ("pairs", "triplets"):
         return ()
-    answers = data.columns["positive"]
-    learned, held_out = (len({normalised(answers[row]) for row in rows}) for rows in (split.train, split.held_out))
+    queries, answers = data.columns["anchor"], data.columns["positive"]
+    learned = len({normalised(answers[row]) for row in split.train})
+    held_out = split.held_out.tolist()
+    pairs = pairs_of_rows("held-out rows", [answers[row] for row in held_out], [queries[row] for row in held_out])
     said = []
-    if held_out == 1:
+    if len(pairs) and not pairs.can_be_measured:
         said.append(
-            f"The {len(split.held_out):,} held-out rows have one answer in all: whether queries find theirs cannot be "
-            "measured, since each would find it. Steps are compared by the held-out loss alone."
+            f"The {len(held_out):,} held-out rows have {pairs.why_not_measured}: whether queries find theirs cannot be "
+            "measured, since each would find one whatever the model does. Steps are compared by the held-out loss alone."
         )
     if "mnrl" in settings.objectives and learned < min(settings.batch_size, len(split.train)):
         said.append(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import regex
@@ -62,7 +62,7 @@ _ASCII_OR_NAMED = re.compile(
 _MARKS_OF_NAMED = ("+", "#", "-")
 _CLUSTER = regex.compile(rf"{_NO_SPACES}{_JOINED}", regex.VERSION1)
 _RUN_OF_TEXT = re.compile(r"\S+")
-_PART_OF_WORD = regex.compile(r"[\p{L}\p{N}\p{M}\u200c\u200d_]")
+_LETTER_OR_MARK = regex.compile(r"[\p{L}\p{M}\u200c\u200d]")
 _STAYS = regex.compile(r"[\p{M}\u200c\u200d]")  # with the character before it
 _HAS_SIGN = regex.compile(r"[\p{L}\p{N}]")
 _SIGN = regex.compile(r"[\p{S}%‰]")
@@ -109,6 +109,17 @@ def words(text: str) -> list[str]:
     return [word for word, _, _ in spans(text)]
 
 
+def joined(found: Iterable[Span]) -> tuple[Span, ...]:
+    """Spans in their order from left to right; those that overlap, as pairs of characters do, are one."""
+    whole: list[Span] = []
+    for start, end in found:
+        if whole and start < whole[-1][1]:
+            whole[-1] = (whole[-1][0], max(end, whole[-1][1]))
+        else:
+            whole.append((start, end))
+    return tuple(whole)
+
+
 def words_and_signs(text: str) -> list[str]:
     """The words of a text, folded, and the signs between them that change what it says: "5 €" and "5 $", "50 %" and "50"."""
     found: list[str] = []
@@ -145,12 +156,25 @@ def has_pairs(text: str) -> bool:
 def is_within_word(text: str, place: int) -> bool:
     """Whether a text cannot be cut before the character at `place` without cutting a word, or a letter from its marks.
 
-    In a script without spaces words are not known, and each letter can be cut from the next.
+    Words are those of `spans`. In a script without spaces words are not known, and each letter can be cut from the next.
     """
-    before, after = text[max(0, place - 1) : place], text[place : place + 1]
-    if not _PART_OF_WORD.fullmatch(before) or not _PART_OF_WORD.fullmatch(after):
+    if not 0 < place < len(text):
         return False
-    return _STAYS.fullmatch(after) is not None or not (has_pairs(before) or has_pairs(after))
+    if _inner_places(text)[place]:
+        return True
+    return _STAYS.fullmatch(text[place]) is not None and _LETTER_OR_MARK.fullmatch(text[place - 1]) is not None
+
+
+@lru_cache(maxsize=64)
+def _inner_places(text: str) -> bytes:
+    """1 for each place between two characters of one word, or of one letter in a script without spaces; else 0."""
+    inner = bytearray(len(text) + 1)
+    for match in (_WORD_OR_NAMED if _may_have_named(text) else _WORD).finditer(text):
+        is_unspaced = match["unspaced"] is not None
+        for found in _CLUSTER.finditer(text, *match.span()) if is_unspaced else (match,):
+            length = found.end() - found.start() - 1
+            inner[found.start() + 1 : found.end()] = b"\1" * length
+    return bytes(inner)
 
 
 def place_of_word(text: str, word: str) -> Span | None:

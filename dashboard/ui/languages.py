@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.analysis.languages.known_letters import in_words, together
+from components.model.catalog import EMBEDDED_KEY
 from components.numbers import enumerated
 from components.words.unicode_words import has_pairs
 from dashboard import caching
@@ -58,7 +59,8 @@ def say_of_corpus(backends: Sequence[Backend], corpus: Corpus) -> None:
 
 
 def _say(backend: Backend, share: float, of: str) -> None:
-    st.markdown(f":orange[:material/translate:] {in_words(f'**{escape(backend.spec.title)}**', share, of)}")
+    said = in_words(f"**{escape(backend.spec.title)}**", share, of, backend.spec.key == EMBEDDED_KEY)
+    st.markdown(f":orange[:material/translate:] {said}")
 
 
 def _named(rows: Sequence[int], count: int) -> str:

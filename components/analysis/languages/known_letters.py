@@ -6,7 +6,8 @@ letters tells a language that a model does not know, before any number of the pa
 
 A letter counts as not known if it is read by the unknown token, by no token at all (as removed vowel signs), or by a piece of
 one character that is not a word of its own. Chinese characters are read one by one by most models that know Chinese: of them
-only the unknown ones count, and so it is for a tokenizer whose vocabulary has hardly any longer pieces.
+only those count that are unknown, or read in several pieces as a tokenizer of bytes reads what its vocabulary lacks. So it is
+for a tokenizer whose vocabulary has hardly any longer pieces.
 
 What this does not show: a language whose words are in the vocabulary, but of which the model has learnt little; and one that
 shares its letters and many pieces with English, as Polish does for an English model.
@@ -14,9 +15,11 @@ shares its letters and many pieces with English, as Polish does for an English m
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import regex
 
 from components.model.tokenization import Tokenization, clean_text
@@ -29,11 +32,13 @@ from components.words.unicode_words import has_pairs, is_within_word
 # German, 8 % in Spanish, 19 % in Polish, 30 % in Turkish and 39 % in Vietnamese, whose letters English has; and at least 62 %
 # in Chinese, 80 % in Japanese, and 89 % in Arabic, Russian, Greek, Hebrew, Hindi, Tamil, Korean and Thai.
 FAR_ABOVE = 0.5
-USUAL = 0.11  # at most, in a text of a language that the model knows
+USUAL = 0.11  # at most, in a text of a language that the included model knows; other models were not measured
 LEAST_LETTERS = 4  # of a text: in fewer the share says nothing
 MOST_TEXTS, MOST_CHARACTERS = 200, 500  # of a corpus: evenly spaced texts stand for it, each by its beginning
+_SPACES = "▁Ġ"
 _CHINESE = regex.compile(r"\p{Han}")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]")
+_BESIDE = regex.compile(r"[\p{L}\p{M}\p{N}_]")
 _OF_VOCABULARY = regex.compile(r"^(?:##|▁|Ġ)?(\p{L}[\p{L}\p{M}]*)(?:</w>)?$")
 
 
@@ -62,26 +67,34 @@ def known_letters(sentence: TokenizedSentence, unknown_id: int | None, is_long: 
     letters = {place for place in range(begin, end) if _LETTERS.match(text[place])}
     known: set[int] = set()
     alone: set[int] = set()  # characters that are a piece of their own
+    pieces: Counter[int] = Counter()  # of each Chinese character
     for token in sentence.tokens:
         if token.word is None or token.in_pair or token.id == unknown_id:
             continue
+        if token.piece.strip(_SPACES):  # the sign of a space has the place of the character behind it
+            pieces.update(place for place in range(token.start, token.end) if _CHINESE.match(text[place]))
         surface = text[token.start : token.end].strip()
         if len(surface) == 1 and is_long and not _CHINESE.match(surface):
             alone.add(token.end - 1)
         else:
             known.update(range(token.start, token.end))
     known.update(place for place in alone if not _is_part(text, place, alone))
+    known.difference_update(place for place, count in pieces.items() if count > 1)
     return KnownLetters(len(letters), len(letters - known))
 
 
 def _is_part(text: str, place: int, alone: Container[int]) -> bool:
     """Whether a character that is a piece of its own is part of a word, as far as that can be seen.
 
-    In a script without spaces some words have one letter; two of them beside each other are taken for parts.
+    In a script without spaces some words have one letter; two of them beside each other are taken for parts. What stands
+    behind an apostrophe, as the t of "don't", is a piece of its own in every tokenizer of words.
     """
     if has_pairs(text[place]):
         return place - 1 in alone or place + 1 in alone
-    return is_within_word(text, place) or is_within_word(text, place + 1)
+    before, after = text[max(0, place - 1) : place], text[place + 1 : place + 2]
+    return (_BESIDE.match(before) is not None and is_within_word(text, place)) or (
+        _BESIDE.match(after) is not None and is_within_word(text, place + 1)
+    )
 
 
 def has_long_pieces(vocabulary: Sequence[str]) -> bool:
@@ -100,8 +113,8 @@ def has_long_pieces(vocabulary: Sequence[str]) -> bool:
 
 def sample(texts: Sequence[str]) -> list[str]:
     """The texts of a corpus that are looked at: evenly spaced ones, of each its beginning."""
-    step = max(1, len(texts) // MOST_TEXTS)
-    return [texts[row][:MOST_CHARACTERS] for row in range(0, len(texts), step)][:MOST_TEXTS]
+    rows = np.linspace(0, len(texts) - 1, min(MOST_TEXTS, len(texts))).round().astype(int).tolist()
+    return [texts[row][:MOST_CHARACTERS] for row in rows]
 
 
 def together(found: Iterable[KnownLetters]) -> KnownLetters:
@@ -118,16 +131,19 @@ def of_corpus(texts: Sequence[str], tokenization: Tokenization, is_long: bool) -
     )
 
 
-def in_words(model: str, share: float, of: str) -> str:
-    """What is said of a model that does not know the language of a text: `of` names the text, as in “sentence 2”."""
-    return (
-        f"{model} does not know the language of {of}: {percent(share)} of letters are unknown or read one by one "
-        f"(usual: up to {percent(USUAL)})."
-    )
+def in_words(model: str, share: float, of: str, is_included: bool) -> str:
+    """What is said of a model that does not know the language of a text: `of` names the text, as in “sentence 2”.
+
+    What is usual was measured with the included model, and is said of no other.
+    """
+    usual = f" (usual: up to {percent(USUAL)})" if is_included else ""
+    return f"{model} does not know the language of {of}: {percent(share)} of letters are unknown or read one by one{usual}."
 
 
-def said_of(texts: Mapping[str, Sequence[str]], tokenization: Tokenization, model: str) -> list[str]:
+def said_of(texts: Mapping[str, Sequence[str]], tokenization: Tokenization, model: str, is_included: bool) -> list[str]:
     """The sentences on those of some texts, by their names, whose language a model does not know; for the command line."""
     is_long = has_long_pieces(tokenization.vocabulary)
     found = {name: of_corpus(own, tokenization, is_long) for name, own in texts.items()}
-    return [in_words(model, letters.share, name) for name, letters in found.items() if letters.is_far_above]
+    return [
+        in_words(model, letters.share, name, is_included) for name, letters in found.items() if letters.is_far_above
+    ]

@@ -15,7 +15,6 @@ paraphrases few.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -24,13 +23,14 @@ import numpy as np
 from components.analysis.why import common_runs
 from components.arrays import Float32, Float64, Int64, cosine, read_only
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.words.unicode_words import joined, spans
+from components.words.unicode_words import words as words_of
 
 Embed = Callable[[Sequence[str], ReportProgress, IsCancelled], Float32]  # texts to [layer, pooling, text, dim]
 PAIRS_AT_ONCE = 1_024  # embedded together
 RESAMPLES = 1_000
 _RESAMPLES_AT_ONCE = 50  # of 10,000 pairs each: some megabytes
 _DIGITS = 12  # cosines of equal vectors differ in their last digits: they must tie
-_WORD = re.compile(r"[^\W_]+(?:[.,:'’-][^\W_]+)*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,23 +160,24 @@ def _ranks(paraphrases: Float64, changed: Float64) -> tuple[Int64, Int64, Int64]
 def changed_spans(first: str, second: str) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
     """The words in which two texts differ: for each text the spans (first character, last + 1) of its own words.
 
-    Words are compared without regard to upper and lower case; those that both texts share in the same order are equal.
+    Words are those of components.words.unicode_words, however they are spelt; those that both texts share in the same order
+    are equal. In a script without spaces the pairs of characters that differ are one span where they overlap.
     """
-    words = [list(_WORD.finditer(text)) for text in (first, second)]
-    differences = _differences(*([match.group().casefold() for match in own] for own in words))
-    spans = [
-        tuple(own[row].span() for difference in differences for row in range(*difference[side]))
+    words = [list(spans(text)) for text in (first, second)]
+    differences = _differences(*([word for word, _, _ in own] for own in words))
+    found = [
+        joined(own[row][1:] for difference in differences for row in range(*difference[side]))
         for side, own in enumerate(words)
     ]
-    return spans[0], spans[1]
+    return found[0], found[1]
 
 
 def changed_forms(first: str, second: str) -> tuple[str, str]:
-    """The words in which two texts differ, in lower case, as one form for each text.
+    """The words in which two texts differ, folded, as one form for each text.
 
     Where one text only adds words, the word before (or after, at the start) belongs to both forms: "is", "is not".
     """
-    words = [[match.group().casefold() for match in _WORD.finditer(text)] for text in (first, second)]
+    words = [words_of(text) for text in (first, second)]
     differences = _differences(*words)
     forms = [
         [own[row] for difference in differences for row in range(*difference[side])] for side, own in enumerate(words)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -206,7 +207,9 @@ def _previewed(options: argparse.Namespace, graded: GradedSet) -> dict[str, Any]
     )
     rows = [
         {"query": query, "document": graded.documents[max(grades, key=lambda number: grades[number])]}
-        for query, grades in list(zip(graded.queries, graded.grades, strict=True))[:3]
+        for query, grades in islice(
+            ((each, own) for each, own in zip(graded.queries, graded.grades, strict=True) if own), 3
+        )
     ]
     for row in rows:
         shared.note(f"query: {row['query'][:200]}")

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from components.arrays import Int64, read_only
 from components.errors import InputError
 from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
+from components.retrieval.corpora.rows.same import normalised
 from components.retrieval.corpora.texts import Texts
 from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks, vector_relevant_ranks
 from components.retrieval.evaluation.layer_grid import LayerGrid
@@ -120,14 +121,40 @@ class Pairs:
             )
         return ranker_ranks(ranker, self.queries.texts, self.gold, progress, is_cancelled)
 
+    @cached_property
+    def why_not_measured(self) -> str:
+        """What the rows have where nothing can be measured, as in "one answer in all"; "" where there is something to find.
+
+        Nothing is where every document is a correct answer of every query: a ranking finds one first whatever the model does.
+        Documents that are the same after `normalised` count as one: "Yes." and "yes".
+        """
+        forms = list(map(normalised, self.documents.texts))
+        different = len(set(forms))
+        if any(len({forms[number] for number in self.answers_of(query)}) < different for query in range(len(self))):
+            return ""
+        return "one answer in all" if different == 1 else "no answer that is wrong for one of the queries"
+
+    @property
+    def can_be_measured(self) -> bool:
+        """Whether retrieval can be measured at all: see `why_not_measured`."""
+        return not self.why_not_measured
+
     def check_measurable(self) -> None:
-        """Raise InputError where all queries have one correct answer in common and nothing else is searched."""
-        if len(self.documents) < 2:
+        """Raise InputError where nothing can be measured: see `why_not_measured`."""
+        if self.can_be_measured:
+            return
+        if self.why_not_measured == "one answer in all":
             raise InputError(
                 f"{self.name} has one sentence with a query, so that retrieval cannot be measured.",
-                "At least two different ones are needed: every query would find the only sentence.",
+                "At least two different ones are needed, capitals and punctuation aside: every query would find the only "
+                "sentence.",
                 "Choose another column or file; on a page at its top, under “Corpus”.",
             )
+        raise InputError(
+            f"In {self.name} every sentence is a correct answer of every query, so that retrieval cannot be measured.",
+            "At least one sentence must be wrong for a query: each query would find a correct answer whatever the model does.",
+            "Choose another column or file; on a page at its top, under “Corpus”.",
+        )
 
     @property
     def warning(self) -> str:

@@ -179,7 +179,7 @@ def new_words(text: str, source: str) -> tuple[str, ...]:
     for start, end in typed_words(source):
         word = source[start:end]
         if not all(own in known or is_function_word(own) for own in words(word)):
-            found.setdefault(word.lower(), word)
+            found.setdefault(folded(word), word)
     return tuple(found.values())
 
 

@@ -89,6 +89,8 @@ def choose_candidates(
 ) -> Candidates:
     """The candidates of at most `most` queries: the `first` of BM25 and of vectors, the relevant ones, and `others` drawn.
 
+    Queries whose relevant documents the corpus lacks are not among them: nothing can be learnt from these.
+
     `by_vectors` gives the scores [document] of a query by its number. `check(queries, documents)` may raise before the
     scores of all documents are put together, which takes memory. Raises InputError, Cancelled.
     """
@@ -98,7 +100,8 @@ def choose_candidates(
         "jm": lambda query: jm.scores(graded.queries[query]),
         "bi": by_vectors,
     }
-    sampled = learnt_ranking.sampled_queries(len(graded.queries), most, seed)
+    asking = np.flatnonzero([bool(grades) for grades in graded.grades])
+    sampled = asking[learnt_ranking.sampled_queries(len(asking), most, seed)]
     pairs = learnt_ranking.judged_pairs(
         graded, sampled, [scores["bm25"], scores["bi"]], first, others, seed, progress, is_cancelled
     )

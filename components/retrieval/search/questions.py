@@ -10,6 +10,7 @@ from components.arrays import Float64, cosine
 from components.words.forms import stems_of
 from components.words.function import FUNCTION_WORDS
 from components.words.typed import typed_words
+from components.words.unicode_words import folded
 
 WORDS = 0.3  # what a question gains that has all the content words of what is asked
 LEAST, LEAST_OF_BEST = (
@@ -39,8 +40,8 @@ def best(found: Float64, most: int) -> list[int]:
 
 
 def content_words(text: str) -> list[str]:
-    """The words of a text that are not only grammar, lower case."""
-    words = [text[start:end].lower() for start, end in typed_words(text)]
+    """The words of a text that are not only grammar, folded."""
+    words = [folded(text[start:end]) for start, end in typed_words(text)]
     return [word for word in words if word not in FUNCTION_WORDS]
 
 

@@ -87,7 +87,7 @@ def _about(graded: GradedSet) -> None:
     st.caption(
         f"**{messages.escape(graded.name)}**: {counted(len(graded.queries), 'query', 'queries')}, "
         f"{counted(len(graded.documents), 'document')}, {counted(relevant, 'relevant pair')} with grades up to "
-        f"{max(max(grades.values()) for grades in graded.grades)}."
+        f"{max(grade for grades in graded.grades for grade in grades.values())}."
         + (f" {graded_sets.DEMO_GRADES}" if not graded.report.files else "")
         + (f" Files: {messages.escape(', '.join(graded.report.files.values()))}." if graded.report.files else "")
         + (_searched(graded) if graded.query_field else "")

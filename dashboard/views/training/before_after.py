@@ -218,9 +218,10 @@ def _measures(slot: st.delta_generator.DeltaGenerator, run: RunFolder) -> None:
             _agreement(run, models, settings, scored, source)
         else:
             pairs = pair_runs.pairs_of_corpus(current.demo()) if source == "news" else _held_out_pairs(held_out)
-            if len(pairs.documents) < 2:
+            if not pairs.can_be_measured:
                 st.info(
-                    "**The held-out rows have one answer in all:** each query would find it, so nothing can be measured."
+                    f"**The held-out rows have {pairs.why_not_measured}:** each query would find one, so nothing can be "
+                    "measured."
                 )
                 return
             _retrieval(run, models, settings, pairs, source)

@@ -15,7 +15,7 @@ from tests.components.command_line.in_process import run
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 DOCUMENTS = ["A volcano erupted near the town.", "The bank raised its rates.", "Lava reached the sea.", "A cat slept."]
-QUERIES = ["volcanoes", "interest rates", "pets", "nobody judged this"]
+QUERIES = ["volcanoes", "interest rates", "pets", "what is lost", "nobody judged this"]
 JUDGED = [(0, 0, 2), (0, 2, 1), (1, 1, 2), (2, 3, 1), (2, 0, 0), (3, 9, 1)]
 
 
@@ -36,7 +36,8 @@ def test_a_folder_is_evaluated_by_its_judgements(folder, embedded):
     done = run("evaluate", str(folder), "--layers", "0,6", "--poolings", "mean,cls", "--json", "-")
     assert done.returncode == 0, done.stderr
     assert "1 queries without a relevant document, 1 judgements of unknown documents" in done.stderr
-    assert "7/7" in done.stderr  # the bar: four documents and the three queries that are kept
+    assert "1 query has no relevant document in the corpus: every measure of such a query is 0." in done.stderr
+    assert "8/8" in done.stderr  # the bar: four documents and the four queries that are kept
     result = json.loads(done.stdout)
     runs = result["runs"]
     assert [(found["layer"], found["pooling"]) for found in runs] == [(0, "mean"), (0, "cls"), (6, "mean"), (6, "cls")]
@@ -45,17 +46,17 @@ def test_a_folder_is_evaluated_by_its_judgements(folder, embedded):
     scores = vectors[4:] @ vectors[:4].T
     scores /= (vectors[4:] ** 2).sum(axis=1)[:, None] ** 0.5 * (vectors[:4] ** 2).sum(axis=1) ** 0.5
     qrels: dict[str, dict[str, int]] = {}
-    for query, document, grade in JUDGED[:-1]:
+    for query, document, grade in JUDGED:
         qrels.setdefault(str(query), {})[str(document)] = grade
-    asked = {str(q): {str(d): float(scores[q, d]) for d in range(4)} for q in range(3)}
+    asked = {str(q): {str(d): float(scores[q, d]) for d in range(4)} for q in range(4)}
     theirs = ir_measures.calc_aggregate([AP, RR, nDCG @ 10, P @ 10, R @ 10, R @ 100], qrels, asked)
     found = runs[2]
     for name, measure in (("map", AP), ("mrr", RR), ("ndcg@10", nDCG @ 10), ("p@10", P @ 10)):
         assert found[name] == pytest.approx(100 * theirs[measure], abs=0.01)
-    assert found["recall"] == {"10": 100.0, "100": 100.0}
-    assert (found["n"], found["model"]) == (3, "embedded")
-    # Layer 0's [CLS] is the same for all: the worst ranks, 3 and 4 with the better one last, then 4 and 4.
-    assert runs[1]["map"] == pytest.approx(100 * ((1 / 3 + 2 / 4) / 2 + 1 / 4 + 1 / 4) / 3, abs=0.01)
+    assert found["recall"] == {"10": 75.0, "100": 75.0}
+    assert (found["n"], found["model"]) == (4, "embedded")
+    # Layer 0's [CLS] is the same for all: the worst ranks, 3 and 4 with the better one last, then 4 and 4, and what is lost.
+    assert runs[1]["map"] == pytest.approx(100 * ((1 / 3 + 2 / 4) / 2 + 1 / 4 + 1 / 4 + 0) / 4, abs=0.01)
 
 
 def test_another_split_as_a_table_for_people(folder):
@@ -102,7 +103,8 @@ def test_the_fields_of_queries_and_documents_are_chosen(tmp_path):
 )
 def test_bad_input_is_one_line_and_status_2(folder, arguments, word, capsys):
     status = main(["evaluate", *(argument.format(folder) for argument in arguments)])
-    lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("Left out")]
+    notes = ("Left out", "1 relevant document of 1 query is not", "1 query has no relevant document")
+    lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith(notes)]
     assert status == 2
     assert len(lines) == 1
     assert word in lines[0]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from components.training.data import TrainingData
+from components.errors import InputError
+from components.retrieval.evaluation.pair_runs import pairs_of_rows
+from components.training.data import Split, TrainingData, from_columns
 from components.training.held_out import HeldOut, best_boundary, held_out_of, is_better
+from components.training.negatives import few_answers
 from components.training.notices import Diverged
 from components.training.settings import TrainingSettings
 
@@ -64,6 +67,35 @@ def test_one_distinct_answer_is_not_measured():
     assert "recall@10" not in measures
     assert HeldOut("retrieval", "encoder", ("a", "b"), ("the answer", "another")).can_be_measured
     assert not HeldOut("retrieval", "encoder", ("a", "a"), ("the answer", "another")).can_be_measured  # both are right
+    assert not HeldOut("retrieval", "encoder", ("a", "b"), ("Yes.", "yes")).can_be_measured
+
+
+@pytest.mark.parametrize(
+    ("queries", "answers", "can_be"),
+    [
+        (("a", "b"), ("one answer", "one answer"), False),
+        (("a", "b"), ("Yes.", "yes"), False),
+        (("a", "a", "b", "b"), ("x y", "z", "x y", "z"), False),
+        (("a", "a", "b", "b"), ("x y", "z", "X, y!", "z"), False),
+        (("a", "b"), ("x y", "z"), True),
+        (("a", "a", "b"), ("x y", "z", "x y"), True),
+    ],
+)
+def test_one_rule_says_what_cannot_be_measured(queries, answers, can_be):
+    """Before a run (few_answers), in it (held_out_of), and by `evaluate` (check_measurable)."""
+    data = from_columns({"anchor": [*queries, "t 1", "t 2"], "positive": [*answers, "u 1", "u 2"]}, "rows")
+    parts = Split(np.array([len(queries), len(queries) + 1]), np.arange(len(queries)), 0)
+    settings = TrainingSettings(objectives=("mnrl",), batch_size=2)
+    held_out = data.take(parts.held_out)
+    is_measured = held_out_of(settings, "encoder", held_out, held_out).can_be_measured
+    is_said = any("cannot be measured" in sentence for sentence in few_answers(settings, data, parts))
+    pairs = pairs_of_rows("rows", answers, queries)
+    assert (is_measured, pairs.can_be_measured, is_said) == (can_be, can_be, not can_be)
+    if can_be:
+        pairs.check_measurable()
+    else:
+        with pytest.raises(InputError, match="cannot be measured"):
+            pairs.check_measurable()
 
 
 def test_scores_are_compared_by_rank():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 import unicodedata
 
@@ -168,7 +169,11 @@ def test_a_long_text_of_one_thing_takes_no_longer_than_its_length(hard):
         ("किती", {0, 4}),
         ("a火山b", {0, 1, 2, 3, 4}),
         ("ที่นี่", {0, 3, 6}),
-        ("can't", {0, 3, 4, 5}),
+        ("can't", {0, 5}),
+        ("C++ or 3.5", {0, 3, 4, 6, 7, 10}),
+        ("👍🏽!", {0, 2, 3}),
+        ("x\u0301\u0301", {0, 3}),
+        ("ᩈᩣ", {0, 2}),  # Tai Tham: no word of the definition, but a letter with its mark
         ("可\u3099", {0, 2}),
     ],
 )
@@ -184,7 +189,26 @@ def test_where_a_text_can_be_cut_without_cutting_a_word(text, cut):
         ("河边的银行", "银行", (3, 5)),
         ("banks", "bank", None),
         ("a bank", "", None),
+        ("I don't or I don", "don", (13, 16)),
+        ("I don't", "don", None),
+        ("C++ and C", "C", (8, 9)),
+        ("3.5 or 3", "3", (7, 8)),
     ],
 )
 def test_where_a_word_stands_first(text, word, place):
     assert place_of_word(text, word) == place
+
+
+def test_the_places_within_words_are_those_of_the_spans():
+    """One definition: a place is within a word if a span has it inside; pairs of letters without spaces apart."""
+    chance = random.Random(1)
+    for _ in range(300):
+        text = "".join(chance.choices("abé1.,'’_-+# \"%€👍\u0301\u200dßİक्ि", k=chance.randint(1, 14)))
+        inner = {place for _, start, end in spans(text) for place in range(start + 1, end)}
+        found = {place for place in range(len(text) + 1) if is_within_word(text, place)}
+        assert inner <= found
+        # What is more are marks behind a letter, and lines, which join no word.
+        assert all(
+            unicodedata.category(text[place])[0] in "MC" or "_" in text[place - 1 : place + 1]
+            for place in found - inner
+        )

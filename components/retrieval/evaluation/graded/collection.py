@@ -113,7 +113,7 @@ class GradedSet:
     """Documents, queries and grades, aligned: grades[q] belongs to queries[q].
 
     `grades[q]` maps the number of a document to its grade, 1 or more; `missing[q]` are the grades of relevant documents that
-    the corpus lacks. Every query has at least one in the corpus.
+    the corpus lacks. Every query has at least one of the two, and some query has one in the corpus.
     """
 
     name: str
@@ -178,6 +178,9 @@ class GradedSet:
         """What a reader of the measures has to know about the documents, in sentences."""
         own = 0 if self.own is None else int(np.count_nonzero(self.own != NONE))
         missing, asking = sum(map(len, self.missing)), sum(map(bool, self.missing))
+        lost = sum(
+            bool(gone) and not known for gone, known in zip(self.missing, self.grades, strict=bool(self.missing))
+        )
         repeated = len(self.documents) - len(set(self.documents))
         found = []
         if own:
@@ -190,6 +193,11 @@ class GradedSet:
                 f"{_counted(missing, 'relevant document', 'relevant documents')} of {_counted(asking, 'query', 'queries')} "
                 f"{'is' if missing == 1 else 'are'} not in the corpus, and count{'s' if missing == 1 else ''} as missed, as in "
                 "trec_eval."
+            )
+        if lost:
+            found.append(
+                f"{_counted(lost, 'query has', 'queries have')} no relevant document in the corpus: every measure of such a "
+                "query is 0."
             )
         if repeated and self.report.files:
             found.append(
@@ -243,8 +251,8 @@ class FieldedSet:
             numbers = dict(zip((number for number, text in enumerate(documents) if text), count(), strict=False))
             grades = tuple({numbers[key]: grade for key, grade in each.items() if key in numbers} for each in grades)
             own = [numbers.get(number, NONE) for number in own]
-        kept = [number for number, text in enumerate(queries) if text and grades[number]]
-        if not kept:
+        kept = [number for number, text in enumerate(queries) if text and (grades[number] or missing[number])]
+        if not any(grades[number] for number in kept):
             raise InputError(
                 f"No query has a {query_field} and a relevant document with a {' or '.join(names)}.",
                 "At least one such query is needed.",
@@ -450,8 +458,9 @@ def _matched(
             "At least one judgement of a relevant document is needed.",
             "Check that the three files belong together.",
         )
-    kept = [(key, number) for key, number in queries.ids.items() if key in grades]
-    graded = [grades[key] for key, _ in kept]
+    # A query of which every relevant document is lost is asked all the same, and finds nothing: as in trec_eval.
+    kept = [(key, number) for key, number in queries.ids.items() if key in grades or key in missing]
+    graded = [grades.get(key, {}) for key, _ in kept]
     own = np.array(
         [
             NONE if number is None or number in each else number
@@ -480,7 +489,7 @@ def _matched(
         MappingProxyType({field: texts for field, texts in in_fields.items() if any(texts)}),
         tuple(map(MappingProxyType, graded)),
         report,
-        tuple(tuple(missing.get(key, ())) for key, _ in kept) if any(key in missing for key in grades) else (),
+        tuple(tuple(missing.get(key, ())) for key, _ in kept) if missing else (),
         own if (own != NONE).any() else None,
     )
 

@@ -199,7 +199,7 @@ def _judged(rows: Int64, columns: Int64, levels: Int64, scores: Float64, toleran
     opens = np.ones(len(rows), np.bool_)
     opens[1:] = (rows[1:] != rows[:-1]) | (scores[:-1] - scores[1:] > tolerance)
     tie = np.cumsum(opens) - 1
-    last = np.append(np.flatnonzero(opens)[1:], len(rows)) - 1
+    last = np.append(np.flatnonzero(opens)[1:], len(rows))[: len(rows)] - 1  # none of no judgement
     inside = np.lexsort((levels, tie))
     return _Judged(rows[inside], columns[inside], levels[inside], scores[last][tie])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from components.analysis.languages import known_letters as module
@@ -46,7 +47,7 @@ def read(backend, text):
 @pytest.mark.parametrize("language", KNOWN)
 def test_nothing_is_said_of_ordinary_sentences_in_latin_letters(embedded, language):
     assert not any(read(embedded, text).is_far_above for text in KNOWN[language])
-    assert module.said_of({"them": KNOWN[language]}, embedded.tokenization, "It") == []
+    assert module.said_of({"them": KNOWN[language]}, embedded.tokenization, "It", is_included=True) == []
 
 
 @pytest.mark.parametrize("language", UNKNOWN)
@@ -54,7 +55,7 @@ def test_other_scripts_are_far_above(embedded, language):
     found = read(embedded, UNKNOWN[language])
     assert found.is_far_above
     assert found.share > 0.6
-    (said,) = module.said_of({"the query": [UNKNOWN[language]]}, embedded.tokenization, "It")
+    (said,) = module.said_of({"the query": [UNKNOWN[language]]}, embedded.tokenization, "It", is_included=True)
     assert said.startswith("It does not know the language of the query: ")
     assert f"{100 * found.share:.0f} %".replace(" ", "") in said.replace("\u202f", "").replace("\u00a0", "").replace(
         " ", ""
@@ -87,6 +88,22 @@ def test_letters_are_counted_by_hand():
     assert known_letters(read, unknown, is_long=False) == KnownLetters(14, 5)
 
 
+def test_a_chinese_character_in_several_pieces_is_not_known():
+    """As tokenizers of bytes read what their vocabulary lacks; a sign of a space before a character is no piece of it."""
+    text = "我想买一张"
+    bytes_of = [(piece, number, number, number + 1) for number in range(5) for piece in ("æ", "Ī", "ĳ")]
+    assert known_letters(sentence(text, bytes_of), None) == KnownLetters(5, 5)
+    assert known_letters(sentence(text, bytes_of), None, is_long=False) == KnownLetters(5, 5)
+    whole = [("▁", 0, 0, 1), *((text[number], number, number, number + 1) for number in range(5))]
+    assert known_letters(sentence(text, whole), None) == KnownLetters(5, 0)
+    assert known_letters(sentence(text, [("▁我想", 0, 0, 2), *bytes_of[6:]]), None) == KnownLetters(5, 3)
+
+
+def test_what_is_usual_is_said_of_the_included_model_alone():
+    assert "(usual: up to 11" in module.in_words("It", 0.9, "the query", is_included=True)
+    assert module.in_words("It", 0.9, "the query", is_included=False).endswith("are unknown or read one by one.")
+
+
 def test_a_tokenizer_of_characters_reads_every_language_so():
     assert has_long_pieces(["bank", "##ing", "a", "[PAD]", "!", "▁der"])
     assert not has_long_pieces(["a", "b", "##a", "##b", "the", "銀行", "[UNK]"])
@@ -97,5 +114,10 @@ def test_a_corpus_is_looked_at_in_evenly_spaced_texts():
     chosen = module.sample(texts)
     assert len(chosen) == module.MOST_TEXTS
     assert [text.split()[1] for text in chosen[:3]] == ["0", "5", "10"]
+    assert chosen[-1].startswith("text 1000 ")
+    # The second half of a corpus counts as much as the first.
+    half = [int(text.split()[1]) for text in module.sample(texts[:399])]
+    assert (len(half), half[0], half[-1], max(np.diff(half))) == (module.MOST_TEXTS, 0, 398, 2)
+    assert module.sample([]) == []
     assert {len(text) for text in chosen} == {module.MOST_CHARACTERS}
     assert module.sample(["one"]) == ["one"]

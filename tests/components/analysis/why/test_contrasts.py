@@ -91,6 +91,13 @@ def test_the_extremes_and_ties():
         ("It cost 1,500 euros.", "It cost 15.5 euros.", (["1,500"], ["15.5"]), ("1,500", "15.5")),
         ("The whole bottle", "Half the bottle", (["whole"], ["Half"]), ("whole", "half")),
         ("Same words", "same Words.", ([], []), ("", "")),
+        ("बच्चा खेलता है", "बच्चे खेलते हैं", (["बच्चा", "खेलता", "है"], ["बच्चे", "खेलते", "हैं"]), ("बच्चा खेलता है", "बच्चे खेलते हैं")),
+        ("I write C++.", "I write C.", (["C++"], ["C"]), ("c++", "c")),
+        ("Good job 👍", "Good job 👎", (["👍"], ["👎"]), ("👍", "👎")),
+        ("The Café is open.", "The Cafe\u0301 is shut.", (["open"], ["shut"]), ("open", "shut")),
+        ("Die Straße ist lang.", "Die STRASSE ist kurz.", (["lang"], ["kurz"]), ("lang", "kurz")),
+        ("銀行に行く", "川に行く", (["銀行に"], ["川に"]), ("銀行 行に", "川に")),
+        ("He isn’t here.", "He isn't there.", (["here"], ["there"]), ("here", "there")),
     ],
 )
 def test_changed_words(first, second, spans, forms):

@@ -92,7 +92,21 @@ def test_a_category_is_measured_and_one_sentence_says_what_was_seen():
 def test_one_distinct_answer_cannot_be_measured():
     with pytest.raises(InputError, match="one sentence with a query, so that retrieval cannot be measured"):
         pairs_of_corpus(corpus("answer,q1\nanswer,q2\nanswer,q3")).check_measurable()
-    pairs_of_corpus(corpus("answer,q1\nanother,q1")).check_measurable()
+    with pytest.raises(InputError, match="one sentence with a query, so that retrieval cannot be measured"):
+        pairs_of_corpus(corpus("Yes.,q1\nyes,q2")).check_measurable()  # as few_answers counts them
+    pairs_of_corpus(corpus("answer,q1\nanother,q2")).check_measurable()
+
+
+@pytest.mark.parametrize(
+    "rows", ["answer,q1\nanother,q1", "a b,q1\nc d,q1\na b,q2\nc d,q2", "a b,q1\nc d,q1\nA B!,q2\nc d,q2"]
+)
+def test_answers_that_are_all_right_for_every_query_cannot_be_measured(rows):
+    """Every rank is 1, whatever the model does."""
+    pairs = pairs_of_corpus(corpus(rows))
+    assert not pairs.can_be_measured
+    with pytest.raises(InputError, match="every sentence is a correct answer of every query"):
+        pairs.check_measurable()
+    assert pairs_of_corpus(corpus(f"{rows}\nwrong for some,q9")).can_be_measured
 
 
 def test_the_first_pairs_are_searched_among_themselves():

@@ -145,9 +145,9 @@ def test_files_with_ids_equal_ir_measures(seed):
             "qrels/test.tsv": "\n".join(["query-id\tcorpus-id\tscore", *lines]).encode(),
         }
     )
-    # All that the reference knows are the files' ids, and BEIR's rule. A query without a relevant document in the
-    # corpus has no measure.
-    kept = [query for query in queries if any(judged.get(query, {}).get(document, 0) > 0 for document in documents)]
+    # All that the reference knows are the files' ids, and BEIR's rule. As in trec_eval, a query whose relevant documents are
+    # all lost counts, and one without a relevant document does not.
+    kept = [query for query in queries if any(grade > 0 for grade in judged.get(query, {}).values())]
     of = cosines(vectors_of([queries[key] for key in kept], seed), vectors_of(list(documents.values()), seed))
     run = {}
     for query, own in zip(kept, of.round(9), strict=True):

@@ -286,6 +286,7 @@ def test_new_words_are_content_words_that_the_text_does_not_have() -> None:
         "six",
         "days",
     )
+    assert edits.new_words("Die Wege", "Straße STRASSE Cafe\u0301 Café") == ("Straße", "Cafe\u0301")
     assert edits.removals("word") == ()
     assert edits.additions("a b", "c") == (Change("added", 3, 3, "c"),)
 

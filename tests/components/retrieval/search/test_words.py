@@ -23,6 +23,11 @@ def test_shared_words_ignore_case_and_take_whole_words():
     assert shared_words("", text) == ()
 
 
+def test_spellings_of_one_word_are_named_once():
+    text = "Die Straße, STRASSE und strasse; ein Café und ein Cafe\u0301"
+    assert common(shared_words("straße café", text), text) == ("straße", "café")
+
+
 def test_what_a_ranking_matches_is_highlighted():
     assert words("İstanbul") == words("İSTANBUL")
     assert shared_words("İstanbul", "In İSTANBUL") == ((3, 11),)

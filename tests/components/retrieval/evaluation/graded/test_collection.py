@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from components.errors import InputError
@@ -17,6 +18,8 @@ from components.retrieval.evaluation.graded.collection import (
     read_graded,
     read_graded_folder,
 )
+from components.retrieval.evaluation.graded.metrics import MEASURES
+from components.retrieval.search.lexical import make_ranker
 from tests.support.judged_collections import (
     BEIR,
     BEIR_QRELS,
@@ -380,6 +383,30 @@ def test_a_document_that_a_chosen_field_leaves_out_is_nobodys_own():
     found = read_fields(files)
     assert found.chosen().own.tolist() == [0]
     assert found.chosen(None, ["title"]).own is None
+
+
+def test_a_query_whose_relevant_documents_are_all_missing_counts_as_missed():
+    """As in trec_eval: its measures are 0, by vectors and by words; a query without a relevant document is left out."""
+    files = {
+        "corpus.jsonl": jsonl([{"_id": "d1", "text": "cats sleep"}, {"_id": "d2", "text": "dogs bark"}]),
+        "queries.jsonl": jsonl(
+            [{"_id": key, "text": text} for key, text in (("a", "fish"), ("b", "cats"), ("c", "x"))]
+        ),
+        "qrels.tsv": b"a\tgone\t2\na\td1\t0\nb\td1\t1\nc\td2\t0\n",
+    }
+    found = read_graded(files)
+    assert found.queries == ("fish", "cats")
+    assert ([dict(grades) for grades in found.grades], found.missing) == ([{}, {0: 1}], ((2,), ()))
+    assert found.report.left_out == {"queries without a relevant document": 1, "judgements of unknown documents": 1}
+    assert found.notes[1:] == ("1 query has no relevant document in the corpus: every measure of such a query is 0.",)
+    by_vectors = found.ranks_by_vectors(np.eye(2, dtype=np.float32)[::-1], np.eye(2, dtype=np.float32))
+    by_words = found.ranks_by_words(make_ranker("bm25", found.documents))
+    for ranks in (by_vectors, by_words):
+        for name, measure in MEASURES.items():
+            assert measure(ranks).tolist() == pytest.approx([0, 0.1 if name == "P@10" else 1]), name
+    lost = {**files, "qrels.tsv": b"a\tgone\t2\n"}
+    with pytest.raises(InputError, match="1 no document of"):
+        read_graded(lost)
 
 
 def test_equal_texts_under_several_ids_and_what_is_missing_are_said():

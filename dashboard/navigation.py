@@ -250,7 +250,7 @@ def _say_unknown_language(view: View, models: list[Backend]) -> None:
         if WITH_WORDS & set(view.settings):
             languages.say_pieces_are_words(state.get("sentences"))
     elif view.uses_corpus:
-        corpus = current.at_hand()
+        corpus = current.at_hand(state.peek)
         if corpus is not None:
             languages.say_of_corpus(models, corpus)
         if "query" in view.settings:

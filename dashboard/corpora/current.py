@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -143,9 +143,9 @@ def _files_of(source: Source | None) -> set[str]:
     return {file.digest for file in uploads.stored(source.upload)} if source is not None else set()
 
 
-def at_hand() -> Corpus | None:
-    """The session's corpus, or None as long as it is not in memory."""
-    key = state.get("corpus")
+def at_hand(read: Callable[[str], Any] = state.get) -> Corpus | None:
+    """The session's corpus, or None as long as it is not in memory; `read` by state.peek where nothing is drawn of it."""
+    key = read("corpus")
     return caching.corpora().find(key) if key else demo()
 
 

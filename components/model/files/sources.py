@@ -60,7 +60,7 @@ def find_files(
     folder = hub.cached_folder(spec.hub_id)
     if folder is None:
         folder = hub.download(spec.hub_id, progress=progress, is_cancelled=is_cancelled)
-    elif (hub.lacks_modules(folder) or hub.may_lack_list(spec.hub_id, folder)) and hub.is_reachable():
+    elif (hub.lacks_modules(folder) or _may_lack_list(spec, folder)) and hub.is_reachable():
         try:  # the same commit: only missing files are downloaded
             folder = hub.download(spec.hub_id, folder.name, progress, is_cancelled)
         except ModelError as problem:
@@ -71,6 +71,11 @@ def find_files(
         _check_files(folder, spec.hub_id)
     # In the hub's cache a snapshot's folder is named after its commit, which is the exact revision.
     return ModelFiles(folder, folder.name)
+
+
+def _may_lack_list(spec: ModelSpec, folder: Path) -> bool:
+    """Whether the cache may have an encoder alone; of models with a masked-LM head there is no more."""
+    return not spec.masked_lm and hub.may_lack_list(spec.hub_id, folder)
 
 
 def folder_of(spec: ModelSpec) -> Path | None:

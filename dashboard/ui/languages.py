@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from components.analysis.languages.known_letters import in_words, together
+from components.errors import UserError
 from components.model.catalog import EMBEDDED_KEY
 from components.numbers import enumerated
 from components.words.unicode_words import has_pairs
@@ -25,7 +26,10 @@ NAMED = 4  # sentences by their numbers
 def say_of_sentences(backends: Sequence[Backend], texts: Sequence[str]) -> None:
     """Say of which sentences a model does not know the language; nothing for others. One line for each model."""
     for backend in backends:
-        found = [caching.known_letters(backend, text) for text in texts]
+        try:
+            found = [caching.known_letters(backend, text) for text in texts]
+        except UserError:  # of a tokenizer that fails on a text: the view, which reads it too, says so
+            continue
         rows = [row for row, letters in enumerate(found, start=1) if letters.is_far_above]
         if rows:
             _say(backend, together(found[row - 1] for row in rows).share, _named(rows, len(texts)))
@@ -45,7 +49,10 @@ def say_pieces_are_words(texts: Sequence[str]) -> None:
 def say_of_query(backends: Sequence[Backend], query: str) -> None:
     """The same of a query."""
     for backend in backends:
-        letters = caching.known_letters(backend, query)
+        try:
+            letters = caching.known_letters(backend, query)
+        except UserError:  # as above
+            continue
         if letters.is_far_above:
             _say(backend, letters.share, "the query")
 
@@ -53,7 +60,10 @@ def say_of_query(backends: Sequence[Backend], query: str) -> None:
 def say_of_corpus(backends: Sequence[Backend], corpus: Corpus) -> None:
     """The same of a corpus as a whole."""
     for backend in backends:
-        letters = caching.known_letters_of_corpus(backend, corpus.content_hash, corpus.texts)
+        try:
+            letters = caching.known_letters_of_corpus(backend, corpus.content_hash, corpus.texts)
+        except UserError:  # as above
+            continue
         if letters.is_far_above:
             _say(backend, letters.share, f"“{escape(corpus.name[:60])}”")
 

@@ -114,6 +114,13 @@ def check_modules(folder: Path, name: str) -> None:
     """Raise ModelError for a folder whose vectors are made by a part that this program does not have, named."""
     for number, module in enumerate(read_modules(folder)):
         row = decisions.decision(module.kind)
+        if not module.kind:
+            raise ModelError(
+                "damaged",
+                f"modules.json of {name} lists a module without a class.",
+                "Each module has a type, the name of its class.",
+                "Download or save the model again, or pick another one.",
+            )
         if module.is_foreign and (number == 0 or decisions.is_applied(module.kind)):
             raise ModelError(
                 "unsupported",

@@ -227,7 +227,7 @@ def test_two_pairs_are_too_few(open_page: Open) -> None:
 def test_one_pair_is_refused_as_on_the_whole_page(open_page: Open) -> None:
     app = open_page("evaluate", v="pooling-lab", corpus=corpus_of(1))
     (message,) = app.error
-    assert "At least two are needed" in message.value
+    assert "At least two different ones are needed" in message.value
     assert "Something went wrong" not in texts(app)
     assert not figures(app)
 

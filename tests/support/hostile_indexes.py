@@ -38,6 +38,7 @@ import numpy as np
 
 from components.model.catalog import spec_of
 from components.model.files.sentence_config import SentenceConfig
+from components.model.trace import Token, TokenizedSentence
 from components.retrieval.corpora.texts import write_texts
 from components.retrieval.index.checksums import checksum_of, checksum_of_json, sample_of
 from components.retrieval.index.folder import (
@@ -711,12 +712,25 @@ KINDS: dict[str, Callable[[Random, Path], None]] = {kind.__name__: kind for kind
 # --- What commands make of them
 
 
+class _Tokenization:
+    """Each character is a piece."""
+
+    vocabulary, unknown_id = ("ship", "a"), 0
+
+    def tokenize(self, text: str) -> TokenizedSentence:
+        tokens = (
+            Token(place, character, 1, 0, False, False, place, place, place + 1) for place, character in enumerate(text)
+        )
+        return TokenizedSentence(text, None, tuple(tokens), ())
+
+
 class _Backend:
     """A model of 8 numbers without weights."""
 
     def __init__(self, info: IndexInfo) -> None:
         self.spec, self.revision = spec_of(info.model), info.revision
         self.sentence_config, self.not_applied = SentenceConfig(), ()
+        self.tokenization = _Tokenization()
 
     def embed_options(self, **_: Any) -> EmbedOptions:
         return EmbedOptions((1,), ("mean",), 16, "float32")

@@ -39,7 +39,7 @@ from components.retrieval.corpora.readers.encoding import clean
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
 from components.retrieval.corpora.readers.table import BadRows, Table
 from components.retrieval.corpora.rows.parts import LEAST_HELD_OUT, TO_TRAIN
-from components.retrieval.corpora.rows.read import Row, Rows, bad_of, read_rows, reasons_in_brackets, rows_of
+from components.retrieval.corpora.rows.read import Row, Rows, bad_of, reasons_in_brackets, rows_of, table_of
 from components.retrieval.corpora.rows.reading import Reading
 from components.retrieval.corpora.rows.roles import DataKind, Recognised, plain_name
 from components.retrieval.corpora.rows.same import normalised as normalised
@@ -183,7 +183,8 @@ def load(
             raise ValueError("bytes need a name")
         name = parts[0].name
     count = Count(name, limits, is_cancelled)
-    rows = read_rows(parts, name, limits, count, chosen=chosen, part=part, preferred=TO_TRAIN, holds_out=True)
+    table = table_of(parts, name, limits, count)
+    rows = rows_of(table, name, chosen=chosen, part=part, preferred=TO_TRAIN, holds_out=True)
     return _usable(rows, name)
 
 

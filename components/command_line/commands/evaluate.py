@@ -104,7 +104,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.corpora.readers.limits import Count
     from components.retrieval.corpora.readers.table import BadRows
     from components.retrieval.corpora.rows.parts import TO_MEASURE
-    from components.retrieval.corpora.rows.read import read_rows, reasons_in_brackets
+    from components.retrieval.corpora.rows.read import reasons_in_brackets, rows_of, table_of
     from components.retrieval.evaluation import metrics
     from components.retrieval.evaluation.pair_runs import pairs_of_rows
     from components.retrieval.evaluation.second_stage import either_ranks
@@ -116,11 +116,9 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
             "Leave them out, or name a folder.",
         )
     limits, name = shared.limits_of(options), options.pairs.name
-    rows = read_rows(
-        [options.pairs],
+    rows = rows_of(
+        table_of([options.pairs], name, limits, Count(name, limits)),
         name,
-        limits,
-        Count(name, limits),
         chosen=shared.columns_of(options),
         part=options.part,
         preferred=TO_MEASURE,

@@ -309,11 +309,10 @@ class Embedder:
         if int(lengths.min()) < width:  # without padding there is nothing to mask
             inputs["attention_mask"] = keep.long()
         if model.tokenization.has_segments:
-            segments = torch.zeros_like(tokens)
-            if model.tokenization.has_other_segments:
-                for row, sentence in enumerate(ids):
-                    segments[row, : len(sentence)] = torch.tensor(model.tokenization.single_segments(len(sentence)))
-            inputs["token_type_ids"] = segments
+            segments = model.tokenization.padded(ids)[2] if model.tokenization.has_other_segments else None
+            inputs["token_type_ids"] = (
+                torch.zeros_like(tokens) if segments is None else torch.from_numpy(segments).to(model.device)
+            )
         head = model.head if "own" in options.poolings else None
         only_last = options.layers == (model.facts.layers,) and (head is None or head.layer_shares is None)
         with model.forward_pass():

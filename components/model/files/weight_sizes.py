@@ -10,6 +10,7 @@ import json
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 from components.errors import ModelError
 
@@ -17,20 +18,25 @@ WEIGHTS = "model.safetensors"
 MOST_HEADER_BYTES = 8 << 20  # published ones have some ten kB
 
 
+def _header(path: Path) -> tuple[int, Any]:
+    """The length of a safetensors file's header, and the header; None for a file that is none or whose header is too long."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if os.fstat(file.fileno()).st_size <= 8:
+                return 0, None  # there is nothing behind the length of its header
+            return size, json.loads(file.read(size)) if size <= MOST_HEADER_BYTES else None
+    except (OSError, ValueError, RecursionError):
+        return 0, None
+
+
 def check_header(path: Path, shown: str) -> int:
     """The number of all numbers in a safetensors file; 0 for a file that is none, which the library then says.
 
     Raises ModelError, about the file as it is `shown` to people, for a header that is too long or has impossible shapes.
     """
-    try:
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            if os.fstat(file.fileno()).st_size <= 8:
-                return 0  # it is none: there is nothing behind the length of its header
-            header = json.loads(file.read(size)) if size <= MOST_HEADER_BYTES else None
-    except (OSError, ValueError, RecursionError):
-        return 0
-    if header is None:
+    size, header = _header(path)
+    if size > MOST_HEADER_BYTES:
         raise ModelError(
             "unsupported",
             f"{shown} announces a header of {size:,} bytes.",
@@ -54,12 +60,7 @@ def check_header(path: Path, shown: str) -> int:
 
 def half_precision(path: Path) -> str:
     """ "float16" or "bfloat16" for a safetensors file with more such numbers than others; "" otherwise, and for none."""
-    try:
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(size)) if size <= MOST_HEADER_BYTES else None
-    except (OSError, ValueError, RecursionError):
-        return ""
+    _, header = _header(path)
     counts: dict[str, int] = {}
     for entry in header.values() if isinstance(header, dict) else ():
         if isinstance(entry, dict) and isinstance(entry.get("data_offsets"), list) and len(entry["data_offsets"]) == 2:

@@ -26,7 +26,7 @@ from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
 from components.retrieval.corpora.readers.table import BadRows, Table
 from components.retrieval.corpora.rows.parts import TO_MEASURE
-from components.retrieval.corpora.rows.read import Rows, read_rows, reasons_in_brackets, rows_of
+from components.retrieval.corpora.rows.read import Rows, reasons_in_brackets, rows_of, table_of
 from components.retrieval.corpora.rows.reading import Reading
 from components.retrieval.corpora.texts import hash_of
 from components.retrieval.evaluation.layer_grid import LayerGrid
@@ -160,7 +160,8 @@ def read_scored_pairs(
     limits = browser_limits() if limits is BROWSER_LIMITS else limits
     sources = [source] if isinstance(source, Path | bytes) else source
     count = Count(name, limits, is_cancelled)
-    rows = read_rows(sources, name, limits, count, chosen=chosen, part=part, preferred=TO_MEASURE, wanted="scored")
+    table = table_of(sources, name, limits, count)
+    rows = rows_of(table, name, chosen=chosen, part=part, preferred=TO_MEASURE, wanted="scored")
     return _usable(rows, name, most)
 
 

@@ -99,10 +99,11 @@ def _ablation() -> None:
         key="ablation",
         code=snippets.measured_grid(),
         alt=f"Spearman's correlation after training for {len(poolings)} poolings and {len(combinations)} inputs",
-        message="Measured with this dashboard on the included rows. **Before training:** "
+        message="**Before training:** "
         + ", ".join(f"{POOLING_NAMES[name]} {value:.1f}" for name, value in zip(poolings, before, strict=True))
         + f". The same cell differs by up to {spread:.1f} (standard deviation) between seeds.",
-        read=f"Each cell is the mean of {len(measured['seeds'])} runs of `{measured['command']}`, measured on "
+        read="Measured with this dashboard on the included rows. "
+        f"Each cell is the mean of {len(measured['seeds'])} runs of `{measured['command']}`, measured on "
         f"{measured['pairs']} scored pairs. Reimers and Gurevych (2019) found mean pooling and (u, v, |u-v|) best on 1 million "
         f"pairs, starting from BERT. Here ★ is {POOLING_NAMES[poolings[best[0]]]} with ({combinations[best[1]]}).",
         not_shown="The order on more data: differences no larger than those between seeds mean nothing, and the model that "

@@ -138,7 +138,7 @@ def test_every_command_that_reads_a_table_has_the_options() -> None:
         if any("--most-bytes" in action.option_strings for action in command._actions)
     }
     readers = {"read_corpus", "read_table", "read_folder_fields", "read_graded_folder", "load", "Sources"}
-    readers |= {"read_rows", "read_scored_pairs"}
+    readers |= {"table_of", "read_scored_pairs"}
     reading, without = set(), []
     for path in (ROOT / "components" / "command_line").rglob("*.py"):
         tree = ast.parse(path.read_text())

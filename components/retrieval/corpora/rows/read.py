@@ -105,29 +105,15 @@ class Rows:
         )
 
 
-def read_rows(
-    sources: Sequence[Path | bytes],
-    name: str,
-    limits: Limits | None,
-    count: Count,
-    *,
-    chosen: Mapping[str, str] | None = None,
-    part: str | None = None,
-    preferred: Sequence[Part] = (),
-    wanted: Wanted = "any",
-    holds_out: bool = False,
-) -> Rows:
-    """The rows of a file, or of the parts of a data set.
+def table_of(sources: Sequence[Path | bytes], name: str, limits: Limits | None, count: Count) -> Table:
+    """The table of a file, or of the parts of a data set, for `rows_of`.
 
-    `chosen` names the file's columns by ours where a person knows better. `part` is the part of a file that names parts, or
-    "all"; without it the first of `preferred` is used, and with `holds_out` the dev rows beside the train rows, to measure what
-    is learned. `wanted` is the kind of rows that is needed. Raises InputError for a file that cannot be read, and for columns
-    that are not recognised, and Cancelled.
+    Raises InputError for a file that cannot be read or is beyond its limits, and Cancelled.
     """
     table = read_parts(sources, name, None, limits, count)
     if limits is not None and len(table.numbers) > limits.sentences:
         raise limits.exceeded(name, f"{len(table.numbers):,} rows")
-    return rows_of(table, name, chosen=chosen, part=part, preferred=preferred, wanted=wanted, holds_out=holds_out)
+    return table
 
 
 def rows_of(
@@ -140,7 +126,12 @@ def rows_of(
     wanted: Wanted = "any",
     holds_out: bool = False,
 ) -> Rows:
-    """The rows of a table; see `read_rows`. Raises InputError where its columns are not recognised."""
+    """The rows of a table.
+
+    `chosen` names the file's columns by ours where a person knows better. `part` is the part of a file that names parts, or
+    "all"; without it the first of `preferred` is used, and with `holds_out` the dev rows beside the train rows, to measure what
+    is learned. `wanted` is the kind of rows that is needed. Raises InputError where the columns are not recognised.
+    """
     if not table.columns or not len(table.numbers):
         raise InputError(
             f"{clean(name).text} has no row{reasons_in_brackets(table.bad.reasons) or ': it is empty'}.",

@@ -6,7 +6,7 @@ import pytest
 
 from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.limits import Count
-from components.retrieval.corpora.rows.read import read_rows
+from components.retrieval.corpora.rows.read import rows_of, table_of
 
 FORM = "Timestamp,What would you ask the bot?,What should the bot answer then?"
 FORM_ROWS = [
@@ -70,16 +70,14 @@ def test_a_first_row_is_not_lost_as_names(kind: str) -> None:
 
 def test_rows_of_texts_have_the_same_answer() -> None:
     """The question of a form is not learned as a pair, and the columns keep their names."""
-    form = read_rows(
-        ["\n".join([FORM, *FORM_ROWS]).encode()],
+    form = rows_of(
+        table_of(["\n".join([FORM, *FORM_ROWS]).encode()], "form.csv", None, Count("form.csv", None)),
         "form.csv",
-        None,
-        Count("form.csv", None),
         chosen={"anchor": "What would you ask the bot?", "positive": "What should the bot answer then?"},
         wanted="pairs",
     )
     assert len(form.rows) == len(FORM_ROWS)
     assert form.rows[0].texts == ("How do I clean the lamp number 1?", "You wipe it 1 times with a cloth.")
-    pairs = read_rows(["\n".join(QUESTIONS).encode()], "a.tsv", None, Count("a.tsv", None))
+    pairs = rows_of(table_of(["\n".join(QUESTIONS).encode()], "a.tsv", None, Count("a.tsv", None)), "a.tsv")
     assert [row.texts for row in pairs.rows] == [tuple(line.split("\t")) for line in QUESTIONS]
     assert any("numbered" in note for note in pairs.notes)

@@ -11,7 +11,7 @@ from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.limits import Count
 from components.retrieval.corpora.rows.parts import TO_TRAIN
-from components.retrieval.corpora.rows.read import read_rows
+from components.retrieval.corpora.rows.read import rows_of, table_of
 
 
 def table(content: dict[str, Any], indent: int | None = None) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
@@ -40,9 +40,8 @@ def test_training_uses_the_train_part_of_such_a_file() -> None:
         for part, count in (("train", 4), ("validation", 2), ("test", 4))
     }
     source = json.dumps(content).encode()
-    rows = read_rows(
-        [source], "a.json", None, Count("a.json", None), preferred=TO_TRAIN, wanted="pairs", holds_out=True
-    )
+    table = table_of([source], "a.json", None, Count("a.json", None))
+    rows = rows_of(table, "a.json", preferred=TO_TRAIN, wanted="pairs", holds_out=True)
     assert [row.texts for row in rows.rows] == [
         (f"{part} question {n}?", f"{part} answer {n}.")
         for part, count in (("train", 4), ("validation", 2))

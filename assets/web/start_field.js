@@ -7,7 +7,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const isNarrow = matchMedia("(max-width: 760px)").matches;
   const kept = (root.kept ??= { text: null, isNew: true });
   // The server's text is written only when it has changed: else it would replace what a person types meanwhile.
-  if (kept.text !== data.text) input.value = kept.text = data.text;
+  if (kept.text !== data.text && !kept.isClearing) input.value = kept.text = data.text;
   input.setAttribute("aria-label", data.label);
   input.placeholder = isNarrow ? data.short : data.placeholder;
   input.dir = "auto";
@@ -15,9 +15,17 @@ export default function ({ data, parentElement, setTriggerValue }) {
   form.classList.remove("busy");
   const show = () => (clear.hidden = !(input.value || data.shown));
   const send = (name, value) => {
+    kept.isSent = name !== "cleared";
+    kept.isClearing = false;
     form.classList.add("busy");
     setTriggerValue(name, value);
   };
+  // A sentence that the server still reads is cleared once it is shown: two messages at once would have no order.
+  const clearShown = () => {
+    if (data.shown) send("cleared", true);
+    else kept.isClearing = kept.isSent;
+  };
+  if (data.shown && kept.isClearing) send("cleared", true);
   input.oninput = show;
   // A field has one line: lines of a pasted text become sentences of their own.
   input.onpaste = (event) => {
@@ -44,7 +52,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     input.value = kept.text = "";
     show();
     input.focus();
-    if (data.shown) send("cleared", true);
+    clearShown();
   };
   show();
   const row = root.querySelector(".try");

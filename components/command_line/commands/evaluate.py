@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_fields(parser)
     shared.add_dry_run(parser)
     shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
+    shared.add_dialect(parser)
     parser.add_argument(
         "--rerank",
         metavar="K",
@@ -117,7 +118,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         )
     limits, name = shared.limits_of(options), options.pairs.name
     rows = rows_of(
-        table_of([options.pairs], name, limits, Count(name, limits)),
+        table_of([options.pairs], name, limits, Count(name, limits), shared.dialect_of(options)),
         name,
         chosen=shared.columns_of(options),
         part=options.part,
@@ -165,6 +166,12 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation.graded.metrics import graded_summary
     from components.retrieval.evaluation.second_stage import second_relevant_ranks
 
+    if dialect := shared.dialect_of(options):
+        raise InputError(
+            f"{dialect.as_options} was given with a folder.",
+            "How separated text is written can be chosen for a file of pairs.",
+            "Leave it out, or name a file.",
+        )
     graded = read_folder_fields(options.pairs, options.split, shared.limits_of(options)).chosen(*_fields(options))
     report = graded.report
     if report.left_out:

@@ -15,6 +15,7 @@ from components.retrieval.corpora.columns import as_text, is_missing
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
 from components.retrieval.corpora.readers.limits import Count, Limits
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.retrieval.corpora.readers.table import BadRows, Table
 from components.retrieval.corpora.rows import passages, roles
 from components.retrieval.corpora.rows.parts import ChosenPart, Part, check_no_part, choose_part, find_parts
@@ -102,15 +103,25 @@ class Rows:
             notes=self.notes,
             preview=tuple(preview),
             known=self.known,
+            dialect=self.table.chosen,
+            otherwise=self.table.otherwise,
         )
 
 
-def table_of(sources: Sequence[Path | bytes], name: str, limits: Limits | None, count: Count) -> Table:
+def table_of(
+    sources: Sequence[Path | bytes],
+    name: str,
+    limits: Limits | None,
+    count: Count,
+    dialect: DialectChoice = AS_FOUND,
+) -> Table:
     """The table of a file, or of the parts of a data set, for `rows_of`.
+
+    `dialect` is what a person chose of how separated text is written.
 
     Raises InputError for a file that cannot be read or is beyond its limits, and Cancelled.
     """
-    table = read_parts(sources, name, None, limits, count)
+    table = read_parts(sources, name, None, limits, count, dialect)
     if limits is not None and len(table.numbers) > limits.sentences:
         raise limits.exceeded(name, f"{len(table.numbers):,} rows")
     return table
@@ -139,7 +150,9 @@ def rows_of(
             "Check the file and its format.",
         )
     columns, notes = passages.opened(table.columns)
-    if not table.is_named:
+    if table.chosen.header is not None:
+        notes.append(f"As chosen, {DialectChoice(header=table.is_named).in_words}.")
+    elif not table.is_named:
         notes.append("The first row is read as a row, since it does not name columns: they are numbered.")
     if table.dialect:
         other = f"; it could also be read as {table.other_dialect}" if table.other_dialect else ""

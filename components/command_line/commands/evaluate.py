@@ -259,7 +259,7 @@ def _measured(
     """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for."""
     from components.retrieval.evaluation.grid import retrieval_runs
     from components.retrieval.evaluation.second_stage import candidates
-    from components.retrieval.search.exact import for_cosines
+    from components.retrieval.search.exact import VectorRanker, for_cosines
 
     # All that may be refused, before the work.
     cross_encoder, label = (None, None) if options.rerank is None else shared.load_cross_encoder(options)
@@ -272,11 +272,12 @@ def _measured(
     counts = [k for k in (options.rerank, options.max_sim) if k is not None]
     unknown_language = shared.unknown_languages(backend, {"the texts": documents, "the queries": queries})
     similarity = backend.sentence_config.similarity
-    if similarity == "manhattan":
-        shared.note(f"{backend.spec.title} was published for the Manhattan distance. It is evaluated by the cosine.")
-        similarity = "cosine"
 
     def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
+        if similarity == "manhattan":  # which no cosines of other vectors order alike
+            ranker = VectorRanker(queries, query_vectors, document_vectors, similarity)
+            chosen = partial(candidates, is_cancelled=is_cancelled, own=ways.own, similarity=similarity)
+            return ways.by_ranker(ranker, queries), {k: chosen(query_vectors, document_vectors, k) for k in set(counts)}
         query_vectors, document_vectors = for_cosines(query_vectors, document_vectors, similarity)
         ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
         return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled, ways.own) for k in set(counts)}

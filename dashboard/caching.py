@@ -472,7 +472,9 @@ scored_pairs: Callable[[], CachePart[ScoredPairs]] = partial(_of_kind, "scored p
 static_vectors: Callable[[], CachePart[StaticVectors]] = partial(_of_kind, "static vectors")  # by upload
 minimal_pairs: Callable[[], CachePart[MinimalPairs]] = partial(_of_kind, "minimal pairs")  # by upload
 sense_files: Callable[[], CachePart[SenseFile]] = partial(_of_kind, "sense files")  # by upload
-read_corpora: Callable[[], CachePart[Corpus]] = partial(_of_kind, "read corpora")  # by file, encoding and column
+read_corpora: Callable[[], CachePart[Corpus]] = partial(
+    _of_kind, "read corpora"
+)  # by file, encoding, column and dialect
 lab_pairs: Callable[[], CachePart[Pooled]] = partial(
     _of_kind, "lab pairs"
 )  # the lab's scored pairs, by model and corpus
@@ -488,7 +490,7 @@ pair_vectors: Callable[[], CachePart[LearntVectors]] = partial(
 )  # made elsewhere, by upload
 column_previews: Callable[[], CachePart[tuple[ColumnPreview, ...]]] = partial(
     _of_kind, "columns"
-)  # by file and encoding
+)  # by file, encoding and dialect
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from components.model.files.sentence_config import Role
     from components.retrieval.corpora.corpus import Corpus
     from components.retrieval.corpora.readers.limits import Limits
+    from components.retrieval.corpora.readers.separated_rows import DialectChoice
     from components.retrieval.corpora.rows.reading import Reading
 
 MOST_DIGITS = 6  # of a layer's number
@@ -157,6 +158,39 @@ def add_rows(parser: argparse.ArgumentParser, example: str, usual_part: str) -> 
     )
 
 
+def add_dialect(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that read separated text, for where the reader guesses wrongly how it is written."""
+    for option, said in (
+        ("--header", "whether the first row of a .csv or .tsv file names the columns"),
+        ("--quotes", "whether quotes enclose its fields"),
+        ("--escapes", "whether a backslash escapes what follows"),
+    ):
+        parser.add_argument(
+            option,
+            action=argparse.BooleanOptionalAction,
+            default=None,
+            help=f"{said} (default: detected; what is a guess is said)",
+        )
+    parser.add_argument(
+        "--separator",
+        choices=("comma", "semicolon", "tab", "bar"),
+        help="what separates its fields (default: detected)",
+    )
+
+
+def dialect_of(options: argparse.Namespace) -> DialectChoice:
+    """What --header, --quotes, --escapes and --separator choose."""
+    from components.retrieval.corpora.readers.separated_rows import DialectChoice
+
+    return DialectChoice(options.separator, options.quotes, options.escapes, options.header)
+
+
+def _note_otherwise(otherwise: Sequence[DialectChoice]) -> None:
+    """Write to standard error by which option a file is read in the other way, where how it is written was a guess."""
+    for choice in otherwise:
+        note(f"How the file is written is a guess. If {choice.in_words}: {choice.as_options}")
+
+
 def columns_of(options: argparse.Namespace) -> dict[str, str] | None:
     """Our columns to the file's, from "anchor=headline,positive=text". Raises InputError."""
     if options.columns is None:
@@ -178,6 +212,7 @@ def write_reading(reading: Reading, with_preview: bool = True) -> None:
     if reading.is_guess:
         chosen = ",".join(f"{ours}={theirs}" for ours, theirs in reading.columns.items())
         note(f"The columns are a guess. To choose others: --columns {chosen}")
+    _note_otherwise(reading.otherwise)
     if reading.part is not None and reading.part.is_default:
         note(f"To use other rows: --part {' or '.join([*reading.part.counts, 'all'])}")
     for row in reading.preview if with_preview else ():
@@ -345,6 +380,7 @@ def corpus_facts(corpus: Corpus) -> dict[str, Any]:
         "dialect": report.dialect,
         "other_dialect": report.other_dialect,
         "has_header": report.is_named,
+        "could_be_read_by": [choice.as_options for choice in report.otherwise],
     }
 
 
@@ -352,6 +388,7 @@ def note_reading(corpus: Corpus, option: str = "") -> None:
     """Write to standard error how the rows and columns of a corpus were read; `option` chooses another column."""
     for sentence in corpus.report.sentences(tuple(corpus.columns), option):
         note(sentence)
+    _note_otherwise(corpus.report.otherwise)
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:

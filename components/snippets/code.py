@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
+
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.texts import Texts
@@ -144,6 +146,7 @@ HOMES = {
         "components.model.backend": ("Backend",),
         "components.model.one_block.nearly_closed": ("closed_share",),
         "components.retrieval.corpora.corpus": ("read_corpus",),
+        "components.retrieval.corpora.readers.separated_rows": ("DialectChoice",),
         "components.retrieval.corpora.demo": ("demo_corpus", "demo_sentences", "sentences_that_differ"),
         "components.training.before_after": (
             "head_change",
@@ -330,18 +333,28 @@ def file(name: str, about: str, variable: str = "file") -> tuple[str, str]:
     )
 
 
+def dialect_argument(dialect: DialectChoice) -> tuple[str, ...]:
+    """What a person chose of how a file is written, as an argument of what reads it; none where nothing was chosen."""
+    return (f"dialect={call('DialectChoice', **dialect.given)}",) if dialect else ()
+
+
 def corpus(
-    of: Texts, is_demo: bool, text_column: str | None = None, name: str = "corpus", encoding: str = "utf-8"
+    of: Texts,
+    is_demo: bool,
+    text_column: str | None = None,
+    name: str = "corpus",
+    encoding: str = "utf-8",
+    dialect: DialectChoice = AS_FOUND,
 ) -> tuple[str, ...]:
     """The statements that read a corpus; a person's own file is read by its name."""
     if is_demo:
         return (f"{name} = demo_corpus()",)
     options = {"encoding": encoding if encoding != "utf-8" else None}
-    column = [literal(text_column)] if text_column else []
+    column, chosen = [literal(text_column)] if text_column else [], dialect_argument(dialect)
     if "/" in of.name or "." not in of.name:  # a data set of the hub, whose name is not a file's
         named = literal(of.name)
-        return (f"{name} = {call('read_corpus', f'fetch_dataset({named})', named, *column, **options)}",)
+        return (f"{name} = {call('read_corpus', f'fetch_dataset({named})', named, *column, *chosen, **options)}",)
     return (
         *file(of.name, f"The corpus of {len(of):,} sentences was"),
-        f"{name} = {call('read_corpus', 'file', 'file.name', *column, **options)}",
+        f"{name} = {call('read_corpus', 'file', 'file.name', *column, *chosen, **options)}",
     )

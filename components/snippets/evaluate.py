@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.snippets import code
 from components.snippets.code import Snippet
 
@@ -402,14 +403,19 @@ def kinds(
     )
 
 
-def scored(name: str | None, chosen: Mapping[str, str] | None = None, part: str | None = None) -> tuple[str, ...]:
+def scored(
+    name: str | None,
+    chosen: Mapping[str, str] | None = None,
+    part: str | None = None,
+    dialect: DialectChoice = AS_FOUND,
+) -> tuple[str, ...]:
     """The statements that give `scored`: the included pairs with people's scores, or those of a file of this `name`."""
     if name is None:
         return ('scored = scored_pairs(read_corpus(ASSETS / "sts_pairs.jsonl", "sts_pairs.jsonl", "sentence1"))',)
     choices = {**({} if chosen is None else {"chosen": dict(chosen)}), **({} if part is None else {"part": part})}
     return (
         *code.file(name, "The pairs were those of"),
-        f"scored = {code.call('read_scored_pairs', 'file, file.name', **choices)}",
+        f"scored = {code.call('read_scored_pairs', 'file, file.name', *code.dialect_argument(dialect), **choices)}",
     )
 
 

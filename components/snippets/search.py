@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from components.retrieval.search.exact import is_distance
 from components.snippets import code
 from components.snippets.code import Snippet
 
@@ -97,6 +98,7 @@ def most_similar(of: Embedded, count: int) -> Snippet:
 def split_of_hit(of: Embedded, query: str, row: int, similarity: Similarity, most_characters: int) -> Snippet:
     """What the words of a query and of a hit add to its score; of a longer hit the first `most_characters` are split."""
     place = f"{of.layer}, {code.literal(of.pooling)}, {code.literal(similarity)}"
+    whole = "split.score, which split.of names" if is_distance(similarity) else "the score"
     return Snippet(
         of.setup,
         (
@@ -107,7 +109,7 @@ def split_of_hit(of: Embedded, query: str, row: int, similarity: Similarity, mos
             'trace = backend.trace(texts, max_length=documents.max_length, prompt="")',
             "prompts = (len(asked.prompt), len(documents.prompt))",
             f"split = split_of_vectors(trace, {place}, score, prompts)",
-            "print([(part.text, part.value) for part in split.query], split.terms)  # all together are the score",
+            f"print([(part.text, part.value) for part in split.query], split.terms)  # all together are {whole}",
             "print([(part.text, part.value) for part in split.hit], split.terms)  # and so are these",
         ),
     )

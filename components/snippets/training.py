@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.snippets import code
 from components.snippets.code import Snippet
 
@@ -52,10 +53,12 @@ def learning_rate(settings: TrainingSettings, steps: int) -> Snippet:
     )
 
 
-def file_rows(name: str, chosen: Mapping[str, str] | None, part: str | None = None) -> tuple[str, ...]:
+def file_rows(
+    name: str, chosen: Mapping[str, str] | None, part: str | None = None, dialect: DialectChoice = AS_FOUND
+) -> tuple[str, ...]:
     """The statements that give `rows`, those of a person's file; its columns by ours, and its part, if they were chosen."""
-    columns = _choices(chosen, part)
-    return (*code.file(name, "The rows were those of"), f"rows = {code.call('load', 'file', **columns)}")
+    rows = code.call("load", "file", *code.dialect_argument(dialect), **_choices(chosen, part))
+    return (*code.file(name, "The rows were those of"), f"rows = {rows}")
 
 
 def _choices(chosen: Mapping[str, str] | None, part: str | None) -> dict[str, object]:

@@ -37,6 +37,7 @@ from components.folders import ASSETS
 from components.jobs import IsCancelled
 from components.retrieval.corpora.readers.encoding import clean
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.retrieval.corpora.readers.table import BadRows, Table
 from components.retrieval.corpora.rows.parts import LEAST_HELD_OUT, TO_TRAIN
 from components.retrieval.corpora.rows.read import Row, Rows, bad_of, reasons_in_brackets, rows_of, table_of
@@ -155,13 +156,14 @@ def load(
     limits: Limits | None = BROWSER_LIMITS,
     is_cancelled: IsCancelled = never,
     part: str | None = None,
+    dialect: DialectChoice = AS_FOUND,
 ) -> TrainingData:
     """The rows of a demo ("demo:pairs", "demo:scored", "demo:nli", "demo:not"), of a file, or of the parts of a data set.
 
     `name` is needed for bytes, where its ending gives the format. `chosen` names the file's columns by ours ("anchor",
     "positive", ..., "label") where a person knows better. `part` is train, dev, test or all, of a file that says to
-    which of them each row belongs; without it the training rows are used, and never those that it calls test. With
-    BROWSER_LIMITS the operator's limits apply. Raises
+    which of them each row belongs; without it the training rows are used, and never those that it calls test.
+    `dialect` is what a person chose of how separated text is written. With BROWSER_LIMITS the operator's limits apply. Raises
     InputError for a file that cannot be read or trained on, and Cancelled.
     """
     if isinstance(source, str) and source.startswith("demo:"):
@@ -171,7 +173,7 @@ def load(
                 f"There is {', '.join(DEMO)}.",
                 "Choose one of them, or a file.",
             )
-        return load(DEMO[source], source, chosen, None, is_cancelled, part)
+        return load(DEMO[source], source, chosen, None, is_cancelled, part, dialect)
     if limits is BROWSER_LIMITS:
         operator = browser_limits()
         limits = TrainingLimits(operator.sentences, operator.bytes)
@@ -183,7 +185,7 @@ def load(
             raise ValueError("bytes need a name")
         name = parts[0].name
     count = Count(name, limits, is_cancelled)
-    table = table_of(parts, name, limits, count)
+    table = table_of(parts, name, limits, count, dialect)
     rows = rows_of(table, name, chosen=chosen, part=part, preferred=TO_TRAIN, holds_out=True)
     return _usable(rows, name)
 

@@ -14,8 +14,9 @@ from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora import hub_datasets
 from components.retrieval.corpora.readers.limits import browser_limits
 from components.retrieval.corpora.readers.places import is_of_documents
+from components.retrieval.corpora.readers.separated_rows import DialectChoice
 from dashboard import access, caching, state
-from dashboard.corpora import current, uploads
+from dashboard.corpora import current, dialect_menu, uploads
 from dashboard.jobs import requests
 from dashboard.ui import controls, messages
 from dashboard.ui.waiting import frame, progress
@@ -41,7 +42,9 @@ class _Source:
     paths: tuple[Path, ...] = ()  # else its files on this machine
     is_of_hub: bool = False
 
-    def as_note(self, corpus: Corpus, encoding: str | None, column: str | None) -> current.Source:
+    def as_note(
+        self, corpus: Corpus, encoding: str | None, column: str | None, dialect: DialectChoice
+    ) -> current.Source:
         """How a corpus was read from it."""
         return current.Source(
             self.name,
@@ -51,6 +54,7 @@ class _Source:
             encoding,
             column,
             len(corpus),
+            dialect.as_text,
         )
 
 
@@ -116,10 +120,13 @@ def _read_before() -> tuple[Corpus, current.Source] | None:
     before = st.session_state.get(f"_{uploads.CORPUS}")
     if not before:
         return None
-    upload, encoding, column = before
+    upload, encoding, column, *chosen = before
+    dialect = DialectChoice.of_text("".join(chosen))
 
     def read(file: uploads.StoredFile, is_cancelled: IsCancelled) -> Corpus:
-        return reading.read_corpus(file.getvalue(), file.name, column, encoding, is_cancelled=is_cancelled)
+        return reading.read_corpus(
+            file.getvalue(), file.name, column, encoding, is_cancelled=is_cancelled, dialect=dialect
+        )
 
     corpus = None
     with frame.figure("read_before"):
@@ -127,7 +134,7 @@ def _read_before() -> tuple[Corpus, current.Source] | None:
     uploads.earlier(uploads.CORPUS, uploads.file_names(upload), is_here=corpus is not None)
     if corpus is None:
         return None
-    return corpus, current.Source(corpus.name, upload, (), False, encoding, column, len(corpus))
+    return corpus, current.Source(corpus.name, upload, (), False, encoding, column, len(corpus), dialect.as_text)
 
 
 def _file() -> _Source | None:
@@ -180,14 +187,17 @@ def _dataset() -> _Source | None:
 
 
 def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
-    """Draw the choice of encoding and text column, and read the corpus; None as long as it is not clear how."""
-    row = st.container(horizontal=True)
+    """Draw the choice of encoding, text column and dialect, and read the corpus; None as long as it is not clear how."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
     typed = row.text_input("Encoding", key="corpus_encoding", placeholder="chosen automatically", max_chars=40)
     encoding = typed.strip() or None
+    menus = row.container(width="content")  # behind the columns, which are read as they say
+    dialect = dialect_menu.draw([path.name for path in source.paths] or [source.name], source.key, menus)
+    way = (dialect.as_text,) if dialect else ()  # part of the key of what is read so
     columns: tuple[ColumnPreview, ...] | None = None
     with frame.figure("columns"):
         columns = uploads.read_once(
-            caching.column_previews(), (source.key, encoding), partial(_preview, source, encoding)
+            caching.column_previews(), (source.key, encoding, *way), partial(_preview, source, encoding, dialect)
         )
     if columns is None:
         return None
@@ -208,14 +218,14 @@ def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
     column = guessed[0] if chosen == AUTOMATIC else chosen
     is_guess = chosen == AUTOMATIC and any(one.is_guess for one in columns)
     named = None if is_guess else column  # so that the corpus says why it is this one, and has titles before its texts
-    key = (source.key, encoding, named)
+    key = (source.key, encoding, named, *way)
     corpus = None
     with frame.figure("read_corpus"):
         corpus = uploads.read_once(
             caching.read_corpora(),
             key,
             lambda is_cancelled: reading.read_corpus(
-                source.content(), source.name, named, encoding, is_cancelled=is_cancelled
+                source.content(), source.name, named, encoding, is_cancelled=is_cancelled, dialect=dialect
             ),
         )
     if corpus is None:
@@ -223,11 +233,12 @@ def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
     if source.file is not None:
         uploads.keep(source.file)
         st.session_state[f"_{uploads.CORPUS}"] = key
-    return corpus, source.as_note(corpus, encoding, named)
+    return corpus, source.as_note(corpus, encoding, named, dialect)
 
 
-def _preview(source: _Source, encoding: str | None, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:
+def _preview(
+    source: _Source, encoding: str | None, dialect: DialectChoice, is_cancelled: IsCancelled
+) -> tuple[ColumnPreview, ...]:
     content = source.content()
-    return reading.columns_of(
-        content[0] if isinstance(content, tuple) else content, source.name, encoding, is_cancelled
-    )
+    first = content[0] if isinstance(content, tuple) else content
+    return reading.columns_of(first, source.name, encoding, is_cancelled, dialect)

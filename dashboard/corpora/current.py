@@ -24,6 +24,7 @@ from components.errors import UserError
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora.corpus import PAIR_COLUMN, Corpus
 from components.retrieval.corpora.demo import demo_corpus as demo
+from components.retrieval.corpora.readers.separated_rows import DialectChoice
 from components.retrieval.index.build import columns_hash
 from components.snippets import code
 from dashboard import access, caching, state
@@ -52,13 +53,17 @@ class Source:
     encoding: str | None = None
     column: str | None = None
     sentences: int = 0
+    dialect: str = ""  # what a person chose of it, as DialectChoice writes it
 
     def read(self, is_cancelled: IsCancelled) -> Corpus:
         """The corpus, read again. Raises InputError where that is no longer possible."""
         content: bytes | tuple[Path, ...] = tuple(map(Path, self.paths))
         if self.upload:
             content = uploads.stored(self.upload)[0].getvalue()
-        return reading.read_corpus(content, self.name, self.column, self.encoding, is_cancelled=is_cancelled)
+        dialect = DialectChoice.of_text(self.dialect)
+        return reading.read_corpus(
+            content, self.name, self.column, self.encoding, is_cancelled=is_cancelled, dialect=dialect
+        )
 
 
 def source_of(key: str) -> Source | None:
@@ -69,6 +74,7 @@ def source_of(key: str) -> Source | None:
     try:
         noted = json.loads(content)
         source = Source(**{**noted, "paths": tuple(noted["paths"])})
+        DialectChoice.of_text(source.dialect)
     except (ValueError, TypeError, KeyError):  # of another version, or damaged
         return None
     is_of_server = bool(source.paths) and not source.is_of_hub
@@ -180,7 +186,7 @@ def corpus() -> Corpus:
 def code_of(corpus: Corpus) -> tuple[str, ...]:
     """The statements that read a corpus, for the code of a figure."""
     report = corpus.report
-    return code.corpus(corpus, corpus is demo(), report.text_column, encoding=report.encoding)
+    return code.corpus(corpus, corpus is demo(), report.text_column, encoding=report.encoding, dialect=report.chosen)
 
 
 def choose(corpus: Corpus | None, source: Source | None = None) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from dashboard.corpora import dialect_menu
 from dashboard.ui import figures, messages
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ def draw(corpus: Corpus, key: str) -> None:
     if rows:
         figures.plain_table(pd.DataFrame(rows), key=key)
     said = report.sentences(tuple(corpus.columns), "the menu “Text column”")
+    if report.otherwise:
+        other = " or ".join(choice.in_words for choice in report.otherwise)
+        said.append(f"How the file is written is a guess: if {other}, choose it behind “{dialect_menu.TITLE}”.")
     st.caption(messages.escape(" ".join(said)))
 
 

@@ -20,6 +20,7 @@ import streamlit as st
 
 from components import packing
 from components.numbers import enumerated
+from components.retrieval.corpora.readers.separated_rows import DialectChoice
 from components.retrieval.search.relevance import Judgements
 from dashboard import caching, state
 from dashboard.corpora import marks, uploads, usage
@@ -247,17 +248,23 @@ def _forget() -> None:
 def _upload(kind: str, value: object) -> Any:
     """What a session may hold of a kind of upload; None for anything else."""
     if kind == uploads.CORPUS:
-        if not isinstance(value, list) or len(value) != 3 or not _is_key(value[0]):
+        if not isinstance(value, list) or len(value) not in (3, 4) or not _is_key(value[0]):
             return None
-        key, encoding, column = value
+        encoding, column, *dialect = value[1:]
         is_encoding = encoding is None or (isinstance(encoding, str) and len(encoding) <= 40)
-        return (
-            (key, encoding, column) if is_encoding and isinstance(column, str) and len(column) <= _MOST_COLUMN else None
-        )
+        is_column = column is None or (isinstance(column, str) and len(column) <= _MOST_COLUMN)
+        return tuple(value) if is_encoding and is_column and all(map(_is_dialect, dialect)) else None
     if kind == _RUNS:
         keys = value if isinstance(value, list) else []
         return tuple(keys) if 0 < len(keys) <= MOST_KEYS and all(map(_is_key, keys)) else None
     return value if _is_key(value) else None
+
+
+def _is_dialect(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(DialectChoice.of_text(value[:_MOST_COLUMN]))
+    except ValueError:
+        return False
 
 
 def _pictures(value: object) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from components.retrieval.corpora.rows.parts import ALL
+from dashboard.corpora import dialect_menu
 from dashboard.ui import controls, figures, messages
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ def shown(
             st.markdown("**Are these the right columns?** Another choice is as plausible.")
         choice = _menus(reading, key, roles, kind_of)
         now = read(choice) if choice else found
+        for other in reading.otherwise:
+            st.markdown(
+                f"**How the file is written is a guess.** If {other.in_words}, choose it behind “{dialect_menu.TITLE}”."
+            )
         if now is not None:
             current = reading_of(now)
             assert current is not None

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from components.jobs import CachePart, IsCancelled, ReportProgress
 
 T = TypeVar("T")
-CORPUS = "corpus_upload"  # the kind whose session key holds the key of the upload, its encoding and its text column
+# The kind whose session key holds the key of the upload, its encoding, its text column, and the dialect if one was chosen.
+CORPUS = "corpus_upload"
 # Every kind of upload; what a session has of each stands under the kind with a "_" before it.
 KINDS = (
     *(CORPUS, "queries", "static", "graded", "sts", "training", "senses", "minimal_pairs", "pair_vectors"),
@@ -73,24 +74,26 @@ def kept(
     read: Callable[[Any, IsCancelled], T],
     *,
     several: bool = False,
+    variant: str = "",
 ) -> T | None:
     """What this session uploaded of a kind, now or earlier; None if there is nothing, or it is no longer kept.
 
-    `read` gets the file, or with `several` the list of files. While a file is read, its progress is drawn, and for one that
-    cannot be read an error: below the uploader, which stays, and so does the earlier upload.
+    `read` gets the file, or with `several` the list of files; `variant` names how, where a person chose it. While a file is
+    read, its progress is drawn, and for one that cannot be read an error: below the uploader, which stays, and so does the
+    earlier upload.
     """
     added_key = None
     if file:
         with frame.figure(f"read_{kind}"):
-            added_key = added(cache, file, read)
+            added_key = added(cache, file, read, variant)
     if added_key is not None:
         st.session_state[f"_{kind}"] = added_key
     key = st.session_state.get(f"_{kind}", "")
     if added_key is not None or not key:
-        return cache.find(key)
+        return cache.find(varied(key, variant))
     result = None
     with frame.figure(f"read_again_{kind}"):
-        result = again(cache, key, read, several=several)
+        result = again(cache, key, read, several=several, key=varied(key, variant))
     if not file:
         earlier(kind, file_names(key), is_here=result is not None)
     return result
@@ -218,13 +221,21 @@ def stored(key: str) -> list[StoredFile]:
 
 
 def added(
-    cache: CachePart[T], file: UploadedFile | Sequence[UploadedFile], read: Callable[[Any, IsCancelled], T]
+    cache: CachePart[T],
+    file: UploadedFile | Sequence[UploadedFile],
+    read: Callable[[Any, IsCancelled], T],
+    variant: str = "",
 ) -> str:
     """The key of a file, or of several that belong together, read unless they are. Raises NotReady."""
     key = key_of(file)
-    read_once(cache, key, lambda is_cancelled: read(file, is_cancelled))
+    read_once(cache, varied(key, variant), lambda is_cancelled: read(file, is_cancelled))
     keep(file)
     return key
+
+
+def varied(key: str, variant: str) -> str:
+    """The key of what was read of an upload in a way that a person chose; of the usual way the upload's own."""
+    return f"{key} ({variant})" if variant else key
 
 
 def keep(file: UploadedFile | Sequence[UploadedFile]) -> None:

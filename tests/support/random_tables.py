@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -24,9 +23,8 @@ import pandas as pd
 from components.errors import InputError
 from components.retrieval.corpora.columns import as_text, flattened
 from components.retrieval.corpora.readers.dialects import DELIMITERS
-from components.retrieval.corpora.readers.encoding import decode
 from components.retrieval.corpora.readers.files import read_table
-from components.retrieval.corpora.readers.separated_rows import Dialect, records
+from components.retrieval.corpora.readers.table import Table
 
 WORDS = "the river bank café Straße naïve ship 東京 дом कला money said leaves a of house 007 1.5 C++"
 SPECIAL = ['"', ",", ";", "\t", "|", "\\", "\n", "\r\n", "\r", "'", '""', '\\"', "\\n", "“", '55"', '"Well', "#", "NA"]
@@ -317,12 +315,12 @@ def draw(seed: int) -> Written:
 
 def outcome(written: Written) -> str:
     """What became of a table here: "exact", "refused" (in part or as a whole, with counts), "guessed" (wrong, and said to
-    be a guess between this dialect and the right one), or "wrong"."""
+    be a guess, with a choice that gives the right one), or "wrong"."""
     try:
         table = read_table(written.content, written.name, written.encoding)
     except InputError:
         return "refused"
-    found = {name: [plain(as_text(value)) for value in values] for name, values in flattened(table.columns).items()}
+    found = _found(table)
     wanted = {plain(name): list(map(plain, values)) for name, values in written.columns.items()}
     if found == wanted:
         return "exact"
@@ -331,21 +329,15 @@ def outcome(written: Written) -> str:
     left = iter(rows)
     if len(table.bad) and all(row in left for row in kept):
         return "refused"
-    return "guessed" if table.other_dialect and _of_dialect(written, table.other_dialect) == wanted else "wrong"
+    others = (
+        _found(read_table(written.content, written.name, written.encoding, dialect=one)) for one in table.otherwise
+    )
+    return "guessed" if table.other_dialect and any(other == wanted for other in others) else "wrong"
 
 
-def _of_dialect(written: Written, in_words: str) -> dict[str, list[str]]:
-    """The columns that the dialect reads which was named as the other one; none where it does not fit."""
-    for delimiter, is_quoted, is_escaped in product(DELIMITERS, (True, False), (True, False)):
-        dialect = Dialect(delimiter, is_quoted, is_escaped)
-        if in_words.removesuffix(", quotes enclose fields") != dialect.in_words:
-            continue
-        lines = decode(written.content, written.name, written.encoding).lines()
-        rows = [[plain(as_text(field)) for field in record.fields] for record in records(lines, dialect)]
-        rows = [row for row in rows if any(row)]
-        if all(len(row) == len(rows[0]) for row in rows):
-            return _columns(rows)
-    return {}
+def _found(table: Table) -> dict[str, list[str]]:
+    """The columns that were read, as they are compared."""
+    return {name: [plain(as_text(value)) for value in values] for name, values in flattened(table.columns).items()}
 
 
 def reads_back(written: Written) -> bool:

@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_fields(parser)
     shared.add_dry_run(parser)
     shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
+    shared.add_dialect(parser)
     parser.add_argument(
         "--rerank",
         metavar="K",
@@ -117,7 +118,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         )
     limits, name = shared.limits_of(options), options.pairs.name
     rows = rows_of(
-        table_of([options.pairs], name, limits, Count(name, limits)),
+        table_of([options.pairs], name, limits, Count(name, limits), shared.dialect_of(options)),
         name,
         chosen=shared.columns_of(options),
         part=options.part,
@@ -165,6 +166,12 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation.graded.metrics import graded_summary
     from components.retrieval.evaluation.second_stage import second_relevant_ranks
 
+    if dialect := shared.dialect_of(options):
+        raise InputError(
+            f"{dialect.as_options} was given with a folder.",
+            "How separated text is written can be chosen for a file of pairs.",
+            "Leave it out, or name a file.",
+        )
     graded = read_folder_fields(options.pairs, options.split, shared.limits_of(options)).chosen(*_fields(options))
     report = graded.report
     if report.left_out:
@@ -252,7 +259,7 @@ def _measured(
     """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for."""
     from components.retrieval.evaluation.grid import retrieval_runs
     from components.retrieval.evaluation.second_stage import candidates
-    from components.retrieval.search.exact import for_cosines
+    from components.retrieval.search.exact import VectorRanker, for_cosines
 
     # All that may be refused, before the work.
     cross_encoder, label = (None, None) if options.rerank is None else shared.load_cross_encoder(options)
@@ -265,11 +272,12 @@ def _measured(
     counts = [k for k in (options.rerank, options.max_sim) if k is not None]
     unknown_language = shared.unknown_languages(backend, {"the texts": documents, "the queries": queries})
     similarity = backend.sentence_config.similarity
-    if similarity == "manhattan":
-        shared.note(f"{backend.spec.title} was published for the Manhattan distance. It is evaluated by the cosine.")
-        similarity = "cosine"
 
     def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
+        if similarity == "manhattan":  # which no cosines of other vectors order alike
+            ranker = VectorRanker(queries, query_vectors, document_vectors, similarity)
+            chosen = partial(candidates, is_cancelled=is_cancelled, own=ways.own, similarity=similarity)
+            return ways.by_ranker(ranker, queries), {k: chosen(query_vectors, document_vectors, k) for k in set(counts)}
         query_vectors, document_vectors = for_cosines(query_vectors, document_vectors, similarity)
         ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
         return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled, ways.own) for k in set(counts)}

@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, help="the folder to write (needed without --dry-run)")
     shared.add_dry_run(parser)
     parser.add_argument("--text-column", help="the column with the sentences (default: detected)")
+    shared.add_dialect(parser)
     parser.add_argument("--encoding", help="the encoding of the file (default: detected)")
     parser.add_argument(
         "--dtype", default="auto", help="float32, float16, or auto for float32 up to 2 GB (default: auto)"
@@ -48,10 +49,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             "Only with --dry-run nothing is written.",
             "Write for example --out my-index, or add --dry-run.",
         )
-    limits = shared.limits_of(options)
+    limits, dialect = shared.limits_of(options), shared.dialect_of(options)
     with files_at(options.corpus, limits) as (files, left_out):
         name = Path(options.corpus).name
-        corpus = read_corpus(files, name, options.text_column, options.encoding, limits)
+        corpus = read_corpus(files, name, options.text_column, options.encoding, limits, dialect=dialect)
     report = corpus.report
 
     def note_reading() -> None:

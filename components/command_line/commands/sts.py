@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "pairs", metavar="FILE", type=Path, help="a .csv, .tsv, .jsonl or .parquet file of scored pairs"
     )
     shared.add_rows(parser, "sentence1=left,sentence2=right,label=value", "the test rows")
+    shared.add_dialect(parser)
     parser.add_argument("--dry-run", action="store_true", help="say what was read of the file; measure nothing")
     shared.add_limits(parser)
     shared.add_embedding(parser, precision="float32")
@@ -32,6 +33,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         chosen=shared.columns_of(options),
         part=options.part,
         limits=shared.limits_of(options),
+        dialect=shared.dialect_of(options),
     )
     assert pairs.reading is not None
     if options.dry_run:

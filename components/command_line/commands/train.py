@@ -91,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "anchor=headline,positive=text",
         "the train rows, with the dev rows held out; test rows are never trained on",
     )
+    shared.add_dialect(parser)
     parser.add_argument("--model", default=None, help="a hub id, a folder, run:NAME, or embedded (the default)")
     parser.add_argument("--full", action="store_true", help="train all weights (default: low-rank adapters)")
     parser.add_argument("--rank", type=int, help="rank of the adapters (default: 8)")
@@ -168,7 +169,13 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
     kind = check_objectives(settings.objectives)
     if options.out is not None:
         _check_out(options.out)
-    data = load(options.data, chosen=shared.columns_of(options), limits=shared.limits_of(options), part=options.part)
+    data = load(
+        options.data,
+        chosen=shared.columns_of(options),
+        limits=shared.limits_of(options),
+        part=options.part,
+        dialect=shared.dialect_of(options),
+    )
     if data.reading is not None:
         shared.write_reading(data.reading, with_preview=options.dry_run)
     parts = split(data, settings.held_out_share, settings.seed, settings.max_rows)
@@ -223,7 +230,13 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
     if options.dry_run:
         raise InputError("Both --grid and --dry-run are given.", "They exclude each other.", "Leave one out.")
     _check_out(options.out, may_hold_run=False)
-    data = load(options.data, chosen=shared.columns_of(options), limits=shared.limits_of(options), part=options.part)
+    data = load(
+        options.data,
+        chosen=shared.columns_of(options),
+        limits=shared.limits_of(options),
+        part=options.part,
+        dialect=shared.dialect_of(options),
+    )
     if data.kind != "labelled":
         raise InputError(
             f"{data.name} has {data.kind}.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ EXAMPLES = 5
 SAMPLE_ROWS = 1_000  # a column is judged by its first rows
 CLEARLY_LONGER = 2.0
 KEYS_SHOWN = 20  # of objects that become columns
-TITLE_COLUMN, TEXT_COLUMN = "title", "text"  # of the documents of BEIR and mteb
+ID_COLUMN, TITLE_COLUMN, TEXT_COLUMN = "_id", "title", "text"  # of the documents of BEIR and mteb
 MOST_DEPTH = 4  # of objects in objects, whose keys become columns
 # Names of a column that is the text, best first. Names that come in pairs (sentence1, sentence2) are not among them.
 TEXT_NAMES = ("text", "sentence", "sentences", SET_COLUMN, "content", "passage", "document", "article", "headline")
@@ -67,7 +67,7 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
     if guess is not None:
         if len(columns) == 1:
             return TextColumn(guess, "the only column")
-        if guess == TEXT_COLUMN and _is_collection(columns):
+        if guess == TEXT_COLUMN and is_collection(columns):
             return TextColumn(guess, f"each behind its {TITLE_COLUMN}, as in BEIR's measures", title=TITLE_COLUMN)
         if guess.casefold() in TEXT_NAMES:
             return TextColumn(guess, "by its name")
@@ -79,10 +79,10 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
     )
 
 
-def _is_collection(columns: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether these are the documents of a retrieval collection: ids, titles and texts, and at most metadata beside them."""
+def is_collection(columns: Iterable[str]) -> bool:
+    """Whether columns of these names are those of a collection's documents: ids, titles, texts, and at most metadata."""
     names = {name.partition(".")[0] for name in columns}
-    return {"_id", TITLE_COLUMN, TEXT_COLUMN} <= names <= {"_id", TITLE_COLUMN, TEXT_COLUMN, "metadata"}
+    return {ID_COLUMN, TITLE_COLUMN, TEXT_COLUMN} <= names <= {ID_COLUMN, TITLE_COLUMN, TEXT_COLUMN, "metadata"}
 
 
 def _with_examples(columns: Mapping[str, Sequence[Any]]) -> str:

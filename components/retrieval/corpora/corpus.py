@@ -33,6 +33,7 @@ from components.retrieval.corpora.columns import text_column as find_text_column
 from components.retrieval.corpora.readers.encoding import CleanedText, clean, has_broken_bytes
 from components.retrieval.corpora.readers.files import read_table
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.retrieval.corpora.readers.table import BadRow, BadRows, Table
 from components.retrieval.corpora.texts import Texts
 
@@ -85,6 +86,8 @@ class ReadReport:
     other_dialect: str = ""  # that fits nearly as well: then the dialect is a guess
     is_named: bool = True  # False where the first row does not name the columns
     samples: tuple[SampleRow, ...] = ()
+    chosen: DialectChoice = AS_FOUND  # what a person chose of the dialect
+    otherwise: tuple[DialectChoice, ...] = ()  # choices that give what the file could be too
 
     @property
     def refused(self) -> str:
@@ -112,7 +115,9 @@ class ReadReport:
         if self.dialect:
             guess = f" This is a guess: the file could also be {self.other_dialect}." if self.other_dialect else ""
             said.append(f"The fields are {self.dialect}.{guess}")
-        if not self.is_named:
+        if self.chosen.header is not None:
+            said.append(f"As chosen, {DialectChoice(header=self.is_named).in_words}.")
+        elif not self.is_named:
             said.append(
                 "The first line is read as a row, since it does not look like names of columns: a line above names them."
             )
@@ -147,10 +152,12 @@ def read_corpus(
     encoding: str | None = None,
     limits: Limits | None = BROWSER_LIMITS,
     is_cancelled: IsCancelled = never,
+    dialect: DialectChoice = AS_FOUND,
 ) -> Corpus:
     """The corpus in a file, or in the several files of one large data set.
 
-    `name` is the name of the corpus; for bytes its ending gives the format. With BROWSER_LIMITS the operator's limits
+    `name` is the name of the corpus; for bytes its ending gives the format. `dialect` is what a person chose of how separated
+    text is written. With BROWSER_LIMITS the operator's limits
     apply (`browser_limits`); with None there is no limit. Raises InputError for a file in another format, one that
     cannot be decoded, is too large or has no sentence, and for one with several columns that could be the text. Raises
     Cancelled.
@@ -159,7 +166,7 @@ def read_corpus(
         limits = browser_limits()
     sources = [source] if isinstance(source, Path | bytes) else source
     count = Count(name, limits, is_cancelled)
-    table = read_parts(sources, name, encoding, limits, count)
+    table = read_parts(sources, name, encoding, limits, count, dialect)
     if not table.numbers or not table.columns:
         raise _nothing(name, table.bad)
     table.columns = flattened(table.columns)
@@ -167,21 +174,32 @@ def read_corpus(
 
 
 def columns_of(
-    source: Path | bytes, name: str, encoding: str | None = None, is_cancelled: IsCancelled = never
+    source: Path | bytes,
+    name: str,
+    encoding: str | None = None,
+    is_cancelled: IsCancelled = never,
+    dialect: DialectChoice = AS_FOUND,
 ) -> tuple[ColumnPreview, ...]:
     """The columns of a file, judged by its first rows, so that a person can choose the text column.
 
     One column has `is_guess` unless two are similar; a .txt file has only "text". Raises InputError for a file without
     rows, and Cancelled.
     """
-    table = read_table(source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS, is_cancelled=is_cancelled)
+    table = read_table(
+        source, name, encoding, browser_limits(), max_rows=SAMPLE_ROWS, is_cancelled=is_cancelled, dialect=dialect
+    )
     if not any(len(values) for values in table.columns.values()):
         raise _nothing(name, table.bad)
     return preview_columns(flattened(table.columns))
 
 
 def read_parts(
-    sources: Sequence[Path | bytes], name: str, encoding: str | None, limits: Limits | None, count: Count
+    sources: Sequence[Path | bytes],
+    name: str,
+    encoding: str | None,
+    limits: Limits | None,
+    count: Count,
+    dialect: DialectChoice = AS_FOUND,
 ) -> Table:
     """The table of all parts of a data set, which together may have as many rows as one large file.
 
@@ -189,7 +207,7 @@ def read_parts(
     """
     tables: list[Table] = []
     for source in sources:
-        tables.append(read_table(source, name, encoding, limits, count=count))
+        tables.append(read_table(source, name, encoding, limits, count=count, dialect=dialect))
         rows = sum(len(table.numbers) for table in tables)
         if limits is not None and len(sources) > 1 and rows > limits.sentences:
             raise limits.exceeded(name, f"more than {limits.sentences:,} rows")
@@ -222,6 +240,8 @@ def _joined(tables: Sequence[Table]) -> Table:
         next((table.other_dialect for table in tables if table.other_dialect), ""),
         all(table.is_named for table in tables),
         samples=tables[0].samples,
+        chosen=tables[0].chosen,
+        otherwise=tuple(dict.fromkeys(choice for table in tables for choice in table.otherwise)),
     )
 
 
@@ -283,6 +303,8 @@ def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, 
         dialect=table.dialect,
         other_dialect=table.other_dialect,
         is_named=table.is_named,
+        chosen=table.chosen,
+        otherwise=table.otherwise,
         samples=_samples(table, kept, texts, columns, bad),
         text_column=column,
         left_out=(

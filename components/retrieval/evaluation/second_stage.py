@@ -21,7 +21,7 @@ from components.jobs import Cancelled, IsCancelled, ReportProgress, part_of
 from components.retrieval.evaluation.graded.ranks import NONE, RelevantRanks
 from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import tolerance
-from components.retrieval.search.exact import ExactSearch
+from components.retrieval.search.exact import ExactSearch, Similarity
 from components.retrieval.search.rerank import late_interaction_vectors, trained_scores
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def candidates(
     k: int,
     is_cancelled: IsCancelled = lambda: False,
     own: Int64 | None = None,
+    similarity: Similarity = "cosine",
 ) -> Int64:
-    """The k nearest documents of each query by cosine, best first, int64 [query, candidate]. Raises Cancelled.
+    """The k nearest documents of each query by a similarity, best first, int64 [query, candidate]. Raises Cancelled.
 
     Vectors are [query, dim] and [document, dim]; there are fewer candidates than k if there are fewer documents. `own` [query]
     are the numbers of documents that are left out of one query's ranking, or NONE; where there are any, the candidates are at
@@ -64,7 +65,7 @@ def candidates(
         if is_cancelled():
             raise Cancelled
         block = slice(start, start + _QUERIES)
-        found = engine.search(queries[block], k + has_own).indices
+        found = engine.search(queries[block], k + has_own, similarity).indices
         if own is not None and has_own:
             is_own = found == own[block, None]
             is_own[~is_own.any(axis=1), -1] = True  # one too many was searched for

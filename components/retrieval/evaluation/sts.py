@@ -24,6 +24,7 @@ from components.model.trace import Pooling
 from components.numbers import counted
 from components.retrieval.corpora.corpus import Corpus
 from components.retrieval.corpora.readers.limits import BROWSER_LIMITS, Count, Limits, browser_limits, never
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.retrieval.corpora.readers.table import BadRows, Table
 from components.retrieval.corpora.rows.parts import TO_MEASURE
 from components.retrieval.corpora.rows.read import Rows, reasons_in_brackets, rows_of, table_of
@@ -150,17 +151,19 @@ def read_scored_pairs(
     most: int | None = None,
     limits: Limits | None = BROWSER_LIMITS,
     is_cancelled: IsCancelled = never,
+    dialect: DialectChoice = AS_FOUND,
 ) -> ScoredPairs:
     """The pairs of a file: two sentences and a score in each row, with or without names of columns.
 
     `chosen` names the file's columns by ours ("sentence1", "sentence2", "label"). `part` is train, dev, test or all, of a file
-    that says to which of them each row belongs; without it the test rows are used. Raises InputError for a file that cannot
+    that says to which of them each row belongs; without it the test rows are used. `dialect` is what a person
+    chose of how separated text is written. Raises InputError for a file that cannot
     be read, for unusable columns, and for too few or too many pairs, and Cancelled.
     """
     limits = browser_limits() if limits is BROWSER_LIMITS else limits
     sources = [source] if isinstance(source, Path | bytes) else source
     count = Count(name, limits, is_cancelled)
-    table = table_of(sources, name, limits, count)
+    table = table_of(sources, name, limits, count, dialect)
     rows = rows_of(table, name, chosen=chosen, part=part, preferred=TO_MEASURE, wanted="scored")
     return _usable(rows, name, most)
 

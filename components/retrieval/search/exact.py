@@ -15,6 +15,7 @@ What it does not show: relevance. The nearest vector need not belong to a releva
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -176,6 +177,35 @@ class ExactSearch:
             part = self.vectors[start : start + _BLOCK_ROWS].astype(np.float32)
             products[..., start : start + _BLOCK_ROWS] = queries @ part.T
         return products
+
+
+class VectorRanker:
+    """A ranking of all vectors for texts whose own are at hand, by a similarity that no product of vectors gives."""
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        queries: NDArray[np.floating],
+        documents: NDArray[np.floating],
+        similarity: Similarity,
+    ) -> None:
+        """`queries` [query, dim] are the vectors of `texts`."""
+        self._queries = {text: np.asarray(vector, np.float32) for text, vector in zip(texts, queries, strict=True)}
+        self._engine, self._similarity = ExactSearch(documents), checked_similarity(similarity)
+
+    def scores(self, query: str) -> Float32:
+        """The score of every vector for one of the texts, float32 [document].
+
+        Raises InputError for vectors that are not finite.
+        """
+        found = self._engine.scores(self._queries[query], self._similarity)
+        if not np.isfinite(found).all():
+            raise not_finite()
+        return found
+
+    def floor(self, query: str) -> float:
+        """No distance is so large that a document has nothing in common with a query."""
+        return -np.inf
 
 
 def tie_note(tied: int, shown: int, at_least: bool = False) -> str:

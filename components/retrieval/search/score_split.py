@@ -4,6 +4,10 @@ Each score that search ranks by is linear in one of the two texts while the othe
 vectors, of word counts or of weights, and BM25 and Jelinek-Mercer, which are sums over the query's words from the start. So
 what the words of one text add, with the terms that belong to no word, is the score: exactly, and for both texts.
 
+A distance is no such sum. Of a Euclidean one the negative square is split, which orders hits in the same way: it is twice the
+dot product minus both squared lengths. Of a Manhattan distance nothing is: the cosine of the same two vectors is split in its
+place, and `of` says so.
+
 For vectors these are the sums of rows and columns of the token ledger (components.analysis.why.token_ledger) at the layer and
 pooling of the search. The corpus's vectors may be stored in fewer bits than the passes here have; what that changes is a term
 of its own, so that the sum is the score that ranked the hit and not another one.
@@ -37,6 +41,7 @@ LEAST_SCALED = (
 )
 STORED = "rounding of the stored vectors"
 PROMPT = "the model's prompt"
+SQUARE, COSINE = "negative squared distance", "cosine"  # what is split in place of a distance
 
 
 @dataclass(frozen=True)
@@ -53,12 +58,13 @@ class ScorePart:
 class ScoreSplit:
     """One score as two sums: over the query's parts, and over the hit's. Each with the `terms` is the score."""
 
-    score: float  # as the ranking has it
+    score: float  # as the ranking has it, or what `of` names
     query: tuple[ScorePart, ...]
     hit: tuple[ScorePart, ...]
     terms: tuple[Term, ...] = ()  # of no word
     texts: tuple[str, str] = ("", "")  # the two texts that the spans are of
     one_token: bool = False  # the vectors are those of one token each ([CLS]): there is no split by words
+    of: str = ""  # what is split in place of the score of a ranking by distances, which is no sum
 
     @property
     def left_over(self) -> tuple[float, float]:
@@ -87,11 +93,22 @@ def split_of_vectors(
     """The score of a query and a hit, the first sentence of a trace and that of number `hit`, at a layer and pooling.
 
     `prompts` are the characters of the model's own prompts in front of both. `stored` names what the ranking's `score`
-    differs by from that of the trace's vectors. Raises ValueError as `token_ledger` does.
+    differs by from that of the trace's vectors. Of a distance `of` names what is split. Raises ValueError as `token_ledger`
+    does.
     """
     first, second = trace.sentences[0], trace.sentences[hit]
     ledger = token_ledger(trace, layer, pooling, 0, hit).by_typed_word(first, second)
-    scale = float(np.prod(ledger.lengths)) if similarity == "dot" else 1.0
+    scale, lengths, of = 1.0, list[Term](), ""
+    if similarity == "dot":
+        scale = float(np.prod(ledger.lengths))
+    elif similarity == "euclidean":
+        scale, score, of = 2 * float(np.prod(ledger.lengths)), -(score**2), SQUARE
+        squares = (float(length) ** 2 for length in ledger.lengths)
+        names = ("the query's squared length", "the hit's squared length")
+        lengths = [Term(name, -square) for name, square in zip(names, squares, strict=True)]
+    elif similarity == "manhattan":
+        score, of = ledger.cosine, COSINE
+    lost = score - scale * ledger.cosine - sum(term.value for term in lengths)
     own = trace.head if pooling == "own" else None
     sides = [
         _with_prompt(
@@ -105,9 +122,10 @@ def split_of_vectors(
         score,
         sides[0],
         sides[1],
-        (*(Term(term.name, scale * term.value) for term in ledger.terms), Term(stored, score - scale * ledger.cosine)),
+        (*(Term(term.name, scale * term.value) for term in ledger.terms), *lengths, Term(stored, lost)),
         (first.text[prompts[0] :], second.text[prompts[1] :]),
         one_token=pooling == "cls" if own is None else own.modes == ("cls",),
+        of=of,
     )
 
 

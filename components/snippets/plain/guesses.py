@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from components.model.files.encoder.settings import EncoderSettings, read_encoder_settings
 from components.model.guesses.masks import with_masks
 from components.snippets import code
 from components.snippets.code import Input, Snippet
@@ -129,7 +130,13 @@ def _is_plain(read: Input, only_left: bool) -> bool:
     """Whether transformers alone can load the model and make the pass."""
     modules = read.backend.loaded.modules
     takes_mask = not modules.mask_names and modules.mask_reader is None
-    return read.backend.spec.source in ("hub", "folder") and (takes_mask or not only_left)
+    is_lowered = _tokenizer_settings(read).is_lowered  # which a tokenizer has no argument for
+    return read.backend.spec.source in ("hub", "folder") and (takes_mask or not only_left) and not is_lowered
+
+
+def _tokenizer_settings(read: Input) -> EncoderSettings:
+    """What the published folder says of how its tokenizer is built."""
+    return read_encoder_settings(read.backend.loaded.folder, read.backend.spec.title)
 
 
 def _text_and_pair(read: Input) -> tuple[str, str | None]:
@@ -155,7 +162,7 @@ def _setup(read: Input, only_left: bool) -> tuple[str, ...]:
     written = [code.literal(each) for each in (text, pair) if each is not None]
     options = {"truncation": None if cut is None else True, "max_length": cut, "return_token_type_ids": segments}
     statements = [
-        f"tokenizer = {code.call('AutoTokenizer.from_pretrained', key)}",
+        f"tokenizer = {code.call('AutoTokenizer.from_pretrained', key, **_tokenizer_settings(read).tokenizer)}",
         f"model = {load}.eval()  {code.about_model(backend)}",
         f"inputs = {code.call('tokenizer', *written, return_tensors='pt', **options)}",
     ]

@@ -14,12 +14,13 @@ from components.arrays import Float64
 from components.charts import theme
 from components.charts.retrieval import evaluation as charts
 from components.retrieval.corpora.corpus import read_corpus
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND
 from components.retrieval.corpora.rows.roles import AS_CHOSEN, LABEL
 from components.retrieval.evaluation import sts
 from components.retrieval.search.lexical import TITLES
 from components.snippets import evaluate as snippets
 from dashboard import caching
-from dashboard.corpora import row_readings, uploads, word_rankings
+from dashboard.corpora import dialect_menu, row_readings, uploads, word_rankings
 from dashboard.corpora.row_readings import Choice
 from dashboard.jobs import evaluation
 from dashboard.jobs.embedding import EmbedRequest
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from components.jobs import IsCancelled
     from components.model.backend import Backend
+    from components.retrieval.corpora.readers.separated_rows import DialectChoice
     from components.retrieval.evaluation.layer_grid import LayerGrid
     from components.retrieval.evaluation.sts import ScoredPairs, SimilarityGrid
     from components.retrieval.search.lexical import Kind
@@ -87,7 +89,8 @@ def _code_of(pairs: ScoredPairs) -> tuple[str, ...]:
     reading = pairs.reading
     chosen = reading.columns if reading is not None and reading.why == AS_CHOSEN else None
     part = None if reading is None or reading.part is None or reading.part.is_default else reading.part.used
-    return snippets.scored(uploads.file_names(str(st.session_state["_sts"])), chosen, part)
+    dialect = AS_FOUND if reading is None else reading.dialect
+    return snippets.scored(uploads.file_names(str(st.session_state["_sts"])), chosen, part, dialect)
 
 
 def _about(pairs: ScoredPairs, source: str) -> None:
@@ -105,26 +108,36 @@ def _upload() -> ScoredPairs | None:
     file = uploads.uploader(
         "sts", "A file with the columns sentence1, sentence2, score: .csv, .tsv, .jsonl, .parquet", key="sts_file"
     )
-    found = uploads.kept("sts", caching.scored_pairs(), file, lambda file, stop: _read(file, Choice(), stop))
+    dialect = dialect_menu.of_upload("sts", file)
+    found = uploads.kept(
+        "sts",
+        caching.scored_pairs(),
+        file,
+        lambda file, stop: _read(file, Choice(), dialect, stop),
+        variant=dialect.as_text,
+    )
     if found is None:
         st.caption("Scores may have any range: only agreement counts. Files of the STS benchmark work.")
         return None
-    key = str(st.session_state["_sts"])
+    upload = str(st.session_state["_sts"])
+    key = uploads.varied(upload, dialect.as_text)
 
     def read(choice: Choice) -> ScoredPairs | None:
-        stored = uploads.stored(key)[0]
+        stored = uploads.stored(upload)[0]
         name = f"{key} {sorted((choice.columns or {}).items())} {choice.part}"
         pairs = None
         with frame.figure("read_pairs"):
             pairs = uploads.read_once(
-                caching.scored_pairs(), name, lambda is_cancelled: _read(stored, choice, is_cancelled)
+                caching.scored_pairs(), name, lambda is_cancelled: _read(stored, choice, dialect, is_cancelled)
             )
         return pairs
 
     return row_readings.shown(found, lambda pairs: pairs.reading, key, ROLES, dict, read)
 
 
-def _read(file: UploadedFile | uploads.StoredFile, choice: Choice, is_cancelled: IsCancelled) -> ScoredPairs:
+def _read(
+    file: UploadedFile | uploads.StoredFile, choice: Choice, dialect: DialectChoice, is_cancelled: IsCancelled
+) -> ScoredPairs:
     return sts.read_scored_pairs(
         file.getvalue(),
         file.name,
@@ -132,6 +145,7 @@ def _read(file: UploadedFile | uploads.StoredFile, choice: Choice, is_cancelled:
         part=choice.part,
         most=MOST_PAIRS,
         is_cancelled=is_cancelled,
+        dialect=dialect,
     )
 
 

@@ -12,11 +12,13 @@ import streamlit as st
 
 from components.errors import InputError
 from components.retrieval.corpora import corpus as reading
+from components.retrieval.corpora.columns import ID_COLUMN, TEXT_COLUMN, TITLE_COLUMN, is_collection
 from components.retrieval.corpora.corpus import PAIR_COLUMN
 from dashboard import access, caching, navigation, state
 from dashboard.corpora import current, uploads
 from dashboard.ui import controls, messages
 from dashboard.ui.waiting import frame
+from dashboard.views.home import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,6 +82,7 @@ def _paste() -> None:
             QUERY,
             PASTED,
             "" if digest is None else f"{PASTED} {digest}",
+            TEXT,
         )
 
 
@@ -123,7 +126,13 @@ def _uploaded(file: UploadedFile) -> None:
         columns = uploads.read_once(caching.column_previews(), (key, None), partial(_preview, file))
     if columns is None:
         return
+    has_titles = is_collection(column.name for column in columns)  # of documents, which stand before their texts
+    if has_titles:
+        columns = tuple(column for column in columns if column.name not in {ID_COLUMN, TITLE_COLUMN})
     names = [column.name for column in columns if column.is_text]
+    if has_titles and len(names) < FEWEST:
+        _offer_documents(file, key)
+        return
     if len(names) < FEWEST:
         raise InputError(
             f"{uploads.file_names(key)} has {len(names)} column{'' if len(names) == 1 else 's'} with text.",
@@ -138,20 +147,42 @@ def _uploaded(file: UploadedFile) -> None:
         query = _column("Queries", "start_query", [name for name in names if name != text], query)
         if not st.button("Find the failed queries", key="start_file_use", type="primary"):
             return
+    named = None if has_titles and text == TEXT_COLUMN else text
+    corpus = _corpus_of(file, key, named)
+    if corpus is not None:
+        _open(corpus, query, corpus.name, key, named)
+
+
+def _corpus_of(file: UploadedFile, key: str, column: str | None) -> Corpus | None:
+    """The corpus in a file, kept as the session's upload; None as long as it is read, or where it cannot be."""
     corpus: Corpus | None = None
     with frame.figure("start_corpus"):
-        corpus = uploads.read_once(caching.read_corpora(), (key, None, text), partial(_read, file, text))
+        corpus = uploads.read_once(caching.read_corpora(), (key, None, column), partial(_read, file, column))
     if corpus is not None:
         uploads.keep(file)
-        st.session_state[f"_{uploads.CORPUS}"] = (key, None, text)
-        _open(corpus, query, corpus.name, key)
+        st.session_state[f"_{uploads.CORPUS}"] = (key, None, column)
+    return corpus
+
+
+def _offer_documents(file: UploadedFile, key: str) -> None:
+    """Documents without queries, as in BEIR's corpus.jsonl: they can be searched, but no query of theirs can fail."""
+    st.caption(
+        f"**{messages.escape(uploads.file_names(key))}** holds documents with titles and no queries. Evaluate reads it with "
+        "its queries and judgements."
+    )
+    if not st.button("Search these documents", key="start_documents_use", type="primary"):
+        return
+    corpus = _corpus_of(file, key, None)
+    if corpus is not None:
+        current.choose(corpus, current.Source(corpus.name, key, sentences=len(corpus)))
+        navigation.go_to(examples.SEARCH_VIEW)
 
 
 def _preview(file: UploadedFile, is_cancelled: IsCancelled) -> tuple[ColumnPreview, ...]:
     return reading.columns_of(file.getvalue(), file.name, None, is_cancelled)
 
 
-def _read(file: UploadedFile, column: str, is_cancelled: IsCancelled) -> Corpus:
+def _read(file: UploadedFile, column: str | None, is_cancelled: IsCancelled) -> Corpus:
     return reading.read_corpus(file.getvalue(), file.name, column, is_cancelled=is_cancelled)
 
 
@@ -171,9 +202,8 @@ def _column(label: str, key: str, names: Sequence[str], default: str) -> str:
     return str(controls.checked(st.selectbox, label, options=names, key=key, default=chosen))
 
 
-def _open(corpus: Corpus, query: str, name: str, upload: str) -> None:
-    """Make this the session's corpus, and show its failed queries."""
-    column = corpus.report.text_column
+def _open(corpus: Corpus, query: str, name: str, upload: str, column: str | None) -> None:
+    """Make this the session's corpus, read by this column, and show its failed queries."""
     current.choose(corpus, current.Source(name, upload, column=column, sentences=len(corpus)) if upload else None)
     state.put("typed_query", "")
     state.put("failure_cause", "all")

@@ -13,10 +13,11 @@ import streamlit as st
 from components.charts.theme import number
 from components.numbers import apart
 from components.retrieval.search import words
-from components.retrieval.search.score_split import STORED, split_of_vectors
+from components.retrieval.search.score_split import SQUARE, STORED, split_of_vectors
 from components.snippets import search as snippets
 from dashboard import caching, navigation, pair_links, state
 from dashboard.ui import controls, figures, messages, token_matches
+from dashboard.ui.wording import SIMILARITY_NAMES
 from dashboard.views.search import shading, splade, why_score
 from dashboard.views.search.ranked import Explained
 
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
 
 
 MOST_CHARACTERS = 15_000
+UNITS = {
+    "dot": "dot product",
+    "euclidean": "negative Euclidean distance",
+    "manhattan": "negative Manhattan distance",
+}
 
 
 def by_vectors(
@@ -135,7 +141,7 @@ def _choice(request: SearchRequest, rankings: Sequence[Ranked]) -> str:
 def _score(ranked: Ranked, row: int) -> None:
     """Explain the score that a ranking gave a sentence."""
     score, explained = float(ranked.scores[row]), ranked.explained
-    unit = {"dot": "dot product"}.get(ranked.unit, ranked.unit)
+    unit = UNITS.get(ranked.unit, ranked.unit)
     if math.isnan(score):
         st.info(
             f"**{messages.escape(ranked.title)}** gave this sentence no score: it is not among those that it looked at."
@@ -151,7 +157,17 @@ def _score(ranked: Ranked, row: int) -> None:
             "token. “Why is this here?” splits it by what each block and head added, and by the words as typed."
         )
         return
-    why_score.draw(split, unit, explained.code(row))
+    if split.of:
+        distance = SIMILARITY_NAMES[ranked.unit]
+        st.caption(
+            f"This hit was ranked by its {distance}, {number(-score)}, which is no sum over words. "
+            + (
+                f"Its negative square, {number(split.score)}, is one and orders hits alike: it is split here."
+                if split.of == SQUARE
+                else f"Split here is the cosine of the same two vectors, {number(split.score)}: **not how it was ranked.**"
+            )
+        )
+    why_score.draw(split, split.of or unit, explained.code(row))
 
 
 def _max_sim(request: SearchRequest, row: int, trained: Backend | None, is_ranking: bool) -> None:

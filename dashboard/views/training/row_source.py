@@ -12,12 +12,13 @@ import streamlit as st
 
 from components.errors import UserError
 from components.retrieval.corpora.readers.limits import never
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND
 from components.retrieval.corpora.rows.roles import AS_CHOSEN, LABEL, NEGATIVE, UnclearColumns
 from components.snippets import training as snippets
 from components.training import data as training_data
 from dashboard import caching, navigation
 from dashboard.corpora import current as current_corpus
-from dashboard.corpora import row_readings, uploads
+from dashboard.corpora import dialect_menu, row_readings, uploads
 from dashboard.corpora.row_readings import NO_COLUMN, Choice
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import frame
@@ -85,7 +86,8 @@ def code_of(source: str, rows: TrainingData) -> tuple[str, ...]:
     part = None if reading is None or reading.part is None or reading.part.is_default else reading.part.used
     if source == "corpus":
         return snippets.corpus_rows(current_corpus.code_of(corpus), corpus.report.text_column, chosen, part)
-    return snippets.file_rows(uploads.file_names(key), chosen, part)
+    dialect = AS_FOUND if reading is None else reading.dialect
+    return snippets.file_rows(uploads.file_names(key), chosen, part, dialect)
 
 
 @cache
@@ -101,13 +103,19 @@ def _of_file() -> TrainingData | None:
         key="training_file",
     )
 
+    dialect = dialect_menu.of_upload("training", file)
+
     def load_from(file: UploadedFile | uploads.StoredFile, choice: Choice, is_cancelled: IsCancelled) -> TrainingData:
         return training_data.load(
-            file.getvalue(), file.name, choice.columns, is_cancelled=is_cancelled, part=choice.part
+            file.getvalue(), file.name, choice.columns, is_cancelled=is_cancelled, part=choice.part, dialect=dialect
         )
 
     found = uploads.kept(
-        "training", caching.training_files(), file, lambda given, stop: _loaded(partial(load_from, given), stop)
+        "training",
+        caching.training_files(),
+        file,
+        lambda given, stop: _loaded(partial(load_from, given), stop),
+        variant=dialect.as_text,
     )
     if found is None:
         st.caption(
@@ -116,7 +124,7 @@ def _of_file() -> TrainingData | None:
         )
         return None
     key = st.session_state["_training"]
-    return _recognised(found, key, partial(load_from, uploads.stored(key)[0]))
+    return _recognised(found, uploads.varied(key, dialect.as_text), partial(load_from, uploads.stored(key)[0]))
 
 
 def _of_corpus() -> TrainingData | None:

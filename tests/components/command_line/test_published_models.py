@@ -22,6 +22,7 @@ from components.errors import InputError
 from components.model.backend import Backend
 from components.model.catalog import AUTHORS, catalog_spec, parse_model, spec_of
 from components.model.files.sentence_config import SentenceConfig, prompt_for, with_prompts
+from components.retrieval.evaluation.second_stage import candidates
 from components.retrieval.search.exact import EVERY_SIMILARITY, ExactSearch, for_cosines, pair_similarity
 from tests.support.tiny import Module, dense_module, pooling_module, publish, save_masked_lm_of
 
@@ -107,7 +108,7 @@ def test_sts_is_the_correlation_of_the_models_own_similarity(
     )
 
 
-@pytest.mark.parametrize("name", [name for name in FOLDERS if "manhattan" not in name])
+@pytest.mark.parametrize("name", FOLDERS)
 def test_evaluate_ranks_by_the_models_own_similarity(name: str, make: Callable[[str], Path], tmp_path: Path) -> None:
     folder = make(name)
     rows = [{"compressed": f"{text} and the dog", "sentence": text} for text in CORPUS]
@@ -122,6 +123,24 @@ def test_evaluate_ranks_by_the_models_own_similarity(name: str, make: Callable[[
     ranks = [1 + int((row > row[at]).sum()) for at, row in enumerate(scores)]
     assert found["runs"][0]["mrr"] == pytest.approx(100 * float(np.mean([1 / rank for rank in ranks])), abs=1e-3)
     assert found["similarity"] == FOLDERS[name][1]["similarity_fn_name"]
+
+
+def test_several_right_answers_and_candidates_by_the_manhattan_distance(
+    make: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = make("manhattan, LayerNorm")
+    rows = [{"query": f"{CORPUS[at % 3]} and the dog", "answer": text} for at, text in enumerate(CORPUS)]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    arguments = ("evaluate", str(tmp_path / "pairs.jsonl"), "--model", str(folder), "--precision", "float32")
+    found = result_of(tmp_path, *arguments, "--max-sim", "3")
+    library = SentenceTransformer(str(folder), device="cpu")
+    asked, told = library.encode_query([row["query"] for row in rows[:3]]), library.encode_document(CORPUS)
+    scores = -np.abs(asked[:, None] - told[None]).sum(-1)
+    first = [min(1 + int((row > row[at]).sum()) for at in range(number, 5, 3)) for number, row in enumerate(scores)]
+    assert found["runs"][0]["mrr"] == pytest.approx(100 * float(np.mean([1 / rank for rank in first])), abs=1e-3)
+    assert found["similarity"] == "manhattan"
+    best = candidates(asked, told, 3, similarity="manhattan")
+    np.testing.assert_array_equal(best, np.argsort(-scores, axis=1, kind="stable")[:, :3])
 
 
 def test_why_reads_texts_behind_the_prompt_of_every_text(make: Callable[[str], Path], tmp_path: Path) -> None:

@@ -100,3 +100,48 @@ def test_evaluate_reads_pairs_in_any_of_these_formats(written):
     path = written("guess.jsonl", lines(guess))
     chosen = run("evaluate", path, "--columns", "anchor=left,positive=right", "--dry-run", "--json", "-")
     assert json.loads(chosen.stdout)["queries"] == 6
+
+
+FAQ = b"How do I pay?;By card or cash.\nWhere is my parcel?;On its way to you.\nWho are you?;A shop in the town.\n"
+
+
+def test_a_guess_about_the_first_row_names_the_option_and_the_option_decides(written):
+    path = written("faq.csv", FAQ)
+    guess = "How the file is written is a guess. If the first row names the columns: --header"
+    done = run("index", path, "--text-column", "column 2", "--dry-run", "--json", "-")
+    assert guess in done.stderr
+    assert json.loads(done.stdout)["could_be_read_by"] == ["--header"]
+    done = run("index", path, "--text-column", "By card or cash.", "--header", "--dry-run", "--json", "-")
+    assert "As chosen, the first row names the columns." in done.stderr
+    assert guess not in done.stderr
+    assert json.loads(done.stdout)["rows"]["read"] == 2
+    done = run("evaluate", path, "--columns", "anchor=column 1,positive=column 2", "--dry-run", "--json", "-")
+    assert guess in done.stderr
+    assert json.loads(done.stdout)["reading"]["could_be_read_by"] == ["--header"]
+    columns = "anchor=How do I pay?,positive=By card or cash."
+    done = run("evaluate", path, "--columns", columns, "--header", "--dry-run", "--json", "-")
+    assert json.loads(done.stdout)["queries"] == 2
+
+
+def test_separator_and_quotes_can_be_chosen(written):
+    rows = "".join(f"A cat {number} slept; it said.,A dog {number} ran; it said.,{number}\n" for number in range(6))
+    path = written("scored.csv", f"sentence1,sentence2,score\n{rows}".encode())
+    done = run("sts", path, "--separator", "semicolon", "--dry-run")
+    assert done.returncode == 2
+    done = run("sts", path, "--separator", "comma", "--no-quotes", "--dry-run", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["reading"]["rows_read"] == 6
+    path = written("asked.csv", "".join(f"{asked(thing)},{answered(thing)}\n" for thing in THINGS).encode())
+    for option, count in (("--no-header", 6), ("--header", 5)):
+        done = run("train", path, option, "--held-out", "0.4", "--dry-run", "--json", "-")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["data"]["reading"]["rows_read"] == count
+
+
+def test_of_what_is_no_separated_file_no_dialect_can_be_chosen(written, tmp_path):
+    done = run("evaluate", written("a.jsonl", b'{"query": "a", "answer": "b"}\n'), "--no-header")
+    assert done.returncode == 2
+    assert "Only separated text (.csv, .tsv)" in done.stderr
+    done = run("evaluate", str(tmp_path), "--separator", "tab")
+    assert done.returncode == 2
+    assert "--separator tab was given with a folder." in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,23 @@ def test_pairs_and_truncated_texts(tmp_path: Path) -> None:
     assert_close(run(snippets.surprise(read), True)["values"], surprises.bits, CLOSE)
     guesses = backend.guesses(TEXT, PAIR, max_length=10)
     assert_close(run(snippets.guesses(read, 2), True)["values"], guesses.probabilities[-1, 2], CLOSE)
+
+
+@pytest.mark.parametrize("said", [{"tokenizer_args": {"truncation_side": "left"}}, {"do_lower_case": True}])
+def test_what_the_folder_says_of_its_tokenizer_is_in_the_code(tmp_path: Path, said: dict[str, Any]) -> None:
+    folder = tiny.save_masked_lm_of(tmp_path, "bert")
+    plain = Backend.load(str(folder), device_name="cpu")
+    encoder = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+    (folder / "modules.json").write_text(json.dumps([encoder]))
+    (folder / "sentence_bert_config.json").write_text(json.dumps(said))
+    backend = Backend.load(str(folder), device_name="cpu")
+    text = "The Walking Cat [mask] on THE red hat by the river"
+    is_plain = "tokenizer_args" in said
+    expected = backend.surprises(text, max_length=6)
+    assert is_plain == (expected.sentence.tokens != plain.surprises(text, max_length=6).sentence.tokens)
+    snippet = snippets.surprise(Input(backend, [text], max_length=6))
+    assert ('truncation_side="left"' in snippet.code) == is_plain
+    assert_close(run(snippet, is_plain)["values"], expected.bits, CLOSE)
 
 
 @pytest.mark.parametrize("only_left", [False, True])

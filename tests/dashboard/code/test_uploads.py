@@ -78,6 +78,22 @@ def test_pairs_with_scores(open_page: Open, run: Run) -> None:
     assert len(names["scored"].first) == 4
 
 
+def test_pairs_of_a_file_whose_dialect_was_chosen(open_page: Open, run: Run) -> None:
+    content = PEOPLE.partition("\n")[2]
+    app = upload(open_page("evaluate", v="sentence-similarity", src="file"), "sts_file", {"mine.csv": content})
+    (header,) = [box for box in app.selectbox if box.label == "The first row"]
+    app = at_rest(header.set_value("is a row").run())
+    snippet = codes(app)["sts_scatter"].snippet
+    assert "dialect=DialectChoice(header=False)" in snippet.code
+    names = run(snippet)
+    same(names["values"], y(app, "sts_scatter")[0], 1e-5)
+    assert len(names["scored"].first) == 4
+    app = at_rest(
+        next(box for box in app.selectbox if box.label == "The first row").set_value("names the columns").run()
+    )
+    assert not any("4 pairs" in item.value for item in app.caption)  # the choice is part of what is kept
+
+
 def test_senses(open_page: Open, run: Run) -> None:
     app = upload(open_page("map", v="word-senses", ws="file"), "senses_file", {"senses.csv": SENSES})
     curve = run(codes(app)["senses_curve"].snippet)["curve"]
@@ -133,6 +149,16 @@ def test_rows_to_train_on(open_page: Open, run: Run, columns: str) -> None:
     values = run(codes(app)["training_lengths"].snippet)["values"]
     shown = sum(numbers(item["y"]).sum() for item in figure(app, "training_lengths")["data"] if item["type"] == "bar")
     assert sum(map(len, values.values())) == shown == 40
+
+
+def test_rows_to_train_on_of_a_file_whose_dialect_was_chosen(open_page: Open, run: Run) -> None:
+    rows = [f"the cat {number} sat,a red hat {number} ran" for number in range(20)]
+    app = upload(open_page("training", src="file"), "training_file", {"rows.csv": "\n".join(["query,positive", *rows])})
+    (quotes,) = [box for box in app.selectbox if box.label == "Quotation marks"]
+    app = at_rest(quotes.set_value("are characters").run())
+    snippet = codes(app)["training_lengths"].snippet
+    assert "dialect=DialectChoice(quotes=False)" in snippet.code
+    assert len(run(snippet)["rows"]) == 20
 
 
 def test_marks(open_page: Open, run: Run, corpus: str) -> None:

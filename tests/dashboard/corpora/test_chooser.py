@@ -16,6 +16,7 @@ from components.errors import InputError
 from components.retrieval.corpora import corpus as reading
 from components.retrieval.corpora import hub_datasets
 from dashboard import caching
+from dashboard.corpora import current
 from tests.support.pages import texts
 
 NAME = "somebody/news"
@@ -129,6 +130,29 @@ def test_another_encoding_or_column_is_another_reading() -> None:
     chosen = caching.corpora().find(app.session_state["corpus"])
     assert chosen is not None
     assert chosen.texts == ("▄ber", "Zwei")  # the bytes of latin-1, read as the person said
+
+
+def test_how_a_file_is_written_can_be_chosen_where_it_was_a_guess() -> None:
+    app = chooser("upload")
+    content = "How do I pay?;By card or cash.\nWhere is my parcel?;On its way to you.\n"
+    app.file_uploader(key="corpus_file").upload("faq.csv", content.encode()).run()
+    app.selectbox(key="corpus_column").set_value("column 2").run()
+    (header,) = [box for box in app.selectbox if box.label == "The first row"]
+    header.set_value("names the columns").run()
+    app.selectbox(key="corpus_column").set_value("By card or cash.").run()
+    app.button(key="use_corpus").click().run()
+    assert not app.error
+    key = app.session_state["corpus"]
+    chosen = caching.corpora().find(key)
+    assert chosen is not None
+    assert chosen.texts == ("On its way to you.",)
+    assert app.session_state["_corpus_upload"][3] == "header=yes"
+    source = current.source_of(key)
+    assert source is not None
+    assert source.read(lambda: False).texts == chosen.texts  # as after a restart
+    assert "dialect=DialectChoice(header=True)" in current.code_of(chosen)[-1]
+    app.file_uploader(key="corpus_file").set_value(("lines.txt", b"One.\nTwo.\n", "")).run()
+    assert not any(box.label == "The first row" for box in app.selectbox)
 
 
 def test_a_file_that_cannot_be_read_is_explained_and_the_corpus_before_stays() -> None:

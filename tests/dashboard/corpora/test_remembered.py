@@ -33,6 +33,12 @@ def test_what_is_written_is_read_back() -> None:
     assert Memory().to_text() == ("", 0)
 
 
+@pytest.mark.parametrize("upload", [(KEY, "cp1252", None), (KEY, None, "text", "separator=tab quotes=no header=yes")])
+def test_a_corpus_of_a_chosen_dialect_or_column_is_read_back(upload: tuple[object, ...]) -> None:
+    memory = Memory({uploads.CORPUS: upload}, {}, {})
+    assert Memory.of_text(memory.to_text()[0]).uploads == memory.uploads
+
+
 @pytest.mark.parametrize(
     "ranking",
     [
@@ -79,6 +85,7 @@ def test_of_too_many_marks_the_last_stay_and_the_others_are_counted() -> None:
             {"uploads": {"queries": f"aa {'0' * 64} " * 200 + "x"}}
         ),  # tried in all ways, it would take for ever
         json.dumps({"uploads": {uploads.CORPUS: [KEY, None, "a " * 100_000]}}),
+        *(json.dumps({"uploads": {uploads.CORPUS: [KEY, None, "t", text]}}) for text in ("", "quotes=7", "x=yes", 5)),
         json.dumps({"uploads": {uploads.CORPUS: [KEY, 7, "text"], "sts": [KEY], "static": {"a": 1}}, "marks": []}),
         json.dumps(
             {"marks": {"short": {"q": {"1": True}}, CORPUS: {"q": {"-1": True, "x": True, "2": "yes", "٣": True}}}}

@@ -296,6 +296,21 @@ def test_what_words_add_sums_to_the_score_on_screen(open_page: Open, demo_vector
     assert not any(item["data"][0]["type"] == "heatmap" for item in figures(app))  # MaxSim did not rank it
 
 
+def test_of_a_distance_it_is_said_what_is_split(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = at_rest(open_page("search", q="the volcano erupted", why="439", k="100", sim="euclidean"))
+    (on_screen,) = (float(row["score"].replace("−", "-")) for row in hits(app) if row["index"] == 439)
+    assert "which is no sum over words. Its negative square" in texts(app)
+    assert "Of the negative squared distance" in texts(app)
+    for side in ("Query", "Hit"):
+        assert adds_to(app, side) == pytest.approx(-(on_screen**2), abs=0.01)
+    app = at_rest(open_page("search", q="the volcano erupted", why="439", k="100", sim="manhattan"))
+    assert "Split here is the cosine of the same two vectors" in texts(app)
+    sides = [adds_to(app, side) for side in ("Query", "Hit")]
+    app = at_rest(open_page("search", q="the volcano erupted", why="439", k="100"))
+    (of_cosine,) = (float(row["score"]) for row in hits(app) if row["index"] == 439)
+    assert sides == pytest.approx([of_cosine] * 2, abs=0.0016)
+
+
 def test_special_tokens_are_named_where_they_add_more_than_any_word(open_page: Open, demo_vectors: np.ndarray) -> None:
     """Sentence 0 has nothing of the query: most of what little cosine there is comes from [CLS] and [SEP]."""
     app = open_page("search", q="volcano erupted", why="0")

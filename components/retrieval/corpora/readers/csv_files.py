@@ -10,18 +10,34 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from components.errors import InputError
-from components.retrieval.corpora.readers.dialects import dialect_of, has_names
+from components.retrieval.corpora.readers.dialects import HEADER_WORDS, dialect_of, has_names, words_in
 from components.retrieval.corpora.readers.encoding import Decoded, clean
 from components.retrieval.corpora.readers.limits import MOST_FIELDS, Count
-from components.retrieval.corpora.readers.separated_rows import Dialect, Record, Runaway, records
+from components.retrieval.corpora.readers.separated_rows import (
+    AS_FOUND,
+    Dialect,
+    DialectChoice,
+    Record,
+    Runaway,
+    records,
+)
 from components.retrieval.corpora.readers.table import MOST_COLUMNS, BadRows, Samples, Table
 
 HEADER_ROWS = 20  # by which it is judged whether the first row names the columns
 _BLOCK_ROWS, _BLOCK_FIELDS = 1_000, 100_000  # rows that are put into columns together
 
 
-def read_separated(text: Decoded, name: str, delimiter: str | None, max_rows: int | None, count: Count) -> Table:
+def read_separated(
+    text: Decoded,
+    name: str,
+    delimiter: str | None,
+    max_rows: int | None,
+    count: Count,
+    choice: DialectChoice = AS_FOUND,
+) -> Table:
     """The table of a CSV file, or its first `max_rows` rows. Without a delimiter, it is detected.
+
+    What a person chose of the dialect stands above whatever the file seems to be.
 
     Raises InputError where the quotes of the header, or of nearly all rows, do not match, and above the limits.
     """
@@ -35,20 +51,31 @@ def read_separated(text: Decoded, name: str, delimiter: str | None, max_rows: in
     named = re.fullmatch(r"sep=([,;\t|])", first, re.IGNORECASE)
     if named is not None:  # a line that spreadsheets write
         delimiter, start = named[1], start + 1
-    dialect, other = dialect_of(islice(text.lines(), start, None), delimiter)
+    dialect, others = dialect_of(islice(text.lines(), start, None), delimiter, choice)
     rows = records(lines if named is not None else chain([first], lines), dialect)
     try:
-        table = _table_of(rows, dialect, start, name, max_rows, count)
+        table = _table_of(rows, dialect, start, name, max_rows, count, choice)
     except Runaway as problem:
         raise _no_table(name, str(problem)) from problem
-    if other is not None:
-        enclose = ", quotes enclose fields" if other.is_quoted and not dialect.is_quoted else ""
-        table.other_dialect = f"{other.in_words}{enclose}"
+    is_plain = not dialect.is_quoted
+    table.other_dialect = ", or ".join(
+        f"{other.in_words}{', quotes enclose fields' if is_plain and other.is_quoted else ''}" for other in others
+    )
+    table.otherwise = (
+        *(choice._replace(quotes=other.is_quoted, escapes=other.is_escaped) for other in others),
+        *table.otherwise,
+    )
     return table
 
 
 def _table_of(
-    rows: Iterator[Record], dialect: Dialect, start: int, name: str, max_rows: int | None, count: Count
+    rows: Iterator[Record],
+    dialect: Dialect,
+    start: int,
+    name: str,
+    max_rows: int | None,
+    count: Count,
+    choice: DialectChoice,
 ) -> Table:
     """The table of rows that begin behind `start` lines."""
     header = next(rows, None)
@@ -62,7 +89,10 @@ def _table_of(
     columns = _Columns(min(width, MOST_COLUMNS), count)
     bad, joined, samples = BadRows(), 0, Samples()
     following = list(islice(rows, HEADER_ROWS))
-    is_named = has_names(header.fields, [row.fields for row in following if len(row.fields) == width])
+    is_named = choice.header
+    if is_named is None:
+        is_named = has_names(header.fields, [row.fields for row in following if len(row.fields) == width])
+    is_guess = choice.header is None and (not is_named or any(words_in(name) >= HEADER_WORDS for name in header.fields))
     rows = chain(following, rows) if is_named else chain([header], following, rows)
     for record in rows:
         count.add_rows(1)
@@ -91,6 +121,8 @@ def _table_of(
         dialect=dialect.in_words,
         is_named=is_named,
         samples=samples.first,
+        chosen=choice,
+        otherwise=(DialectChoice(header=not is_named),) if is_guess else (),
     )
 
 

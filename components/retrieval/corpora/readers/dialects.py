@@ -17,7 +17,15 @@ from dataclasses import replace
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
-from components.retrieval.corpora.readers.separated_rows import Dialect, Record, Runaway, records
+from components.retrieval.corpora.readers.separated_rows import (
+    AS_FOUND,
+    SEPARATORS,
+    Dialect,
+    DialectChoice,
+    Record,
+    Runaway,
+    records,
+)
 
 DELIMITERS = ",;\t|"
 WITHOUT_QUOTES = "\t|"  # delimiters that texts do not contain: their files are often written without quoting
@@ -39,26 +47,31 @@ _SENTENCE_ENDS, _QUESTION_ENDS = frozenset(".!。！।"), frozenset("?？؟")
 _WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
-def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dialect, Dialect | None]:
-    """The dialect of a text's lines, header included, and the one that fits nearly as well, if there is one.
+def dialect_of(
+    lines: Iterable[str], delimiter: str | None = None, choice: DialectChoice = AS_FOUND
+) -> tuple[Dialect, tuple[Dialect, ...]]:
+    """The dialect of a text's lines, header included, and those that fit nearly as well and give other rows, the best first.
 
-    Without a delimiter it is detected too.
+    Without a delimiter it is detected too. What a person chose is not asked of the lines.
     """
     every = iter(lines)
     first = list(islice(every, SNIFFED_LINES))
-    chosen = Dialect(delimiter or sniff_delimiter(first))
+    usual = Dialect(delimiter or sniff_delimiter(first))
+    if choice.separator is not None:
+        usual = Dialect(SEPARATORS[choice.separator])
+    chosen = replace(usual, is_quoted=choice.quotes is not False, is_escaped=choice.escapes is True)
     judged = _with_quotes(first, every)
     if not judged:
-        return chosen, None
+        return chosen, ()
     try:
         width = len(next(records([first[0]], chosen)).fields)
     except Runaway:  # a header of more characters than a row may have
-        return chosen, None
+        return chosen, ()
     has_quoted_names = all(_QUOTED.fullmatch(name) for name in first[0].split(chosen.delimiter))
-    alternatives = _alternatives(chosen, judged, width)
-    dialects = [chosen, *(other for other in alternatives if other.is_quoted or not has_quoted_names)]
+    alternatives = [other for other in _alternatives(usual, judged, width) if other.is_quoted or not has_quoted_names]
+    dialects = list(dict.fromkeys([chosen, *filter(choice.allows, alternatives)]))
     if len(dialects) == 1:
-        return chosen, None
+        return chosen, ()
     misfits = {dialect: _misfits(judged, dialect, width, has_quoted_names) for dialect in dialects}
     best = min(dialects, key=lambda dialect: (misfits[dialect].lost, misfits[dialect].unusual))  # the first of equals
     others = [
@@ -67,9 +80,12 @@ def dialect_of(lines: Iterable[str], delimiter: str | None = None) -> tuple[Dial
         if dialect != best
         and (misfits[dialect].broken == misfits[best].broken or misfits[best].broken > 0)
         and misfits[dialect].sum < misfits[best].sum + CLEAR_LINES
-        and not _reads_alike(judged, best, dialect)
     ]
-    return best, min(others, key=lambda dialect: misfits[dialect].sum, default=None)
+    different = [best]
+    for other in sorted(others, key=lambda dialect: misfits[dialect].sum):
+        if not any(_reads_alike(judged, known, other) for known in different):
+            different.append(other)
+    return best, tuple(different[1:])
 
 
 def _reads_alike(lines: Sequence[str], one: Dialect, other: Dialect) -> bool:
@@ -120,15 +136,17 @@ def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     columns = [[row[place] for row in rows if row[place].strip()] for place in range(len(first))]
     fields = [(field.strip(), below) for field, below in zip(first, columns, strict=True) if field.strip()]
     numbers = [field for field, below in fields if _NUMBER.fullmatch(field) and all(map(_is_number, below))]
-    has_text = any(_words(field) >= HEADER_WORDS or _ends(field, 2) in _SENTENCE_ENDS for field in first)
-    several_words = sum(_words(field) > 1 for field in first)
+    has_text = any(words_in(field) >= HEADER_WORDS or _ends(field, 2) in _SENTENCE_ENDS for field in first)
+    several_words = sum(words_in(field) > 1 for field in first)
     if numbers and (has_text or (several_words > 1 and not all(map(_YEAR.fullmatch, numbers)))):
         return False
     if any(_is_above_numbers(field, below) for field, below in fields):
         return True
     texts = [(field, below) for field, below in fields if not _NUMBER.fullmatch(field) and not _TIME.fullmatch(field)]
     alike = [
-        field for field, below in texts if _words(field) >= HEADER_WORDS and not _is_question_above_others(field, below)
+        field
+        for field, below in texts
+        if words_in(field) >= HEADER_WORDS and not _is_question_above_others(field, below)
     ]
     is_row = len(alike) == len(texts) and any(map(_ends, alike))
     asks_for_others = any(_is_question_above_others(field, below) for field, below in texts)
@@ -152,7 +170,7 @@ def _is_question_above_others(field: str, below: Sequence[str]) -> bool:
     )
 
 
-def _words(field: str) -> int:
+def words_in(field: str) -> int:
     """How many words a field has; two characters of Chinese or Japanese count as one."""
     return max(len(field.split()), len(_WITHOUT_SPACES.findall(field)) // 2)
 
@@ -160,7 +178,7 @@ def _words(field: str) -> int:
 def _ends(field: str, words: int = HEADER_WORDS) -> str:
     """The mark at the end of a sentence or question of so many words; "" where there is none."""
     last = field.rstrip("\"”»' ")[-1:]
-    return last if last in _SENTENCE_ENDS | _QUESTION_ENDS and _words(field) >= words else ""
+    return last if last in _SENTENCE_ENDS | _QUESTION_ENDS and words_in(field) >= words else ""
 
 
 def _with_quotes(first: Sequence[str], others: Iterator[str]) -> list[str]:

@@ -28,6 +28,7 @@ from components.retrieval.corpora.readers.limits import (
     unreadable,
 )
 from components.retrieval.corpora.readers.parquet_files import read_parquet
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.retrieval.corpora.readers.table import (
     LINE_COLUMN,
     MOST_COLUMNS,
@@ -41,6 +42,7 @@ from components.retrieval.corpora.readers.whole_objects import table_in
 from components.sizes import in_words
 
 FORMATS = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+SEPARATED = (".csv", ".tsv")
 BLOCK_ROWS, BLOCK_CHARACTERS = 1_000, 1 << 20  # of JSON, whose objects are put into columns together
 MOST_NAMED = 100  # keys beyond MOST_COLUMNS that are named as left out
 WHOLE_CHARACTERS = 16 << 20  # of one JSON object that holds a whole table, such as pandas writes
@@ -71,8 +73,11 @@ def read_table(
     max_rows: int | None = None,
     count: Count | None = None,
     is_cancelled: IsCancelled = never,
+    dialect: DialectChoice = AS_FOUND,
 ) -> Table:
     """The table of a file, or its first `max_rows` rows. `count` goes on from the other files of the same data set.
+
+    `dialect` is what a person chose of how a separated text is written; of another file nothing can be chosen.
 
     Raises InputError for another kind of file, and for one above a limit (see components.retrieval.corpora.readers.limits)
     except that of sentences: their number is known once bad rows are removed. Raises Cancelled.
@@ -80,6 +85,12 @@ def read_table(
     ending = format_of(source, name)
     count = count or Count(name, limits, is_cancelled)
     count.check()
+    if dialect and ending not in SEPARATED:
+        raise InputError(
+            f"{name} is a {ending} file, and this was chosen of it: {dialect.in_words}.",
+            f"Only separated text ({', '.join(SEPARATED)}) has separators, quotes and a first row with names.",
+            "Leave this choice out, or give the file the ending .csv.",
+        )
     if ending == ".parquet":
         if isinstance(source, Path):
             _check_file(source, name, limits)
@@ -89,8 +100,8 @@ def read_table(
     decoded = read_text(source, name, encoding, limits, count.is_cancelled)
     if ending == ".txt":
         table = _read_lines(decoded, max_rows, count)
-    elif ending in {".csv", ".tsv"}:
-        table = read_separated(decoded, name, "\t" if ending == ".tsv" else None, max_rows, count)
+    elif ending in SEPARATED:
+        table = read_separated(decoded, name, "\t" if ending == ".tsv" else None, max_rows, count, dialect)
     else:
         table = _named(_read_json(decoded, name, ending == ".json", max_rows, count))
     table.encoding, table.encoding_guessed = decoded.encoding, decoded.guessed

@@ -9,7 +9,7 @@ import csv
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.retrieval.corpora.readers.limits import LONG_ROW, MOST_ROW_CHARACTERS
 
@@ -19,6 +19,7 @@ LONG_FIELD = "a field of more than 131,072 characters"  # the standard library's
 MOST_REPEATED = 500 << 20  # the same for the characters that are read again after such rows
 UNMATCHED = "quotes do not match"
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}  # by the names by which a person chooses one
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,68 @@ class Dialect:
         """The dialect for people."""
         quotes = "" if self.is_quoted else ", quotes are ordinary characters"
         return f"separated by {_NAMES[self.delimiter]}{quotes}{', a backslash escapes' if self.is_escaped else ''}"
+
+
+class DialectChoice(NamedTuple):
+    """What a person chose of how a separated text is written; None for what the reader is to find."""
+
+    separator: str | None = None  # a key of SEPARATORS
+    quotes: bool | None = None  # whether they enclose fields
+    escapes: bool | None = None  # whether a backslash escapes
+    header: bool | None = None  # whether the first row names the columns
+
+    def __bool__(self) -> bool:
+        return any(part is not None for part in self)
+
+    def allows(self, dialect: Dialect) -> bool:
+        """Whether a dialect is as a person chose."""
+        return self.quotes in (None, dialect.is_quoted) and self.escapes in (None, dialect.is_escaped)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was chosen, by name."""
+        return {name: part for name, part in self._asdict().items() if part is not None}
+
+    @property
+    def as_text(self) -> str:
+        """The choice as a key and in notes, such as "separator=tab quotes=no"; "" where nothing was chosen."""
+        words = {True: "yes", False: "no"}
+        return " ".join(f"{name}={words.get(part, part)}" for name, part in self.given.items())
+
+    @classmethod
+    def of_text(cls, text: str) -> DialectChoice:
+        """The choice of `as_text`. Raises ValueError for any other text."""
+        parts: dict[str, Any] = {}
+        for name, _, value in (word.partition("=") for word in text.split()):
+            values = SEPARATORS if name == "separator" else {"yes": True, "no": False}
+            if name not in cls._fields or value not in values:
+                raise ValueError(f"{text[:80]!r} is no choice of a dialect")
+            parts[name] = value if name == "separator" else values[value]
+        return cls(**parts)
+
+    @property
+    def as_options(self) -> str:
+        """The choice as options of a command."""
+        return " ".join(
+            f"--separator {part}" if name == "separator" else f"--{'' if part else 'no-'}{name}"
+            for name, part in self.given.items()
+        )
+
+    @property
+    def in_words(self) -> str:
+        """The choice for people."""
+        said = {
+            "quotes": ("quotes enclose fields", "quotes are ordinary characters"),
+            "escapes": ("a backslash escapes", "a backslash is an ordinary character"),
+            "header": ("the first row names the columns", "the first row is a row as the others"),
+        }
+        return ", ".join(
+            f"fields are separated by {_NAMES[SEPARATORS[part]]}" if name == "separator" else said[name][not part]
+            for name, part in self.given.items()
+        )
+
+
+AS_FOUND = DialectChoice()
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
+
 LINE_COLUMN, SET_COLUMN = "text", "set"  # the names of a column of plain lines, and of one of lists of sentences
 MOST_COLUMNS = 200
 SAMPLES_KEPT, SAMPLE_CHARACTERS = 3, 500
@@ -86,3 +88,5 @@ class Table:
     other_dialect: str = ""  # that fits nearly as well: then the dialect is a guess
     is_named: bool = True  # False where the first row of separated text is no header: "column 1" names the first column
     samples: Sequence[tuple[int, str]] = ()  # the first rows as they stand in the file, by their numbers
+    chosen: DialectChoice = AS_FOUND  # what a person chose of the dialect
+    otherwise: tuple[DialectChoice, ...] = ()  # choices that give what it could be too, where something is a guess

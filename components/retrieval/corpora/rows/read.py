@@ -15,6 +15,7 @@ from components.retrieval.corpora.columns import as_text, is_missing
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
 from components.retrieval.corpora.readers.limits import Count, Limits
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.retrieval.corpora.readers.table import BadRows, Table
 from components.retrieval.corpora.rows import passages, roles
 from components.retrieval.corpora.rows.parts import ChosenPart, Part, check_no_part, choose_part, find_parts
@@ -38,6 +39,7 @@ from components.retrieval.corpora.rows.scores import (
 
 NO_GOLD_LABEL = "no gold label"
 RIGHT_IS_WRONG = "its wrong answers are its right ones"
+RIGHT_ELSEWHERE = "its wrong answers are right ones in other rows of its query"
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,15 +104,25 @@ class Rows:
             notes=self.notes,
             preview=tuple(preview),
             known=self.known,
+            dialect=self.table.chosen,
+            otherwise=self.table.otherwise,
         )
 
 
-def table_of(sources: Sequence[Path | bytes], name: str, limits: Limits | None, count: Count) -> Table:
+def table_of(
+    sources: Sequence[Path | bytes],
+    name: str,
+    limits: Limits | None,
+    count: Count,
+    dialect: DialectChoice = AS_FOUND,
+) -> Table:
     """The table of a file, or of the parts of a data set, for `rows_of`.
+
+    `dialect` is what a person chose of how separated text is written.
 
     Raises InputError for a file that cannot be read or is beyond its limits, and Cancelled.
     """
-    table = read_parts(sources, name, None, limits, count)
+    table = read_parts(sources, name, None, limits, count, dialect)
     if limits is not None and len(table.numbers) > limits.sentences:
         raise limits.exceeded(name, f"{len(table.numbers):,} rows")
     return table
@@ -139,7 +151,9 @@ def rows_of(
             "Check the file and its format.",
         )
     columns, notes = passages.opened(table.columns)
-    if not table.is_named:
+    if table.chosen.header is not None:
+        notes.append(f"As chosen, {DialectChoice(header=table.is_named).in_words}.")
+    elif not table.is_named:
         notes.append("The first row is read as a row, since it does not name columns: they are numbered.")
     if table.dialect:
         other = f"; it could also be read as {table.other_dialect}" if table.other_dialect else ""
@@ -161,10 +175,17 @@ def rows_of(
         numbers = _classes(told[recognised.label]) if scores is None else scores.values
         notes += _note_on_minus_one([number for number in numbers if number is not None], recognised)
     made = _Made(table, told, recognised, scores)
+    refused: dict[int, str] = {}
+    if parts is not None and chosen_part is not None:
+        refused = {
+            row: chosen_part.refusal(own or as_text(columns[parts.column][row]).strip())
+            for row, own in enumerate(parts.of_rows)
+            if not chosen_part.has(own)
+        }
+    made.learn_right_answers(row for row in range(len(table.numbers)) if row not in refused)
     for row in range(len(table.numbers)):
-        if parts is not None and chosen_part is not None and not chosen_part.has(parts.of_rows[row]):
-            own = parts.of_rows[row]
-            made.refuse(row, chosen_part.refusal(own or as_text(columns[parts.column][row]).strip()))
+        if row in refused:
+            made.refuse(row, refused[row])
         else:
             made.add(row)
     rows, names = made.finished()
@@ -209,10 +230,19 @@ class _Made:
         self._several = 0  # rows with several right answers
         self._cut = 0  # wrong answers beyond the most
         self._equal = 0  # wrong answers that are right ones of their row
+        self._right_elsewhere = 0  # wrong answers that are right ones in another row of their query
+        self._right_of: dict[str, set[str]] = {}  # query to its right answers in all rows, both normalised
         self._no_texts = 0  # places in lists that hold no text
 
     def refuse(self, row: int, reason: str) -> None:
         self.bad.add(self._table.numbers[row], reason)
+
+    def learn_right_answers(self, rows: Iterable[int]) -> None:
+        """Note the right answers of each query in rows that are used, where rows have wrong ones."""
+        for row in rows if self._wrongs else ():
+            query, answers = (self._cleaned(column[row]) for column in self._rights[:2])
+            if not isinstance(query, str) and not isinstance(answers, str) and len(query.texts) == 1:
+                self._right_of.setdefault(normalised(query.texts[0]), set()).update(map(normalised, answers.texts))
 
     def add(self, row: int) -> None:
         """Use a row of the table, or refuse it with the reason."""
@@ -247,16 +277,22 @@ class _Made:
         if self._wrongs and not different:
             self.refuse(row, RIGHT_IS_WRONG if wrongs else "no wrong answer")
             return
+        of_query = self._right_of.get(normalised(rights[0][0]), right) if different else right
+        wrong = [answer for answer in different if normalised(answer) not in of_query]
+        if self._wrongs and not wrong:
+            self.refuse(row, RIGHT_ELSEWHERE)
+            return
         self._equal += len(wrongs) - len(different)
+        self._right_elsewhere += len(different) - len(wrong)
         self._no_texts += no_texts
-        self._cut += max(0, len(different) - MOST_NEGATIVES)
+        self._cut += max(0, len(wrong) - MOST_NEGATIVES)
         if is_changed or self._has_comma(row):
             self.changed.add(row)
         answers = list(dict.fromkeys(rights[1])) if len(rights) > 1 else [None]
         self._several += len(answers) > 1
         for answer in answers:
             own = (rights[0][0],) if answer is None else (rights[0][0], answer)
-            self._rows.append((row, own, tuple(different[:MOST_NEGATIVES]), label))
+            self._rows.append((row, own, tuple(wrong[:MOST_NEGATIVES]), label))
 
     def finished(self) -> tuple[list[Row], tuple[str, ...]]:
         """All rows, and the names of their texts: as many wrong answers in each row, or else a row for each."""
@@ -274,6 +310,12 @@ class _Made:
             self.notes.append(
                 f"{counted(self._equal, 'wrong answer')} that {'equals' if self._equal == 1 else 'equal'} a right answer of "
                 f"the same row {'is' if self._equal == 1 else 'are'} left out."
+            )
+        if self._right_elsewhere:
+            is_one = self._right_elsewhere == 1
+            self.notes.append(
+                f"{counted(self._right_elsewhere, 'wrong answer')} that {'is a right one' if is_one else 'are right ones'} in "
+                f"another row of the same query {'is' if is_one else 'are'} left out."
             )
         if self._no_texts:
             self.notes.append(

@@ -15,6 +15,7 @@ from typing import Any
 
 from components.numbers import counted
 from components.retrieval.corpora.columns import as_text
+from components.retrieval.corpora.readers.separated_rows import AS_FOUND, DialectChoice
 from components.retrieval.corpora.readers.table import BadRow, Table
 from components.retrieval.corpora.rows.parts import ChosenPart
 
@@ -56,6 +57,8 @@ class Reading:
     notes: tuple[str, ...] = ()  # what else was done with the file, a sentence each
     preview: tuple[PreviewedRow, ...] = ()
     known: Mapping[str, Sequence[str]] = field(default_factory=dict)  # every column, with values of each
+    dialect: DialectChoice = AS_FOUND  # what a person chose of how the file is written
+    otherwise: tuple[DialectChoice, ...] = ()  # choices that give what the file could be too
 
     @property
     def lost(self) -> int:
@@ -126,6 +129,7 @@ class Reading:
                 "is_default": part.is_default,
             },
             "notes": list(self.notes),
+            "could_be_read_by": [choice.as_options for choice in self.otherwise],
             "preview": [
                 {"row": row.row, "given": row.given, "read": dict(row.read), "reason": row.reason}
                 for row in self.preview

@@ -86,7 +86,7 @@ def test_bfloat16_keeps_directions(embedded, has_amx, monkeypatch):
     texts = [text for text in FEW if len(text) < 100]  # a chip without such numbers takes seconds for a long one
     exact = embedded.embed(texts, options=embedded.embed_options((0, 3, 6), POOLINGS, precision="float32"))
     rough = embedded.embed(texts, options=embedded.embed_options((0, 3, 6), POOLINGS, precision="bfloat16"))
-    assert cosines(exact, rough).mean(axis=-1).min() > 0.999
+    assert cosines(exact, rough).mean(axis=-1).min() >= 0.9999
     assert {parameter.dtype for parameter in embedded.encoder.parameters()} == {torch.float32}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from components.analysis.pooling import pool
 from components.arrays import cosine
-from components.model.trace import POOLINGS
+from components.model.trace import POOLINGS, Pooling
 from components.retrieval.search import score_split
 from components.retrieval.search.lexical import KINDS, WordRanker, make_ranker
 from components.retrieval.search.score_split import STORED, ScoreSplit, split_of_vectors
@@ -94,6 +94,34 @@ def test_what_words_add_is_the_score_of_the_vectors(
     assert special[0].spans == ()
     if pooling == "cls":
         assert special[0].value == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+def test_of_a_euclidean_distance_the_negative_square_is_split(
+    tiny_folder: Callable[[str], Path], pooling: Pooling
+) -> None:
+    trace = shared_backend(tiny_folder("bert")).trace(["the river bank", "money in the bank of the river"])
+    first, second = pool(trace, pooling)[2, :2].astype(np.float64)
+    stored = -float(np.linalg.norm(first - second)) - 0.001  # from vectors in fewer bits
+    split = split_of_vectors(trace, 2, pooling, "euclidean", stored)
+    assert split.of == score_split.SQUARE
+    assert_sums(split, -(stored**2), 1e-4)
+    terms = {term.name: term.value for term in split.terms}
+    assert terms["the query's squared length"] == pytest.approx(-float(first @ first), rel=1e-6)
+    assert terms["the hit's squared length"] == pytest.approx(-float(second @ second), rel=1e-6)
+    assert terms[STORED] == pytest.approx(-((0.001 - stored) ** 2) + (stored + 0.001) ** 2, abs=1e-1)
+    assert abs(terms[STORED]) < 0.1
+    words = sum(part.value for part in split.query)
+    bias = sum(value for name, value in terms.items() if name not in (STORED, *list(terms)[-3:-1]))
+    assert words + bias == pytest.approx(2 * float(first @ second), rel=1e-5)
+
+
+def test_of_a_manhattan_distance_the_cosine_is_split_and_named(tiny_folder: Callable[[str], Path]) -> None:
+    trace = shared_backend(tiny_folder("bert")).trace(["the river bank", "money in the bank of the river"])
+    split = split_of_vectors(trace, 2, "mean", "manhattan", -7.5)
+    assert split.of == score_split.COSINE
+    assert_sums(split, float(cosine(*pool(trace, "mean")[2, :2].astype(np.float64))), 1e-6)
+    assert next(term.value for term in split.terms if term.name == STORED) == pytest.approx(0, abs=1e-9)
 
 
 def test_a_prompt_is_one_part_and_spans_count_from_behind_it(tiny_folder: Callable[[str], Path]) -> None:

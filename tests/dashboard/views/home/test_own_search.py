@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 
 import pytest
 
@@ -12,7 +13,7 @@ from components.retrieval.corpora import corpus as reading
 from dashboard import caching
 from dashboard.corpora import current
 from dashboard.declared import table
-from dashboard.views.home import own_search
+from dashboard.views.home import examples, own_search
 from tests.support.pages import Open, at_rest, texts
 
 ROWS = """my parcel is broken > How to report a damaged delivery
@@ -124,6 +125,40 @@ def test_a_table_whose_columns_say_nothing_is_asked_about(open_page: Open) -> No
     corpus = caching.corpora().find(app.session_state["corpus"])
     assert corpus is not None
     assert corpus.texts == ("It was him", "It was her")
+
+
+def test_documents_without_queries_are_searched_with_their_titles(open_page: Open) -> None:
+    rows = [("d1", "River", "The water rose fast."), ("d2", "Bank", "It lends money to us."), ("d3", "", "No title.")]
+    content = "\n".join(json.dumps({"_id": key, "title": title, "text": text}) for key, title, text in rows)
+    app = open_page("home")
+    app.file_uploader(key="start_file").set_value(("corpus.jsonl", content.encode(), "application/json"))
+    app = at_rest(app.run())
+    assert not app.exception
+    assert "holds documents with titles and no queries" in "".join(item.value for item in app.caption)
+    app = at_rest(app.button(key="start_documents_use").click().run())
+    key = app.session_state["corpus"]
+    corpus = caching.corpora().find(key)
+    assert corpus is not None
+    assert corpus.texts == ("River The water rose fast.", "Bank It lends money to us.", "No title.")
+    assert [title.value for title in app.title] == [table.VIEWS[examples.SEARCH_VIEW].question]
+    source = current.source_of(key)
+    assert source is not None
+    assert source.read(lambda: False).texts == corpus.texts
+
+
+def test_a_collection_with_a_column_of_queries_has_titles_before_its_texts(open_page: Open) -> None:
+    rows = [("d1", "River", "The water rose fast.", "why did it rise"), ("d2", "Bank", "It lends.", "who lends to us")]
+    content = "\n".join(
+        json.dumps({"_id": key, "title": title, "text": text, "metadata": {"query": query}})
+        for key, title, text, query in rows
+    )
+    app = open_page("home")
+    app.file_uploader(key="start_file").set_value(("corpus.jsonl", content.encode(), "application/json"))
+    app = at_rest(app.run())
+    assert app.session_state["query_column"] == "metadata.query"
+    corpus = caching.corpora().find(app.session_state["corpus"])
+    assert corpus is not None
+    assert corpus.texts == ("River The water rose fast.", "Bank It lends.")
 
 
 def test_a_table_with_one_column_of_text_is_refused(open_page: Open) -> None:

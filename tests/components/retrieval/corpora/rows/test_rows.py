@@ -141,6 +141,36 @@ def test_wrong_answers_that_are_right_ones_are_left_out_and_counted():
     assert "5 wrong answers that equal a right answer of the same row are left out." in data.reading.notes
 
 
+def test_a_wrong_answer_that_another_row_of_its_query_calls_right_is_left_out_and_counted():
+    rows = [{"query": asked(thing), "pos": [answered(thing)], "neg": ["A bad one."]} for thing in THINGS]
+    other = "Use vinegar on the kettle."
+    rows[0]["neg"] = [other.upper(), "A bad one.", *(f"Bad one {number}." for number in range(8))]
+    rows.append({"query": asked(THINGS[0]).lower(), "pos": [other], "neg": [answered(THINGS[0])]})
+    rows[1]["neg"] = [answered(THINGS[0]), "A bad one."]  # right of another query only
+    data = load(lines(rows), "rows.jsonl")
+    negatives = {anchor: set() for anchor in data.columns["anchor"]}
+    for anchor, negative in zip(data.columns["anchor"], data.columns["negative"], strict=True):
+        negatives[anchor].add(negative)
+    assert negatives[asked(THINGS[0])] == {"A bad one.", *(f"Bad one {number}." for number in range(6))}
+    assert negatives[asked(THINGS[1])] == {answered(THINGS[0]), "A bad one."}
+    assert data.dropped == {"its wrong answers are right ones in other rows of its query": 1}
+    assert "1 wrong answer that is a right one in another row of the same query is left out." in data.reading.notes
+    assert [row.row for row in data.reading.refused] == [7]
+
+
+def test_what_test_rows_call_right_is_not_looked_at_in_training():
+    rows = [
+        {"query": asked(thing), "positive": answered(thing), "negative": "A bad one.", "split": "train"}
+        for thing in THINGS
+    ]
+    rows.append({"query": asked(THINGS[0]), "positive": "A bad one.", "negative": "Another.", "split": "test"})
+    data = load(lines(rows), "rows.jsonl")
+    assert len(data) == len(THINGS)
+    assert load(lines(rows), "rows.jsonl", part="all").dropped == {
+        "its wrong answers are right ones in other rows of its query": 1
+    }
+
+
 def test_objects_are_opened_by_one_rule_for_rows_and_corpora():
     numbers = {f"n{number}": number for number in range(22)}
     rows = [{"row": {**numbers, "query": asked(thing), "positive": answered(thing)}} for thing in THINGS]

@@ -40,7 +40,10 @@ LEAST = 30  # failed, and found, queries that are compared
 SHORT, LONG = 3, 12  # words: of a short query at most, of a long one more
 DUPLICATE_COSINE, DUPLICATE_WORDS = 0.95, 0.8
 MOST_CHARACTERS = 500  # of a text whose letters are looked at
-ONLY_FAILURES = "Only failures were given: what a remedy harms cannot be seen, and part of every repair is chance. Add queries that work."
+ONLY_FAILURES = (
+    "Only failures were given: what a remedy harms cannot be seen, and part of every repair is chance. "
+    "Add queries that work."
+)
 FEW_FAILURES = f"Fewer than {LEAST} queries fail: their traits are counted, and not compared."
 # Each trait, with its rule.
 TRAITS: dict[str, str] = {

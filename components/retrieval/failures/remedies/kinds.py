@@ -20,7 +20,7 @@ from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.second_stage import candidate_scores, candidates, either_ranks
 from components.retrieval.failures.remedies.folds import Options, others
-from components.retrieval.failures.remedies.present import Present, changed_by_another, present, ranks_by
+from components.retrieval.failures.remedies.present import Present, Vectors, changed_by_another, present, ranks_by
 from components.retrieval.failures.repair import every_way, repaired
 from components.retrieval.failures.vocabulary import CorpusWords
 from components.retrieval.fusion.ranks import ranker_scores, vector_scores
@@ -120,7 +120,7 @@ def measure(
 def _replacing(
     name: str,
     setting: Setting,
-    vectors: Mapping[str, tuple[object, object]],
+    vectors: Mapping[str, Vectors],
     started: float,
     is_cancelled: IsCancelled,
     among: Mapping[str, NDArray[np.bool_]] | None = None,
@@ -166,7 +166,7 @@ def _repair(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelle
         for name, ways in every_way(setting.abbreviations).items()
     }
     new = list(dict.fromkeys(text for texts in written.values() for text in texts if text not in set(now.queries)))
-    embedded = now.asked(new, None, progress, is_cancelled) if new else None
+    embedded = now.asked(new, None, progress, is_cancelled) if new else now.query_vectors[:0]
     place = {text: number for number, text in enumerate(new)}
     vectors, changed = {}, {}
     for name, texts in written.items():
@@ -192,8 +192,9 @@ def _model(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled
     now, started = setting.present, time.perf_counter()
     vectors = {}
     for backend in setting.models:
-        options = (backend.embed_options(precision="float32", role=role) for role in ("query", "document"))
-        other = present(backend, now.pairs, *options, progress=progress, is_cancelled=is_cancelled)
+        for_queries = backend.embed_options(precision="float32", role="query")
+        for_documents = backend.embed_options(precision="float32", role="document")
+        other = present(backend, now.pairs, for_queries, for_documents, False, progress, is_cancelled)
         vectors[backend.spec.key] = other.vectors[other.cell]
     return _replacing("model", setting, vectors, started, is_cancelled)
 

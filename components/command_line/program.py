@@ -2,8 +2,8 @@
 
 0: done. 2: invalid input, or a file, a folder or an output that cannot be used, with one line: the problem, what was
 expected, how to fix it. 1: an error of the program, with its type and message; --debug shows where it happened; and a command's
-own "no", which its result says (`verify`: the vectors differ). 130: stopped with Ctrl-C, 143: with SIGTERM. Results go to
-standard output, progress to standard error.
+own "no", which its result says (`verify`: the vectors differ; `evaluate --against`: significantly worse). 130: stopped with
+Ctrl-C, 143: with SIGTERM. Results go to standard output, progress to standard error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NoReturn
 
 from components import operator_settings
@@ -25,6 +24,7 @@ from components.command_line import options as shared
 from components.command_line import stopping
 from components.command_line.commands import (
     check,
+    diagnose,
     evaluate,
     index,
     lessons,
@@ -38,14 +38,16 @@ from components.command_line.commands import (
     why,
 )
 from components.command_line.commands.operating import cache, plan, serve, settings
+from components.command_line.outputs import check_target, file_of, not_writable
 from components.errors import InputError, UserError
-from components.folders import check_writable, write_text
+from components.folders import write_text
 
 COMMANDS = (
     index,
     search,
     rerank,
     evaluate,
+    diagnose,
     sts,
     train,
     why,
@@ -86,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
             try:
                 options = _parser().parse_args(arguments)
                 if options.json not in (None, "-"):
-                    _check_target(options.json)
+                    check_target(options.json)
                 result = options.run(options)
                 if options.json is not None and result is not None:
                     _write_json(options.json, result)
@@ -200,36 +202,6 @@ def _write_json(target: str, result: Any) -> None:
         sys.stdout.write(text)
         return
     try:
-        write_text(_file_of(target), text)
+        write_text(file_of(target), text)
     except OSError as problem:
-        raise _not_writable(target, problem.strerror or str(problem)) from problem
-
-
-def _file_of(target: str) -> Path:
-    """The file that is written for --json: where a link leads, which would be replaced otherwise."""
-    return Path(os.path.realpath(target))
-
-
-def _check_target(target: str) -> None:
-    """Refuse a file that could not be written after the work is done."""
-    path = _file_of(target)
-    try:
-        if path.is_dir():
-            raise _not_writable(target, "it is a folder")
-        if path.exists() and not path.is_file():
-            raise _not_writable(target, "it is a pipe, a socket or a device")
-        if not path.parent.is_dir():
-            raise _not_writable(target, "its folder does not exist")
-        if path.exists() and not os.access(path, os.W_OK):
-            raise _not_writable(target, "it may only be read")
-        check_writable(path.parent)
-    except OSError as problem:  # also a name that is too long
-        raise _not_writable(target, problem.strerror or str(problem)) from problem
-
-
-def _not_writable(target: str, reason: str) -> InputError:
-    return InputError(
-        f"{target} could not be written: {reason}.",
-        "The output must be a file in an existing folder in which files can be written.",
-        "Choose another file, or - for standard output.",
-    )
+        raise not_writable(target, problem.strerror or str(problem)) from problem

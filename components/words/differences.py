@@ -118,7 +118,7 @@ def _kind(one: Sequence[str], other: Sequence[str], runs: Sequence[tuple[bool, l
         return "negation"
     if sorted(left) == sorted(right):
         return "order"
-    if left and right and all(map(_is_number, both)):
+    if left and right and all(map(is_number, both)):
         return "number"
     if left and right and both <= _DAYS:
         return "day"
@@ -136,10 +136,16 @@ def _plain(word: str) -> str:
 
 def _is_negated(words: Sequence[str]) -> bool:
     """Whether an odd number of the words negates: two negations are none."""
-    return sum(word in _NOT or word.endswith(("n't", "n’t")) for word in words) % 2 == 1
+    return sum(map(negates, words)) % 2 == 1
 
 
-def _is_number(word: str) -> bool:
+def negates(word: str) -> bool:
+    """Whether a folded word is an English negation: "not", "never", "doesn't"."""
+    return word in _NOT or word.endswith(("n't", "n’t"))
+
+
+def is_number(word: str) -> bool:
+    """Whether a folded word is or has a number: "19", "E-23", "nineteen"."""
     return any(sign.isdigit() for sign in word) or any(part in _NUMBERS for part in word.split("-"))
 
 

@@ -17,12 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
+from components.command_line.outputs import check_target, write_whole
 from components.errors import InputError
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
+    from components.retrieval.corpora.readers.limits import Limits
     from components.retrieval.corpora.rows.reading import Reading
     from components.retrieval.evaluation.graded.collection import GradedSet
+    from components.retrieval.evaluation.metrics import Ranks
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.evaluation.run_record import Run
 
 NAME = "evaluate"
 HELP = (
@@ -61,6 +66,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--splade", action="store_true", help="measure one more run by the weights of a SPLADE model (--model)"
     )
+    parser.add_argument(
+        "--record",
+        metavar="FILE",
+        help="write the runs by vectors into FILE, with the rank of every correct answer, for --against",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="RUN.json",
+        type=Path,
+        help="compare the run with one that --record or the dashboard saved of the same pairs: exit status 1 if it is "
+        "significantly worse",
+    )
     shared.add_limits(parser)
     shared.add_embedding(parser, precision="float32", cuts="sentences, and pairs for a cross-encoder,")
     shared.add_engine(parser)
@@ -96,18 +113,33 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 "A cross-encoder only re-ranks the first hits of a run.",
                 f"Add for example --rerank 100, or leave {option} out.",
             )
+    if options.pairs.is_dir() and (options.record is not None or options.against is not None):
+        raise InputError(
+            "--record and --against were given with a folder.",
+            "They keep and compare the runs of a file of pairs.",
+            "Leave them out, or name a file.",
+        )
+    several = [
+        text for text in (options.layers, options.poolings) if text is not None and ("," in text or _is_all(text))
+    ]
+    if options.against is not None and several:
+        raise InputError(
+            f"--against was given with several runs ({several[0][:80]}).",
+            "It compares one run with one.",
+            "Choose one layer and pooling, as in --layer 6 --pooling mean",
+        )
+    if options.record is not None:
+        check_target(options.record)
     shared.check_engine(options)
     return _run_graded(options) if options.pairs.is_dir() else _run_pairs(options)
 
 
+def _is_all(text: str) -> bool:
+    return text.strip().lower() == "all"
+
+
 def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
-    from components.errors import InputError
-    from components.retrieval.corpora.readers.limits import Count
-    from components.retrieval.corpora.readers.table import BadRows
-    from components.retrieval.corpora.rows.parts import TO_MEASURE
-    from components.retrieval.corpora.rows.read import reasons_in_brackets, rows_of, table_of
     from components.retrieval.evaluation import metrics
-    from components.retrieval.evaluation.pair_runs import pairs_of_rows
     from components.retrieval.evaluation.second_stage import either_ranks
 
     if any(choice is not None for choice in _fields(options)):
@@ -116,7 +148,43 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
             "They choose the fields of a folder with graded relevance.",
             "Leave them out, or name a folder.",
         )
-    limits, name = shared.limits_of(options), options.pairs.name
+    pairs, reading = read_pairs(options, shared.limits_of(options))
+    earlier = None if options.against is None else _recorded(options.against, pairs)
+    name = options.pairs.name
+    counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
+    if options.dry_run:
+        shared.write_reading(reading)
+        return {"file": str(options.pairs), "dry_run": True, **counts, "reading": reading.as_json()}
+    rank: Callable[..., Any] = pairs.ranks_by_vectors
+    if options.engine == "ray" and not pairs.has_several:
+        from components.distributed.ranks import gold_ranks_on_ray
+
+        rank = partial(gold_ranks_on_ray, gold=pairs.gold, address=options.address)
+    ways = _Ways(
+        rank, partial(either_ranks, gold=pairs.gold), lambda ranker, _: pairs.ranks_by_words(ranker), metrics.summary
+    )
+    kept: list[Ranks] = []
+    result = _measured(options, name, pairs.documents.texts, pairs.queries.texts, ways, reading, kept)
+    _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
+    if options.record is not None:
+        write_whole(options.record, _record(options, pairs, result, kept).decode("utf-8"))
+    if earlier is not None:
+        result["against"] = _compared(options, earlier, result["runs"], kept)
+    return {"file": str(options.pairs), **counts, "reading": reading.as_json(), **result}
+
+
+def read_pairs(options: argparse.Namespace, limits: Limits) -> tuple[Pairs, Reading]:
+    """The queries of a file of pairs with their correct answers, and how the file was read; for `diagnose` too.
+
+    Raises InputError, also for pairs that cannot be measured.
+    """
+    from components.retrieval.corpora.readers.limits import Count
+    from components.retrieval.corpora.readers.table import BadRows
+    from components.retrieval.corpora.rows.parts import TO_MEASURE
+    from components.retrieval.corpora.rows.read import reasons_in_brackets, rows_of, table_of
+    from components.retrieval.evaluation.pair_runs import pairs_of_rows
+
+    name = options.pairs.name
     rows = rows_of(
         table_of([options.pairs], name, limits, Count(name, limits), shared.dialect_of(options)),
         name,
@@ -135,7 +203,6 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     queries, answers = zip(*(row.texts for row in rows.rows), strict=True)
     pairs = pairs_of_rows(name, answers, queries, reading.columns["anchor"])
     pairs.check_measurable()
-    counts = {"queries": len(pairs), "correct_answers": pairs.right_texts, "documents": len(pairs.documents)}
     if pairs.has_several:
         shared.note(
             f"{len(pairs):,} queries have {pairs.right_texts:,} correct answers: Recall@k is the share of queries with one of "
@@ -145,20 +212,93 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         shared.note(f"Rows with the sentence of an earlier row, which is searched once: {pairs.repeated:,}.")
     if pairs.warning:
         shared.note(pairs.warning)
-    if options.dry_run:
-        shared.write_reading(reading)
-        return {"file": str(options.pairs), "dry_run": True, **counts, "reading": reading.as_json()}
-    rank: Callable[..., Any] = pairs.ranks_by_vectors
-    if options.engine == "ray" and not pairs.has_several:
-        from components.distributed.ranks import gold_ranks_on_ray
+    return pairs, reading
 
-        rank = partial(gold_ranks_on_ray, gold=pairs.gold, address=options.address)
-    ways = _Ways(
-        rank, partial(either_ranks, gold=pairs.gold), lambda ranker, _: pairs.ranks_by_words(ranker), metrics.summary
+
+def _recorded(path: Path, pairs: Pairs) -> tuple[Run, ...]:
+    """The runs of a file of --against. Raises InputError for one that is not of these pairs."""
+    from components.retrieval.evaluation.run_record import MOST_BYTES, read_runs
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except FileNotFoundError as problem:
+        raise InputError(
+            f"There is no file {path}.",
+            "--against needs a run that --record or the dashboard saved.",
+            "Correct the name, or write the file with evaluate --record.",
+        ) from problem
+    runs = tuple(run for run in read_runs(content, path.name) if run.data.content_hash == pairs.content_hash)
+    if not runs:
+        raise InputError(
+            f"{path.name} has no run of these pairs.",
+            "Runs can only be compared on the same queries and texts in the same order.",
+            "Name the file of pairs of that run, or record a run of these pairs with evaluate --record.",
+        )
+    return runs
+
+
+def _record(options: argparse.Namespace, pairs: Pairs, result: dict[str, Any], kept: Sequence[Ranks]) -> bytes:
+    """The runs by vectors as a file for --against."""
+    from components.retrieval.evaluation.run_record import Run, RunData, now, write_runs
+
+    data = RunData(pairs.name, len(pairs.documents), len(pairs), pairs.content_hash)
+    settings = {"precision": result["precision"], "similarity": result["similarity"]}
+    if options.max_length is not None:
+        settings["max_length"] = options.max_length
+    return write_runs(
+        [
+            Run(
+                name=f"{run['model']}, layer {run['layer']}, {run['pooling']}",
+                system={"kind": "vectors", "revision": result["revision"]}
+                | {key: run[key] for key in ("model", "layer", "pooling")},
+                data=data,
+                settings=settings,
+                versions={},
+                ranks=ranks,
+                made=now(),
+            )
+            for run, ranks in zip(result["runs"], kept, strict=False)  # others follow those by vectors
+        ]
     )
-    result = _measured(options, name, pairs.documents.texts, pairs.queries.texts, ways, reading)
-    _write_table(options, result["runs"], {"MRR": "mrr", "nDCG@10": "ndcg@10"}, recalls_first=True)
-    return {"file": str(options.pairs), **counts, "reading": reading.as_json(), **result}
+
+
+def _compared(
+    options: argparse.Namespace, earlier: Sequence[Run], runs: Sequence[dict[str, Any]], kept: Sequence[Ranks]
+) -> dict[str, Any]:
+    """What the run by vectors is against the recorded one; sets the exit status if it is significantly worse."""
+    from components.retrieval.evaluation.chance.regression import compared
+
+    if len(kept) == 1 and len(earlier) > 1:
+        place = runs[0]["layer"], runs[0]["pooling"]
+        earlier = [run for run in earlier if (run.system.get("layer"), run.system.get("pooling")) == place] or earlier
+    if len(kept) != 1 or len(earlier) != 1:
+        raise InputError(
+            f"{options.against.name} has {len(earlier)} runs of these pairs that could be meant.",
+            "--against compares one run with one.",
+            "Record one run alone, as in --layer 6 --pooling mean --record FILE",
+        )
+    found = compared(earlier[0].ranks, kept[0])
+    if found.is_worse:
+        options.status = 1
+    verdict = "significantly worse" if found.is_worse else "not significantly worse"
+    shared.note(
+        f"Against {earlier[0].name}: {verdict}. Recall@1 {100 * found.recall_before:.2f} before, {100 * found.recall:.2f} now "
+        f"({found.gained} queries gained, {found.lost} lost, p {found.p_recall:.4f}); MRR {100 * found.mrr_before:.2f} before, "
+        f"{100 * found.mrr:.2f} now (p {found.p_mrr:.4f}). Both p-values by Holm's method."
+    )
+    return {
+        "name": earlier[0].name,
+        "worse": found.is_worse,
+        "recall@1": {
+            "before": round(100 * found.recall_before, 2),
+            "now": round(100 * found.recall, 2),
+            "gained": found.gained,
+            "lost": found.lost,
+            "p": found.p_recall,
+        },
+        "mrr": {"before": round(100 * found.mrr_before, 2), "now": round(100 * found.mrr, 2), "p": found.p_mrr},
+    }
 
 
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
@@ -255,8 +395,12 @@ def _measured(
     queries: Sequence[str],
     ways: _Ways,
     reading: Reading | None = None,
+    kept: list[Ranks] | None = None,
 ) -> dict[str, Any]:
-    """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for."""
+    """The revision, the precision and the measures of every run, also after re-ranking and by SPLADE where asked for.
+
+    The ranks of the runs by vectors are added to `kept`.
+    """
     from components.retrieval.evaluation.grid import retrieval_runs
     from components.retrieval.evaluation.second_stage import candidates
     from components.retrieval.search.exact import VectorRanker, for_cosines
@@ -301,6 +445,8 @@ def _measured(
         {"model": backend.spec.key, "layer": layer, "pooling": pooling, **ways.summary(ranks)}
         for layer, pooling, (ranks, _) in measured
     ]
+    if kept is not None:
+        kept += [ranks for _, _, (ranks, _) in measured]
     result = {
         "revision": backend.revision,
         "precision": document_options.precision,

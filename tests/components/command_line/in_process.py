@@ -14,6 +14,7 @@ ARGUMENTS = {
     "search": ("index", "query"),
     "rerank": ("index", "queries.txt"),
     "evaluate": ("pairs.csv",),
+    "diagnose": ("pairs.csv",),
     "sts": ("pairs.csv",),
     "why": ("a", "b"),
     "predict": ("a [MASK]",),

@@ -23,6 +23,7 @@ from tests.support.places import ROOT
 READING = {
     "index": (["index"], ["--out", "out"]),
     "evaluate": (["evaluate"], []),
+    "diagnose": (["diagnose"], []),
     "sts": (["sts"], []),
     "train": (["train"], ["--out", "out"]),
     "train --scored": (["train", "demo:nli", "--grid", "1", "--out", "out", "--scored"], []),
@@ -138,7 +139,7 @@ def test_every_command_that_reads_a_table_has_the_options() -> None:
         if any("--most-bytes" in action.option_strings for action in command._actions)
     }
     readers = {"read_corpus", "read_table", "read_folder_fields", "read_graded_folder", "load", "Sources"}
-    readers |= {"table_of", "read_scored_pairs"}
+    readers |= {"table_of", "read_scored_pairs", "read_pairs"}
     reading, without = set(), []
     for path in (ROOT / "components" / "command_line").rglob("*.py"):
         tree = ast.parse(path.read_text())
@@ -151,4 +152,5 @@ def test_every_command_that_reads_a_table_has_the_options() -> None:
                 if "limits" not in text or "limits=None" in text:
                     without.append(f"{path.name}:{node.lineno} {text}")
     assert without == []
-    assert reading == {"index", "evaluate", "sts", "rerank", "train", "plan", "reproduce", "verify"} == with_limits
+    expected = {"index", "evaluate", "diagnose", "sts", "rerank", "train", "plan", "reproduce", "verify"}
+    assert reading == expected == with_limits

@@ -102,7 +102,7 @@ def vector_relevant_ranks(
 
 
 def ranker_relevant_ranks(
-    score: Callable[[str], Float32],
+    score: Callable[[str], NDArray[np.floating]],
     queries: Sequence[str],
     grades: Grades,
     progress: ReportProgress = lambda done, total: None,

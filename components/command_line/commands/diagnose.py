@@ -1,0 +1,228 @@
+"""`diagnose PAIRS`: which queries fail, what they share, and which remedy helps by how much.
+
+Everything is computed in components.retrieval.failures; the file is read as by `evaluate`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from components.command_line import options as shared
+from components.command_line.commands.evaluate import read_pairs
+from components.command_line.outputs import check_target, write_whole
+from components.errors import InputError
+
+if TYPE_CHECKING:
+    from components.jobs import ReportProgress
+    from components.retrieval.failures.remedies.diagnosis import Diagnosis
+
+NAME = "diagnose"
+HELP = (
+    "which queries of a file of pairs fail, what they share, and what each remedy (a prompt, query repair, words and vectors, "
+    "MaxSim, another layer or pooling) repairs and harms, measured on queries that did not choose it"
+)
+USUAL = ("prompt", "repair", "hybrid", "maxsim", "layer")
+MOST_SEED = 2**32 - 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "pairs", metavar="PAIRS", type=Path, help="a .jsonl, .csv, .tsv or .parquet file of pairs, as evaluate reads it"
+    )
+    parser.add_argument(
+        "--remedies",
+        metavar="NAME,...",
+        help=f"which remedies are measured, of {', '.join(USUAL)}, cross-encoder and model, or none (default: the first five, "
+        "and those that --cross-encoder and --other-model ask for)",
+    )
+    parser.add_argument(
+        "--try-prompt",
+        metavar="TEXT",
+        action="append",
+        help="a prompt before queries to be tried, in place of the usual ones; may be given several times",
+    )
+    parser.add_argument(
+        "--abbreviations",
+        metavar="SHORT=LONG,...",
+        help="what abbreviations in queries stand for, as in kb=knowledge base, to be tried as a repair",
+    )
+    shared.add_cross_encoder(parser)
+    parser.add_argument(
+        "--other-model",
+        metavar="MODEL",
+        action="append",
+        help="another model to be tried, a hub id or a folder; may be given several times",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="draws the halves, the controls and the bootstrap (default: 0)"
+    )
+    parser.add_argument("--report", metavar="FILE", help="write a report in Markdown into FILE")
+    shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
+    shared.add_limits(parser)
+    shared.add_embedding(parser, precision="float32", cuts="sentences")
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    from components.model.backend import Backend
+    from components.retrieval.failures.remedies import diagnosis, folds, kinds
+    from components.retrieval.failures.remedies.present import present
+    from components.retrieval.failures.repair import parsed_abbreviations
+    from components.retrieval.failures.traits import compared, traits_of
+    from components.retrieval.failures.vocabulary import CorpusWords
+
+    names = _remedies(options)
+    abbreviations = _abbreviations(options.abbreviations)
+    _check(options)
+    options.query_field = options.document_fields = None  # of folders alone, which are refused
+    pairs, reading = read_pairs(options, shared.limits_of(options))
+    # All that may be refused, before the work.
+    cross_encoder = None
+    if "cross-encoder" in names:
+        scorer, label = shared.load_cross_encoder(options)
+        cross_encoder = partial(scorer.score_pairs, label=label, precision=options.precision)
+    backend = shared.load(options)
+    others = [Backend.load(model) for model in options.other_model or ()] if "model" in names else []
+    for_queries, for_documents = (shared.embed_options(backend, options, role) for role in ("query", "document"))
+    if len(for_documents.layers) > 1 or len(for_documents.poolings) > 1:
+        raise InputError(
+            "Several layers or poolings were given.",
+            "The queries are diagnosed as one layer and pooling rank them; the remedy layer tries all others.",
+            "Choose one, as in --layer 6 --pooling mean, or leave both out.",
+        )
+    shared.unknown_languages(backend, {"the texts": pairs.documents.texts, "the queries": pairs.queries.texts})
+    shared.write_reading(reading, with_preview=False)
+    with shared.progress_bar(f"Embedding {pairs.name}") as report_progress:
+        now = present(backend, pairs, for_queries, for_documents, "layer" in names, report_progress)
+    known = CorpusWords(pairs.documents.texts, backend.tokenization.vocabulary)
+    prompts = for_queries.prompt, for_documents.prompt
+    vectors = now.query_vectors, now.document_vectors
+    with shared.progress_bar("Traits", " queries") as report_progress:
+        traits = traits_of(
+            pairs, *vectors, backend.tokenization, for_documents.max_length, prompts, known, report_progress
+        )
+    first = folds.halves(pairs.queries.texts, options.seed)
+    setting = kinds.Setting(
+        now,
+        first,
+        known,
+        parsed_abbreviations(abbreviations),
+        kinds.PROMPTS if options.try_prompt is None else tuple(options.try_prompt),
+        cross_encoder,
+        others,
+    )
+    with ExitStack() as bars:
+
+        def bar(name: str) -> ReportProgress:
+            bars.close()  # the bar before it
+            return bars.enter_context(shared.progress_bar(kinds.TITLES[name], " steps"))
+
+        rows = list(diagnosis.rows_of(names, setting, options.seed, bar))
+    found = diagnosis.diagnosed(now.now, compared(traits, now.now > 1), rows, pairs.queries.texts, first, options.seed)
+    if options.report is not None:
+        write_whole(options.report, diagnosis.as_markdown(found, options.pairs.name, backend.spec.title, options.seed))
+    _write(options, found)
+    return found.as_json()
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse, before anything is read, what could not be used after the work."""
+    if options.pairs.is_dir():
+        raise InputError(
+            f"{options.pairs} is a folder.",
+            "diagnose reads a file of pairs.",
+            "Name a file with queries and right texts.",
+        )
+    if not 0 <= options.seed <= MOST_SEED:
+        raise InputError(
+            f"The seed is {options.seed}.",
+            f"It must be a number from 0 to {MOST_SEED}.",
+            "Choose another, or leave it out.",
+        )
+    if options.report is not None:
+        check_target(options.report)
+
+
+def _remedies(options: argparse.Namespace) -> list[str]:
+    """The names of --remedies, or the usual ones. Raises InputError for others, and for one that lacks its model."""
+    from components.retrieval.failures.remedies.kinds import TITLES, in_order
+
+    asked = {"cross-encoder": options.cross_encoder is not None, "model": options.other_model is not None}
+    if options.remedies is None:
+        names = [*USUAL, *(name for name, is_asked in asked.items() if is_asked)]
+    else:
+        names = [name.strip().lower() for name in options.remedies.split(",")]
+        names = [] if names == ["none"] else names
+    unknown = [name for name in names if name not in TITLES]
+    if unknown:
+        raise InputError(
+            f"There is no remedy {unknown[0][:80]!r}.",
+            f"The remedies are {', '.join(TITLES)}; none is for the traits alone.",
+            "Write for example --remedies hybrid,maxsim",
+        )
+    if "model" in names and not asked["model"]:
+        raise InputError(
+            "The remedy model is given without --other-model.",
+            "It needs another model to compare with.",
+            "Add for example --other-model intfloat/e5-small-v2",
+        )
+    for name, option in (("cross-encoder", "--cross-encoder"), ("model", "--other-model")):
+        if asked[name] and name not in names:
+            raise InputError(
+                f"{option} is given, but --remedies does not name {name}.",
+                "Only that remedy uses it.",
+                f"Add {name} to --remedies, or leave {option} out.",
+            )
+    if options.label is not None and "cross-encoder" not in names:
+        raise InputError(
+            "--label is given without a cross-encoder.",
+            "It chooses one of a cross-encoder's labels.",
+            "Add for example --cross-encoder embedded-cross-encoder, or leave --label out.",
+        )
+    return in_order(names)
+
+
+def _abbreviations(text: str | None) -> dict[str, str]:
+    """The pairs of "kb=knowledge base,vpn=private network". Raises InputError."""
+    if text is None:
+        return {}
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(short.strip() and sign and meaning.strip() for short, sign, meaning in pairs):
+        raise InputError(
+            f"The abbreviations {text[:80]!r} are not valid.",
+            "Each is a short form, =, and what it stands for; several have commas between them.",
+            "Write for example --abbreviations 'kb=knowledge base,pw=password'",
+        )
+    return {short: meaning for short, _, meaning in pairs}
+
+
+def _write(options: argparse.Namespace, found: Diagnosis) -> None:
+    """The diagnosis for people, on standard output; what needs to be said about it beside JSON, on standard error."""
+    if options.json == "-":
+        if found.remark:
+            shared.note(found.remark)
+        return
+    shared.say(f"{found.failed:,} of {len(found.now):,} queries fail.")
+    if found.remark:
+        shared.say(found.remark)
+    shared.say(f"{'trait':<34}{'failed':>9}{'found':>9}  95 % of the difference")
+    for share in found.shares:
+        if share.failed or share.found:
+            interval = share.difference
+            said = "" if interval is None else f"{100 * interval.low:>7.1f} to {100 * interval.high:.1f}"
+            shared.say(
+                f"{share.name:<34}{100 * share.share_of_failed:>7.1f} %{100 * share.share_of_found:>7.1f} %{said}"
+                + ("  named" if share.is_named else "")
+            )
+    if found.rows:
+        shared.say(f"{'remedy':<34}{'repaired':>9}{'harmed':>9}{'R@1':>9}  95 % of its change, and a sham of this kind")
+    for row in found.rows:
+        change = row.result.change
+        shared.say(
+            f"{row.title:<34}{row.result.repaired:>9}{row.result.harmed:>9}{100 * row.result.recall:>9.2f}"
+            f"{100 * change.low:>7.1f} to {100 * change.high:.1f}, repaired {row.control[0]}, harmed {row.control[1]}"
+        )
+    shared.say(found.advice.sentence)

@@ -1,0 +1,1 @@
+"""What could be done about failed queries, and what each remedy repairs and harms on one's own queries."""

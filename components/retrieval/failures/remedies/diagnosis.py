@@ -1,0 +1,240 @@
+"""A diagnosis: what failed queries share, what each remedy repairs and harms, and the advice; as JSON and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import Int64
+from components.jobs import IsCancelled, ReportProgress
+from components.numbers import counted, signed
+from components.retrieval.evaluation.metrics import Interval
+from components.retrieval.evaluation.ranks import inverse
+from components.retrieval.failures.remedies import kinds
+from components.retrieval.failures.remedies.advice import Advice, advice
+from components.retrieval.failures.remedies.folds import LEAVE, Measured, Options, measured
+from components.retrieval.failures.remedies.kinds import Remedy, Setting
+from components.retrieval.failures.traits import TRAITS, TraitShare, remark
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A remedy in the table."""
+
+    name: str
+    title: str
+    needs: str
+    options: Options = field(repr=False)
+    result: Measured = field(repr=False)
+    control: tuple[int, int]  # the medians of what its controls repaired and harmed
+    draws: int  # of controls
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """The result for one set of queries."""
+
+    now: Int64 = field(repr=False)  # [query]: the rank of the first right text
+    shares: tuple[TraitShare, ...]
+    rows: tuple[Row, ...]
+    advice: Advice
+    followed: Measured | None = field(repr=False, default=None)  # each half's advice, measured on the other half
+
+    @property
+    def failed(self) -> int:
+        return int((self.now > 1).sum())
+
+    @property
+    def remark(self) -> str:
+        """What has to be said above the shares; "" where there is nothing."""
+        return remark(self.now > 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """Shares from 0 to 1; Recall@1 and the interval of its change in per cent, as `evaluate` has them."""
+        return {
+            "n": len(self.now),
+            "failed": self.failed,
+            "traits": [_trait(share) for share in self.shares],
+            "remedies": [
+                {
+                    "name": row.name,
+                    "repaired": row.result.repaired,
+                    "harmed": row.result.harmed,
+                    "recall@1": _per_cent(row.result.recall),
+                    "low": _per_cent(row.result.change.low),
+                    "high": _per_cent(row.result.change.high),
+                    "seconds": round(row.seconds, 3),
+                    "control": {"repaired": row.control[0], "harmed": row.control[1]},
+                }
+                for row in self.rows
+            ],
+            "advice": self.advice.sentence,
+        }
+
+
+def _trait(share: TraitShare) -> dict[str, Any]:
+    interval = share.difference
+    return {
+        "name": share.name,
+        "share_of_failed": round(share.share_of_failed, 4),
+        "share_of_found": round(share.share_of_found, 4),
+        "low": None if interval is None else round(interval.low, 4),
+        "high": None if interval is None else round(interval.high, 4),
+        "named": share.is_named,
+    }
+
+
+def _per_cent(share: float) -> float:
+    return round(100 * share, 2)
+
+
+def row_of(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int = 0) -> Row:
+    """A remedy measured on both halves, with its controls."""
+    result = measured(now, remedy.options, first, seed)
+    shams = [control(remedy, now, first, seed + 1 + draw) for draw in range(remedy.draws if remedy.options else 0)]
+    medians = tuple(
+        int(np.median([getattr(sham, name) for sham in shams])) if shams else 0 for name in ("repaired", "harmed")
+    )
+    return Row(
+        remedy.name,
+        remedy.title,
+        remedy.needs,
+        remedy.options,
+        result,
+        (medians[0], medians[1]),
+        len(shams),
+        remedy.seconds,
+    )
+
+
+def control(remedy: Remedy, now: Int64, first: NDArray[np.bool_], seed: int) -> Measured:
+    """One control of a remedy, through the same choice."""
+    return measured(now, remedy.control(seed), first, seed)
+
+
+def rows_of(
+    names: Sequence[str],
+    setting: Setting,
+    seed: int = 0,
+    progress: Callable[[str], ReportProgress] = lambda name: lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Iterator[Row]:
+    """The rows of some remedies, from the cheapest to the dearest, as they are measured. Raises Cancelled."""
+    for name in kinds.in_order(names):
+        remedy = kinds.measure(name, setting, progress(name), is_cancelled)
+        yield row_of(remedy, setting.present.now, setting.first, seed)
+
+
+def diagnosed(
+    now: Int64,
+    shares: Sequence[TraitShare],
+    rows: Sequence[Row],
+    queries: Sequence[str],
+    first: NDArray[np.bool_],
+    seed: int = 0,
+) -> Diagnosis:
+    """The diagnosis with its advice, from the measured rows in the order of their costs."""
+    results = {row.name: row.result for row in rows}
+    advised = advice(
+        now,
+        {row.name: row.options for row in rows},
+        results,
+        {row.name: row.title for row in rows},
+        shares,
+        queries,
+        first,
+        seed,
+    )
+    ranks = np.array(now)
+    for name, others in zip(advised.halves, (~first, first), strict=True):
+        if name is not None:
+            ranks[others] = results[name].ranks[others]
+    followed = Measured(now, ranks, (advised.halves[0] or LEAVE, advised.halves[1] or LEAVE), seed) if rows else None
+    return Diagnosis(now, tuple(shares), tuple(rows), advised, followed)
+
+
+def as_markdown(diagnosis: Diagnosis, name: str, model: str, seed: int) -> str:
+    """The diagnosis as a report in Markdown."""
+    now, failed = diagnosis.now, diagnosis.failed
+    found = len(now) - failed
+    lines = [
+        f"# Diagnosis of {_cell(name)}",
+        "",
+        f"**{diagnosis.advice.sentence}**",
+        "",
+        f"{failed:,} of {counted(len(now), 'query', 'queries')} fail with {_cell(model)}: their right text is not first "
+        f"(Recall@1 {100 * found / max(1, len(now)):.1f} %, MRR {float(inverse(now).mean()):.3f}).",
+        "",
+        "## What failed queries share",
+        "",
+        *([diagnosis.remark, ""] if diagnosis.remark else []),
+        "| trait | failed | found | difference, 95 % | p (Holm) |",
+        "|---|---:|---:|---:|---:|",
+        *(_trait_line(share) for share in diagnosis.shares if share.failed or share.found),
+        "",
+        "Bold: more often among failed queries by more than chance. A trait is no cause. The rules:",
+        "",
+        *(f"- {share.name}: {TRAITS[share.name]}" for share in diagnosis.shares if share.failed or share.found),
+    ]
+    if diagnosis.rows:
+        lines += [
+            "",
+            "## Which remedy helps",
+            "",
+            "| remedy | chosen by each half | repaired | harmed | Recall@1, % | change, 95 % | MRR | change, 95 % | seconds | "
+            "a sham of this kind | needs |",
+            "|---|---|---:|---:|---:|---:|---:|---:|---:|---|---|",
+            *(_remedy_line(row) for row in diagnosis.rows),
+            "",
+            "Each remedy was chosen on one half of the queries and measured on the other, and the other way round (seed "
+            f"{seed}). To leave everything as it is was always one of the choices, and equal scores count against a remedy. A "
+            "sham takes its second signal from another query. Seconds: what its own scores of all queries took, once, without "
+            "the vectors that all remedies share.",
+        ]
+        if diagnosis.followed is not None and diagnosis.followed.chosen != (LEAVE, LEAVE):
+            followed = diagnosis.followed
+            lines += [
+                "",
+                f"The advice of each half, followed on the other, repaired {followed.repaired} and harmed {followed.harmed}.",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _trait_line(share: TraitShare) -> str:
+    mark = "**" if share.is_named else ""
+    interval = "" if share.difference is None else _points(share.difference)
+    p_value = "" if share.adjusted_p is None else f"{share.adjusted_p:.3g}"
+    return (
+        f"| {mark}{share.name}{mark} | {_share(share.failed, share.failures)} | {_share(share.found, share.successes)} | "
+        f"{interval} | {p_value} |"
+    )
+
+
+def _remedy_line(row: Row) -> str:
+    result = row.result
+    chosen = " / ".join(_cell(name) if name != LEAVE else "leave it" for name in result.chosen)
+    mrr = result.mrr_change
+    return (
+        f"| {row.title} | {chosen} | {result.repaired} | {result.harmed} | {100 * result.recall:.1f} | "
+        f"{_points(result.change)} | {result.mrr:.3f} | {signed(mrr.low)} to {signed(mrr.high)} | {row.seconds:.2f} | "
+        f"repaired {row.control[0]}, harmed {row.control[1]} | {row.needs} |"
+    )
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count} of {of}" if not of else f"{count} of {of} ({100 * count / of:.0f} %)"
+
+
+def _points(interval: Interval) -> str:
+    return f"{signed(100 * interval.low, 1)} to {signed(100 * interval.high, 1)}"
+
+
+def _cell(text: str) -> str:
+    """A text for a cell of a table or a line: no sign in it makes Markdown, HTML or another cell of it."""
+    escaped = "".join(f"\\{sign}" if sign in "\\`*_{}[]<>()#+!|~" else sign for sign in " ".join(text.split()))
+    return escaped

@@ -1,0 +1,299 @@
+"""The remedies: each gives the ranks of its options for all queries, and those of a control.
+
+A control is the same remedy with its second signal taken from another query of the same half: the scores by words or of the
+re-ranker, or for a remedy that replaces all scores (another layer, a prompt, a repair, another model) what it changes in the
+scores of the other query. It goes through the same choice; what it repairs is what chance repairs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import Float32, Int64, read_only, unit
+from components.jobs import Cancelled, IsCancelled, ReportProgress
+from components.retrieval.evaluation.metrics import first_ranks
+from components.retrieval.evaluation.second_stage import candidate_scores, candidates, either_ranks
+from components.retrieval.failures.remedies.folds import Options, others
+from components.retrieval.failures.remedies.present import Present, Vectors, changed_by_another, present, ranks_by
+from components.retrieval.failures.repair import every_way, repaired
+from components.retrieval.failures.vocabulary import CorpusWords
+from components.retrieval.fusion.ranks import ranker_scores, vector_scores
+from components.retrieval.fusion.scores import Fusion, Method
+from components.retrieval.search.lexical import make_ranker
+from components.retrieval.search.rerank import late_interaction_vectors, trained_scores
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
+    from components.model.files.sentence_config import Role
+
+# In the order of what they cost, the cheapest first.
+TITLES: dict[str, str] = {
+    "prompt": "a prompt",
+    "repair": "query repair",
+    "hybrid": "words and vectors",
+    "maxsim": "MaxSim re-ranking",
+    "layer": "another layer or pooling",
+    "cross-encoder": "re-ranking by a cross-encoder",
+    "model": "another model",
+}
+NEEDS: dict[str, str] = {
+    "prompt": "nothing",
+    "repair": "a list of the corpus’s words",
+    "hybrid": "a second index, of words",
+    "maxsim": "the token vectors of each text",
+    "layer": "an index again",
+    "cross-encoder": "a second model",
+    "model": "an index again, by another model",
+}
+PROMPTS = ("query: ", "search for: ", "a text about ", "a text that says that ")
+WEIGHTS = (0.2, 0.5, 0.8)  # of the scores by words
+FUSIONS: dict[str, Fusion] = {
+    f"{title}, weight of words {weight:g}": Fusion(method, (1 - weight, weight))
+    for method, title in cast("dict[Method, str]", {"rrf": "reciprocal ranks", "z": "z scores"}).items()
+    for weight in WEIGHTS
+}
+SHARES = (0.25, 0.5, 0.75, 1.0)  # of the re-ranker's score
+CANDIDATES = 50  # first hits that are re-ranked
+CONTROLS = 5  # draws of other queries; of their numbers the medians are told
+
+
+@dataclass(frozen=True, eq=False)
+class Remedy:
+    """One remedy: its options, and the same with the second signal of other queries."""
+
+    name: str
+    options: Options
+    control: Callable[[int], Options] = field(repr=False)  # from a seed
+    seconds: float  # that its own scores of all queries took, without the vectors that all remedies share
+    draws: int = CONTROLS
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.name]
+
+    @property
+    def needs(self) -> str:
+        return NEEDS[self.name]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What the remedies are given."""
+
+    present: Present
+    first: NDArray[np.bool_]  # [query]: the first half
+    known: CorpusWords
+    abbreviations: Mapping[str, str] = field(default_factory=dict)
+    prompts: Sequence[str] = PROMPTS
+    cross_encoder: Callable[..., Float32] | None = None  # scores pairs of a query and a text
+    models: Sequence[Backend] = ()
+
+
+def measure(
+    name: str,
+    setting: Setting,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Remedy:
+    """The options of a remedy, ranked. `progress(done, total)` counts what it has most to do with. Raises Cancelled."""
+    kinds: dict[str, Callable[[Setting, ReportProgress, IsCancelled], Remedy]] = {
+        "prompt": _prompt,
+        "repair": _repair,
+        "hybrid": _hybrid,
+        "maxsim": _max_sim,
+        "layer": _layer,
+        "cross-encoder": _cross_encoder,
+        "model": _model,
+    }
+    if is_cancelled():
+        raise Cancelled
+    return kinds[name](setting, progress, is_cancelled)
+
+
+def _replacing(
+    name: str,
+    setting: Setting,
+    vectors: Mapping[str, Vectors],
+    started: float,
+    is_cancelled: IsCancelled,
+    among: Mapping[str, NDArray[np.bool_]] | None = None,
+) -> Remedy:
+    """A remedy whose options have vectors of their own, of queries and documents: other scores altogether.
+
+    `among` [query] are the queries that an option changes, which exchange what it changes in the control.
+    """
+    now, pairs = setting.present, setting.present.pairs
+    options = {
+        option: read_only(first_ranks(pairs.ranks_by_vectors(*both, is_cancelled=is_cancelled)))
+        for option, both in vectors.items()
+    }
+    seconds = time.perf_counter() - started
+
+    def control(seed: int) -> Options:
+        ranks = {}
+        for option, both in vectors.items():
+            taken = others(len(pairs), setting.first, seed, None if among is None else among[option])
+            run = changed_by_another(now.present_vectors, both, taken)
+            (ranks[option],) = ranks_by(pairs, [run], [Fusion(weights=(1.0,))], is_cancelled)
+        return ranks
+
+    return Remedy(name, options, control, seconds)
+
+
+def _prompt(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+    now, started = setting.present, time.perf_counter()
+    own = now.query_options.prompt
+    tried = [prompt for prompt in dict.fromkeys((*setting.prompts, "")) if prompt != own]
+    vectors = {}
+    for number, prompt in enumerate(tried):
+        progress(number, len(tried))
+        asked = now.asked(now.queries, prompt, is_cancelled=is_cancelled)
+        vectors[f"“{prompt.strip()}”" if prompt else "no prompt"] = (asked, now.document_vectors)
+    return _replacing("prompt", setting, vectors, started, is_cancelled)
+
+
+def _repair(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+    now, started = setting.present, time.perf_counter()
+    written = {
+        name: [repaired(query, setting.known, ways, setting.abbreviations).text for query in now.queries]
+        for name, ways in every_way(setting.abbreviations).items()
+    }
+    new = list(dict.fromkeys(text for texts in written.values() for text in texts if text not in set(now.queries)))
+    embedded = now.asked(new, None, progress, is_cancelled) if new else now.query_vectors[:0]
+    place = {text: number for number, text in enumerate(new)}
+    vectors, changed = {}, {}
+    for name, texts in written.items():
+        differs = np.array([text != query for text, query in zip(texts, now.queries, strict=True)])
+        if not differs.any():
+            continue  # nothing to try
+        own = np.array(now.query_vectors)
+        old = {query: number for number, query in enumerate(now.queries)}
+        for row in np.flatnonzero(differs).tolist():
+            text = texts[row]
+            own[row] = embedded[place[text]] if text in place else now.query_vectors[old[text]]
+        vectors[name], changed[name] = (own, now.document_vectors), differs
+    return _replacing("repair", setting, vectors, started, is_cancelled, changed)
+
+
+def _layer(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+    now, started = setting.present, time.perf_counter()
+    vectors = {f"layer {cell[0]}, {cell[1]}": both for cell, both in now.vectors.items() if cell != now.cell}
+    return _replacing("layer", setting, vectors, started, is_cancelled)
+
+
+def _model(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+    now, started = setting.present, time.perf_counter()
+    vectors = {}
+    for backend in setting.models:
+        for_queries = backend.embed_options(precision="float32", role="query")
+        for_documents = backend.embed_options(precision="float32", role="document")
+        other = present(backend, now.pairs, for_queries, for_documents, False, progress, is_cancelled)
+        vectors[backend.spec.key] = other.vectors[other.cell]
+    return _replacing("model", setting, vectors, started, is_cancelled)
+
+
+def _hybrid(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+    now, pairs, started = setting.present, setting.present.pairs, time.perf_counter()
+    ranker = make_ranker("bm25", pairs.documents.texts)
+    by_vectors = vector_scores(*now.present_vectors)
+
+    def ranked(taken: Int64) -> Options:
+        """The ranks of each fusion with the scores by words of the queries `taken` [query]."""
+        by_words = ranker_scores(ranker, [now.queries[number] for number in taken.tolist()])
+        found = ranks_by(pairs, [by_vectors, by_words], list(FUSIONS.values()), is_cancelled)
+        return dict(zip(FUSIONS, found, strict=True))
+
+    options = ranked(np.arange(len(pairs)))
+    seconds = time.perf_counter() - started
+    return Remedy("hybrid", options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds)
+
+
+def _max_sim(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+    now, pairs, started = setting.present, setting.present.pairs, time.perf_counter()
+    rows = candidates(now.query_vectors, now.document_vectors, CANDIDATES, is_cancelled)
+
+    def vectors(texts: Sequence[str], role: Role, options: EmbedOptions) -> Sequence[Float32]:
+        length = options.max_length
+        return late_interaction_vectors(now.backend, texts, role, now.cell[0], length, progress, is_cancelled)
+
+    asked = vectors(now.queries, "query", now.query_options)
+    told = vectors(pairs.documents.texts, "document", now.document_options)
+
+    def score(taken: Int64) -> Float32:
+        scores = np.empty(rows.shape, np.float32)
+        for number, other in enumerate(taken.tolist()):
+            if number % 64 == 0 and is_cancelled():
+                raise Cancelled
+            scores[number] = trained_scores(now.backend, asked[other], [told[row] for row in rows[number]])
+        return scores
+
+    return _reranking("maxsim", setting, rows, score, started)
+
+
+def _cross_encoder(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled) -> Remedy:
+    now, started = setting.present, time.perf_counter()
+    rows = candidates(now.query_vectors, now.document_vectors, CANDIDATES, is_cancelled)
+    scorer = setting.cross_encoder
+    assert scorer is not None
+
+    def score(taken: Int64) -> Float32:
+        asked = [now.queries[other] for other in taken.tolist()]
+        return candidate_scores(scorer, asked, now.pairs.documents.texts, rows, progress, is_cancelled)
+
+    return _reranking("cross-encoder", setting, rows, score, started, draws=1)  # each draw costs as much as the remedy
+
+
+def _reranking(
+    name: str,
+    setting: Setting,
+    rows: Int64,
+    score: Callable[[Int64], Float32],
+    started: float,
+    draws: int = CONTROLS,
+) -> Remedy:
+    """A remedy that puts the candidates `rows` [query, candidate] into another order, by its own score mixed with the cosine.
+
+    Both are scaled to mean 0 and deviation 1 over a query's candidates; with the share 1 its own score decides alone, as in
+    `evaluate`. `score` takes the number of the query [query] whose scores each query's candidates get.
+    """
+    now, pairs = setting.present, setting.present.pairs
+    asked, told = (unit(np.asarray(part, np.float32)) for part in (now.query_vectors, now.document_vectors))
+    first = _scaled(np.stack([told[own] @ query for query, own in zip(asked, rows, strict=True)]))
+
+    def ranked(taken: Int64) -> Options:
+        second = score(taken)
+        scaled = _scaled(second)
+        return {
+            f"share {share:g}": read_only(
+                first_ranks(
+                    either_ranks(
+                        now.ranks, rows, second if share == 1 else (1 - share) * first + share * scaled, pairs.gold
+                    )
+                )
+            )
+            for share in SHARES
+        }
+
+    options = ranked(np.arange(len(pairs)))
+    seconds = time.perf_counter() - started
+    return Remedy(name, options, lambda seed: ranked(others(len(pairs), setting.first, seed)), seconds, draws)
+
+
+def _scaled(scores: Float32) -> Float32:
+    """Scores [query, candidate] with mean 0 and deviation 1 for each query; 0 where all are equal."""
+    from_mean = scores - scores.mean(axis=1, keepdims=True)
+    deviation = from_mean.std(axis=1, keepdims=True)
+    return np.asarray(from_mean / np.where(deviation > 0, deviation, 1), np.float32)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of remedies from the cheapest to the dearest, each once."""
+    wanted = set(names)
+    return [name for name in TITLES if name in wanted]

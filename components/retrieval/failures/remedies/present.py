@@ -1,0 +1,148 @@
+"""How the queries are ranked now: by the vectors of one layer and pooling, which every remedy is compared with.
+
+Vectors are shared among remedies: one pass gives those of all layers and poolings that are asked for, and a remedy that changes
+a query or a prompt embeds only what it changes. Ranks are those of `evaluate`: of the first right text among all, equal scores
+counting against the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from components.arrays import Float32, Int64, read_only
+from components.jobs import IsCancelled, ReportProgress
+from components.model.trace import Pooling
+from components.retrieval.evaluation.grid import retrieval_runs
+from components.retrieval.evaluation.metrics import Ranks, first_ranks
+from components.retrieval.evaluation.pair_runs import Pairs
+from components.retrieval.fusion.ranks import ScoresOf, fused_ranks, vector_scores
+from components.retrieval.fusion.scores import Fusion, RunScores
+from components.retrieval.search.exact import for_cosines
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.model.embedding.options import EmbedOptions
+
+Cell = tuple[int, Pooling]  # a layer and a pooling
+Vectors = tuple[Any, Any]  # [query, dim] and [document, dim], compared by the cosine
+
+
+@dataclass(frozen=True, eq=False)
+class Present:
+    """The queries and texts as they are ranked now, and the vectors of further layers and poolings of the same pass."""
+
+    backend: Backend
+    pairs: Pairs
+    query_options: EmbedOptions  # of the present layer and pooling alone
+    document_options: EmbedOptions
+    cell: Cell
+    vectors: dict[Cell, Vectors] = field(repr=False)
+    ranks: Ranks = field(repr=False)  # of all right texts
+
+    @property
+    def now(self) -> Int64:
+        """[query]: the rank of the first right text."""
+        return first_ranks(self.ranks)
+
+    @property
+    def present_vectors(self) -> Vectors:
+        """Those by which the queries are ranked now."""
+        return self.vectors[self.cell]
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        return self.pairs.queries.texts
+
+    @property
+    def query_vectors(self) -> Any:
+        return self.vectors[self.cell][0]
+
+    @property
+    def document_vectors(self) -> Any:
+        return self.vectors[self.cell][1]
+
+    def asked(
+        self,
+        queries: Sequence[str],
+        prompt: str | None = None,
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> Any:
+        """The vectors of other queries, or of these behind another prompt, as the present ones are made: [query, dim]."""
+        options = self.query_options if prompt is None else replace(self.query_options, prompt=prompt)
+        vectors = self.backend.embed(queries, options=options, progress=progress, is_cancelled=is_cancelled)[0, 0]
+        return vectors if self._is_cosine else self._for_cosines(vectors)
+
+    @property
+    def _is_cosine(self) -> bool:
+        return compared_by(self.backend) == "cosine"
+
+    def _for_cosines(self, queries: Float32) -> Any:
+        # What a document gets does not depend on the queries.
+        return for_cosines(queries, np.zeros((1, queries.shape[1])), compared_by(self.backend))[0]
+
+
+def present(
+    backend: Backend,
+    pairs: Pairs,
+    query_options: EmbedOptions,
+    document_options: EmbedOptions,
+    every_cell: bool = False,
+    progress: ReportProgress = lambda done, total: None,
+    is_cancelled: IsCancelled = lambda: False,
+) -> Present:
+    """Embed the queries and texts, and rank them by the last layer and the last pooling of the options.
+
+    With `every_cell` the pass keeps the vectors of every layer and pooling of the model. `progress(done, total)` counts
+    texts. Raises Cancelled, and InputError as embedding does.
+    """
+    cell: Cell = (document_options.layers[-1], document_options.poolings[-1])
+    alone = [replace(each, layers=(cell[0],), poolings=(cell[1],)) for each in (query_options, document_options)]
+    for_queries, for_documents = alone
+    if every_cell:
+        layers, poolings = tuple(backend.text_layers), backend.poolings
+        for_queries, for_documents = (replace(each, layers=layers, poolings=poolings) for each in alone)
+    similarity = compared_by(backend)
+
+    def kept(queries: Any, documents: Any, is_cancelled: IsCancelled) -> Vectors:
+        return for_cosines(queries, documents, similarity)
+
+    runs = retrieval_runs(
+        backend, pairs.documents.texts, pairs.queries.texts, kept, for_documents, for_queries, progress, is_cancelled
+    )
+    vectors = {(layer, pooling): both for layer, pooling, both in runs}
+    ranks = pairs.ranks_by_vectors(*vectors[cell], is_cancelled=is_cancelled)
+    return Present(backend, pairs, alone[0], alone[1], cell, vectors, ranks)
+
+
+def compared_by(backend: Backend) -> Any:
+    """The similarity by which a model is evaluated: as it was published, but the cosine for the Manhattan distance."""
+    similarity = backend.sentence_config.similarity
+    return "cosine" if similarity == "manhattan" else similarity
+
+
+def ranks_by(
+    pairs: Pairs, runs: Sequence[ScoresOf], fusions: Sequence[Fusion], is_cancelled: IsCancelled
+) -> list[Int64]:
+    """For each fusion of the runs the rank of each query's first right text, int64 [query]. Raises Cancelled."""
+    shape = len(pairs), len(pairs.documents)
+    answers = pairs.grades if pairs.has_several else pairs.gold
+    found = fused_ranks(runs, fusions, shape, answers, is_cancelled=is_cancelled)
+    return [read_only(np.array(first_ranks(ranks))) for ranks in found]
+
+
+def changed_by_another(now: Vectors, new: Vectors, taken: Int64) -> ScoresOf:
+    """The present cosines and what a remedy changes in those of another query, `taken` [query]: the control of a remedy that
+    replaces all scores."""
+    own = vector_scores(*now)
+    others_now, others_new = vector_scores(now[0][taken], now[1]), vector_scores(new[0][taken], new[1])
+
+    def scores(block: slice) -> RunScores:
+        run = own(block)
+        return RunScores(run.scores + (others_new(block).scores - others_now(block).scores), run.is_ranked)
+
+    return scores

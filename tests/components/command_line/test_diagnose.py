@@ -1,0 +1,205 @@
+"""`diagnose` and `evaluate --against`: the shape of the result, one line for bad input, and the numbers of `evaluate`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.command_line.commands import diagnose
+from components.model.backend import Backend
+from components.retrieval.evaluation.chance.regression import compared
+from components.retrieval.evaluation.run_record import read_runs, write_runs
+from components.retrieval.failures.remedies import folds, kinds
+from components.retrieval.failures.remedies.present import present
+from components.retrieval.failures.vocabulary import CorpusWords
+from tests.components.command_line.in_process import run
+from tests.components.retrieval.failures import planted
+from tests.support.closeness import assert_close
+
+COUNT = 80
+TEXTS = planted.demo_texts(COUNT)
+# A third of the queries are the text itself, which even a random model finds.
+QUERIES = [text if row % 3 == 0 else planted.own_words(text) for row, text in enumerate(TEXTS)]
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("diagnose") / "pairs.jsonl"
+    rows = [{"sentence": text, "compressed": query} for text, query in zip(TEXTS, QUERIES, strict=True)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tiny_folder: Callable[[str], Path]) -> str:
+    return str(tiny_folder("bert"))
+
+
+def result_of(*arguments: str) -> Any:
+    done = run(*arguments, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_result_has_the_shape_of_the_design(pairs: Path, model: str, tmp_path: Path) -> None:
+    report = tmp_path / "report.md"
+    found = result_of("diagnose", str(pairs), "--model", model, "--report", str(report), "--seed", "3")
+    assert list(found) == ["n", "failed", "traits", "remedies", "advice"]
+    assert found["n"] == COUNT
+    assert 0 < found["failed"] < COUNT
+    for trait in found["traits"]:
+        assert list(trait) == ["name", "share_of_failed", "share_of_found", "low", "high", "named"]
+    assert [remedy["name"] for remedy in found["remedies"]] == list(diagnose.USUAL)
+    for remedy in found["remedies"]:
+        assert list(remedy) == ["name", "repaired", "harmed", "recall@1", "low", "high", "seconds", "control"]
+        assert list(remedy["control"]) == ["repaired", "harmed"]
+        change = remedy["repaired"] - remedy["harmed"]
+        assert_close(remedy["recall@1"], round(100 * (COUNT - found["failed"] + change) / COUNT, 2))
+        assert remedy["low"] <= 100 * change / COUNT <= remedy["high"]
+    assert found["advice"]
+    text = report.read_text()
+    assert text.startswith("# Diagnosis of pairs.jsonl\n\n**")
+    assert found["advice"] in text
+    assert all(f"| {kinds.TITLES[name]} |" in text for name in diagnose.USUAL)
+    again = result_of("diagnose", str(pairs), "--model", model, "--seed", "3")
+    for one in (found, again):
+        for remedy in one["remedies"]:
+            del remedy["seconds"]
+    assert again == found
+
+
+def test_few_found_queries_are_said_and_get_no_advice(tmp_path: Path, model: str) -> None:
+    path = tmp_path / "failures.jsonl"
+    rows = [{"sentence": text, "compressed": "nothing of it"[: 3 + row]} for row, text in enumerate(TEXTS[:10])]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    done = run("diagnose", str(path), "--model", model, "--remedies", "hybrid", "--json", "-")
+    found = json.loads(done.stdout)
+    said = (
+        "Only failures were given: what a remedy harms cannot be seen, and part of every repair is chance. "
+        "Add queries that work."
+    )
+    assert found["advice"] == said
+    assert said in done.stderr
+    assert {(trait["low"], trait["high"], trait["named"]) for trait in found["traits"]} == {(None, None, False)}
+    spoken = run("diagnose", str(path), "--model", model, "--remedies", "none")
+    assert (spoken.returncode, said in spoken.stdout) == (0, True)
+
+
+def test_remedies_are_the_runs_of_evaluate(pairs: Path, model: str) -> None:
+    """Every layer and pooling, MaxSim, and the present ranks, over all queries and on each half."""
+    backend = Backend.load(model)
+    arguments = ("evaluate", str(pairs), "--model", model, "--layers", "all", "--poolings", "all", "--max-sim", "50")
+    runs = result_of(*arguments)["runs"]
+    of_pairs = planted.pairs_of(TEXTS, QUERIES)
+    options = [backend.embed_options(precision="float32", role=role) for role in ("query", "document")]
+    now = present(backend, of_pairs, options[0], options[1], every_cell=True)
+    setting = kinds.Setting(now, folds.halves(QUERIES), CorpusWords(TEXTS))
+    layer, max_sim = kinds.measure("layer", setting), kinds.measure("maxsim", setting)
+    mine = {
+        now.cell: now.now,
+        **{cell: layer.options[f"layer {cell[0]}, {cell[1]}"] for cell in now.vectors if cell != now.cell},
+    }
+    plain = [run for run in runs if "max_sim" not in run]
+    assert len(plain) == len(mine) > 6
+    for one in plain:
+        ranks = mine[one["layer"], one["pooling"]]
+        assert_close(round(100 * float((ranks == 1).mean()), 2), one["recall"]["1"])
+        assert_close(round(100 * float((1 / ranks).mean()), 2), one["mrr"])
+    (reranked,) = [one for one in runs if "max_sim" in one and (one["layer"], one["pooling"]) == now.cell]
+    ranks = max_sim.options["share 1"]
+    assert_close(round(100 * float((ranks == 1).mean()), 2), reranked["recall"]["1"])
+    assert_close(round(100 * float((1 / ranks).mean()), 2), reranked["mrr"])
+    result = folds.measured(now.now, layer.options, setting.first)
+    for chosen, measured_on in zip(result.chosen, (~setting.first, setting.first), strict=True):
+        expected = now.now if chosen == "" else layer.options[chosen]
+        assert np.array_equal(result.ranks[measured_on], expected[measured_on])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("none.jsonl",), "no file"),
+        (("{}", "--remedies", "magic"), "no remedy 'magic'"),
+        (("{}", "--remedies", "model"), "--other-model"),
+        (("{}", "--remedies", "hybrid", "--cross-encoder", "x"), "does not name cross-encoder"),
+        (("{}", "--label", "yes"), "--label is given without"),
+        (("{}", "--abbreviations", "kb"), "abbreviations 'kb' are not valid"),
+        (("{}", "--seed", "-1"), "The seed is -1"),
+        (("{}", "--report", "/no/such/folder/x.md"), "could not be written"),
+        (("{}", "--columns", "anchor"), "not valid"),
+        ((".",), "is a folder"),
+    ],
+)
+def test_bad_input_is_one_line(pairs: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = run("diagnose", *(argument.format(pairs) for argument in arguments))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+
+
+def test_several_layers_are_refused(pairs: Path, model: str) -> None:
+    done = run("diagnose", str(pairs), "--model", model, "--layers", "all")
+    assert (done.returncode, done.stderr.splitlines()[-1][:40]) == (2, "Several layers or poolings were given. T")
+
+
+def test_a_recorded_run_is_kept_against_later_ones(pairs: Path, model: str, tmp_path: Path) -> None:
+    record = tmp_path / "run.json"
+    evaluate = ("evaluate", str(pairs), "--model", model)
+    first = result_of(*evaluate, "--record", str(record))
+    (kept,) = read_runs(record.read_bytes(), "run.json")
+    assert_close(round(100 * float((np.asarray(kept.ranks) == 1).mean()), 2), first["runs"][0]["recall"]["1"])
+    same = run(*evaluate, "--against", str(record), "--json", "-")
+    assert same.returncode == 0, same.stderr
+    found = json.loads(same.stdout)["against"]
+    assert (found["worse"], found["recall@1"]["gained"], found["recall@1"]["lost"]) == (False, 0, 0)
+    assert "not significantly worse" in same.stderr
+    # [CLS] at layer 0 is the same for all texts: it finds nothing.
+    worse = run(*evaluate, "--layer", "0", "--pooling", "cls", "--against", str(record), "--json", "-")
+    assert worse.returncode == 1
+    found = json.loads(worse.stdout)["against"]
+    assert found["worse"] is True
+    assert found["recall@1"]["now"] == 0
+    assert found["recall@1"]["p"] < 0.05
+
+
+def test_what_cannot_be_compared_is_refused(pairs: Path, model: str, tmp_path: Path) -> None:
+    record, other, several = tmp_path / "run.json", tmp_path / "other.jsonl", tmp_path / "several.json"
+    assert run("evaluate", str(pairs), "--model", model, "--record", str(record)).returncode == 0
+    other.write_text("\n".join(json.dumps({"sentence": text, "compressed": text[:9]}) for text in TEXTS[:5]))
+    (kept,) = read_runs(record.read_bytes(), "run.json")
+    several.write_bytes(write_runs([kept, kept]))
+    cases = [
+        ((str(other), "--against", str(record)), "has no run of these pairs"),
+        ((str(pairs), "--against", str(tmp_path / "none.json")), "There is no file"),
+        ((str(pairs), "--against", str(pairs)), "is damaged"),
+        ((str(pairs), "--against", str(record), "--layers", "all"), "several runs (all)"),
+        ((str(pairs), "--record", str(tmp_path)), "it is a folder"),
+        ((str(tmp_path), "--against", str(record)), "with a folder"),
+    ]
+    for arguments, said in cases:
+        done = run("evaluate", *arguments, "--model", model)
+        assert (done.returncode, done.stdout, said in done.stderr.splitlines()[-1]) == (2, "", True), done.stderr
+    done = run("evaluate", str(pairs), "--against", str(several), "--model", model)
+    assert done.returncode == 2
+    assert "has 2 runs of these pairs" in done.stderr
+
+
+def test_worse_needs_more_than_chance() -> None:
+    before = np.ones(100, np.int64)
+    assert not compared(before, before).is_worse
+    few = before.copy()
+    few[:4] = 2
+    found = compared(before, few)
+    assert (found.gained, found.lost, found.is_worse) == (0, 4, False)
+    many = before.copy()
+    many[:8] = 2
+    assert compared(before, many).is_worse
+    assert not compared(many, before).is_worse
+    lower = np.full(100, 5)
+    assert compared(lower, lower + 40).is_worse  # by MRR alone
+    with pytest.raises(ValueError, match="the same were expected"):
+        compared(before, before[:5])

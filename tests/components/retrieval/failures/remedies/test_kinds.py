@@ -1,0 +1,197 @@
+"""Each remedy repairs a failure of its own kind, its control repairs nothing but by chance, and equal scores help nobody."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.jobs import Cancelled
+from components.retrieval.evaluation.metrics import first_ranks
+from components.retrieval.evaluation.second_stage import candidate_scores, candidates, either_ranks
+from components.retrieval.failures.remedies import diagnosis, kinds
+from components.retrieval.failures.remedies.kinds import CANDIDATES, Setting
+from components.retrieval.failures.repair import every_way, repaired
+from components.retrieval.failures.vocabulary import CorpusWords
+from components.retrieval.search.rerank import max_sim_scores
+from components.words.unicode_words import words
+from tests.components.retrieval.failures import planted
+from tests.components.retrieval.failures.remedies import planted_remedies
+from tests.components.retrieval.failures.remedies.planted_remedies import COUNT, setting_of
+
+TEXTS = planted.demo_texts(COUNT)
+QUERIES = [planted.own_words(text) for text in TEXTS]
+PROMPT = "query: "
+
+
+def misspelt() -> Setting:
+    numbers = random.Random(0)
+    return setting_of(
+        TEXTS, [planted.mistyped_query(q, numbers) if row % 3 == 0 else q for row, q in enumerate(QUERIES)]
+    )
+
+
+def needs_words() -> Setting:
+    """The vectors of a third of the texts have lost nearly all of what the texts say."""
+    lost = planted_remedies.noise(COUNT, 30) * (np.arange(COUNT) % 3 == 0)[:, None]
+    return setting_of(TEXTS, QUERIES, documents=planted.vectors_of(TEXTS) + lost)
+
+
+def needs_tokens(**more: Any) -> Setting:
+    """The vector of a text mixes its words with noise, so that the right text is among the first but seldom first."""
+    return setting_of(TEXTS, QUERIES, documents=planted.vectors_of(TEXTS) + planted_remedies.noise(COUNT, 6), **more)
+
+
+def needs_prompt() -> Setting:
+    """A model that reads a query as one only behind its prompt."""
+
+    def embed(texts: Any, prompt: str) -> np.ndarray:
+        vectors = planted.vectors_of(list(texts))
+        return vectors if prompt == PROMPT else vectors + planted_remedies.noise(len(vectors), 2.5, seed=len(prompt))
+
+    return setting_of(TEXTS, QUERIES, embed, prompts=(PROMPT, "passage: "))
+
+
+def needs_layer() -> Setting:
+    good = planted.vectors_of(QUERIES), planted.vectors_of(TEXTS)
+    bad = good[0] + planted_remedies.noise(COUNT, 6, 5), good[1]
+    equal = np.ones_like(good[0]), np.ones_like(good[1])
+    return setting_of(
+        TEXTS,
+        QUERIES,
+        lambda texts, prompt: good[0] + planted_remedies.noise(COUNT, 2.5),
+        cells={(0, "cls"): equal, (1, "mean"): good, (1, "cls"): bad},
+    )
+
+
+def needs_cross_encoder() -> Setting:
+    def score(queries: Any, documents: Any, **_: Any) -> np.ndarray:
+        return np.array(
+            [len(set(words(a)) & set(words(b))) for a, b in zip(queries, documents, strict=True)], np.float32
+        )
+
+    return needs_tokens(cross_encoder=score)
+
+
+PLANTED = {
+    "repair": misspelt,
+    "hybrid": needs_words,
+    "maxsim": needs_tokens,
+    "prompt": needs_prompt,
+    "layer": needs_layer,
+    "cross-encoder": needs_cross_encoder,
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_each_remedy_repairs_its_own_kind_and_is_advised(name: str) -> None:
+    setting = PLANTED[name]()
+    now = setting.present.now
+    assert 30 <= (now > 1).sum() <= COUNT - 30, int((now > 1).sum())
+    rows = list(diagnosis.rows_of([name], setting))
+    (row,) = rows
+    assert row.result.repaired >= 10
+    assert row.result.helps
+    assert all(row.result.chosen)
+    found = diagnosis.diagnosed(now, (), rows, setting.present.queries, setting.first)
+    assert found.advice.halves == (name, name)
+    assert found.advice.sentence.startswith(
+        f"{row.title[:1].upper()}{row.title[1:]}: it repaired {row.result.repaired} of "
+    )
+    assert found.followed is not None
+    assert found.followed.repaired == row.result.repaired
+    assert row.control[0] - row.control[1] < row.result.repaired / 3
+
+
+def test_the_cheap_remedies_are_advised_where_several_help() -> None:
+    setting = misspelt()
+    rows = list(diagnosis.rows_of(["maxsim", "layer", "hybrid", "prompt", "repair"], setting))
+    assert [row.name for row in rows] == ["prompt", "repair", "hybrid", "maxsim", "layer"]
+    found = diagnosis.diagnosed(setting.present.now, (), rows, setting.present.queries, setting.first)
+    assert found.advice.halves == ("repair", "repair")
+    assert rows[0].result.repaired == rows[0].result.harmed == 0  # prompts change nothing here
+    assert rows[0].result.chosen == ("", "")
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_control_seldom_seems_to_help(name: str) -> None:
+    setting = PLANTED[name]()
+    remedy = kinds.measure(name, setting)
+    above = sum(
+        diagnosis.control(remedy, setting.present.now, setting.first, seed).change.low > 0 for seed in range(100)
+    )
+    assert above <= 8
+
+
+def test_equal_vectors_repair_nothing() -> None:
+    setting = needs_layer()
+    remedy = kinds.measure("layer", setting)
+    assert set(remedy.options) == {"layer 0, cls", "layer 1, mean", "layer 1, cls"}
+    assert (remedy.options["layer 0, cls"] == COUNT).all()
+    control = remedy.control(1)["layer 0, cls"]
+    assert (control > 1).sum() >= (setting.present.now > 1).sum() - 30  # what is equal changes no order
+
+
+def test_max_sim_alone_is_that_of_evaluate() -> None:
+    setting = needs_tokens()
+    present = setting.present
+    rows = candidates(present.query_vectors, present.document_vectors, CANDIDATES)
+    token_vectors = [planted_remedies.word_vectors(text) for text in present.pairs.documents.texts]
+    scores = np.array(
+        [
+            max_sim_scores(planted_remedies.word_vectors(query), [token_vectors[row] for row in own])
+            for query, own in zip(present.queries, rows, strict=True)
+        ]
+    )
+    expected = first_ranks(either_ranks(present.ranks, rows, scores))
+    assert np.array_equal(kinds.measure("maxsim", setting).options["share 1"], expected)
+
+
+def test_a_cross_encoder_alone_is_that_of_evaluate() -> None:
+    setting = needs_cross_encoder()
+    present = setting.present
+    rows = candidates(present.query_vectors, present.document_vectors, CANDIDATES)
+    assert setting.cross_encoder is not None
+    scores = candidate_scores(setting.cross_encoder, present.queries, present.pairs.documents.texts, rows)
+    expected = first_ranks(either_ranks(present.ranks, rows, scores))
+    assert np.array_equal(kinds.measure("cross-encoder", setting).options["share 1"], expected)
+
+
+def test_several_right_texts() -> None:
+    """The first right text counts, also in the controls."""
+    queries = [QUERIES[row - row % 2] for row in range(COUNT)]
+    setting = setting_of(TEXTS, queries, documents=planted.vectors_of(TEXTS) + planted_remedies.noise(COUNT, 6))
+    assert setting.present.pairs.has_several
+    for name in ("hybrid", "maxsim", "prompt"):
+        remedy = kinds.measure(name, setting)
+        for ranks in (*remedy.options.values(), *remedy.control(0).values()):
+            assert ranks.shape == (COUNT // 2,)
+            assert ranks.min() >= 1
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_stop_is_noticed(name: str) -> None:
+    with pytest.raises(Cancelled):
+        kinds.measure(name, misspelt(), is_cancelled=lambda: True)
+
+
+def test_a_query_is_written_in_other_ways() -> None:
+    known = CorpusWords(["The physics institute may close.", "A short course for beginners on the KB."])
+    assert repaired("Phyiscs sohrt, for BEGINERS!", known).text == "physics short, for beginners!"
+    assert repaired("Phyiscs sohrt", known).words == (("Phyiscs", "physics"), ("sohrt", "short"))
+    assert repaired("Physics HERE", known, ("lower case",)).text == "physics here"
+    ways = every_way({"kb": "knowledge base"})
+    assert list(ways) == [
+        "abbreviations",
+        "spelling",
+        "lower case",
+        "abbreviations, spelling",
+        "abbreviations, lower case",
+        "spelling, lower case",
+        "abbreviations, spelling, lower case",
+    ]
+    found = repaired("KB of phyiscs", known, ways["abbreviations, spelling"], {"kb": "knowledge base"})
+    assert found.text == "knowledge base of physics"
+    assert list(every_way()) == ["spelling", "lower case", "spelling, lower case"]

@@ -1,0 +1,217 @@
+"""What failed queries share: planted traits are named first, chance is not, and no trait looks at the rank."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from components.jobs import Cancelled
+from components.retrieval.corpora.texts import Texts
+from components.retrieval.evaluation.pair_runs import Pairs
+from components.retrieval.failures import traits
+from components.retrieval.failures.traits import TRAITS, Traits
+from components.retrieval.failures.vocabulary import CorpusWords, are_one_edit_apart
+from components.words.function import is_function_word
+from tests.components.retrieval.failures import planted
+
+COUNT = 160
+
+
+def found_traits(embedded: Any, pairs: Pairs, read: int = 10_000) -> tuple[Traits, np.ndarray]:
+    """The traits of planted queries, and whether each fails."""
+    queries = planted.vectors_of(pairs.queries.texts)
+    documents = planted.vectors_of(pairs.documents.texts, read)
+    # A word of these texts is at least one token, and each text is read up to so many tokens, two of them special.
+    found = traits.traits_of(pairs, queries, documents, embedded.tokenization, min(read, 10_000) + 2)
+    return found, planted.ranks_of(pairs, queries, documents) > 1
+
+
+def test_exchanged_letters_are_named_first(embedded: Any) -> None:
+    numbers = random.Random(0)
+    texts = planted.demo_texts(COUNT)
+    queries = [planted.own_words(text) for text in texts]
+    queries = [planted.mistyped_query(q, numbers) if row % 10 < 3 else q for row, q in enumerate(queries)]
+    found, failed = found_traits(embedded, planted.pairs_of(texts, queries))
+    assert 30 <= failed.sum() <= COUNT - 30
+    first, *others = traits.compared(found, failed)
+    assert (first.name, first.is_named) == ("likely misspelling", True)
+    assert first.share_of_failed > first.share_of_found
+    assert first.difference is not None
+    assert first.difference.low > 0
+    assert not any(
+        share.is_named for share in others if share.name in {"near duplicate", "several right texts", "negation"}
+    )
+
+
+def test_right_texts_beyond_the_window_are_named_first(embedded: Any) -> None:
+    texts = planted.demo_texts(COUNT)
+    queries = [planted.own_words(text) for text in texts]
+    read = 40
+    filler = " ".join(["moreover"] * read)
+    texts = [f"{filler} {text}" if row % 4 == 0 else text for row, text in enumerate(texts)]
+    found, failed = found_traits(embedded, planted.pairs_of(texts, queries), read)
+    first = traits.compared(found, failed)[0]
+    assert (first.name, first.is_named) == ("right text not read to its end", True)
+    assert first.failed >= COUNT // 4
+
+
+def test_a_doubled_corpus_is_named_first(embedded: Any) -> None:
+    """A text that stands twice, with a word more, takes the place of the right one."""
+    texts = planted.demo_texts(COUNT)
+    queries = [planted.own_words(text) for text in texts]
+    pairs = planted.pairs_of(texts, queries)
+    copies = [f"{query} {text}" for query, text in zip(queries[::3], texts[::3], strict=True)]
+    doubled = replace(
+        pairs,
+        documents=Texts("doubled", (*pairs.documents.texts, *copies)),
+        answers=tuple((row,) for row in range(len(pairs))),
+    )
+    found, failed = found_traits(embedded, doubled)
+    first = traits.compared(found, failed)[0]
+    assert (first.name, first.is_named) == ("near duplicate", True)
+
+
+def test_permuted_failures_are_seldom_named(embedded: Any) -> None:
+    numbers = random.Random(1)
+    texts = planted.demo_texts(COUNT)
+    queries = [planted.own_words(text, 2 + row % 4) for row, text in enumerate(texts)]
+    queries = [planted.mistyped_query(q, numbers) if row % 10 < 3 else q for row, q in enumerate(queries)]
+    found, failed = found_traits(embedded, planted.pairs_of(texts, queries))
+    named = sum(
+        any(share.is_named for share in traits.compared(found, np.random.default_rng(seed).permutation(failed)))
+        for seed in range(100)
+    )
+    assert any(share.is_named for share in traits.compared(found, failed))
+    assert named <= 10
+
+
+def test_each_rule(embedded: Any) -> None:
+    """Every trait holds for a query made for it, and for no other of these."""
+    texts = [
+        "Travellers may return the vouchers before spring.",
+        "The council repaired nineteen bridges.",
+        "The council repaired nineteen bridges again.",
+        "Новая больница.",
+        "Lava ran down the mountain.",
+        "The library opens at noon.",
+        "The library opens at noon on weekdays, and the reading room stays open until the last reader has left the building.",
+    ]
+    asked = {
+        "another form of a word": ("voucher", 0),
+        "likely misspelling": ("vouhcers", 0),
+        "unknown word": ("qwzzxv travellers", 0),
+        "negation": ("travellers who did not return", 0),
+        "number or code": ("bridges 19", 1),
+        "near duplicate": ("repaired bridges", 1),
+        "unknown language": ("больница", 3),
+        "no shared word": ("volcano erupts", 4),
+        "long query": ("the library in the town where I was born opens at noon on which weekdays", 5),
+        "right text not read to its end": ("reading room", 6),
+    }
+    pairs = planted.pairs_of([texts[row] for _, row in asked.values()], [query for query, _ in asked.values()])
+    pairs = replace(
+        pairs,
+        documents=Texts("rules", tuple(texts)),
+        answers=tuple((row,) for _, row in asked.values()),
+    )
+    vectors = planted.vectors_of(pairs.queries.texts), planted.vectors_of(pairs.documents.texts)
+    found = traits.traits_of(pairs, *vectors, embedded.tokenization, 22)
+    for number, name in enumerate(asked):
+        assert name in found.of_query(number), name
+    holding = {name: [list(asked)[number] for number in np.flatnonzero(found.of(name))] for name in TRAITS}
+    assert holding["negation"] == ["negation"]
+    assert holding["another form of a word"] == ["another form of a word"]
+    assert holding["likely misspelling"] == ["likely misspelling"]
+    assert holding["near duplicate"] == ["number or code", "near duplicate"]
+    assert holding["unknown language"] == ["unknown language"]
+    assert holding["long query"] == ["long query"]
+    assert holding["right text not read to its end"] == ["right text not read to its end"]
+    assert holding["several right texts"] == []
+    assert "no shared word" not in found.of_query(0)
+
+
+def test_several_right_texts_are_looked_at_together(embedded: Any) -> None:
+    pairs = planted.pairs_of(
+        ["Lava ran down the mountain.", "A volcano erupts.", "The bank raised its rate."],
+        ["volcano", "volcano", "rate"],
+    )
+    vectors = planted.vectors_of(pairs.queries.texts), planted.vectors_of(pairs.documents.texts)
+    found = traits.traits_of(pairs, *vectors, embedded.tokenization, 64)
+    assert found.of("several right texts").tolist() == [True, False]
+    assert not found.of("no shared word").any()
+
+
+def test_few_queries_are_not_compared() -> None:
+    held = np.zeros((1, 60), bool)
+    held[0, :30] = True
+    found = Traits(("negation",), held)
+    failed = np.zeros(60, bool)
+    failed[:31] = True  # 29 are found
+    (share,) = traits.compared(found, failed)
+    assert (share.failed, share.found, share.difference, share.is_named) == (30, 0, None, False)
+    assert traits.remark(failed).startswith("Only failures were given: what a remedy harms cannot be seen")
+    (share,) = traits.compared(found, ~failed)
+    assert share.difference is None
+    assert traits.remark(~failed) == traits.FEW_FAILURES
+    failed[30] = False
+    (share,) = traits.compared(found, failed)
+    assert share.is_named
+    assert traits.remark(failed) == ""
+
+
+def test_what_found_queries_have_more_often_is_not_named() -> None:
+    held = np.zeros((2, 100), bool)
+    held[0, 50:] = True
+    failed = np.arange(100) < 50
+    share, never = traits.compared(Traits(("negation", "short query"), held), failed)[::-1]
+    assert (share.name, share.is_named) == ("negation", False)
+    assert share.adjusted_p is not None
+    assert share.adjusted_p < 1e-6
+    assert (never.name, never.adjusted_p) == ("short query", 1.0)
+
+
+def test_a_stop_is_noticed(embedded: Any) -> None:
+    pairs = planted.pairs_of(["one two", "three"], ["one", "three"])
+    vectors = planted.vectors_of(pairs.queries.texts), planted.vectors_of(pairs.documents.texts)
+    with pytest.raises(Cancelled):
+        traits.traits_of(pairs, *vectors, embedded.tokenization, 64, is_cancelled=lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("physics", "phyiscs", True),
+        ("physics", "physic", True),
+        ("physics", "physicsx", True),
+        ("physics", "phxsics", True),
+        ("physics", "physics", False),
+        ("physics", "hpysisc", False),
+        ("abcd", "badc", False),
+        ("", "a", True),
+    ],
+)
+def test_one_edit(first: str, second: str, expected: bool) -> None:
+    assert are_one_edit_apart(first, second) is are_one_edit_apart(second, first) is expected
+
+
+def test_neighbours_are_those_of_a_plain_search() -> None:
+    texts = planted.demo_texts(80)
+    known = CorpusWords(texts, ["##ing", "▁volcano", "plain"])
+    numbers = random.Random(2)
+    long = sorted(word for word in known.counts if len(word) >= 6 and word.isalpha() and word.isascii())
+    for word in long:
+        wrong = planted.mistyped(word, numbers)
+        near = [
+            other
+            for other in known.counts
+            if len(other) >= 4 and other.isalpha() and not is_function_word(other) and are_one_edit_apart(wrong, other)
+        ]
+        expected = min(near, key=lambda other: (-known.counts[other], other), default=None)
+        assert known.neighbour(wrong) == (None if known.knows(wrong) else expected)
+    assert known.neighbour("volcano") is None  # of the model's vocabulary
+    assert known.neighbour("the") is None
+    assert known.unknown("the volcano of qwzzxv qwzzxv") == ("qwzzxv",)

@@ -360,6 +360,9 @@ def write_table(
         numbers = "".join(f"{'-' if value is None else f'{value:.{digits}f}':>9}" for value in values)
         second = f"  first {run['reranked']} re-ranked" if "reranked" in run else ""
         second = f"  first {run['max_sim']} by MaxSim" if "max_sim" in run else second
+        if "fused" in run:
+            weight = "reciprocal ranks" if run["weight"] is None else f"weight {run['weight']:g}"
+            second = f"  with {' and '.join(run['fused'])}, {weight}"
         place = f"{run['layer']:>5} {run['pooling']:<8}" if run["layer"] is not None else f"{run['ranking']:<14}"
         say(f"{place}{numbers}{second}")
 

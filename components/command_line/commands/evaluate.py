@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
 from components.command_line.outputs import check_target, write_whole
+from components.command_line.fusing import add_fusion, fusing_of
 from components.errors import InputError
 
 if TYPE_CHECKING:
+    from components.command_line.fusing import Fusing
     from components.model.backend import Backend
     from components.retrieval.corpora.readers.limits import Limits
     from components.retrieval.corpora.rows.reading import Reading
@@ -78,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare the run with one that --record or the dashboard saved of the same pairs: exit status 1 if it is "
         "significantly worse",
     )
+    add_fusion(parser, "measure each run once more fused with a ranking by words")
     shared.add_limits(parser)
     shared.add_embedding(parser, precision="float32", cuts="sentences, and pairs for a cross-encoder,")
     shared.add_engine(parser)
@@ -131,6 +134,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.record is not None:
         check_target(options.record)
     shared.check_engine(options)
+    fusing_of(options)  # raises for what it does not know
     return _run_graded(options) if options.pairs.is_dir() else _run_pairs(options)
 
 
@@ -141,6 +145,7 @@ def _is_all(text: str) -> bool:
 def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation import metrics
     from components.retrieval.evaluation.second_stage import either_ranks
+    from components.retrieval.fusion.ranks import fused_ranks
 
     if any(choice is not None for choice in _fields(options)):
         raise InputError(
@@ -260,6 +265,13 @@ def _record(options: argparse.Namespace, pairs: Pairs, result: dict[str, Any], k
             )
             for run, ranks in zip(result["runs"], kept, strict=False)  # others follow those by vectors
         ]
+        rank = partial(gold_ranks_on_ray, gold=pairs.gold, address=options.address)
+    ways = _Ways(
+        rank,
+        partial(either_ranks, gold=pairs.gold),
+        lambda ranker, _: pairs.ranks_by_words(ranker),
+        partial(fused_ranks, answers=pairs.grades if pairs.has_several else pairs.gold),
+        metrics.summary,
     )
 
 
@@ -304,7 +316,9 @@ def _compared(
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation.graded.collection import read_folder_fields
     from components.retrieval.evaluation.graded.metrics import graded_summary
+    from components.retrieval.evaluation.graded.ranks import with_missing
     from components.retrieval.evaluation.second_stage import second_relevant_ranks
+    from components.retrieval.fusion.ranks import fused_ranks
 
     if dialect := shared.dialect_of(options):
         raise InputError(
@@ -321,10 +335,16 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
         shared.note(note)
     if options.dry_run:
         return _previewed(options, graded)
+
+    def fused(*given: Any, **more: Any) -> list[Any]:
+        found = fused_ranks(*given, answers=graded.grades, own=graded.own, **more)
+        return [with_missing(each, graded.missing) for each in found]
+
     ways = _Ways(
         graded.ranks_by_vectors,
         second_relevant_ranks,
         lambda ranker, _: graded.ranks_by_words(ranker),
+        fused,
         graded_summary,
         graded.own,
     )
@@ -384,6 +404,7 @@ class _Ways:
     by_vectors: Callable[..., Any]
     after_second_stage: Callable[..., Any]
     by_ranker: Callable[..., Any]  # takes a ranker and the queries
+    fused: Callable[..., Any]  # takes what each run scores, the fusions, and how many queries and documents there are
     summary: Callable[[Any], dict[str, Any]]
     own: Any = None  # [query]: the documents that are left out of one query's ranking; None for none
 
@@ -404,6 +425,9 @@ def _measured(
     from components.retrieval.evaluation.grid import retrieval_runs
     from components.retrieval.evaluation.second_stage import candidates
     from components.retrieval.search.exact import VectorRanker, for_cosines
+    from components.retrieval.fusion.ranks import ranker_scores, vector_scores
+    from components.retrieval.search.exact import for_cosines
+    from components.retrieval.search.lexical import make_ranker
 
     # All that may be refused, before the work.
     cross_encoder, label = (None, None) if options.rerank is None else shared.load_cross_encoder(options)
@@ -417,6 +441,10 @@ def _measured(
     unknown_language = shared.unknown_languages(backend, {"the texts": documents, "the queries": queries})
     similarity = backend.sentence_config.similarity
 
+    fusing = fusing_of(options)
+    words = [] if fusing is None else [ranker_scores(make_ranker(kind, documents), queries) for kind in fusing.kinds]
+    fused: list[list[Any]] = []  # [run][fusion]
+
     def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
         if similarity == "manhattan":  # which no cosines of other vectors order alike
             ranker = VectorRanker(queries, query_vectors, document_vectors, similarity)
@@ -424,6 +452,10 @@ def _measured(
             return ways.by_ranker(ranker, queries), {k: chosen(query_vectors, document_vectors, k) for k in set(counts)}
         query_vectors, document_vectors = for_cosines(query_vectors, document_vectors, similarity)
         ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
+        if fusing is not None:
+            by = [vector_scores(query_vectors, document_vectors), *words]
+            shape = (len(queries), len(documents))
+            fused.append(ways.fused(by, fusing.fusions, shape, is_cancelled=is_cancelled))
         return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled, ways.own) for k in set(counts)}
 
     if reading is not None:
@@ -455,6 +487,8 @@ def _measured(
         "unknown_language": unknown_language,
         "runs": runs,
     }
+    if fusing is not None:
+        result |= _fused(fusing, measured, fused, ways, runs)
     if cross_encoder is not None:
         result |= _rerank(options, cross_encoder, label, documents, queries, ways, measured, runs)
     if options.max_sim is not None:
@@ -462,6 +496,31 @@ def _measured(
     if options.splade:
         result |= _splade(options, backend, documents, queries, ways, runs)
     return result
+
+
+def _fused(
+    fusing: Fusing, measured: Sequence[Any], fused: Sequence[Any], ways: _Ways, runs: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Add the fused runs of each of `measured`; returns the weights that one half of the queries chooses."""
+    from components.retrieval.evaluation.metrics import ndcg
+    from components.retrieval.fusion.weights import chosen_weight
+
+    chosen, model = [], runs[0]["model"]
+    for (layer, pooling, _), of_fusions in zip(measured, fused, strict=True):
+        place = {"model": model, "layer": layer, "pooling": pooling}
+        for ranks, record in zip(of_fusions, fusing.records(), strict=True):
+            runs.append(place | record | ways.summary(ranks))
+        weighted = of_fusions[1:]
+        best = chosen_weight([ndcg(ranks) for ranks in weighted]) if len(weighted) > 1 else None
+        if best is not None:
+            weight, of = fusing.weights[1:][best.place], best.measured
+            value, low, high = (round(100 * each, 2) for each in (of.value, of.low, of.high))
+            chosen.append(place | {"weight": weight, "measure": "ndcg@10", "value": value, "low": low, "high": high})
+            shared.note(
+                f"Layer {layer}, {pooling}: one half of the queries chooses the weight {weight:g}; on the other half its "
+                f"nDCG@10 is {value:.2f} (95 % interval {low:.2f} to {high:.2f})."
+            )
+    return {"chosen_weights": chosen}
 
 
 @contextmanager

@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from components.command_line import options as shared
+from components.command_line.fusing import add_fusion, fusing_of
 from components.errors import InputError
 from components.model.trace import Pooling
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.command_line.fusing import Fusing
     from components.retrieval.index.folder import VectorIndex
+    from components.retrieval.search.exact import Similarity
 
 NAME = "search"
 HELP = "find the sentences of an index that are most similar to a query"
@@ -29,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="the text to search for")
     parser.add_argument("-k", type=int, default=10, help="how many hits (default: 10)")
     add_ranking(parser)
+    add_fusion(parser, "rank by vectors and words together")
     parser.add_argument(
         "--engine",
         default="exact",
@@ -106,10 +112,30 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.search.query import query_vectors
 
     check_engine(options.engine, options.address)  # before the model is loaded
+    fusing = fusing_of(options)
+    if fusing is not None and (options.engine != "exact" or len(fusing.weights) > 2):
+        raise InputError(
+            f"--fuse {options.fuse} does not go with "
+            + (f"--engine {options.engine}." if options.engine != "exact" else f"--weights {options.weights}."),
+            "A fused search compares all texts exactly, with one weight at most.",
+            "Leave --engine out, and write for example --weights 0.5",
+        )
     backend = shared.load_with_prompt(index.info.model, options.prompt)
     similarity = checked_similarity(options.similarity or backend.sentence_config.similarity)
     unknown_language = shared.unknown_languages(backend, {"the index": index.texts, "the query": [options.query]})
     vectors = query_vectors(backend, [options.query], index.info)
+    facts = {
+        "query": options.query,
+        "model": index.info.model,
+        "layer": layer,
+        "pooling": pooling,
+        "similarity": similarity,
+        "not_applied": list(backend.not_applied),
+        "unknown_language": unknown_language,
+    }
+    if fusing is not None:
+        stored_vectors = index.engine(layer, pooling).vectors
+        return facts | _fused(options, fusing, index.texts, stored_vectors, vectors[layer, pooling][0], similarity)
     with shared.progress_bar(f"Preparing {options.engine}", " vectors") as progress:
         stored = StoredVectors.of_index(index, layer, pooling)
         engine = open_engine(options.engine, stored, similarity, options.address, progress)
@@ -132,16 +158,44 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     tied, shown = int(hits.tied[0]), int(hits.tied_shown[0])
     if note := tie_note(tied, shown, at_least=not engine.facts.exact):
         shared.note(note)
-    return {
-        "query": options.query,
-        "model": index.info.model,
-        "layer": layer,
-        "pooling": pooling,
-        "similarity": similarity,
-        "not_applied": list(backend.not_applied),
-        "unknown_language": unknown_language,
+    return facts | {
         "engine": engine.facts.name,
         "tied_with_last": tied,  # sentences of the index with the score of the last result, itself included
         "tied_shown": shown,  # how many of them are among the results
         "results": results,
     }
+
+
+def _fused(
+    options: argparse.Namespace, fusing: Fusing, texts: Sequence[str], stored: Any, query: Any, similarity: Similarity
+) -> dict[str, Any]:
+    """The hits by vectors and words together, each with the terms of its score."""
+    from components.retrieval.evaluation.ranks import NOT_FOUND
+    from components.retrieval.fusion.hits import fused_hits, query_scores, said
+    from components.retrieval.fusion.ranks import ranker_scores
+    from components.retrieval.search.lexical import make_ranker
+
+    by_words = [ranker_scores(make_ranker(kind, texts), [options.query])(slice(0, 1)) for kind in fusing.kinds]
+    fusion, record, names = fusing.fusions[-1], fusing.records()[-1], ("vectors", *fusing.kinds)
+    hits = fused_hits([query_scores(query, stored, similarity), *by_words], fusion, options.k)
+    results = []
+    for place, (number, score) in enumerate(zip(hits.indices, hits.scores, strict=True)):
+        terms = [
+            {
+                "run": name,
+                "rank": None if rank == NOT_FOUND else int(rank),
+                "value": round(float(term), 9),
+                "term": said(float(term), int(rank), fusion),
+            }
+            for name, rank, term in zip(names, hits.ranks[:, place], hits.terms[:, place], strict=True)
+        ]
+        text = texts[int(number)]
+        results.append(
+            {"rank": place + 1, "index": int(number), "score": round(float(score), 9), "terms": terms, "text": text}
+        )
+        if options.json != "-":
+            sums = " + ".join(str(term["term"]) for term in terms)
+            shared.say(f"{place + 1:>4}  {score:.4f}  {sums}  {int(number):>8}  {text}")
+    how = "reciprocal ranks" if record["weight"] is None else f"weight {record['weight']:g} of the words"
+    shared.note(f"Ranked by {SIMILARITY_NAMES[similarity]} together with {' and '.join(fusing.kinds)}: {how}.")
+    return {"engine": "exact", **record, "results": results}

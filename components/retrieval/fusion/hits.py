@@ -1,0 +1,50 @@
+"""The first hits of one query by a fusion of runs, with what each run adds to each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.arrays import Float64, Int64
+from components.retrieval.evaluation.ranks import NOT_FOUND
+from components.retrieval.fusion.scores import Fusion, RunScores
+from components.retrieval.search.exact import Similarity, pair_similarity, top
+
+_ROWS = 16_384  # vectors converted together to float64
+
+
+@dataclass(frozen=True, eq=False)
+class FusedHits:
+    """Hits best first; of equal scores the lower number comes first."""
+
+    indices: Int64  # [hit]
+    scores: Float64  # [hit], the sum of the terms
+    terms: Float64  # [run, hit], what each run adds
+    ranks: Int64  # [run, hit], the rank by each run alone; NOT_FOUND where it does not rank the text, or not within the depth
+
+
+def fused_hits(runs: Sequence[RunScores], fusion: Fusion, k: int) -> FusedHits:
+    """At most `k` hits of the first query of each run; a text that no run ranks is none."""
+    fused, terms = fusion.of(runs), fusion.terms(runs)
+    sums = np.where(fused.is_ranked[0], fused.scores[0], -np.inf)
+    indices = top(sums, min(k, int(fused.is_ranked[0].sum())))
+    ranks = np.array([run.first(fusion.depth).ranks[0, indices] for run in runs])
+    return FusedHits(indices, terms[:, 0, indices].sum(axis=0), terms[:, 0, indices], ranks)
+
+
+def query_scores(query: NDArray[np.floating], texts: NDArray[np.floating], similarity: Similarity) -> RunScores:
+    """The similarities in float64 of a query's vector [dim] with those of all texts [text, dim], as one run."""
+    asked = np.asarray(query, np.float64)[None]
+    blocks = (np.asarray(texts[start : start + _ROWS], np.float64) for start in range(0, len(texts), _ROWS))
+    scores = np.concatenate([np.empty(0), *(pair_similarity(asked, block, similarity) for block in blocks)])[None]
+    return RunScores(scores, np.ones(scores.shape, np.bool_))
+
+
+def said(term: float, rank: int, fusion: Fusion) -> str:
+    """A term as it is computed, as in "1/(60+3)"; a normalised score times its weight as a number."""
+    if rank == NOT_FOUND and fusion.method == "rrf":
+        return "0"
+    return f"1/({fusion.rank_constant}+{rank})" if fusion.method == "rrf" else f"{term:.4f}"

@@ -69,7 +69,7 @@ COMPARISONS = {
     "maxsim": "Compare: MaxSim",
     "splade": "Compare: SPLADE",
     **{kind: f"Compare: {title}" for kind, title in TITLES.items()},
-    "fused": "Compare: words and vectors",
+    "fused": "Compare: hybrid",
 }
 COMPARISON_NOTES = {
     "rerank": "A cross-encoder reads the query together with each of the first {count} hits of the other list and sorts "

@@ -51,7 +51,7 @@ def test_hits_by_both_have_the_terms_of_their_scores(open_page: Open) -> None:
     assert hit_axis(app, 1)["ends"] == ("0", "2/61") or hit_axis(app, 1)["ends"] == ["0", "2/61"]
     first = int(best[0])
     assert by_vectors[first] > 1
-    assert f"rises from {by_vectors[first]} to 1, as it has rank {by_words[first]} by words." in texts(app)
+    assert f"rises from {by_vectors[first]} to 1**: it has rank {by_words[first]} by words." in texts(app)
     assert not hits(app)[0]["terms"]  # the list by vectors has none
 
 
@@ -74,7 +74,8 @@ def test_a_hit_by_both_says_that_its_score_is_no_sum_over_words(open_page: Open)
     [
         (1, 4, "**Words leave the first place as it is**: by words it has rank 4."),
         (1, NOT_FOUND, "**Words leave the first place as it is**: it has no word of the query."),
-        (2, 1, "“Airlines \\<b\\>” rises from 2 to 1, as it has rank 1 by words."),
+        (2, NOT_FOUND, "**Words leave the first place as it is**: it has no word of the query."),  # a tie by vectors
+        (2, 1, "“Airlines \\<b\\>” rises from 2 to 1**: it has rank 1 by words."),
     ],
 )
 def test_the_finding_is_about_the_first_place(by_vectors: int, by_words: int, said: str) -> None:

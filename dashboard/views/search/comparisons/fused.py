@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dashboard.views.search.request import SearchRequest
 
 WORDS: Kind = "bm25"
-MOST_SHOWN = 40  # characters of a sentence in the finding
+MOST_SHOWN = 22  # characters of a sentence in the finding
 NOTE = (
     f"Words and vectors together (reciprocal rank fusion): the score of a sentence is 1 / ({RRF_K} + its rank by vectors) plus "
     f"1 / ({RRF_K} + its rank by {TITLES[WORDS]}), over all sentences; equal scores have the last of their ranks. A sentence "
@@ -61,7 +61,7 @@ def by_both(request: SearchRequest, index: VectorIndex) -> Ranked:
     most = len(runs) / (RRF_K + 1)
     code = snippets.fused(request.code(index, layer, pooling), WORDS, request.query, request.k, request.similarity)
     return Ranked(
-        f"Words and vectors ({TITLES[WORDS]})",
+        f"Hybrid: vectors + {TITLES[WORDS]}",
         "fused score",
         scores,
         best,
@@ -82,9 +82,8 @@ def finding(hits: FusedHits, first: str, has_words: bool) -> str:
     if not has_words:
         return "No sentence has a word of the query: **words change nothing**."
     by_vectors, by_words = (int(rank) for rank in hits.ranks[:, 0])
-    if by_vectors == 1:
+    if by_vectors == 1 or by_words == NOT_FOUND:  # of a tie by vectors all have its last rank
         words = "it has no word of the query" if by_words == NOT_FOUND else f"by words it has rank {by_words:,}"
         return f"**Words leave the first place as it is**: {words}."
     text = first if len(first) <= MOST_SHOWN else f"{first[:MOST_SHOWN].rsplit(' ', 1)[0]} …"
-    why = "as no sentence is first by both" if by_words == NOT_FOUND else f"as it has rank {by_words:,} by words"
-    return f"**Words change the first place**: “{messages.escape(text)}” rises from {by_vectors:,} to 1, {why}."
+    return f"**“{messages.escape(text)}” rises from {by_vectors:,} to 1**: it has rank {by_words:,} by words."

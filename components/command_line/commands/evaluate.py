@@ -145,7 +145,6 @@ def _is_all(text: str) -> bool:
 def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation import metrics
     from components.retrieval.evaluation.second_stage import either_ranks
-    from components.retrieval.fusion.ranks import fused_ranks
 
     if any(choice is not None for choice in _fields(options)):
         raise InputError(
@@ -169,7 +168,7 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
         rank,
         partial(either_ranks, gold=pairs.gold),
         lambda ranker, _: pairs.ranks_by_words(ranker),
-        partial(fused_ranks, answers=pairs.grades if pairs.has_several else pairs.gold),
+        pairs.ranks_by_fusions,
         metrics.summary,
     )
     kept: list[Ranks] = []
@@ -313,9 +312,7 @@ def _compared(
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation.graded.collection import read_folder_fields
     from components.retrieval.evaluation.graded.metrics import graded_summary
-    from components.retrieval.evaluation.graded.ranks import with_missing
     from components.retrieval.evaluation.second_stage import second_relevant_ranks
-    from components.retrieval.fusion.ranks import fused_ranks
 
     if dialect := shared.dialect_of(options):
         raise InputError(
@@ -333,15 +330,11 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     if options.dry_run:
         return _previewed(options, graded)
 
-    def fused(*given: Any, **more: Any) -> list[Any]:
-        found = fused_ranks(*given, answers=graded.grades, own=graded.own, **more)
-        return [with_missing(each, graded.missing) for each in found]
-
     ways = _Ways(
         graded.ranks_by_vectors,
         second_relevant_ranks,
         lambda ranker, _: graded.ranks_by_words(ranker),
-        fused,
+        graded.ranks_by_fusions,
         graded_summary,
         graded.own,
     )
@@ -401,7 +394,7 @@ class _Ways:
     by_vectors: Callable[..., Any]
     after_second_stage: Callable[..., Any]
     by_ranker: Callable[..., Any]  # takes a ranker and the queries
-    fused: Callable[..., Any]  # takes what each run scores, the fusions, and how many queries and documents there are
+    fused: Callable[..., Any]  # takes what each run scores, and the fusions
     summary: Callable[[Any], dict[str, Any]]
     own: Any = None  # [query]: the documents that are left out of one query's ranking; None for none
 
@@ -452,8 +445,7 @@ def _measured(
             scores = vector_scores(query_vectors, document_vectors)
             chosen = partial(candidates, is_cancelled=is_cancelled, own=ways.own)
         if fusing is not None:
-            shape = (len(queries), len(documents))
-            fused.append(ways.fused([scores, *words], fusing.fusions, shape, is_cancelled=is_cancelled))
+            fused.append(ways.fused([scores, *words], fusing.fusions, is_cancelled=is_cancelled))
         return ranks, {k: chosen(query_vectors, document_vectors, k) for k in set(counts)}
 
     if reading is not None:

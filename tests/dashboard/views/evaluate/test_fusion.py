@@ -131,7 +131,9 @@ def test_few_queries_choose_no_weight() -> None:
 
 
 def test_graded_relevance_has_fused_runs_too(open_page: Open) -> None:
-    app = ready(open_page("evaluate", v="graded-relevance", r=["m.6.mean", "f0.bm25.m.6.mean", "fr.bm25.m.6.mean"], am="1"))
+    app = ready(
+        open_page("evaluate", v="graded-relevance", r=["m.6.mean", "f0.bm25.m.6.mean", "fr.bm25.m.6.mean"], am="1")
+    )
     assert not app.error
     table = frame(app, "MAP")
     assert len(table) == 3

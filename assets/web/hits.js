@@ -99,7 +99,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       }
       const bar = make("span", "bar");
       bar.style.width = place(Math.max(0, Math.min(1, row.bar)));
-      if (row.firstShare !== null) {
+      if (row.firstShare != null) { // only a score that is a sum of two terms has one
         bar.classList.add("of-two");
         bar.style.setProperty("--first", place(row.firstShare));
       }
@@ -133,7 +133,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tag.title = row.tag;
     side.append(tag);
     line.append(side);
-    if (row.terms.length) {
+    if (row.terms?.length) {
       const terms = make("span", "terms");
       row.terms.forEach((term, number) => terms.append(number ? " + " : "", make("span", `term${number}`, term)));
       line.append(terms);

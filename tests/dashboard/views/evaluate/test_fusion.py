@@ -17,7 +17,7 @@ from dashboard.settings import parse_runs
 from dashboard.views.evaluate import choices
 from dashboard.views.evaluate.choices import VectorCode
 from dashboard.views.evaluate.fused.weights import finding
-from tests.support.evaluate_page import timed
+from tests.support.evaluate_page import ready, timed
 from tests.support.pages import Open, backend, frame
 
 COUNT = 24
@@ -128,3 +128,14 @@ def test_the_finding_is_of_the_half_that_did_not_choose(place: int, value: float
 
 def test_few_queries_choose_no_weight() -> None:
     assert finding(None, "Layer 6", "BM25", "MRR").startswith("There are too few queries")
+
+
+def test_graded_relevance_has_fused_runs_too(open_page: Open) -> None:
+    app = ready(
+        open_page("evaluate", v="graded-relevance", r=["m.6.mean", "f0.bm25.m.6.mean", "fr.bm25.m.6.mean"], am="1")
+    )
+    assert not app.error
+    table = frame(app, "MAP")
+    assert len(table) == 3
+    assert table["MAP"].iloc[0] == pytest.approx(table["MAP"].iloc[1], abs=1e-9)
+    assert table["MAP"].iloc[2] != table["MAP"].iloc[0]

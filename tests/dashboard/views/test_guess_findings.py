@@ -57,9 +57,17 @@ TYPED = {"true": None, "true_ranks": np.zeros(7, int), "true_share": NAN, "other
             {"other_rank": 1203},
             "“paris” is the first guess (42 %), since block 4; looking only left, “paris” is 1,203rd.",
         ),
-        # First in between, and lost again: it does not count from there.
+        # First in between, and lost meanwhile: "only" would be false.
         (
             {"true_ranks": np.array([9, 1, 1, 2, 5, 4, 1])},
+            "“paris” is the first guess (42 %), again after the last block; looking only left, “paris” is third.",
+        ),
+        (
+            {"true_ranks": np.array([9, 1, 3, 2, 1, 1, 1])},
+            "“paris” is the first guess (42 %), again since block 3; looking only left, “paris” is third.",
+        ),
+        (
+            {"true_ranks": np.array([9, 5, 4, 2, 5, 4, 1])},
             "“paris” becomes the first guess (42 %) only after the last block; looking only left, “paris” is third.",
         ),
         (

@@ -81,7 +81,10 @@ class Guessed:
 
 
 def since(ranks: np.ndarray) -> str:
-    """From where on a piece is first without interruption up to the last layer: "since block 4". `ranks`: [layer]."""
+    """From where on a piece is first without interruption up to the last layer: "since block 4". `ranks`: [layer].
+
+    "again since block 4" where it was first before that too, and lost the place meanwhile.
+    """
     last = len(ranks) - 1
     later = np.flatnonzero(np.asarray(ranks) != 1)
     begin = 0 if not len(later) else int(later[-1]) + 1  # a layer
@@ -91,6 +94,8 @@ def since(ranks: np.ndarray) -> str:
         return "at every layer" if last else ""
     if last == 1:
         return "after its only block"
+    if 1 in ranks[:begin]:
+        return "again after the last block" if begin == last else f"again since block {begin - 1}"
     return "only after the last block" if begin == last else f"since block {begin - 1}"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from components.model.guesses import included
 from components.model.guesses.passes import MANY_TOKENS
 from components.snippets.plain import guesses as snippets
 from dashboard.ui import browser, controls, figures
@@ -33,7 +34,7 @@ HEIGHT, ON_PROJECTOR = 415, 520  # pixels of bars and curve: with the line of te
 ALL_COLOUR = 15.0  # bits from which on the colour of a word is full: those of each of 30,000 pieces, if all are equal
 SCALE = (1, 4, 8, 12)  # bits whose colours are shown
 READ = (
-    "Left, the pieces that the model's own head guesses for the hidden word, with their probabilities over the whole "
+    "Left, the pieces that the masked-language-model head guesses for the hidden word, with their probabilities over the whole "
     "vocabulary; “…” begins a piece that goes on with a word. Right, the same head on the vector of each layer (the logit "
     "lens): its first five guesses, and below them the rank of the marked piece, on a scale of tens; dashed is its rank when "
     "the model looks the other way. Blue is the word that was hidden; green the first guess, where nobody knows the "
@@ -65,7 +66,7 @@ def draw_guesses(model_input: AttentionInput, reading: Reading, hide: Callable[[
         title="Guesses for the hidden word",
         place=f".st-key-{KEY}",
         read=READ,
-        not_shown=NOT_SHOWN,
+        not_shown=NOT_SHOWN if backend.spec.masked_lm else f"{included.said()} {NOT_SHOWN}",
     )
     own = reading.facts[reading.shown]
     draw_component(

@@ -150,7 +150,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
             row=1,
             col=2,
         )
-        is_left = " (left as it is)" if bar.is_left else ""
+        is_left = " (left)" if bar.is_left else ""
         for x, anchor, text in (
             (0, "left", f"<b>{theme.plain(bar.name)}</b>{is_left}"),
             (1, "right", f"{theme.number(bar.recall, 1)} %"),

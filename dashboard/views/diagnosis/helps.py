@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 READ = (
     "A query is repaired where its right text was not first and is then, and harmed where it was first and is no longer. "
     "Each remedy’s options (the table behind Share has what each half chose) are chosen on one half of the queries and "
-    "measured on the other; to leave everything as it is, is always one of them. The grey bar is a sham of the same kind: its "
-    "second signal is another query’s, so that its repairs are chance. On the right, the dot is Recall@1 and the bar the 95 % "
+    "measured on the other; to leave everything as it is, is always one of them (“left”). The grey bar is a sham of the same "
+    "kind: its second signal is another query’s, so that its repairs are chance. On the right, the dot is Recall@1 and the bar the 95 % "
     "interval of its change (Tango); a remedy helps if the whole bar lies right of the dashed line."
 )
 NOT_SHOWN = (

@@ -53,5 +53,5 @@ def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
     points = [list(trace.x) for trace in drawn.data if trace.type == "scatter" and trace.mode == "markers"]
     assert points == [[83.6], [72.9]]
     said = [note.text for note in drawn.layout.annotations]
-    assert "<b>A prompt</b> (left as it is)" in said
+    assert "<b>A prompt</b> (left)" in said
     assert "83.6 %" in said

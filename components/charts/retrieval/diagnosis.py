@@ -131,7 +131,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         colour = theme.BLUE if helps else theme.ORANGE if harms else theme.GREY
         pale = _PALE_BLUE if helps else _PALE if harms else _PALE_GREY
         figure.add_scatter(
-            x=[now + bar.low, now + bar.high],
+            x=[max(0.0, now + bar.low), min(100.0, now + bar.high)],
             y=[row, row],
             mode="lines",
             line={"color": pale, "width": 8},
@@ -178,7 +178,7 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
     for axis in (figure.layout.yaxis, figure.layout.yaxis2):
         axis.range, axis.showgrid, axis.showticklabels, axis.zeroline = (len(bars) - 0.45, -0.55), False, False, False
     figure.layout.xaxis.range, figure.layout.xaxis.showticklabels = (-1.25 * most, 1.25 * most), False
-    ends = [now, *(end for bar in bars for end in (now + bar.low, now + bar.high, bar.recall))]
+    ends = [now, *(end for bar in bars for end in (max(0.0, now + bar.low), min(100.0, now + bar.high), bar.recall))]
     figure.layout.xaxis2.range = (max(-4.0, min(ends) - 6), min(106.0, max(ends) + 6))
     figure.layout.xaxis2.ticksuffix = " %"
     figure.layout.showlegend, figure.layout.hovermode, figure.layout.barmode = False, "closest", "overlay"

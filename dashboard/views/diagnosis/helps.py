@@ -14,7 +14,7 @@ from components.retrieval.corpora.corpus import PAIR_COLUMN
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.failures import traits
 from components.retrieval.failures.remedies import diagnosis
-from components.snippets import diagnosis as snippets
+from components.snippets import why as snippets
 from dashboard import caching, state
 from dashboard.corpora import current
 from dashboard.jobs import evaluation
@@ -34,8 +34,8 @@ READ = (
     "A query is repaired where its right text was not first and is then, and harmed where it was first and is no longer. "
     "Each remedy’s options (the table behind Share has what each half chose) are chosen on one half of the queries and "
     "measured on the other; to leave everything as it is, is always one of them (“left”). The grey bar is a sham of the same "
-    "kind: its second signal is another query’s, so that its repairs are chance. On the right, the dot is Recall@1 and the bar the 95 % "
-    "interval of its change (Tango); a remedy helps if the whole bar lies right of the dashed line."
+    "kind: its second signal is another query’s, so that its repairs are chance. On the right, the dot is Recall@1 and the "
+    "bar the 95 % interval of its change (Tango); a remedy helps if the whole bar lies right of the dashed line."
 )
 NOT_SHOWN = (
     "What other kinds of queries would give, and what shorter texts, training or another model would do. To beat the sham is "
@@ -56,8 +56,9 @@ def draw(backend: Backend) -> None:
     shares: Sequence[TraitShare] = ()
     with frame.figure("traits"):
         shares = found.shares()
-        with below:
-            _traits(backend, found, shares)
+        if len(rows) == len(found.names):  # what stands below does not move while the rows come
+            with below:
+                _traits(backend, found, shares)
     with above:
         is_whole = len(rows) == len(found.names) and bool(shares)
         _remedies(backend, found, rows, shares, is_whole)
@@ -185,6 +186,8 @@ def _table(rows: Sequence[Row]) -> pd.DataFrame:
 def _traits(backend: Backend, found: Diagnosed, shares: Sequence[TraitShare]) -> None:
     """The shares of the traits among failed and found queries."""
     shown = [share for share in shares if share.failed or share.found]
+    if not (found.now > 1).any():
+        return  # the advice says it
     if not shown:
         st.info("No query has any of the traits.")
         return
@@ -223,7 +226,7 @@ def _traits(backend: Backend, found: Diagnosed, shares: Sequence[TraitShare]) ->
                 for share in shown
             ]
         ),
-        code=snippets.traits(
+        code=snippets.trait_shares(
             backend,
             current.code_of(current.in_use()),
             _column(),

@@ -25,7 +25,7 @@ STILL = """([selector, frames]) => new Promise((done, failed) => {
         const {opacity, color, backgroundColor} = getComputedStyle(element);
         return [left, top, width, height, opacity, color, backgroundColor];
     }));
-    const end = performance.now() + 20_000;
+    const end = performance.now() + 60_000;
     let before = "", same = 0;
     const look = () => {
         const now = state();

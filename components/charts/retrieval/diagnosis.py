@@ -152,8 +152,8 @@ def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
         )
         is_left = " (left)" if bar.is_left else ""
         for x, anchor, text in (
-            (0, "left", f"<b>{theme.plain(bar.name)}</b>{is_left}"),
-            (1, "right", f"{theme.number(bar.recall, 1)} %"),
+            (0.0, "left", f"<b>{theme.plain(bar.name)}</b>{is_left}"),
+            (1.0, "right", f"{theme.number(bar.recall, 1)} %"),
         ):
             figure.add_annotation(
                 text=text, x=x, xref="paper", xanchor=anchor, y=row - 0.3, yref="y", yanchor="middle", showarrow=False

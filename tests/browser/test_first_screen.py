@@ -61,7 +61,6 @@ FURTHER = {
     "learnt-ranking": ("lq=60",),
     "score-split": ("", "by=blocks"),
     "failed-search": ("", "fo=nearest"),
-    "what-helps": ("corpus={small}",),
     "training-run": ("run=first-screen",),
     "before-after": tuple(f"part={part}&run=first-screen" for part in ("sentences", "words", "layers")),
 }

@@ -371,3 +371,62 @@ def experiments(read: Input, kind: MapKind, pooling: Pooling, *, from_a: bool, a
         f"values = found.{'shares' if as_shares else 'changes'}",
         "print([patch.code for patch in patches], values)",
     )
+
+
+def _diagnosed(
+    backend: Backend, corpus: Sequence[str], column: str, cell: tuple[int, str], max_length: int | None
+) -> tuple[str, ...]:
+    """The statements that give `pairs`, and `now`, how its queries are ranked."""
+
+    def options(role: str) -> str:
+        chosen = f"[{cell[0]}], {code.literal([cell[1]])}"
+        return code.call("backend.embed_options", chosen, max_length=max_length, precision="float32", role=role)
+
+    return (
+        code.model(backend),
+        *corpus,
+        f"pairs = pairs_of_corpus(corpus, {code.literal(column)})",
+        f"asked = {options('query')}",
+        f"stored = {options('document')}",
+        'now = present(backend, pairs, asked, stored, every_cell=True, similarity="cosine")',
+        "words = CorpusWords(pairs.documents.texts, backend.tokenization.vocabulary)",
+    )
+
+
+def trait_shares(
+    backend: Backend, corpus: Sequence[str], column: str, cell: tuple[int, str], max_length: int | None
+) -> Snippet:
+    """The shares of the traits among failed and found queries."""
+    return Snippet(
+        _diagnosed(backend, corpus, column, cell, max_length),
+        (
+            "prompts = asked.prompt, stored.prompt",
+            "found = traits_of(pairs, now.query_vectors, now.document_vectors, backend.tokenization, stored.max_length, "
+            "prompts, words)",
+            "values = compared(found, now.now > 1)",
+            "for share in values:\n    print(share.name, share.share_of_failed, share.share_of_found, share.is_named)",
+        ),
+    )
+
+
+def remedies(
+    backend: Backend,
+    corpus: Sequence[str],
+    column: str,
+    cell: tuple[int, str],
+    max_length: int | None,
+    names: Sequence[str],
+    seed: int,
+) -> Snippet:
+    """What some remedies repair and harm."""
+    return Snippet(
+        (
+            *_diagnosed(backend, corpus, column, cell, max_length),
+            f"setting = Setting(now, halves(pairs.queries.texts, {seed}), words)",
+        ),
+        (
+            f"values = list(rows_of({code.literal(list(names))}, setting, {seed}))",
+            "for row in values:\n"
+            "    print(row.title, row.result.repaired, row.result.harmed, row.result.recall, row.result.change)",
+        ),
+    )

@@ -14,6 +14,7 @@ from dashboard.declared.view import View
 from dashboard.settings import Setting, choice
 from dashboard.views.about import page as about
 from dashboard.views.attention import page as attention
+from dashboard.views.diagnosis import page as diagnosis
 from dashboard.views.evaluate import page as evaluate
 from dashboard.views.heatmaps import page as heatmaps
 from dashboard.views.home import page as home
@@ -116,6 +117,7 @@ PLACES = (
     ("search", "", "similar-pairs"),
     ("search", "", "corpus"),
     ("diagnose", "", "failed-search"),
+    ("diagnose", "", "what-helps"),
     ("diagnose", "Compare models and methods", "compare-runs"),
     ("diagnose", "Compare models and methods", "graded-relevance"),
     ("diagnose", "Compare models and methods", "sentence-similarity"),
@@ -162,6 +164,7 @@ _FOLDERS = (
     evaluate,
     pairs,
     why,
+    diagnosis,
 )
 _DECLARED = tuple(folder.DECLARED for folder in (*_FOLDERS, training, laboratory, lecture, about))
 

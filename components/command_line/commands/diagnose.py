@@ -86,6 +86,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         scorer, label = shared.load_cross_encoder(options)
         cross_encoder = partial(scorer.score_pairs, label=label, precision=options.precision)
     backend = shared.load(options)
+    if options.remedies is None and backend.structure.why_not("tokens") and backend.late_interaction is None:
+        shared.note(f"MaxSim is left out: {backend.spec.title} has no vectors of tokens.")
+        names.remove("maxsim")
     others = [Backend.load(model) for model in options.other_model or ()] if "model" in names else []
     for_queries, for_documents = (shared.embed_options(backend, options, role) for role in ("query", "document"))
     if len(for_documents.layers) > 1 or len(for_documents.poolings) > 1:
@@ -97,7 +100,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     shared.unknown_languages(backend, {"the texts": pairs.documents.texts, "the queries": pairs.queries.texts})
     shared.write_reading(reading, with_preview=False)
     with shared.progress_bar(f"Embedding {pairs.name}") as report_progress:
-        now = present(backend, pairs, for_queries, for_documents, "layer" in names, report_progress)
+        now = present(backend, pairs, for_queries, for_documents, "layer" in names, progress=report_progress)
     known = CorpusWords(pairs.documents.texts, backend.tokenization.vocabulary)
     prompts = for_queries.prompt, for_documents.prompt
     vectors = now.query_vectors, now.document_vectors

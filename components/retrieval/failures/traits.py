@@ -25,6 +25,7 @@ from components.analysis.languages.known_letters import has_long_pieces, known_l
 from components.arrays import Float32, read_only, unit
 from components.jobs import Cancelled, IsCancelled, ReportProgress
 from components.model.tokenization import Tokenization
+from components.numbers import counted, enumerated, percent
 from components.retrieval.evaluation.chance import unpaired
 from components.retrieval.evaluation.metrics import ALPHA, Interval, holm
 from components.retrieval.evaluation.pair_runs import Pairs
@@ -66,6 +67,7 @@ TRAITS: dict[str, str] = {
     "number lies more than two standard deviations above the mean.",
     "several right texts": "The query has more than one right text.",
 }
+MOST_NAMED = 3  # traits in a sentence
 _CHECKED = 256  # queries between two looks at `is_cancelled`
 
 
@@ -161,6 +163,28 @@ def remark(failed: NDArray[np.bool_]) -> str:
     if successes < LEAST:
         return ONLY_FAILURES
     return FEW_FAILURES if failures < LEAST else ""
+
+
+def in_words(shares: Sequence[TraitShare]) -> str:
+    """What failed queries share, in a sentence: at most three named traits, or that none is named."""
+    if not shares:
+        return ""
+    failures, successes = shares[0].failures, shares[0].successes
+    if not failures:
+        return f"None of {counted(successes, 'query', 'queries')} fails."
+    said = f"{failures:,} of {counted(failures + successes, 'query', 'queries')} fail"
+    if successes < LEAST:
+        return f"{said}. {ONLY_FAILURES}"
+    if failures < LEAST:
+        return f"{said}. {FEW_FAILURES}"
+    named = [share for share in shares if share.is_named][:MOST_NAMED]
+    if not named:
+        return f"{said}, and share no trait more often than found queries by more than chance."
+    parts = [
+        f"“{share.name}” ({percent(share.share_of_failed)}, of the found {percent(share.share_of_found)})"
+        for share in named
+    ]
+    return f"{said}, and more often have the {'trait' if len(named) == 1 else 'traits'} {enumerated(parts)}."
 
 
 def traits_of(

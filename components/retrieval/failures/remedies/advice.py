@@ -121,9 +121,11 @@ def _beaten(chosen: str, results: Mapping[str, Measured], titles: Mapping[str, s
 
 
 def _shared(shares: Sequence[TraitShare]) -> str:
+    if not shares or shares[0].difference is None:
+        return f"fewer than {LEAST} queries fail, so that what they share is not compared"
     named = [share.name for share in shares if share.is_named]
     if not named:
-        return "your failures share no trait more often than found queries"
+        return "your failures share no trait more often than found queries by more than chance"
     return f"your failures share {enumerated([f'“{name}”' for name in named[:3]])}"
 
 

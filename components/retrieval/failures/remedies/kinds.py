@@ -194,7 +194,7 @@ def _model(setting: Setting, progress: ReportProgress, is_cancelled: IsCancelled
     for backend in setting.models:
         for_queries = backend.embed_options(precision="float32", role="query")
         for_documents = backend.embed_options(precision="float32", role="document")
-        other = present(backend, now.pairs, for_queries, for_documents, False, progress, is_cancelled)
+        other = present(backend, now.pairs, for_queries, for_documents, progress=progress, is_cancelled=is_cancelled)
         vectors[backend.spec.key] = other.vectors[other.cell]
     return _replacing("model", setting, vectors, started, is_cancelled)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from components.arrays import Float32, Int64, read_only
+from components.arrays import Int64, read_only
 from components.jobs import IsCancelled, ReportProgress
 from components.model.trace import Pooling
 from components.retrieval.evaluation.grid import retrieval_runs
@@ -21,7 +21,7 @@ from components.retrieval.evaluation.metrics import Ranks, first_ranks
 from components.retrieval.evaluation.pair_runs import Pairs
 from components.retrieval.fusion.ranks import ScoresOf, fused_ranks, vector_scores
 from components.retrieval.fusion.scores import Fusion, RunScores
-from components.retrieval.search.exact import for_cosines
+from components.retrieval.search.exact import Similarity, for_cosines
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
@@ -42,6 +42,7 @@ class Present:
     cell: Cell
     vectors: dict[Cell, Vectors] = field(repr=False)
     ranks: Ranks = field(repr=False)  # of all right texts
+    similarity: Similarity = "cosine"  # that the vectors' cosines stand for
 
     @property
     def now(self) -> Int64:
@@ -75,15 +76,8 @@ class Present:
         """The vectors of other queries, or of these behind another prompt, as the present ones are made: [query, dim]."""
         options = self.query_options if prompt is None else replace(self.query_options, prompt=prompt)
         vectors = self.backend.embed(queries, options=options, progress=progress, is_cancelled=is_cancelled)[0, 0]
-        return vectors if self._is_cosine else self._for_cosines(vectors)
-
-    @property
-    def _is_cosine(self) -> bool:
-        return compared_by(self.backend) == "cosine"
-
-    def _for_cosines(self, queries: Float32) -> Any:
         # What a document gets does not depend on the queries.
-        return for_cosines(queries, np.zeros((1, queries.shape[1])), compared_by(self.backend))[0]
+        return for_cosines(vectors, np.zeros((1, vectors.shape[1])), self.similarity)[0]
 
 
 def present(
@@ -92,13 +86,15 @@ def present(
     query_options: EmbedOptions,
     document_options: EmbedOptions,
     every_cell: bool = False,
+    similarity: Similarity | None = None,
     progress: ReportProgress = lambda done, total: None,
     is_cancelled: IsCancelled = lambda: False,
 ) -> Present:
     """Embed the queries and texts, and rank them by the last layer and the last pooling of the options.
 
-    With `every_cell` the pass keeps the vectors of every layer and pooling of the model. `progress(done, total)` counts
-    texts. Raises Cancelled, and InputError as embedding does.
+    With `every_cell` the pass keeps the vectors of every layer and pooling of the model. `similarity` is that by which texts
+    are ranked, by default the model's own. `progress(done, total)` counts texts. Raises Cancelled, and InputError as embedding
+    does.
     """
     cell: Cell = (document_options.layers[-1], document_options.poolings[-1])
     alone = [replace(each, layers=(cell[0],), poolings=(cell[1],)) for each in (query_options, document_options)]
@@ -106,20 +102,20 @@ def present(
     if every_cell:
         layers, poolings = tuple(backend.text_layers), backend.poolings
         for_queries, for_documents = (replace(each, layers=layers, poolings=poolings) for each in alone)
-    similarity = compared_by(backend)
+    by = compared_by(backend) if similarity is None else similarity
 
     def kept(queries: Any, documents: Any, is_cancelled: IsCancelled) -> Vectors:
-        return for_cosines(queries, documents, similarity)
+        return for_cosines(queries, documents, by)
 
     runs = retrieval_runs(
         backend, pairs.documents.texts, pairs.queries.texts, kept, for_documents, for_queries, progress, is_cancelled
     )
     vectors = {(layer, pooling): both for layer, pooling, both in runs}
     ranks = pairs.ranks_by_vectors(*vectors[cell], is_cancelled=is_cancelled)
-    return Present(backend, pairs, alone[0], alone[1], cell, vectors, ranks)
+    return Present(backend, pairs, alone[0], alone[1], cell, vectors, ranks, by)
 
 
-def compared_by(backend: Backend) -> Any:
+def compared_by(backend: Backend) -> Similarity:
     """The similarity by which a model is evaluated: as it was published, but the cosine for the Manhattan distance."""
     similarity = backend.sentence_config.similarity
     return "cosine" if similarity == "manhattan" else similarity

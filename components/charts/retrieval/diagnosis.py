@@ -1,0 +1,185 @@
+"""A diagnosis: shares of failed and found queries with each trait, and what each remedy repairs and harms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from components.charts import theme
+
+_TRAIT, _REMEDY, _TOP = 27, 64, 78  # pixels of a row, and above the first
+_PALE = "rgba(201,127,0,0.35)"
+_PALE_GREY, _PALE_BLUE = "rgba(133,139,149,0.35)", "rgba(43,123,186,0.4)"
+
+
+@dataclass(frozen=True)
+class TraitBar:
+    """One trait; all in per cent."""
+
+    name: str
+    failed: float  # of failed queries
+    found: float  # of found queries
+    difference: tuple[float, float] | None  # the 95 % interval of failed minus found; None where nothing is compared
+    is_named: bool
+
+
+@dataclass(frozen=True)
+class RemedyBar:
+    """One remedy."""
+
+    name: str
+    is_left: bool  # whether both halves chose to leave everything as it is
+    repaired: int
+    harmed: int
+    sham: tuple[int, int]  # repaired and harmed
+    recall: float  # Recall@1 in per cent
+    low: float  # the 95 % interval of its change, in points
+    high: float
+
+
+def trait_shares(bars: Sequence[TraitBar], title: str) -> go.Figure:
+    """A row for each trait: a filled dot for failed queries, an open one for found ones, and the interval of the difference."""
+    figure = go.Figure()
+    for row, bar in enumerate(bars):
+        colour, pale = (theme.ORANGE, _PALE) if bar.is_named else (theme.GREY, _PALE_GREY)
+        if bar.difference is not None:
+            ends = [min(100.0, max(0.0, bar.found + end)) for end in bar.difference]
+            figure.add_scatter(
+                x=ends, y=[row, row], mode="lines", line={"color": pale, "width": 9}, name="95 %", hoverinfo="skip"
+            )
+        figure.add_scatter(
+            x=[bar.found, bar.failed],
+            y=[row, row],
+            mode="lines",
+            line={"color": colour, "width": 1.5},
+            hoverinfo="skip",
+        )
+    for name, values, symbol in (
+        ("found", [bar.found for bar in bars], "circle-open"),
+        ("failed", [bar.failed for bar in bars], "circle"),
+    ):
+        figure.add_scatter(
+            x=values,
+            y=list(range(len(bars))),
+            name=name,
+            mode="markers",
+            marker={
+                "symbol": symbol,
+                "size": 11,
+                "color": [theme.ORANGE if bar.is_named and name == "failed" else theme.GREY for bar in bars],
+                "line": {"width": 2},
+            },
+            customdata=[theme.plain(bar.name) for bar in bars],
+            hovertemplate=f"%{{customdata}}: %{{x:.1f}} % of {name} queries<extra></extra>",
+        )
+    names = [f"<b>{theme.plain(bar.name)}</b>" if bar.is_named else theme.plain(bar.name) for bar in bars]
+    axis = figure.layout.yaxis
+    axis.tickmode, axis.tickvals, axis.ticktext = "array", list(range(len(bars))), names
+    axis.range, axis.showgrid, axis.zeroline = (len(bars) - 0.4, -0.6), False, False
+    most = max([1.0, *(end for bar in bars for end in (bar.failed, bar.found))])
+    figure.layout.xaxis.range, figure.layout.xaxis.ticksuffix = (-2, min(103.0, 1.35 * most + 4)), " %"
+    figure.layout.xaxis.title.text = "● failed, ○ found"
+    figure.layout.showlegend, figure.layout.hovermode = False, "closest"
+    return theme.finish(figure, title, _TOP + 30 + _TRAIT * len(bars))
+
+
+def remedy_bars(bars: Sequence[RemedyBar], now: float, title: str) -> go.Figure:
+    """A row for each remedy: queries harmed to the left and repaired to the right with those of the sham below, and Recall@1.
+
+    `now` is Recall@1 without a remedy, in per cent: the dashed line.
+    """
+    figure = make_subplots(1, 2, shared_yaxes=True, horizontal_spacing=0.05, column_widths=[0.56, 0.44])
+    most = max([1, *(max(bar.repaired, bar.harmed) for bar in bars)])
+    rows = list(range(len(bars)))
+    for name, sign, values, shams, colour in (
+        ("repaired", 1, [bar.repaired for bar in bars], [bar.sham[0] for bar in bars], theme.BLUE),
+        ("harmed", -1, [bar.harmed for bar in bars], [bar.sham[1] for bar in bars], theme.ORANGE),
+    ):
+        figure.add_bar(
+            x=[sign * value for value in values],
+            y=rows,
+            width=0.26,
+            offset=-0.08,
+            orientation="h",
+            name=name,
+            marker_color=colour,
+            text=[f"{value:,}" for value in values],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate=f"{name}: %{{text}}<extra></extra>",
+            row=1,
+            col=1,
+        )
+        figure.add_bar(
+            x=[sign * min(value, most) for value in shams],
+            y=rows,
+            width=0.1,
+            offset=0.24,
+            orientation="h",
+            name=f"sham, {name}",
+            marker_color=theme.GREY,
+            customdata=[f"{value:,}" for value in shams],
+            hovertemplate=f"a sham of this kind {name} %{{customdata}}<extra></extra>",
+            row=1,
+            col=1,
+        )
+    for bar, row in zip(bars, rows, strict=True):
+        helps, harms = bar.low > 0, bar.high < 0
+        colour = theme.BLUE if helps else theme.ORANGE if harms else theme.GREY
+        pale = _PALE_BLUE if helps else _PALE if harms else _PALE_GREY
+        figure.add_scatter(
+            x=[max(0.0, now + bar.low), min(100.0, now + bar.high)],
+            y=[row, row],
+            mode="lines",
+            line={"color": pale, "width": 8},
+            hoverinfo="skip",
+            row=1,
+            col=2,
+        )
+        figure.add_scatter(
+            x=[bar.recall],
+            y=[row],
+            mode="markers",
+            marker={"size": 11, "color": colour},
+            cliponaxis=False,
+            hovertemplate=f"Recall@1 {theme.number(bar.recall, 1)} %, change {theme.signed(bar.low, 1)} to "
+            f"{theme.signed(bar.high, 1)}<extra></extra>",
+            row=1,
+            col=2,
+        )
+        is_left = " (left)" if bar.is_left else ""
+        for x, anchor, text in (
+            (0.0, "left", f"<b>{theme.plain(bar.name)}</b>{is_left}"),
+            (1.0, "right", f"{theme.number(bar.recall, 1)} %"),
+        ):
+            figure.add_annotation(
+                text=text, x=x, xref="paper", xanchor=anchor, y=row - 0.3, yref="y", yanchor="middle", showarrow=False
+            )
+    figure.add_shape(
+        type="line",
+        x0=now,
+        x1=now,
+        y0=-0.5,
+        y1=len(bars) - 0.5,
+        line={"color": theme.GREY, "dash": "dash"},
+        row=1,
+        col=2,
+    )
+    for x, anchor, text, colour in (
+        (-1.2 * most, "left", "harmed", theme.ORANGE),
+        (1.2 * most, "right", "repaired", theme.BLUE),
+    ):
+        mark = f'<span style="color:{colour}">■</span> {text}'
+        figure.add_annotation(text=mark, x=x, xanchor=anchor, y=1, yref="paper", yanchor="bottom", showarrow=False)
+    figure.layout.xaxis2.title.text = f"Recall@1, now {theme.number(now, 1)} %"
+    for axis in (figure.layout.yaxis, figure.layout.yaxis2):
+        axis.range, axis.showgrid, axis.showticklabels, axis.zeroline = (len(bars) - 0.45, -0.55), False, False, False
+    figure.layout.xaxis.range, figure.layout.xaxis.showticklabels = (-1.25 * most, 1.25 * most), False
+    ends = [now, *(end for bar in bars for end in (max(0.0, now + bar.low), min(100.0, now + bar.high), bar.recall))]
+    figure.layout.xaxis2.range = (max(-4.0, min(ends) - 6), min(106.0, max(ends) + 6))
+    figure.layout.xaxis2.ticksuffix = " %"
+    figure.layout.showlegend, figure.layout.hovermode, figure.layout.barmode = False, "closest", "overlay"
+    return theme.finish(figure, title, _TOP + 24 + _REMEDY * len(bars))

@@ -1,0 +1,1 @@
+"""Diagnosis: what failed queries share, and what each remedy repairs and harms."""

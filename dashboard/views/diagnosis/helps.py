@@ -1,0 +1,236 @@
+"""What helps with the failed queries: the remedies row by row as they are measured, the advice, and what the failures share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from components.charts.retrieval import diagnosis as charts
+from components.numbers import counted, signed
+from components.retrieval.corpora.corpus import PAIR_COLUMN
+from components.retrieval.evaluation import pair_runs
+from components.retrieval.failures import traits
+from components.retrieval.failures.remedies import diagnosis
+from components.snippets import why as snippets
+from dashboard import caching, state
+from dashboard.corpora import current
+from dashboard.jobs import evaluation
+from dashboard.jobs.embedding import EmbedRequest
+from dashboard.ui import controls, figures, messages
+from dashboard.ui.waiting import before_work, frame
+from dashboard.ui.wording import POOLING_NAMES
+from dashboard.views.diagnosis.measured import Diagnosed
+
+if TYPE_CHECKING:
+    from components.model.backend import Backend
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.failures.remedies.diagnosis import Row
+    from components.retrieval.failures.traits import TraitShare
+
+READ = (
+    "A query is repaired where its right text was not first and is then, and harmed where it was first and is no longer. "
+    "Each remedy’s options (the table behind Share has what each half chose) are chosen on one half of the queries and "
+    "measured on the other; to leave everything as it is, is always one of them (“left”). The grey bar is a sham of the same "
+    "kind: its second signal is another query’s, so that its repairs are chance. On the right, the dot is Recall@1 and the "
+    "bar the 95 % interval of its change (Tango); a remedy helps if the whole bar lies right of the dashed line."
+)
+NOT_SHOWN = (
+    "What other kinds of queries would give, and what shorter texts, training or another model would do. To beat the sham is "
+    "not to help: only the interval decides."
+)
+
+
+def draw(backend: Backend) -> None:
+    """Draw the view."""
+    messages.cross_encoder_note([backend])
+    found = _chosen(backend)
+    above = st.container()  # the rows that are there do not wait for the others
+    rows: list[Row] = []
+    for name in found.names:
+        with frame.figure(f"remedy_{name}"):
+            rows.append(found.row(name))
+    below = st.container()
+    shares: Sequence[TraitShare] = ()
+    with frame.figure("traits"):
+        shares = found.shares()
+        if len(rows) == len(found.names):  # what stands below does not move while the rows come
+            with below:
+                _traits(backend, found, shares)
+    with above:
+        is_whole = len(rows) == len(found.names) and bool(shares)
+        _remedies(backend, found, rows, shares, is_whole)
+
+
+def _pairs() -> Pairs:
+    """The pairs of the session's corpus. Raises NotReady where it has none, or the column of the queries is not clear."""
+    corpus = current.corpus()
+    column = current.query_column(corpus)
+    if column is None:
+        raise frame.Instead(
+            lambda: st.info(
+                f"**{messages.escape(corpus.name)} has no column that is known to hold queries.** Choose a file with two "
+                "columns, a query and its right text, at the top of the page, under “Corpus”.",
+                icon=":material/table:",
+            )
+        )
+    key = f"{state.get('corpus')} {column}"
+    pairs: Pairs = caching.pair_sets().get(key, lambda: pair_runs.pairs_of_corpus(corpus, column))
+    pairs.check_measurable()
+    return pairs
+
+
+def _chosen(backend: Backend) -> Diagnosed:
+    """The pairs at the chosen layer and pooling. Raises NotReady."""
+    pairs = _pairs()
+    request = EmbedRequest.of_session(backend, exact=True)
+    indexes = evaluation.pair_indexes(request, pairs, "diagnosis")
+    before_work.other_layers(request, pairs.documents, "diagnosis")
+    ranks = indexes.ranks
+    layer = ranks.layers[-1]
+    with controls.row():
+        panel = controls.options()
+    with panel:
+        if len(ranks.layers) > 1:
+            help_text = caching.glossary()["layer"]
+            layer = controls.bind(
+                "layer",
+                st.select_slider,
+                "Layer",
+                options=ranks.layers,
+                default=ranks.layers[-1],
+                key="w_layer_diagnosis",
+                help=help_text,
+            )
+        pooling = controls.pooling("pooling", "Sentence vector", POOLING_NAMES, ranks.poolings, backend.own_pooling)
+        seed = controls.bind("halves_seed", st.number_input, "Seed of the halves", min_value=0, max_value=9_999, step=1)
+    return Diagnosed(request, pairs, indexes, int(layer), pooling, int(seed))
+
+
+def _remedies(
+    backend: Backend, found: Diagnosed, rows: Sequence[Row], shares: Sequence[TraitShare], is_whole: bool
+) -> None:
+    """The rows that are measured, and above them the advice once all are."""
+    if not rows:
+        return
+    now = found.now
+    told = diagnosis.diagnosed(now, shares, rows, found.pairs.queries.texts, found.first, found.seed)
+    failed, all_queries = told.failed, len(now)
+    count = f"{failed:,} of {counted(all_queries, 'query', 'queries')} fail."
+    message = told.advice.sentence if is_whole else f"{count} {len(rows)} of {len(found.names)} remedies are measured."
+    figures.figure(
+        charts.remedy_bars(
+            [
+                charts.RemedyBar(
+                    row.title[:1].upper() + row.title[1:],
+                    not any(row.result.chosen),
+                    row.result.repaired,
+                    row.result.harmed,
+                    row.control,
+                    100 * row.result.recall,
+                    100 * row.result.change.low,
+                    100 * row.result.change.high,
+                )
+                for row in rows
+            ],
+            100 * (all_queries - failed) / all_queries,
+            "What each remedy repairs and harms",
+        ),
+        key="remedies",
+        alt=f"Of {len(rows)} remedies the failed queries that they repair and the found ones that they harm, and Recall@1",
+        message=message,
+        read=READ,
+        not_shown=NOT_SHOWN,
+        table=lambda: _table(rows),
+        code=snippets.remedies(
+            backend,
+            current.code_of(current.in_use()),
+            _column(),
+            (found.layer, found.pooling),
+            found.request.max_length,
+            [row.name for row in rows],
+            found.seed,
+        ),
+    )
+
+
+def _column() -> str:
+    return current.query_column(current.in_use()) or PAIR_COLUMN
+
+
+def _table(rows: Sequence[Row]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "remedy": row.title,
+                "chosen by each half": " / ".join(name or "leave it" for name in row.result.chosen),
+                "repaired": row.result.repaired,
+                "harmed": row.result.harmed,
+                "sham repaired": row.control[0],
+                "sham harmed": row.control[1],
+                "Recall@1": round(100 * row.result.recall, 2),
+                "change, 95 %": f"{signed(100 * row.result.change.low, 1)} to {signed(100 * row.result.change.high, 1)}",
+                "MRR": round(100 * row.result.mrr, 2),
+                "change of MRR, 95 %": f"{signed(100 * row.result.mrr_change.low, 1)} to "
+                f"{signed(100 * row.result.mrr_change.high, 1)}",
+                "seconds": round(row.seconds, 2),
+                "needs": row.needs,
+            }
+            for row in rows
+        ]
+    )
+
+
+def _traits(backend: Backend, found: Diagnosed, shares: Sequence[TraitShare]) -> None:
+    """The shares of the traits among failed and found queries."""
+    shown = [share for share in shares if share.failed or share.found]
+    if not (found.now > 1).any():
+        return  # the advice says it
+    if not shown:
+        st.info("No query has any of the traits.")
+        return
+    figures.figure(
+        charts.trait_shares(
+            [
+                charts.TraitBar(
+                    share.name[:1].upper() + share.name[1:],
+                    100 * share.share_of_failed,
+                    100 * share.share_of_found,
+                    None if share.difference is None else (100 * share.difference.low, 100 * share.difference.high),
+                    share.is_named,
+                )
+                for share in shown
+            ],
+            "What failed queries share",
+        ),
+        key="trait_shares",
+        alt=f"The shares of {len(shown)} traits among failed and among found queries",
+        message=traits.in_words(shares),
+        read="A filled dot is the share of failed queries that have the trait, an open one that of found queries. The bar is "
+        "the 95 % interval of their difference (Newcombe), laid from the open dot. Bold: more often among failed queries by "
+        "more than chance (Fisher’s exact test, Holm’s correction over all traits).",
+        not_shown="That a trait makes a query fail. The rules: "
+        + " ".join(f"{share.name}: {traits.TRAITS[share.name]}" for share in shown),
+        table=lambda: pd.DataFrame(
+            [
+                {
+                    "trait": share.name,
+                    "failed": share.failed,
+                    "of failed": share.failures,
+                    "found": share.found,
+                    "of found": share.successes,
+                    "named": share.is_named,
+                }
+                for share in shown
+            ]
+        ),
+        code=snippets.trait_shares(
+            backend,
+            current.code_of(current.in_use()),
+            _column(),
+            (found.layer, found.pooling),
+            found.request.max_length,
+        ),
+    )

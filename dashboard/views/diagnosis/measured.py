@@ -1,0 +1,105 @@
+"""What the view waits for: the traits of all queries, and each remedy as a job of its own. It draws nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from components.arrays import Int64
+from components.model.trace import Pooling
+from components.retrieval.evaluation.metrics import first_ranks
+from components.retrieval.failures.remedies import diagnosis, folds, kinds
+from components.retrieval.failures.remedies.kinds import Setting
+from components.retrieval.failures.remedies.present import Present
+from components.retrieval.failures.traits import TraitShare, compared, traits_of
+from components.retrieval.failures.vocabulary import CorpusWords
+from dashboard.jobs import evaluation
+
+if TYPE_CHECKING:
+    from components.jobs import IsCancelled, ReportProgress
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from components.retrieval.failures.remedies.diagnosis import Row
+    from dashboard.jobs.embedding import EmbedRequest
+    from dashboard.jobs.evaluation import PairIndexes
+
+USUAL = ("prompt", "repair", "hybrid", "maxsim", "layer")
+MOST_TEXTS = 5_000  # whose token vectors, or scores with all queries, are kept at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosed:
+    """The session's pairs at one layer and pooling."""
+
+    request: EmbedRequest
+    pairs: Pairs
+    indexes: PairIndexes
+    layer: int
+    pooling: Pooling
+    seed: int
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What determines all results."""
+        folders = self.indexes.documents.folder.name, self.indexes.queries.folder.name
+        return (*folders, self.pairs.content_hash, self.layer, self.pooling)
+
+    @cached_property
+    def now(self) -> Int64:
+        """[query]: the rank of the first right text."""
+        return np.asarray(first_ranks(self.indexes.ranks.of(self.layer, self.pooling)), np.int64)
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """[query]: whether it is in the first half."""
+        return folds.halves(self.pairs.queries.texts, self.seed)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The remedies that can be measured, from the cheapest to the dearest."""
+        is_large = len(self.pairs.documents) > MOST_TEXTS
+        has_others = len(list(self.indexes.ranks.cells)) > 1
+        backend = self.request.backend
+        has_tokens = not backend.structure.why_not("tokens") or backend.late_interaction is not None
+        left_out = {name for name, out in (("maxsim", is_large or not has_tokens), ("layer", not has_others)) if out}
+        return tuple(name for name in kinds.in_order(USUAL) if name not in left_out)
+
+    def _setting(self) -> Setting:
+        documents, queries = self.indexes.documents, self.indexes.queries
+        cells = list(self.indexes.ranks.cells)
+        vectors = {cell: (queries.engine(*cell).vectors, documents.engine(*cell).vectors) for cell in cells}
+        of_documents = documents.info.options
+        options = [
+            replace(each, layers=(self.layer,), poolings=(self.pooling,))
+            for each in (self.request.query_options(of_documents), of_documents)
+        ]
+        backend, cell = self.request.backend, (self.layer, self.pooling)
+        ranks = self.indexes.ranks.of(*cell)
+        ranks = ranks.astype(np.int64) if isinstance(ranks, np.ndarray) else ranks
+        present = Present(backend, self.pairs, options[0], options[1], cell, vectors, ranks, "cosine")
+        return Setting(present, self.first, CorpusWords(self.pairs.documents.texts, backend.tokenization.vocabulary))
+
+    def row(self, name: str) -> Row:
+        """A remedy, measured. Raises NotReady."""
+
+        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> Row:
+            return next(diagnosis.rows_of([name], self._setting(), self.seed, lambda _: report_progress, is_cancelled))
+
+        title = kinds.TITLES[name]
+        return evaluation.result(("remedy", name, self.seed, *self.key), f"Measuring {title}", work, f"remedy_{name}")
+
+    def shares(self) -> tuple[TraitShare, ...]:
+        """What failed queries share. Raises NotReady."""
+
+        def work(report_progress: ReportProgress, is_cancelled: IsCancelled) -> tuple[TraitShare, ...]:
+            present = self._setting().present
+            vectors = np.asarray(present.query_vectors), np.asarray(present.document_vectors)
+            prompts = present.query_options.prompt, present.document_options.prompt
+            tokenization, length = present.backend.tokenization, present.document_options.max_length
+            found = traits_of(self.pairs, *vectors, tokenization, length, prompts, None, report_progress, is_cancelled)
+            return compared(found, self.now > 1)
+
+        return evaluation.result(("traits", *self.key), "Looking for traits of the queries", work, "traits")

@@ -1,0 +1,57 @@
+"""What helps: the rows and shares are those of the functions, and the sentences say what the figures show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from components.charts.retrieval.diagnosis import RemedyBar, TraitBar, remedy_bars, trait_shares
+from components.retrieval.evaluation.metrics import Interval
+from components.retrieval.failures import traits
+from components.retrieval.failures.traits import TraitShare
+
+
+def share(name: str, failed: int, found: int, adjusted: float, of: int = 50) -> TraitShare:
+    difference = Interval((failed - found) / of, -0.1, 0.3)
+    return TraitShare(name, failed, of, found, of, difference, adjusted)
+
+
+def test_the_sentence_names_what_the_figure_shows() -> None:
+    named = [share("negation", 25, 8, 0.001), share("short query", 20, 8, 0.02), share("long query", 9, 8, 1.0)]
+    assert traits.in_words(named) == (
+        "50 of 100 queries fail, and more often have the traits “negation” (50 %, of the found 16 %) and “short query” "
+        "(40 %, of the found 16 %)."
+    )
+    assert "trait “negation” (50 %" in traits.in_words(named[:1])
+    # Nothing is named: not even the trait with the largest difference, nor one that found queries have more often.
+    nothing = [share("negation", 25, 18, 0.3), share("short query", 2, 30, 0.001)]
+    said = "50 of 100 queries fail, and share no trait more often than found queries by more than chance."
+    assert traits.in_words(nothing) == said
+    few = replace(named[0], successes=29, difference=None, adjusted_p=None)
+    assert traits.in_words([few]).endswith(traits.ONLY_FAILURES)
+    few = replace(named[0], failures=29, difference=None, adjusted_p=None)
+    assert traits.in_words([few]).endswith(traits.FEW_FAILURES)
+    assert traits.in_words([replace(named[0], failures=0, failed=0)]) == "None of 50 queries fails."
+
+
+def test_the_figure_of_traits_has_a_dot_for_each_share() -> None:
+    bars = [TraitBar("Negation", 50, 16, (10.0, 52.0), True), TraitBar("<b>", 8, 30, None, False)]
+    drawn = trait_shares(bars, "What failed queries share")
+    dots = {trace.name: list(trace.x) for trace in drawn.data if trace.mode == "markers"}
+    assert dots == {"found": [16, 30], "failed": [50, 8]}
+    assert [list(trace.x) for trace in drawn.data if trace.name == "95 %"] == [[26.0, 68.0]]
+    assert list(drawn.layout.yaxis.ticktext) == ["<b>Negation</b>", "&lt;b&gt;"]
+
+
+def test_the_figure_of_remedies_has_bars_on_both_sides() -> None:
+    bars = [
+        RemedyBar("Query repair", False, 15, 2, (1, 8), 83.6, 6.6, 16.9),
+        RemedyBar("A prompt", True, 0, 0, (0, 0), 72.9, -2.7, 2.7),
+    ]
+    drawn = remedy_bars(bars, 72.9, "What each remedy repairs and harms")
+    by_name = {trace.name: list(trace.x) for trace in drawn.data if trace.type == "bar"}
+    assert by_name == {"repaired": [15, 0], "harmed": [-2, 0], "sham, repaired": [1, 0], "sham, harmed": [-8, 0]}
+    points = [list(trace.x) for trace in drawn.data if trace.type == "scatter" and trace.mode == "markers"]
+    assert points == [[83.6], [72.9]]
+    said = [note.text for note in drawn.layout.annotations]
+    assert "<b>A prompt</b> (left)" in said
+    assert "83.6 %" in said

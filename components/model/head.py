@@ -345,7 +345,7 @@ def read_head(
     without_prompt = (
         not is_static
         and settings.has_prompts
-        and any((module.config or {}).get("include_prompt") is False for module in modules if module.kind == "Pooling")
+        and any(not (module.config or {}).get("include_prompt", True) for module in modules if module.kind == "Pooling")
     )
     plain = ("last",) if settings.is_causal else ("mean", "cls", "max")
     is_plain = len(modes) == 1 and PLAIN.get(modes[0]) in plain and not without_prompt

@@ -86,6 +86,7 @@ def read_config(folder: Path, name: str) -> dict[str, Any]:
 
 def checked_config(values: dict[str, Any], name: str) -> dict[str, Any]:
     """What of a config.json is handed on. Raises ModelError for a value beyond its bounds."""
+    allowed.checked(values, allowed.LAYERS_OF_CONFIG, CONFIG, name)
     return allowed.checked(values, allowed.CONFIG | {"tokenizer_class": tokenizer_files.tokenizer_class}, CONFIG, name)
 
 

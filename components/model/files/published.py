@@ -55,7 +55,8 @@ class PublishedModule:
             return (mode,)
         if isinstance(mode, list):
             return tuple(map(str, mode))
-        return tuple(name for flag, name in POOLING_FLAGS.items() if config.get(flag) is True) or ("mean",)
+        # Truth as the library asks for it: 1 is a yes.
+        return tuple(name for flag, name in POOLING_FLAGS.items() if config.get(flag)) or ("mean",)
 
 
 def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:

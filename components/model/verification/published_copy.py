@@ -19,7 +19,7 @@ from typing import Any
 from components.errors import ModelError
 from components.folders import temporary_folder, write_json
 from components.model.files import allowed, tokenizer_files
-from components.model.files.allowed import Rule, flag, listed, number, one_of, whole, word
+from components.model.files.allowed import Rule, flag, listed, number, one_of, truth, whole, word
 from components.model.files.checked_copy import check_place, checked_copy, read_tokenizer
 from components.model.files.decisions import ENCODER, ENCODER_FILES, MODULES, TOP
 from components.model.files.published import PublishedModule, is_inside, is_within, read_json, read_modules
@@ -36,7 +36,7 @@ _NAMED: dict[str, Rule] = {"module_input_name": word, "module_output_name": word
 MODULE_KEYS: dict[str, dict[str, Rule]] = {
     "Pooling": {
         **dict.fromkeys(("embedding_dimension", "word_embedding_dimension"), _SIZE),
-        **dict.fromkeys((*allowed.POOLING_FLAGS, "include_prompt"), flag),
+        **dict.fromkeys((*allowed.POOLING_FLAGS, "include_prompt"), truth),
         "pooling_mode": listed(one_of(allowed.POOLING_MODES), len(allowed.POOLING_MODES)),
     },
     "Dense": {
@@ -71,7 +71,8 @@ def _modalities(value: Any) -> str:
 
 _ENCODER_KEYS: dict[str, Rule] = {
     **allowed.SENTENCE_FILES[ENCODER],
-    **dict.fromkeys(("do_lower_case", "unpad_inputs"), flag),
+    "do_lower_case": truth,
+    "unpad_inputs": flag,
     "transformer_task": one_of(("feature-extraction",)),
     "modality_config": _modalities,
     "module_output_name": one_of(("token_embeddings",)),

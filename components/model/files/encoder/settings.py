@@ -71,6 +71,7 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
     groups = {key: _group(content, key) for key in (TOKENIZER, CONFIG, WEIGHTS)}
     tokenizer = allowed.checked(groups[TOKENIZER], _TOKENIZER_RULES, f"{TOKENIZER} in {file}", name)
     config = allowed.checked(groups[CONFIG], allowed.CONFIG, f"{CONFIG} in {file}", name)
+    allowed.checked(groups[CONFIG], allowed.LAYERS_OF_CONFIG, f"{CONFIG} in {file}", name)
     lengths = allowed.checked(content, allowed.SENTENCE_FILES[ENCODER], file, name)
     length = lengths.get("max_seq_length")
     call, others = _call(content, file, name)
@@ -87,7 +88,7 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
         file,
         length if call is None else call,
         call is not None,
-        content.get("do_lower_case") is True,
+        bool(content.get("do_lower_case")),
         MappingProxyType({key: value for key, value in tokenizer.items() if value is not None}),
         MappingProxyType(config),
         tuple(key[:80] for key in [*not_applied, *others]),

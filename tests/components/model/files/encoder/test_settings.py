@@ -19,6 +19,9 @@ from components.errors import ModelError
 from components.model.backend import Backend
 from components.model.files.decisions import ENCODER_FILES
 from components.model.files.encoder.settings import read_encoder_settings
+from components.model.files.sources import ModelFiles
+from components.model.verification.comparison import own_vectors
+from components.model.verification.published_copy import published_copy
 from tests.support import tiny
 
 LONG = "the cat sat on the red hat in the bank by the river we will walk"
@@ -390,3 +393,36 @@ def test_an_adapter_alone_is_said_to_be_one(tmp_path: Path) -> None:
     (folder / "config.json").unlink()
     with pytest.raises(ModelError, match="is an adapter"):
         Backend.load(str(folder), device_name="cpu")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (change("1_Pooling/config.json", pooling_mode_cls_token=1, pooling_mode_mean_tokens=0),),
+        (change(TOKENIZER, tokenizer_class="BertTokenizer", do_lower_case=False), change(SETTINGS, do_lower_case=1)),
+        (
+            change("1_Pooling/config.json", include_prompt=0),
+            change("config_sentence_transformers.json", prompts={"a": "the river bank "}, default_prompt_name="a"),
+        ),
+    ],
+)
+def test_a_1_and_a_0_are_yes_and_no_as_in_the_library(changes: tuple[Change, ...], tmp_path: Path) -> None:
+    folder = published(tmp_path / "m", *changes)
+    plain = Backend.load(str(published(tmp_path / "plain")), device_name="cpu")
+    theirs = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, batch_size=1)
+    own = Backend.load(str(folder), device_name="cpu")
+    vectors = own_vectors(own, TEXTS, "")
+    np.testing.assert_allclose(vectors, theirs, atol=1e-5 * np.abs(theirs).max())
+    assert np.abs(vectors - own_vectors(plain, TEXTS, "")).max() > 1e-3
+    with published_copy(ModelFiles(folder, "r"), "model") as copy:
+        again = SentenceTransformer(str(copy), device="cpu").encode(TEXTS, batch_size=1)
+    np.testing.assert_allclose(again, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "at_layers",
+    [change("config.json", output_hidden_states=1), change(SETTINGS, config_args={"output_hidden_states": 1})],
+)
+def test_a_1_that_the_library_fails_at_is_refused(at_layers: Change, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"output_hidden_states = 1"):
+        Backend.load(str(published(tmp_path / "m", at_layers)), device_name="cpu")

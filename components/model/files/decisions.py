@@ -82,6 +82,8 @@ TABLE: tuple[Decision, ...] = (
         {
             "type": "The class of each module, recognised by its name; nothing is imported.",
             "path": "The folder of each module, which must be within the model's.",
+            "name": "Of two modules with one name, the later takes the place of the earlier, which is named. Where the encoder "
+            "or the pooling is lost by it, sentence-transformers fails, and the model is refused.",
         },
     ),
     *_rows(
@@ -89,7 +91,6 @@ TABLE: tuple[Decision, ...] = (
         "no effect",
         {
             "idx": "The modules are applied in the order of the list.",
-            "name": "A label.",
             "kwargs": "Names of arguments that a caller could give to encode; none is given.",
         },
     ),

@@ -20,15 +20,21 @@ from components.errors import ModelError
 from components.folders import temporary_folder, write_json
 from components.model.files import allowed, tokenizer_files
 from components.model.files.allowed import Rule, flag, listed, number, one_of, truth, whole, word
-from components.model.files.checked_copy import check_place, checked_copy, read_tokenizer
+from components.model.files.checked_copy import ENCODERS, check_place, checked_copy, read_tokenizer
 from components.model.files.decisions import ENCODER, ENCODER_FILES, MODULES, TOP
-from components.model.files.published import PublishedModule, is_inside, is_within, read_json, read_modules
+from components.model.files.published import (
+    PublishedModule,
+    is_inside,
+    is_within,
+    listed_modules,
+    read_json,
+    read_modules,
+)
 from components.model.files.sources import ModelFiles
 from components.model.files.static_files import MODULE as STATIC
 from components.model.files.static_files import TOKENIZER
 from components.model.files.weight_sizes import WEIGHTS, check_header
 
-ENCODERS = ("Transformer", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "XLNet", "CamemBERT", "XLMRoBERTa")
 _SIZE = whole(1, 1_000_000)
 _NAMED: dict[str, Rule] = {"module_input_name": word, "module_output_name": word}
 
@@ -112,9 +118,15 @@ def published_copy(files: ModelFiles, name: str) -> Iterator[Path]:
             copy = stack.enter_context(checked_copy(folder / place, name))
             write_json(copy / ENCODER_FILES[0], _encoder_settings(folder / place, folder, name))
         if is_listed:
+            # All of them, and those of one name under one name again: the library decides which it uses.
+            listed = listed_modules(folder)
+            numbers = {module.name: at for at, module in reversed(list(enumerate(listed))) if module.name}
             write_json(
                 copy / MODULES,
-                [_module(module, at, folder, copy, name) for at, module in enumerate(modules)],
+                [
+                    {**_module(module, at, folder, copy, name), "name": str(numbers.get(module.name, at))}
+                    for at, module in enumerate(listed)
+                ],
             )
         check_place(folder / TOP, folder, name)
         said = read_json(folder / TOP)
@@ -155,7 +167,7 @@ def _module(module: PublishedModule, at: int, folder: Path, copy: Path, name: st
     kind = module.kind
     if module.library != "sentence_transformers":
         raise not_compared(name, f"its module {kind[:40]} is not one of sentence-transformers")
-    entry = {"idx": at, "name": str(at), "path": "", "type": f"sentence_transformers.models.{kind}"}
+    entry = {"idx": at, "path": "", "type": f"sentence_transformers.models.{kind}"}
     if kind in ENCODERS and at == 0:
         return entry
     if kind not in {*MODULE_KEYS, STATIC}:

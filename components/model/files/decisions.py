@@ -131,9 +131,10 @@ TABLE: tuple[Decision, ...] = (
             "query_length": "The most tokens of a query, where it is shorter than max_seq_length.",
             "document_length": "The most tokens of a document, likewise.",
             "do_lower_case": "Texts are written in small letters before they are cut into pieces.",
-            "query_expansion": _LATE,
+            "query_expansion": f"{_LATE} Of a model that gives a text one vector it is named as not applied.",
             "tokenizer_args": "Settings of the tokenizer, of those that are listed for tokenizer_config.json.",
-            "processor_kwargs": "The same under today's name; model_max_length in it stands before max_seq_length.",
+            "processor_kwargs": "The same under today's name; model_max_length in it stands before max_seq_length, and max_len "
+            "counts where no other file gives a length.",
         },
     ),
     Decision(
@@ -166,15 +167,16 @@ TABLE: tuple[Decision, ...] = (
         {
             "modality_config": "That texts are read, and the last hidden states used. Anything else is named as not applied.",
             "processing_kwargs": "max_length of text or common, which then stands before max_seq_length. Other keys that could "
-            "change a number are named as not applied.",
+            "change a number are named as not applied, padding_side: left and return_attention_mask: false too.",
             **dict.fromkeys(
                 ("config_args", "config_kwargs"),
-                "In place of what config.json says, of the keys that are listed for it. Others are named as not applied.",
+                "In place of what config.json says, of the keys that are listed for it. Others, and another precision than "
+                "float32, are named as not applied.",
             ),
             **dict.fromkeys(
                 ("model_args", "model_kwargs"),
-                "Weights are float32 here, whatever the precision; speed and memory change no number. Other keys are named "
-                "as not applied.",
+                "Weights are float32 here, whatever the precision, and are read from safetensors; speed and memory change no "
+                "number. Other keys, and use_safetensors: false, are named as not applied.",
             ),
         },
     ),
@@ -368,6 +370,14 @@ TABLE: tuple[Decision, ...] = (
         tokenizer_files.TOLD_OF_CONFIG,
         "It could read other files, run code, or build another tokenizer. What it would have done is named.",
     ),
+    Decision(
+        TOKENIZER,
+        "chat_template",
+        "not applied",
+        "sentence-transformers then writes each text as a message of a chat, with the template's words and special tokens "
+        "around it. This is not applied: the text itself is read.",
+        "With modules.json the text itself is read there too. The template may stand in chat_template.jinja.",
+    ),
     *_each(
         TOKENIZER,
         "no effect",
@@ -411,7 +421,8 @@ _PRECEDENCE = (
     f"{ENCODER}, or the first of its older names that exists ({', '.join(ENCODER_FILES[1:])}): length, casing, tokenizer_args.",
     f"{TOKENIZER}: length, sides, casing; then tokenizer.json as it stands.",
     f"{CONFIG}: the encoder and the number of its positions, which no length may exceed.",
-    f"Without {MODULES}: an encoder whose tokens' vectors are averaged, without a prompt.",
+    f"Without {MODULES}: an encoder whose tokens' vectors are averaged, without a prompt; where the first of "
+    "the architectures ends in ForCausalLM, and is_causal is not false, the last token's vector.",
 )
 
 
@@ -441,7 +452,8 @@ def _lines() -> Iterator[str]:
     yield "vector's length. The exit status is 0 if they are, 1 if not, and 2 for a model that is not compared. `--json -`"
     yield "gives `equal`, `largest_difference`, `lowest_cosine`, `not_applied` and `texts`. The library runs in a process of"
     yield "its own, with a limit on memory and time, and is given a checked copy of the folder: no code, no pickle, no file"
-    yield "outside it. A folder with a key that is not safe to hand on is not compared, with the reason; nor are models that"
+    yield "outside it; a template of chats, where the library renders texts by one, runs in the library's sandbox. A folder"
+    yield "with a key that is not safe to hand on is not compared, with the reason; nor are models that"
     yield "give no vectors of texts (cross-encoders, sparse and late-interaction models), folders with an adapter, and models"
     yield "too large to be held twice. The dashboard does the same with each model that is not included, once, in the"
     yield "background, and the pages say what came of it (`BERT_INTERNALS_VERIFY=0` turns it off)."

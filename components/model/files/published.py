@@ -29,7 +29,13 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.b
 WEIGHT_INDEX = "model.safetensors.index.json"
 _LIBRARIES = {"sentence_transformers", "pylate"}  # whose classes are known here
 MOST_NAME = 1_000  # characters of the class and of the folder of a module
-_LISTS = {"modules.json", "special_tokens_map.json", "added_tokens.json", WEIGHT_INDEX}  # besides the configurations
+_LISTS = {
+    "modules.json",
+    "chat_template.jinja",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    WEIGHT_INDEX,
+}  # besides the configurations
 
 
 @dataclass(frozen=True)

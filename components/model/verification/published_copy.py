@@ -22,6 +22,7 @@ from components.model.files import allowed, tokenizer_files
 from components.model.files.allowed import Rule, flag, listed, number, one_of, truth, whole, word
 from components.model.files.checked_copy import ENCODERS, check_place, checked_copy, read_tokenizer
 from components.model.files.decisions import ENCODER, ENCODER_FILES, MODULES, TOP
+from components.model.files.encoder.chat_template import FILE, only_template, place_of_template
 from components.model.files.published import (
     PublishedModule,
     is_inside,
@@ -75,12 +76,26 @@ def _modalities(value: Any) -> str:
     return "" if is_fit else "text, read by forward"
 
 
+def _expansion(value: Any) -> str:
+    """How queries are filled with tokens."""
+    rules: dict[str, Rule] = {
+        "strategy": one_of(("fixed", "min")),
+        "length": whole(1, 10_000),
+        "attend": flag,
+        "token": allowed.text(100),
+    }
+    is_fit = isinstance(value, dict) and value.keys() <= rules.keys()
+    is_fit = is_fit and not any(said is not None and rules[key](said) for key, said in value.items())
+    return "" if is_fit else "strategy, length, attend and token of an expansion"
+
+
 _ENCODER_KEYS: dict[str, Rule] = {
     **allowed.SENTENCE_FILES[ENCODER],
     "do_lower_case": truth,
     "unpad_inputs": flag,
     "transformer_task": one_of(("feature-extraction",)),
     "modality_config": _modalities,
+    "query_expansion": _expansion,
     "module_output_name": one_of(("token_embeddings",)),
 }
 # Arguments within the encoder's settings: of the tokenizer, the model and its configuration, under their old and new names.
@@ -116,7 +131,10 @@ def published_copy(files: ModelFiles, name: str) -> Iterator[Path]:
             if (folder / place / "adapter_config.json").exists():
                 raise not_compared(name, "it has an adapter beside its weights")
             copy = stack.enter_context(checked_copy(folder / place, name))
-            write_json(copy / ENCODER_FILES[0], _encoder_settings(folder / place, folder, name))
+            settings = _encoder_settings(folder / place, folder, name)
+            write_json(copy / ENCODER_FILES[0], settings)
+            if not is_listed or "message" in (settings.get("modality_config") or {}):
+                _hand_on_template(folder / place, copy, name)
         if is_listed:
             # All of them, and those of one name under one name again: the library decides which it uses.
             listed = listed_modules(folder)
@@ -144,6 +162,17 @@ def not_compared(name: str, reason: str) -> ModelError:
         "Only what is safe to hand to the library, and what it can load, is compared.",
         "Compare its numbers in an environment of your own.",
     )
+
+
+def _hand_on_template(folder: Path, copy: Path, name: str) -> None:
+    """Write the template of chats, by which the library renders each text: in a sandbox, within its process's limits."""
+    if not place_of_template(folder):
+        return
+    check_place(folder / FILE, folder, name)
+    template = only_template(folder)
+    if template is None:
+        raise not_compared(name, "its texts are written with a template of chats that is too long, or one of several")
+    (copy / FILE).write_text(template, encoding="utf-8")
 
 
 def _encoder_settings(place: Path, folder: Path, name: str) -> dict[str, Any]:

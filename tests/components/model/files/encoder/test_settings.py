@@ -50,6 +50,14 @@ def published(folder: Path, *changes: Change, architecture: str = "bert") -> Pat
 
 
 TOKENIZER = "tokenizer_config.json"
+
+
+def without_length(folder: Path) -> None:
+    content = json.loads((folder / TOKENIZER).read_text())
+    content.pop("model_max_length", None)
+    (folder / TOKENIZER).write_text(json.dumps(content))
+
+
 FOLDERS: dict[str, tuple[Change, ...]] = {
     "cut at the beginning": (change(SETTINGS, max_seq_length=9), change(TOKENIZER, truncation_side="left")),
     "cut at the beginning by the tokenizer's arguments": (
@@ -59,6 +67,21 @@ FOLDERS: dict[str, tuple[Change, ...]] = {
     "the tokenizer's length alone": (change(TOKENIZER, model_max_length=8),),
     "both lengths, the encoder's larger": (change(SETTINGS, max_seq_length=12), change(TOKENIZER, model_max_length=8)),
     "both lengths, the encoder's smaller": (change(SETTINGS, max_seq_length=6), change(TOKENIZER, model_max_length=8)),
+    "an older name of the length, beside another": (
+        change(SETTINGS, max_seq_length=12, tokenizer_args={"max_len": 7}),
+    ),
+    "an older name of the length, beside the tokenizer's": (
+        change(TOKENIZER, model_max_length=9),
+        change(SETTINGS, max_seq_length=None, tokenizer_args={"max_len": 7}),
+    ),
+    "an older name of the length, alone": (
+        without_length,
+        change(SETTINGS, max_seq_length=None, tokenizer_args={"max_len": 7}),
+    ),
+    "an older name of the length, beside none": (
+        change(TOKENIZER, model_max_length=None),
+        change(SETTINGS, max_seq_length=None, tokenizer_args={"max_len": 7}),
+    ),
     "no length": (change(SETTINGS, max_seq_length=None), change(TOKENIZER, model_max_length=None)),
     "a length in the tokenizer's arguments": (
         change(SETTINGS, max_seq_length=12, tokenizer_args={"model_max_length": 7}),
@@ -305,6 +328,13 @@ def test_a_cased_vocabulary_that_is_read_in_small_letters_is_named(tmp_path: Pat
         ({"model_args": {"dtype": "torch.float16"}}, "float16"),
         ({"config_args": {"name_or_path": "x"}}, "config_kwargs.name_or_path"),
         ({"processing_kwargs": {"text": {"add_special_tokens": False}}}, "processing_kwargs.text.add_special_tokens"),
+        (
+            {"processing_kwargs": {"text": {"padding": "max_length", "max_length": 48, "padding_side": "left"}}},
+            "padding_side",
+        ),
+        ({"processing_kwargs": {"common": {"return_attention_mask": False}}}, "common.return_attention_mask"),
+        ({"config_args": {"dtype": "bfloat16"}}, "bfloat16"),
+        ({"model_kwargs": {"use_safetensors": False}}, "model_kwargs.use_safetensors"),
         ({"modality_config": {"message": {}}}, "modality_config"),
         ({"tokenizer_name_or_path": "bert-base"}, ""),
     ],
@@ -320,6 +350,12 @@ def test_what_is_not_applied_is_named(values: dict[str, Any], named: str, tmp_pa
         {"tokenizer_args": {"use_fast": True, "trust_remote_code": True}},
         {"model_args": {"attn_implementation": "sdpa", "torch_dtype": "auto", "trust_remote_code": True}},
         {"processing_kwargs": {"text": {"padding": True, "truncation": True}}},
+        {
+            "processing_kwargs": {
+                "text": {"padding_side": "right", "return_attention_mask": True, "return_tensors": "pt"}
+            }
+        },
+        {"model_args": {"use_safetensors": True}, "config_args": {"dtype": "float32"}},
         {"modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}},
         {"tokenizer_args": "x", "model_args": None, "processing_kwargs": []},
     ],

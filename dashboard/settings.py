@@ -176,7 +176,8 @@ def parse_runs(values: list[str]) -> tuple[str, ...]:
     """Codes of runs: "m.6.mean" is layer 6 of the model with mean pooling, "m2..." the second model, "bm25" a ranking.
 
     "rr.100.m.6.mean" is the first 100 hits of such a run, re-ranked by the cross-encoder, "ms.100..." by MaxSim, "mx.100..."
-    by the second model's MaxSim; "sp.m" and "sp.m2" are SPLADE by either model.
+    by the second model's MaxSim; "sp.m" and "sp.m2" are SPLADE by either model. "fr.bm25.m.6.mean" is such a run together with
+    a ranking by words, by reciprocal ranks, and "f25.bm25..." by scores, of which the words have a weight of 25 %.
     A single empty code stands for no runs.
     """
     if values == [""]:
@@ -184,9 +185,8 @@ def parse_runs(values: list[str]) -> tuple[str, ...]:
     if len(values) > MOST_RUNS:
         raise ValueError(f"there are more than {MOST_RUNS}")
     for value in values:
-        code = re.fullmatch(
-            rf"((rr|ms|mx)\.(?P<k>[1-9][0-9]{{0,3}})\.)?m2?\.[0-9]{{1,3}}\.({'|'.join(EVERY_POOLING)})", value
-        )
+        second, fused = r"(rr|ms|mx)\.(?P<k>[1-9][0-9]{0,3})\.", rf"f(r|[1-9]?[0-9]|100)\.({'|'.join(KINDS)})\."
+        code = re.fullmatch(rf"({second}|{fused})?m2?\.[0-9]{{1,3}}\.({'|'.join(EVERY_POOLING)})", value)
         if value not in (*KINDS, "static", "sp.m", "sp.m2") and code is None:
             raise ValueError("it names no run")
         if code is not None and code["k"] and not LEAST_RUN_CANDIDATES <= int(code["k"]) <= MOST_RUN_CANDIDATES:
@@ -277,7 +277,7 @@ APPROXIMATIONS = (
     *("float16", "int8", "bits-1", "bits-4", "bits-10", "first-2", "first-4", "first-8"),
     *("hnsw-16", "hnsw-64", "hnsw-256"),
 )
-COMPARISONS = ("none", "setting", "model", "rerank", "maxsim", "splade", *KINDS, "static")
+COMPARISONS = ("none", "setting", "model", "rerank", "maxsim", "splade", *KINDS, "static", "fused")
 FAILURE_CAUSES = tuple(name.replace(" ", "-") for name in CAUSES)  # as in addresses
 DEFAULT_SET = "bank"
 DEFAULT_QUERY = "volcano erupted"

@@ -99,6 +99,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
       }
       const bar = make("span", "bar");
       bar.style.width = place(Math.max(0, Math.min(1, row.bar)));
+      if (row.firstShare != null) { // only a score that is a sum of two terms has one
+        bar.classList.add("of-two");
+        bar.style.setProperty("--first", place(row.firstShare));
+      }
       track.append(bar);
       if (data.axis && data.axis.level !== null) {
         const level = make("span", "level");
@@ -129,6 +133,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tag.title = row.tag;
     side.append(tag);
     line.append(side);
+    if (row.terms?.length) {
+      const terms = make("span", "terms");
+      row.terms.forEach((term, number) => terms.append(number ? " + " : "", make("span", `term${number}`, term)));
+      line.append(terms);
+    }
     list.append(line);
   }
   // The answer to a click, or to a link that names a hit, may be drawn far below: bring it into sight once it is there.

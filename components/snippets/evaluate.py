@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.trace import Pooling
     from components.retrieval.evaluation.pooling_lab import LabPooling
+    from components.retrieval.fusion.scores import Fusion
     from components.retrieval.search.exact import Similarity
     from components.retrieval.search.lexical import Kind
     from components.snippets.search import SecondStage
@@ -29,17 +30,17 @@ class Collection:
     @property
     def rank(self) -> str:
         """The function that ranks by vectors."""
-        return f"{self._answers}.ranks_by_vectors"
+        return f"{self.answers}.ranks_by_vectors"
 
     @property
-    def _answers(self) -> str:
+    def answers(self) -> str:
         """What knows the correct answers."""
         return "graded" if self.is_graded else "pairs"
 
     def by_ranker(self, name: str, ranker: str) -> list[str]:
         """The statements that give the ranks of the run of this name by a ranking of words."""
         place = f"runs[{code.literal(name)}]"
-        return [f"{place} = {self._answers}.ranks_by_words({ranker})"]
+        return [f"{place} = {self.answers}.ranks_by_words({ranker})"]
 
 
 def pairs(corpus: Sequence[str], column: str) -> Collection:
@@ -75,7 +76,10 @@ def graded(
 
 @dataclass(frozen=True)
 class VectorRun:
-    """A layer and pooling of a model; with `second`, its first `candidates` are ranked again."""
+    """A layer and pooling of a model; with `second`, its first `candidates` are ranked again.
+
+    `fused` is the ranking by words with which it is fused, and how.
+    """
 
     name: str
     backend: Backend
@@ -84,6 +88,7 @@ class VectorRun:
     max_length: int | None
     second: SecondStage | None = None
     candidates: int = 0
+    fused: tuple[Kind, Fusion] | None = None
 
 
 @dataclass(frozen=True)
@@ -192,11 +197,15 @@ def _runs(collection: Collection, runs: Sequence[AnyRun]) -> Snippet:
         backend = variable(group[0].backend, "backend")
         layers, poolings = (sorted({part(run) for run in group}) for part in (lambda r: r.layer, lambda r: r.pooling))
         body += _ranked_by_vectors(backend, layers, poolings, group[0].max_length, collection.rank)
-        plain = {run.name: (run.layer, run.pooling) for run in group if run.second is None}
+        plain = {run.name: (run.layer, run.pooling) for run in group if run.second is None and run.fused is None}
         body += [f"runs[{code.literal(name)}] = ranks[{code.literal(cell)}]" for name, cell in plain.items()]
         for run in group:
             if run.second is not None:
                 body += _second_stage(collection, run, run.second, backend, variable(run.second.backend, "scorer"))
+            if run.fused is not None:
+                words, fusion = run.fused
+                found = f"{collection.answers}.ranks_by_fusions(scores, [{_fusion(fusion)}])"
+                body += [*_fused_scores(run, words, backend), f"runs[{code.literal(run.name)}] = {found}[0]"]
     for other in runs:
         if isinstance(other, WordRun):
             body += _by_words(collection, other, variable)
@@ -236,12 +245,44 @@ def _by_words(collection: Collection, run: WordRun, variable: Variable) -> list[
     ]
 
 
-def _second_stage(collection: Collection, run: VectorRun, second: SecondStage, backend: str, scorer: str) -> list[str]:
+def _vectors(run: VectorRun, backend: str) -> list[str]:
+    """The statements that give `of_queries` and `of_documents`, [text, dim]."""
     cell = ([run.layer], [run.pooling], run.max_length)
-    vectors = [
+    return [
         f"{name} = {backend}.embed({texts}, options={_embed_options(backend, *cell, role)})[0, 0]"
         for name, texts, role in (("of_queries", "queries", "query"), ("of_documents", "documents", "document"))
     ]
+
+
+def _fused_scores(run: VectorRun, words: Kind, backend: str) -> list[str]:
+    """The statements that give `scores`, of vectors and of words."""
+    ranker = f"make_ranker({code.literal(words)}, documents)"
+    return [
+        *_vectors(run, backend),
+        f"scores = [vector_scores(of_queries, of_documents), ranker_scores({ranker}, queries)]",
+    ]
+
+
+def _fusion(fusion: Fusion) -> str:
+    return "Fusion()" if fusion.method == "rrf" else f"weighted({fusion.weights[1]})"
+
+
+def fused_weights(collection: Collection, run: VectorRun, words: Kind, measure: str, steps: int) -> Snippet:
+    """A measure of vectors and words together by the words' weight, and by reciprocal ranks."""
+    return Snippet(
+        (code.model(run.backend), *collection.statements),
+        (
+            *_fused_scores(run, words, "backend"),
+            f"fusions = [*(weighted(step / {steps}) for step in range({steps + 1})), Fusion()]",
+            f"found = {collection.answers}.ranks_by_fusions(scores, fusions)",
+            f"values = [100 * MEASURES[{code.literal(measure)}](ranks).mean() for ranks in found]",
+            f"print(values)  # per cent, for weights 0, {1 / steps:g}, ..., 1 of the words, then by ranks",
+        ),
+    )
+
+
+def _second_stage(collection: Collection, run: VectorRun, second: SecondStage, backend: str, scorer: str) -> list[str]:
+    vectors = _vectors(run, backend)
     if second.layer is None:
         options = {"label": second.label, "max_length": second.max_length}
         score = f"{scorer}.score_pairs"

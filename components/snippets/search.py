@@ -243,6 +243,23 @@ def reranked(of: Embedded, stage: SecondStage, query: str, candidates: int, simi
     )
 
 
+def fused(of: Embedded, words: Kind, query: str, k: int, similarity: Similarity) -> Snippet:
+    """The first hits by vectors and words together, by reciprocal rank fusion, with the terms of each."""
+    return Snippet(
+        of.setup,
+        (
+            f"query = {code.literal(query)}",
+            *of.body("[query]"),
+            f"by_vectors = query_scores(queries[0], search.vectors, {code.literal(similarity)})",
+            f"by_words = ranker_scores(make_ranker({code.literal(words)}, corpus.texts), [query])(slice(0, 1))",
+            f"hits = fused_hits([by_vectors, by_words], Fusion(), {k})",
+            "best, values = hits.indices, hits.scores",
+            "print(best, values, hits.terms)  # [hit], [hit] and [run, hit]: 1 / (60 + rank) of each run",
+            TEXTS_OF_HITS,
+        ),
+    )
+
+
 def judged(marks: Mapping[str, Mapping[int, bool]], rankings: Mapping[str, Mapping[str, Sequence[int]]]) -> Snippet:
     """The precision of judged rankings: marks of sentences by query, and the first hits of each ranking by query and title."""
     return Snippet(

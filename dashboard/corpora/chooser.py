@@ -191,7 +191,7 @@ def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
     row = st.container(horizontal=True, vertical_alignment="bottom")
     typed = row.text_input("Encoding", key="corpus_encoding", placeholder="chosen automatically", max_chars=40)
     encoding = typed.strip() or None
-    menus = row.container(width="content")  # behind the columns, which are read as they say
+    column_place, menus = row.container(), row.container(width="content")  # the columns are read as the menus say
     dialect = dialect_menu.draw([path.name for path in source.paths] or [source.name], source.key, menus)
     way = (dialect.as_text,) if dialect else ()  # part of the key of what is read so
     columns: tuple[ColumnPreview, ...] | None = None
@@ -204,7 +204,7 @@ def _read(source: _Source) -> tuple[Corpus, current.Source] | None:
     text_columns = [column for column in columns if column.is_text] or columns
     names = {column.name: f"{column.name}: {str(next(iter(column.examples), ''))[:60]}" for column in text_columns}
     chosen = controls.checked(
-        row.selectbox,
+        column_place.selectbox,
         "Text column",
         options=[AUTOMATIC, *names],
         format_func=lambda option: names.get(option, option),

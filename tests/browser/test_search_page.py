@@ -69,6 +69,20 @@ def test_a_histogram_and_bars_are_drawn(look: Stage) -> None:
     assert 0.7 * track["width"] > widths[0] > widths[-1] > 0  # the best hit's cosine is 0.57: its bar is not full
 
 
+def test_a_hybrid_hit_shows_its_two_terms(look: Stage) -> None:
+    page = look.at("/search?v=hits&q=three+hundred+flights&vs=fused")
+    first = hits(page, 1).first
+    expect(first.locator(".terms")).to_have_text("vectors 1/(60+2) + words 1/(60+1)", timeout=60_000)
+    bar = first.locator(".bar.of-two")
+    expect(bar).to_be_visible()
+    background, share = bar.evaluate(
+        "(bar) => [getComputedStyle(bar).backgroundImage, bar.style.getPropertyValue('--first')]"
+    )
+    assert "linear-gradient" in background
+    assert abs(float(share.removesuffix("%")) - 100 * (1 / 62) / (1 / 62 + 1 / 61)) < 0.02
+    expect(hits(page).first.locator(".terms")).to_have_count(0)  # vectors alone have no terms
+
+
 def test_a_mark_counts_and_can_be_taken_back(visit: Visit) -> None:
     page = visit("/search")
     relevant = hits(page).first.get_by_role("button", name="Relevant to the query (rank 1)")

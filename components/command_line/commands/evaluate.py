@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from components.command_line import options as shared
-from components.command_line.outputs import check_target, write_whole
 from components.command_line.fusing import add_fusion, fusing_of
+from components.command_line.outputs import check_target, write_whole
 from components.errors import InputError
 
 if TYPE_CHECKING:
@@ -145,7 +145,6 @@ def _is_all(text: str) -> bool:
 def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation import metrics
     from components.retrieval.evaluation.second_stage import either_ranks
-    from components.retrieval.fusion.ranks import fused_ranks
 
     if any(choice is not None for choice in _fields(options)):
         raise InputError(
@@ -166,7 +165,11 @@ def _run_pairs(options: argparse.Namespace) -> dict[str, Any]:
 
         rank = partial(gold_ranks_on_ray, gold=pairs.gold, address=options.address)
     ways = _Ways(
-        rank, partial(either_ranks, gold=pairs.gold), lambda ranker, _: pairs.ranks_by_words(ranker), metrics.summary
+        rank,
+        partial(either_ranks, gold=pairs.gold),
+        lambda ranker, _: pairs.ranks_by_words(ranker),
+        pairs.ranks_by_fusions,
+        metrics.summary,
     )
     kept: list[Ranks] = []
     result = _measured(options, name, pairs.documents.texts, pairs.queries.texts, ways, reading, kept)
@@ -265,13 +268,6 @@ def _record(options: argparse.Namespace, pairs: Pairs, result: dict[str, Any], k
             )
             for run, ranks in zip(result["runs"], kept, strict=False)  # others follow those by vectors
         ]
-        rank = partial(gold_ranks_on_ray, gold=pairs.gold, address=options.address)
-    ways = _Ways(
-        rank,
-        partial(either_ranks, gold=pairs.gold),
-        lambda ranker, _: pairs.ranks_by_words(ranker),
-        partial(fused_ranks, answers=pairs.grades if pairs.has_several else pairs.gold),
-        metrics.summary,
     )
 
 
@@ -316,9 +312,7 @@ def _compared(
 def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     from components.retrieval.evaluation.graded.collection import read_folder_fields
     from components.retrieval.evaluation.graded.metrics import graded_summary
-    from components.retrieval.evaluation.graded.ranks import with_missing
     from components.retrieval.evaluation.second_stage import second_relevant_ranks
-    from components.retrieval.fusion.ranks import fused_ranks
 
     if dialect := shared.dialect_of(options):
         raise InputError(
@@ -336,15 +330,11 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
     if options.dry_run:
         return _previewed(options, graded)
 
-    def fused(*given: Any, **more: Any) -> list[Any]:
-        found = fused_ranks(*given, answers=graded.grades, own=graded.own, **more)
-        return [with_missing(each, graded.missing) for each in found]
-
     ways = _Ways(
         graded.ranks_by_vectors,
         second_relevant_ranks,
         lambda ranker, _: graded.ranks_by_words(ranker),
-        fused,
+        graded.ranks_by_fusions,
         graded_summary,
         graded.own,
     )
@@ -404,7 +394,7 @@ class _Ways:
     by_vectors: Callable[..., Any]
     after_second_stage: Callable[..., Any]
     by_ranker: Callable[..., Any]  # takes a ranker and the queries
-    fused: Callable[..., Any]  # takes what each run scores, the fusions, and how many queries and documents there are
+    fused: Callable[..., Any]  # takes what each run scores, and the fusions
     summary: Callable[[Any], dict[str, Any]]
     own: Any = None  # [query]: the documents that are left out of one query's ranking; None for none
 
@@ -424,9 +414,8 @@ def _measured(
     """
     from components.retrieval.evaluation.grid import retrieval_runs
     from components.retrieval.evaluation.second_stage import candidates
-    from components.retrieval.search.exact import VectorRanker, for_cosines
     from components.retrieval.fusion.ranks import ranker_scores, vector_scores
-    from components.retrieval.search.exact import for_cosines
+    from components.retrieval.search.exact import VectorRanker, for_cosines
     from components.retrieval.search.lexical import make_ranker
 
     # All that may be refused, before the work.
@@ -448,15 +437,16 @@ def _measured(
     def both(query_vectors: Any, document_vectors: Any, is_cancelled: Callable[[], bool]) -> tuple[Any, dict[int, Any]]:
         if similarity == "manhattan":  # which no cosines of other vectors order alike
             ranker = VectorRanker(queries, query_vectors, document_vectors, similarity)
+            ranks, scores = ways.by_ranker(ranker, queries), ranker_scores(ranker, queries)
             chosen = partial(candidates, is_cancelled=is_cancelled, own=ways.own, similarity=similarity)
-            return ways.by_ranker(ranker, queries), {k: chosen(query_vectors, document_vectors, k) for k in set(counts)}
-        query_vectors, document_vectors = for_cosines(query_vectors, document_vectors, similarity)
-        ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
+        else:
+            query_vectors, document_vectors = for_cosines(query_vectors, document_vectors, similarity)
+            ranks = ways.by_vectors(query_vectors, document_vectors, is_cancelled=is_cancelled)
+            scores = vector_scores(query_vectors, document_vectors)
+            chosen = partial(candidates, is_cancelled=is_cancelled, own=ways.own)
         if fusing is not None:
-            by = [vector_scores(query_vectors, document_vectors), *words]
-            shape = (len(queries), len(documents))
-            fused.append(ways.fused(by, fusing.fusions, shape, is_cancelled=is_cancelled))
-        return ranks, {k: candidates(query_vectors, document_vectors, k, is_cancelled, ways.own) for k in set(counts)}
+            fused.append(ways.fused([scores, *words], fusing.fusions, is_cancelled=is_cancelled))
+        return ranks, {k: chosen(query_vectors, document_vectors, k) for k in set(counts)}
 
     if reading is not None:
         shared.write_reading(reading, with_preview=False)

@@ -30,11 +30,13 @@ from components.retrieval.evaluation.graded.ranks import ranker_relevant_ranks, 
 from components.retrieval.evaluation.layer_grid import LayerGrid
 from components.retrieval.evaluation.metrics import Ranks
 from components.retrieval.evaluation.ranks import NOT_FOUND, TIED, ScoresDocuments, gold_ranks, tolerance
+from components.retrieval.fusion.ranks import ScoresOf, fused_ranks
 from components.retrieval.search.exact import top
 
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.retrieval.corpora.corpus import Corpus
+    from components.retrieval.fusion.scores import Fusion
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.lexical import Ranker
 
@@ -120,6 +122,17 @@ class Pairs:
                 ranker.scores, self.queries.texts, self.grades, progress, is_cancelled, TIED, ranker.floor
             )
         return ranker_ranks(ranker, self.queries.texts, self.gold, progress, is_cancelled)
+
+    def ranks_by_fusions(
+        self,
+        runs: Sequence[ScoresOf],
+        fusions: Sequence[Fusion],
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> list[Ranks]:
+        """The ranks of the correct answers by each fusion of runs."""
+        answers = self.grades if self.has_several else self.gold
+        return fused_ranks(runs, fusions, (len(self), len(self.documents)), answers, progress, is_cancelled)
 
     @cached_property
     def why_not_measured(self) -> str:

@@ -101,6 +101,11 @@ class Fusion:
         return np.array([weight * _normalised(run, self.method) for run, weight in zip(cut, self.weights, strict=True)])
 
 
+def weighted(words: float) -> Fusion:
+    """Vectors and words by scores from 0 to 1, where the words have this weight, from 0 (vectors alone) to 1 (words alone)."""
+    return Fusion("minmax", (1 - words, words))
+
+
 def reciprocal_ranks(ranks: Int64, weight: float = 1.0, k: int = RRF_K) -> Float64:
     """weight / (k + rank), float64 with the shape of `ranks`; 0 for NOT_FOUND."""
     return np.where(ranks == NOT_FOUND, 0.0, weight / (k + ranks.astype(np.float64)))

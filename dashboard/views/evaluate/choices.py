@@ -17,6 +17,7 @@ from components.numbers import enumerated
 from components.retrieval.evaluation import pair_runs
 from components.retrieval.evaluation.metrics import MEASURES, finds_nothing
 from components.retrieval.evaluation.pair_runs import QUERY_COLUMN
+from components.retrieval.fusion.scores import Fusion, weighted
 from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.splade import TITLE as SPLADE
 from components.snippets import evaluate as snippets
@@ -63,6 +64,12 @@ LOOKED_AT = 200  # queries, to see whether they have spaces between words
 SECOND_STAGES: dict[Kind, str] = {"rr": "re-ranked", "ms": "by MaxSim", "mx": "by the second model's MaxSim"}
 SPLADE_CODES = {"sp.m": "m", "sp.m2": "m2"}  # runs by SPLADE's weights, and the model that gives them
 _NAMED = {"dot": "dot product", "euclidean": "Euclidean distance", "manhattan": "Manhattan distance"}
+WORDS: WordKind = "bm25"  # with which runs by vectors are offered fused
+ABOUT_FUSION = (
+    "A fused run ranks all sentences by a sum. By ranks: 1 / (60 + rank) by vectors plus the same by words (reciprocal rank "
+    "fusion). With a share of words: both scores from 0 to 1 for each query, weighted. A sentence without a word of the query "
+    "has no rank by words, and a word score of 0."
+)
 NO_SHARED_WORD = "no query shares a word with a correct answer, so that there is nothing to measure."
 NO_RUN = "**No run yet.** Add a layer and pooling, or a word ranking."
 Outcome = TypeVar("Outcome")  # of a run
@@ -98,7 +105,8 @@ CODES = codes_of(MEASURES)
 class VectorCode:
     """A run by vectors; `model` is "m" for the session's first model, "m2" for the second.
 
-    `second` says how its first `k` hits are re-ranked; "" where they are not.
+    `second` says how its first `k` hits are re-ranked; "" where they are not. `words` is the ranking by words with which it is
+    fused, "" without one, and `weight` that of the words in per cent, None for reciprocal rank fusion.
     """
 
     model: str
@@ -106,6 +114,18 @@ class VectorCode:
     pooling: Pooling
     second: Kind | Literal[""] = ""
     k: int = 0
+    words: WordKind | Literal[""] = ""
+    weight: int | None = None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether vectors alone rank."""
+        return not self.second and not self.words
+
+    @property
+    def fusion(self) -> Fusion:
+        """How it is fused with the words."""
+        return Fusion() if self.weight is None else weighted(self.weight / 100)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +168,8 @@ class RunRequest:
         of_model, stages = self.models[vector_code.model], self.stages(vector_code)
         cell = (vector_code.layer, vector_code.pooling)
         second = None if stages is None else stages.second.code
-        return snippets.VectorRun(name, of_model.backend, *cell, of_model.max_length, second, vector_code.k)
+        words = (vector_code.words, vector_code.fusion) if vector_code.words else None
+        return snippets.VectorRun(name, of_model.backend, *cell, of_model.max_length, second, vector_code.k, words)
 
     @property
     def backend(self) -> Backend:
@@ -353,8 +374,12 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
     second_codes = [
         f"{kind}.{k}.{code}" for kind in SECOND_STAGES for code in first_codes if _is_offered(kind, code, models)
     ]
-    names |= {code: name_of(code, titles) for code in second_codes}
-    # Chosen before with another number of candidates.
+    own = f"m.{backend.facts.layers}.{backend.own_pooling}"
+    fused_codes = [f"fr.{WORDS}.{code}" for code in first_codes] + [
+        f"f{weight}.{WORDS}.{own}" for weight in (25, 50, 75)
+    ]
+    names |= {code: name_of(code, titles) for code in (*second_codes, *fused_codes)}
+    # Chosen before with another number of candidates, or in an address with other words or another weight.
     names |= {
         code: name_of(code, titles)
         for code in chosen or ()
@@ -376,7 +401,7 @@ def run_request(backend: Backend, queries: int, place: DeltaGenerator) -> RunReq
         default=codes,
         max_selections=settings.MOST_RUNS,
         placeholder="Add a run: a layer and pooling, or a word ranking",
-        help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “re-ranked” or "
+        help="A run is one way to rank the sentences. Type to find a layer, a pooling, a word ranking, “BM25”, “re-ranked” or "
         "“MaxSim”. “SPLADE” is offered with a SPLADE model as the model or the second model.",
     )
     cross_encoder = model_gate.cross_encoder_stage() if any(code.startswith("rr.") for code in codes) else None
@@ -412,8 +437,11 @@ def _candidates() -> int:
 
 
 def about_second_stage(request: RunRequest) -> None:
-    """What a re-ranked run can and cannot change, where there is any."""
-    two_stages = [code for code in map(parsed, request.codes) if code is not None and code.second]
+    """What a fused run is, and what a re-ranked run can and cannot change, where there is any."""
+    chosen = [code for code in map(parsed, request.codes) if code is not None]
+    if any(code.words for code in chosen):
+        st.caption(ABOUT_FUSION)
+    two_stages = [code for code in chosen if code.second]
     seconds = {code.second for code in two_stages}
     if not seconds:
         return
@@ -468,17 +496,22 @@ def default_runs(backend: Backend, second: Backend | None, queries: int) -> tupl
 
 
 def parsed(code: str) -> VectorCode | None:
-    """A code such as "m.6.mean" or "rr.100.m.6.mean", parsed; None for a word ranking's and SPLADE's."""
+    """A code such as "m.6.mean", "rr.100.m.6.mean" or "fr.bm25.m.6.mean", parsed; None for a word ranking's and SPLADE's."""
     parts = code.split(".")
     if len(parts) not in {3, 5}:
         return None
     model, layer, pooling = parts[-3:]
     first = VectorCode(model, int(layer), cast("Pooling", pooling))
-    return first if len(parts) == 3 else replace(first, second=cast("Kind", parts[0]), k=int(parts[1]))
+    if len(parts) == 3:
+        return first
+    if parts[0] not in SECOND_STAGES:
+        weight = None if parts[0] == "fr" else int(parts[0].removeprefix("f"))
+        return replace(first, words=cast("WordKind", parts[1]), weight=weight)
+    return replace(first, second=parts[0], k=int(parts[1]))
 
 
 def first_stage(code: str) -> str:
-    """The code of the run whose hits a re-ranked run begins with; of another run, its own."""
+    """The code of the run by vectors with which a re-ranked or fused run begins; of another run, its own."""
     return ".".join(code.split(".")[-3:])
 
 
@@ -497,4 +530,8 @@ def name_of(code: str, models: Mapping[str, str] = MappingProxyType({})) -> str:
     name = f"layer {vector_code.layer}, {POOLING_NAMES[vector_code.pooling]}"
     if vector_code.second:
         name += f", first {vector_code.k} {SECOND_STAGES[vector_code.second]}"
+    if vector_code.words:
+        name += f" + {TITLES[vector_code.words]}, " + (
+            "by ranks" if vector_code.weight is None else f"{vector_code.weight} % words"
+        )
     return f"{models[vector_code.model]}, {name}" if models else name[0].upper() + name[1:]

@@ -18,12 +18,14 @@ from dashboard import caching, state
 from dashboard.corpora import word_rankings
 from dashboard.jobs import evaluation, second_stage, splade
 from dashboard.jobs.evaluation import PairIndexes, Timing
+from dashboard.jobs.runs import fusion
 from dashboard.jobs.second_stage import Candidates
 from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import before_work, frame, progress
 from dashboard.ui.wording import counted
 from dashboard.views.evaluate import choices, queries, run_table, similarities
 from dashboard.views.evaluate.choices import RunRequest, VectorCode
+from dashboard.views.evaluate.fused import weights
 from dashboard.views.evaluate.queries import Entry
 from dashboard.views.evaluate.rows import runs as run_rows
 from dashboard.views.evaluate.rows.runs import RunRow
@@ -41,6 +43,7 @@ FIGURES = {
     "precision": "Precision and recall",
     "cost": "Quality and cost",
     "similarities": "Cosine and dot product",
+    "weights": "Words and vectors",
 }
 MOST_K = 100
 
@@ -95,9 +98,12 @@ def compare(backend: Backend) -> None:
             time_note = st.container()
             run_table.exports(runs, table)
     kind = controls.choice("compare_figure", "Figure", FIGURES, show_label=False)
-    if kind == "similarities":
-        with frame.figure("similarities"):
-            similarities.similarities(request, entries, pairs, indexes)
+    if kind in ("similarities", "weights"):
+        with frame.figure(kind):
+            if kind == "weights":
+                weights.weights(request, entries, pairs, indexes, measure)
+            else:
+                similarities.similarities(request, entries, pairs, indexes)
     else:
         _figure(kind, entries, measure, code)
     queries.queries(
@@ -117,11 +123,15 @@ def _entries(request: RunRequest, pairs: Pairs) -> tuple[list[Entry], dict[str, 
     def by_vectors(
         backend: Backend, indexes: PairIndexes, code: VectorCode, name: str
     ) -> tuple[Run, Candidates | None] | None:
-        if (code.layer, code.pooling) not in indexes.ranks:
+        cell = code.layer, code.pooling
+        if cell not in indexes.ranks:
             return None
+        if code.words:
+            words = word_rankings.word_ranking(request.backend, code.words)
+            return fusion.pair_run(backend, pairs, indexes, cell, words, code.fusion, f"compare {name}"), None
         stages = request.stages(code)
         if stages is None:
-            return evaluation.vector_run(backend, pairs, indexes, code.layer, code.pooling), None
+            return evaluation.vector_run(backend, pairs, indexes, *cell), None
         both = indexes.documents, indexes.queries
         texts = pairs.documents.texts, pairs.queries.texts
         candidates = second_stage.candidates(stages, both, *texts, pairs.content_hash, f"compare {name}")
@@ -301,7 +311,11 @@ def _timing(request: RunRequest, pairs: Pairs, indexes: Mapping[str, PairIndexes
     stages = request.stages(code)
     if stages is not None and entry.candidates is not None:
         return second_stage.timing(stages, pairs, indexes[code.model], entry.candidates)
-    return evaluation.vector_timing(request.models[code.model].backend, pairs, indexes[code.model])
+    backend = request.models[code.model].backend
+    if code.words:
+        words = word_rankings.word_ranking(request.backend, code.words)
+        return fusion.timing(backend, pairs, indexes[code.model], words)
+    return evaluation.vector_timing(backend, pairs, indexes[code.model])
 
 
 def _reference(entries: Sequence[Entry], comparable: Sequence[int], measure: str) -> tuple[int, bool]:

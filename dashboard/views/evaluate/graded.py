@@ -15,12 +15,14 @@ from components.charts.retrieval import evaluation as charts
 from components.jobs import Stoppable
 from components.numbers import enumerated
 from components.retrieval.evaluation.graded import metrics as graded_metrics
+from components.retrieval.evaluation.graded.ranks import RelevantRanks
 from components.retrieval.evaluation.metrics import interval
 from components.retrieval.evaluation.second_stage import second_relevant_ranks
 from components.retrieval.search.lexical import TITLES
 from components.snippets import evaluate as snippets
 from dashboard.corpora import graded_sets, word_rankings
 from dashboard.jobs import evaluation, second_stage, splade
+from dashboard.jobs.runs import fusion
 from dashboard.ui import controls, figures, messages, page_header
 from dashboard.ui.waiting import before_work, frame
 from dashboard.ui.wording import counted
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from components.jobs import IsCancelled, ReportProgress
     from components.model.backend import Backend
     from components.retrieval.evaluation.graded.collection import GradedSet
-    from components.retrieval.evaluation.graded.ranks import RelevantRanks
     from components.retrieval.evaluation.metrics import Interval
     from components.retrieval.index.folder import VectorIndex
     from components.retrieval.search.exact import ExactSearch
@@ -182,6 +183,11 @@ def _runs(request: RunRequest, graded: GradedSet) -> list[tuple[str, str, Releva
         cell = (code.layer, code.pooling)
         if cell not in documents.engines:
             return None
+        if code.words:
+            ranking = word_rankings.word_ranking(request.backend, code.words)
+            where, texts = f"graded fused {name}", (graded.documents, graded.queries)
+            (fused,) = fusion.fused_ranks(graded, texts, sides, cell, ranking, [code.fusion], where)
+            return fused if isinstance(fused, RelevantRanks) else None
         first = evaluation.result(
             ("graded", documents.folder.name, queries.folder.name, graded.content_hash, *cell),
             f"{name}: ranking {len(graded.queries):,} queries",

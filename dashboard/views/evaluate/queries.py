@@ -15,7 +15,9 @@ from components.arrays import Int64
 from components.retrieval.evaluation.metrics import first_ranks
 from components.retrieval.evaluation.pair_runs import rows_of_queries
 from components.retrieval.evaluation.ranks import NOT_FOUND
+from components.retrieval.fusion.ranks import ranker_scores, vector_scores
 from components.retrieval.search.exact import top
+from components.retrieval.search.lexical import TITLES
 from components.retrieval.search.rerank import in_order_of
 from components.snippets import evaluate as snippets
 from dashboard import navigation, state
@@ -27,11 +29,13 @@ from dashboard.ui import controls, figures, messages
 from dashboard.ui.waiting import frame
 from dashboard.ui.wording import NUMBERS_EXPLAINED
 from dashboard.views.evaluate import choices
+from dashboard.views.evaluate.choices import VectorCode
 
 if TYPE_CHECKING:
     from components.arrays import Float32, Int64
     from components.retrieval.evaluation.pair_runs import Pairs
     from components.retrieval.evaluation.run_record import Run
+    from components.retrieval.fusion.scores import RunScores
     from components.retrieval.search.lexical import Ranker
     from dashboard.jobs.second_stage import Candidates
     from dashboard.views.evaluate.choices import RunRequest
@@ -174,6 +178,7 @@ def _opened(
             for column, entry in zip(st.columns(2), live[start : start + 2], strict=False):
                 with column, frame.figure(f"opened_{entry.code}"):
                     _first_hits(entry, pairs, *_ranked(entry, pairs, request, indexes, row), row)
+                    _ranks_alone(entry, pairs, request, indexes, row)
                     _explained(entry, row)
         if len(live) < len(entries):
             names = ", ".join(messages.escape(entry.run.name) for entry in entries if not entry.live)
@@ -183,7 +188,7 @@ def _opened(
 def _explained(entry: Entry, row: int) -> None:
     """A button that opens “Failed queries” for a query that fails here, if the run is one of the first model's vectors."""
     code = choices.parsed(entry.code)
-    if code is None or code.model != "m" or code.second or first_ranks(entry.run.ranks)[row] <= 1:
+    if code is None or code.model != "m" or not code.is_single or first_ranks(entry.run.ranks)[row] <= 1:
         return
     if st.button("Why?", icon=":material/troubleshoot:", key=f"why_{entry.code}", help="Why another text ranks first"):
         corpus = current.corpus()
@@ -222,8 +227,39 @@ def _ranked(
     model_indexes = indexes[code.model]
     vector = model_indexes.queries.engine(code.layer, code.pooling).vectors[row]
     engine = model_indexes.documents.engine(code.layer, code.pooling)
+    if code.words:
+        fused = code.fusion.of(_both_alone(code, pairs, request, indexes, row))
+        scores = np.where(fused.is_ranked[0], fused.scores[0], -np.inf)
+        return scores, top(scores, min(SHOWN_HITS, int(fused.is_ranked.sum())))
     scores = engine.scores(vector)
     return scores, engine.hits_of(vector, scores, SHOWN_HITS).indices[0]
+
+
+def _both_alone(
+    code: VectorCode, pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes], row: int
+) -> list[RunScores]:
+    """What vectors and words say of all sentences for one query, before they are put together. Raises NotReady."""
+    of_model, cell = indexes[code.model], (code.layer, code.pooling)
+    vectors = of_model.queries.engine(*cell).vectors[row : row + 1], of_model.documents.engine(*cell).vectors
+    ranker = word_rankings.ranker(request.backend, pairs.documents, code.words)
+    both = vector_scores(*vectors), ranker_scores(ranker, [pairs.queries.texts[row]])
+    return [scores(slice(0, 1)) for scores in both]
+
+
+def _ranks_alone(entry: Entry, pairs: Pairs, request: RunRequest, indexes: dict[str, PairIndexes], row: int) -> None:
+    """Of a fused run: which of its two rankings alone would have found a correct answer first."""
+    code = choices.parsed(entry.code)
+    if code is None or not code.words:
+        return
+    answers, names = list(pairs.answers_of(row)), ("vectors", TITLES[code.words])
+    ranks = [int(run.ranks[0, answers].min()) for run in _both_alone(code, pairs, request, indexes, row)]
+    said = [
+        f"by {name} {'not found' if rank == NOT_FOUND else f'rank {rank:,}'}"
+        for name, rank in zip(names, ranks, strict=True)
+    ]
+    first = [name for name, rank in zip(names, ranks, strict=True) if rank == 1]
+    found = {0: "neither alone finds it first", 1: f"{''.join(first)} alone would find it first"}
+    st.caption(f"Each alone: {' and '.join(said)}; {found.get(len(first), 'either alone would find it first')}.")
 
 
 def _first_hits(entry: Entry, pairs: Pairs, scores: Float32, hits: Int64, row: int) -> None:

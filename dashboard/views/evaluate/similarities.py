@@ -93,12 +93,12 @@ def similarities(
 
 
 def _row(request: RunRequest, entry: Entry, pairs: Pairs, indexes: Mapping[str, PairIndexes]) -> Row | None:
-    """A run by both similarities; None for one without vectors, and for a re-ranked one, which has another order.
+    """A run by both similarities; None for one without vectors, and for a re-ranked or fused one, which has another order.
 
     Raises NotReady.
     """
     code = choices.parsed(entry.code)
-    if code is None or code.second or code.model not in indexes:
+    if code is None or not code.is_single or code.model not in indexes:
         return None
     of_model = indexes[code.model]
     where = f"similarities_{code.model}"

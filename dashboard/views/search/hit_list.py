@@ -39,6 +39,8 @@ class Hit:
     shown_score: str = ""  # in place of the score's number
     bar: float | None = None  # its length, 0 to 1; None: without a bar
     is_close: bool = True  # whether the score is more than chance
+    terms: tuple[str, ...] = ()  # of a score that is a sum, one for each ranking
+    first_share: float | None = None  # the share of the first term, 0 to 1
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,8 @@ def _row(hit: Hit, query: str) -> dict[str, Any]:
         "close": hit.is_close,
         "tag": " · ".join(part for part in (f"number {hit.index}", hit.tag) if part),
         "change": _change(hit.rank, hit.other_rank),
+        "terms": hit.terms,
+        "firstShare": None if hit.first_share is None else round(hit.first_share, 4),
         "relevant": None if hit.relevant is None else int(hit.relevant),
         "picked": hit.picked,
     }

@@ -107,6 +107,7 @@ VIEWS = (
                 "class_code": "7b",
             },
             {"corpus": SMALL_CORPUS, "query": "storm", "k": 5, "engine": "usearch"},
+            {"corpus": SMALL_CORPUS, "query": "storm", "k": 5, "compare_with": "fused", "layer": 3},
         ),
         figure="hits",
     ),

@@ -93,6 +93,9 @@ class Ranked:
     )
     chance: Job | None = None  # measures what is found by chance; its result is a ChanceLevel
     explained: Explained = Explained()
+    finding: str = ""  # its own, in place of whether its hits are better than chance
+    # Of a score that is a sum: a sentence's terms as they are written, and the share of the first one.
+    terms: Callable[[int], tuple[tuple[str, ...], float]] | None = None
     # As they were when this was made: the job may end while the page is drawn, and all of the page shall say the same.
     level: ChanceLevel | None = field(
         init=False
@@ -113,7 +116,8 @@ class Ranked:
     def shown(self, score: float) -> str:
         """A score as the list writes it: a number, or a percentile."""
         share = self.share(score)
-        return number(score) if share is None else calibration.percentile(share)
+        digits = 3 if self.terms is None else 4  # two ranks of reciprocal ranks differ by less than 0.001
+        return number(score, digits) if share is None else calibration.percentile(share)
 
     def bar(self, score: float) -> float | None:
         """The length of a score's bar, 0 to 1; None where there are no bars."""

@@ -36,6 +36,7 @@ from dashboard.ui.wording import (
     SIMILARITY_NAMES,
 )
 from dashboard.views.search import blind, chance, judging, splade, why
+from dashboard.views.search.comparisons import fused
 from dashboard.views.search.hit_list import Axis, Hit, hit_list
 from dashboard.views.search.ranked import COSINES, Explained, Ranked, Scale
 from dashboard.views.search.request import SearchRequest
@@ -68,6 +69,7 @@ COMPARISONS = {
     "maxsim": "Compare: MaxSim",
     "splade": "Compare: SPLADE",
     **{kind: f"Compare: {title}" for kind, title in TITLES.items()},
+    "fused": "Compare: hybrid",
 }
 COMPARISON_NOTES = {
     "rerank": "A cross-encoder reads the query together with each of the first {count} hits of the other list and sorts "
@@ -83,6 +85,7 @@ COMPARISON_NOTES = {
     "bm25": "BM25: rare words count more, each repetition counts less, and long sentences score lower.",
     "jm": "Jelinek-Mercer: the log-probability of drawing the query from the words of the sentence mixed with those of the "
     "corpus. Nearer 0 is better.",
+    "fused": fused.NOTE,
     "static": "Static vectors: the mean of the words' fixed vectors, which do not depend on the sentence.",
 }
 PERCENTILES = (
@@ -406,6 +409,8 @@ def _comparison(
         return _by_second_model(request)
     if request.compare_with in TITLES:
         return _by_words(request)
+    if request.compare_with == "fused" and index is not None:
+        return fused.by_both(request, index)
     return None
 
 
@@ -561,6 +566,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
     for number, (column, ranked) in enumerate(zip(st.columns(len(rankings)), rankings, strict=True)):
         other_ranks = ranks[1 - number] if len(rankings) == 2 else None
         shaded = _shaded(ranked, number)
+        terms = {int(row): ((), None) if ranked.terms is None else ranked.terms(int(row)) for row in ranked.best}
         hits = [
             Hit(
                 rank=rank,
@@ -577,6 +583,8 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
                 picked=request.explained == int(row),
                 shown_score=ranked.shown(float(ranked.scores[row])),
                 bar=ranked.bar(float(ranked.scores[row])),
+                terms=terms[int(row)][0],
+                first_share=terms[int(row)][1],
                 is_close=ranked.level is None or chance.is_above(float(ranked.scores[row]), ranked.level.level),
             )
             for rank, row in enumerate(ranked.best, start=1)
@@ -592,7 +600,7 @@ def _side_by_side(request: SearchRequest, rankings: Sequence[Ranked]) -> None:
             if len(rankings) == 2:
                 st.markdown(name)
             figures.above(
-                chance.finding(ranked, corpus, query, len(rankings) == 2),
+                ranked.finding or chance.finding(ranked, corpus, query, len(rankings) == 2),
                 key=f"hits_{number}",
                 table=lambda ranked=ranked: _table(ranked, corpus),  # type: ignore[misc]
                 code=ranked.code,

@@ -118,6 +118,9 @@ def test_a_guess_about_the_first_row_names_the_option_and_the_option_decides(wri
     done = run("evaluate", path, "--columns", "anchor=column 1,positive=column 2", "--dry-run", "--json", "-")
     assert guess in done.stderr
     assert json.loads(done.stdout)["reading"]["could_be_read_by"] == ["--header"]
+    refused = run("evaluate", path, "--columns", "anchor=question,positive=answer")
+    assert refused.returncode == 2
+    assert "How the file is written is a guess: if the first row names the columns: --header." in refused.stderr
     columns = "anchor=How do I pay?,positive=By card or cash."
     done = run("evaluate", path, "--columns", columns, "--header", "--dry-run", "--json", "-")
     assert json.loads(done.stdout)["queries"] == 2

@@ -19,6 +19,7 @@ from tests.support.places import ASSETS
 from tests.support.snippets import Run
 
 RUNS = ["m.6.mean", "m.0.cls", "m2.5.max", "bow", "static", "rr.3.m.6.mean", "ms.3.m.4.max"]
+FUSED = ["m.6.mean", "fr.bm25.m.6.mean", "f25.tfidf.m.4.max"]
 
 
 def test_every_layer_and_pooling(open_page: Open, run: Run, corpus: str) -> None:
@@ -36,6 +37,20 @@ def test_every_layer_and_pooling(open_page: Open, run: Run, corpus: str) -> None
     ]  # of the band: there along one, back along the other
     both = [*(100 * names["low"]), *(100 * names["high"])]
     assert any(np.allclose(np.sort(both), np.sort(item), atol=1e-4) for item in edges)
+
+
+def test_fused_runs_and_their_weights(open_page: Open, run: Run, corpus: str) -> None:
+    app = at_rest(open_page("evaluate", corpus=corpus, v="compare-runs", r=FUSED, fig="curves"))
+    values = run(codes(app)["compare_curves"].snippet)["values"]
+    traces = figure(app, "compare_curves")["data"]
+    assert len(traces) == len(FUSED)
+    for trace, own in zip(traces, values.values(), strict=True):
+        same(own, trace["y"], 1e-4)
+    app = at_rest(open_page("evaluate", corpus=corpus, v="compare-runs", r=FUSED, fig="weights", by="mrr"))
+    values = run(codes(app)["compare_weights"].snippet)["values"]
+    weighted, by_ranks = [own for own in y(app, "compare_weights") if len(own) == 11]
+    same(values[:-1], weighted, 1e-4)
+    same([values[-1]] * 11, by_ranks, 1e-4)
 
 
 @pytest.mark.parametrize("kind", ["curves", "precision", "similarities"])

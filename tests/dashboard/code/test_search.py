@@ -41,13 +41,13 @@ def test_hits_by_vectors(open_page: Open, run: Run, corpus: str) -> None:
         same(np.sort(scores)[::-1][:4], of_hits["x"], 1e-5 * np.abs(scores).max())
 
 
-@pytest.mark.parametrize("comparison", ["bow", "bm25", "jm", "static", "rerank", "maxsim"])
+@pytest.mark.parametrize("comparison", ["bow", "bm25", "jm", "static", "rerank", "maxsim", "fused"])
 def test_hits_of_other_rankings(open_page: Open, run: Run, corpus: str, comparison: str) -> None:
     app = at_rest(open_page("search", corpus=corpus, q=QUERY, k="5", vs=comparison, cand="10", len="20"))
     names = run(codes(app)["hits_1"].snippet)
     shown = hits(app, 1)
     assert names["best"][: len(shown)].tolist() == [row["index"] for row in shown]
-    scores = names["values"] if comparison in ("rerank", "maxsim") else names["values"][names["best"]]
+    scores = names["values"] if comparison in ("rerank", "maxsim", "fused") else names["values"][names["best"]]
     same(scores[: len(shown)], figure(app, "spread_1")["data"][1]["x"], 1e-5)
 
 

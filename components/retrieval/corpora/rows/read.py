@@ -166,7 +166,7 @@ def rows_of(
     told, recognised, said = roles.with_sets(told)
     notes += said
     if recognised is None or chosen or wanted == "scored":
-        recognised = roles.recognise(told, name, chosen, wanted)
+        recognised = _recognised(told, name, chosen, wanted, table.otherwise)
     scores = None
     if recognised.label is not None and recognised.kind == "scored":
         scores = read_scores(told[recognised.label])
@@ -207,6 +207,26 @@ def rows_of(
         known,
         tuple(table.samples[:PREVIEWED]) or given_rows(table, PREVIEWED),
     )
+
+
+def _recognised(
+    columns: Mapping[str, Sequence[Any]],
+    name: str,
+    chosen: Mapping[str, str] | None,
+    wanted: Wanted,
+    otherwise: Sequence[DialectChoice],
+) -> Recognised:
+    """The columns, as `roles.recognise` gives them; its refusal says where a guess about the file may be the reason."""
+    try:
+        return roles.recognise(columns, name, chosen, wanted)
+    except roles.UnclearColumns:  # a page asks which column is which, beside the menus of how the file is written
+        raise
+    except InputError as problem:
+        if not otherwise:
+            raise
+        ways = ", or ".join(f"if {choice.in_words}: {choice.as_options}" for choice in otherwise)
+        fix = f"{problem.fix} How the file is written is a guess: {ways}."
+        raise InputError(problem.problem, problem.expected, fix) from problem
 
 
 class _Made:

@@ -69,6 +69,8 @@ from components.retrieval.evaluation.graded.ranks import (
     with_missing,
 )
 from components.retrieval.evaluation.ranks import ScoresDocuments
+from components.retrieval.fusion.ranks import ScoresOf, fused_ranks
+from components.retrieval.fusion.scores import Fusion
 
 OWN, SAME_TOPIC = 2, 1  # the grades of the demo
 _COMMAND = "evaluate FOLDER"
@@ -172,6 +174,18 @@ class GradedSet:
             ranker.scores, self.queries, self.grades, progress, is_cancelled, floor=ranker.floor, own=self.own
         )
         return with_missing(found, self.missing)
+
+    def ranks_by_fusions(
+        self,
+        runs: Sequence[ScoresOf],
+        fusions: Sequence[Fusion],
+        progress: ReportProgress = lambda done, total: None,
+        is_cancelled: IsCancelled = lambda: False,
+    ) -> list[RelevantRanks]:
+        """The ranks of the relevant documents by each fusion of runs."""
+        shape = (len(self.queries), len(self.documents))
+        found = fused_ranks(runs, fusions, shape, self.grades, progress, is_cancelled, self.own)
+        return [with_missing(each, self.missing) for each in found if isinstance(each, RelevantRanks)]
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

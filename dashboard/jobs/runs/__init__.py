@@ -1,0 +1,1 @@
+"""Runs of Evaluate that put several rankings together."""

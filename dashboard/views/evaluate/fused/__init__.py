@@ -1,0 +1,1 @@
+"""Figures about runs that put words and vectors together."""

@@ -1,0 +1,115 @@
+"""Vectors and words together: how good each weight is, and the weight that one half of the queries chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from components.charts.retrieval import evaluation as charts
+from components.numbers import number, signed
+from components.retrieval.evaluation import metrics
+from components.retrieval.fusion.scores import Fusion, weighted
+from components.retrieval.fusion.weights import ChosenWeight, chosen_weight
+from components.retrieval.search.lexical import TITLES
+from components.snippets import evaluate as snippets
+from dashboard.corpora import word_rankings
+from dashboard.jobs.runs import fusion
+from dashboard.ui import figures, messages
+from dashboard.views.evaluate import choices
+
+if TYPE_CHECKING:
+    from components.retrieval.evaluation.pair_runs import Pairs
+    from dashboard.jobs.evaluation import PairIndexes
+    from dashboard.views.evaluate.choices import RunRequest
+    from dashboard.views.evaluate.queries import Entry
+
+STEPS = 10  # weights 0, 0.1, ... 1 of the words
+
+
+def weights(
+    request: RunRequest, entries: Sequence[Entry], pairs: Pairs, indexes: Mapping[str, PairIndexes], measure: str
+) -> None:
+    """The quality of a layer and pooling with a ranking by words, by weight: of the first fused run, or else with BM25.
+
+    Raises NotReady.
+    """
+    codes = [(entry.code, code) for entry in entries if entry.live and (code := choices.parsed(entry.code)) is not None]
+    usable = [(text, code) for text, code in codes if code.model in indexes and not code.second]
+    if not usable:
+        st.info(
+            "**No run with vectors.** Words are put together with vectors: add a layer and pooling under “Choose runs”.",
+            icon=":material/add:",
+        )
+        return
+    text, code = next((run for run in usable if run[1].words), usable[0])
+    words = code.words or choices.WORDS
+    name = choices.name_of(choices.first_stage(text))
+    fusions = [*(weighted(step / STEPS) for step in range(STEPS + 1)), Fusion()]
+    ranking = word_rankings.word_ranking(request.backend, words)
+    cell, where = (code.layer, code.pooling), f"weights_{code.model}"
+    found = fusion.pair_ranks(pairs, indexes[code.model], cell, ranking, fusions, where)
+    values = [metrics.MEASURES[measure](ranks) for ranks in found]
+    intervals = [metrics.interval(each) for each in values]
+    shares = [100 * step / STEPS for step in range(STEPS + 1)]
+    of_weights, by_ranks = intervals[:-1], intervals[-1]
+    alone = replace(code, words="", weight=None)
+    (single,) = request.code_of([(f"{alone.model}.{alone.layer}.{alone.pooling}", name)])
+    figures.figure(
+        charts.curves_over(
+            [
+                charts.Curve(
+                    "by scores, weighted",
+                    *(
+                        100 * np.array([getattr(each, part) for each in of_weights])
+                        for part in ("value", "low", "high")
+                    ),
+                ),
+                charts.Curve("by ranks (reciprocal rank fusion)", np.full(len(shares), 100 * by_ranks.value)),
+            ],
+            shares,
+            f"{name} with {TITLES[words]}",
+            x_title="weight of the words (%)",
+            y_title=f"{measure} (%)",
+        ),
+        key="compare_weights",
+        code=snippets.fused_weights(choices.code_of_pairs(), cast("snippets.VectorRun", single), words, measure, STEPS),
+        alt=f"{measure} of {name} together with {TITLES[words]}, by the weight of the words from 0 to 100 %",
+        message=finding(chosen_weight(values[:-1]), name, TITLES[words], measure),
+        read="At 0 % the vectors rank alone, at 100 % the words. Between, both scores of a query are put on a scale of 0 to 1 "
+        "over all sentences, and added with their weights. The pale band is the 95 % interval: where the values may lie for "
+        "other queries. The flat line adds 1 / (60 + rank) of each ranking and needs no weight. The weight is chosen on one "
+        "half of the queries, drawn by lot, and measured on the other, since the best of several flatters itself.",
+        not_shown="Whether the weight suits other texts: queries that use other words than their answers want less of the "
+        "words, queries with names and numbers more.",
+        table=lambda: pd.DataFrame(
+            {
+                "weight of the words (%)": [*shares, np.nan],
+                "run": ["by scores"] * len(shares) + ["by ranks"],
+                **{
+                    title: [round(100 * getattr(each, part), 3) for each in intervals]
+                    for title, part in ((measure, "value"), ("low", "low"), ("high", "high"))
+                },
+            }
+        ),
+    )
+
+
+def finding(chosen: ChosenWeight | None, name: str, words: str, measure: str) -> str:
+    """Which weight one half of the queries chooses, and what it does on the other half, beside the vectors alone."""
+    vectors, words = f"**{messages.escape(name)}**", messages.escape(words)
+    if chosen is None:
+        return "There are too few queries to choose a weight on one half of them and measure it on the other."
+    value, low, high = (number(100 * each, 1) for each in vars(chosen.measured).values())
+    if chosen.place == 0:
+        return f"Half of the queries choose no words: on the other half {vectors} has {measure} {value} % ({low} to {high})."
+    share = 100 * chosen.place / STEPS
+    gain = signed(100 * (chosen.measured.value - chosen.first_alone.value), 1)
+    return (
+        f"Half of the queries choose **{number(share, 0)} % {words}**. On the other half {measure} is then {value} % ({low} to "
+        f"{high}), {gain} points against {vectors} alone."
+    )

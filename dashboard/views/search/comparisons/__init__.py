@@ -1,0 +1,1 @@
+"""Rankings that are compared with the one by vectors, beyond those of results.py."""

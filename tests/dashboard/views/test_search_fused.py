@@ -1,0 +1,84 @@
+"""Search by words and vectors together: the hits, the terms of each, and what words change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from components.model.trace import POOLINGS
+from components.retrieval.evaluation.ranks import NOT_FOUND
+from components.retrieval.fusion.hits import FusedHits
+from components.retrieval.search.lexical import make_ranker
+from dashboard import caching
+from dashboard.corpora import current
+from dashboard.views.search.comparisons.fused import finding
+from tests.support.pages import Open, at_rest, backend, hit_axis, hits, texts
+
+QUERY = "three hundred flights"
+
+
+def plain_ranks(query: str) -> tuple[np.ndarray, np.ndarray]:
+    """The ranks of the demo's sentences by the last layer's cosine and by BM25, 0 for none."""
+    model, corpus = backend(), current.demo()
+    options = model.embed_options(range(7), POOLINGS, role="document")
+    job = caching.indexes().request(model, corpus, options)
+    assert job.finished.wait(120)
+    stored = job.result.engine(6, "mean").vectors.astype(np.float64)
+    asked = model.embed([query], options=model.embed_options([6], ["mean"], precision="float32"))[0, 0, 0]
+    cosines = stored @ asked.astype(np.float64) / np.linalg.norm(stored, axis=1) / np.linalg.norm(asked)
+    words = make_ranker("bm25", corpus.texts).scores(query)
+    by_vectors = np.array([np.count_nonzero(cosines >= own - 1e-12) for own in cosines])
+    by_words = np.array([np.count_nonzero(words >= own - 1e-6) if own > 0 else 0 for own in words])
+    return by_vectors, by_words
+
+
+def test_hits_by_both_have_the_terms_of_their_scores(open_page: Open) -> None:
+    app = at_rest(open_page("search", q=QUERY, vs="fused"))
+    assert not app.error
+    by_vectors, by_words = plain_ranks(QUERY)
+    sums = 1 / (60 + by_vectors) + np.where(by_words > 0, 1 / (60.0 + by_words), 0)
+    best = np.argsort(-sums, kind="stable")[:10]
+    rows = hits(app, 1)
+    assert [row["index"] for row in rows] == best.tolist()
+    for row in rows:
+        number = row["index"]
+        vectors, words = row["terms"]
+        assert vectors == f"vectors 1/(60+{by_vectors[number]})"
+        assert words == (f"words 1/(60+{by_words[number]})" if by_words[number] else "words –")
+        assert row["score"] == f"{sums[number]:.4f}"
+        assert row["bar"] == pytest.approx(sums[number] / (2 / 61), abs=1e-4)
+        assert row["firstShare"] == pytest.approx(1 / (60 + by_vectors[number]) / sums[number], abs=1e-4)
+    assert hit_axis(app, 1)["ends"] == ("0", "2/61") or hit_axis(app, 1)["ends"] == ["0", "2/61"]
+    first = int(best[0])
+    assert by_vectors[first] > 1
+    assert f"rises from {by_vectors[first]} to 1**: it has rank {by_words[first]} by words." in texts(app)
+    assert not hits(app)[0]["terms"]  # the list by vectors has none
+
+
+def test_without_a_word_of_the_query_words_change_nothing(open_page: Open) -> None:
+    app = at_rest(open_page("search", q="zzzz qqqq", vs="fused"))
+    assert not app.error
+    assert "No sentence has a word of the query: **words change nothing**." in texts(app)
+    assert [row["index"] for row in hits(app, 1)] == [row["index"] for row in hits(app)]
+    assert all(row["terms"][1] == "words –" for row in hits(app, 1))
+
+
+def test_a_hit_by_both_says_that_its_score_is_no_sum_over_words(open_page: Open) -> None:
+    app = at_rest(open_page("search", q=QUERY, vs="fused", why="3", wb="second"))
+    assert not app.error
+    assert "is a sum over two ranks, not over words" in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("by_vectors", "by_words", "said"),
+    [
+        (1, 4, "**Words leave the first place as it is**: by words it has rank 4."),
+        (1, NOT_FOUND, "**Words leave the first place as it is**: it has no word of the query."),
+        (2, NOT_FOUND, "**Words leave the first place as it is**: it has no word of the query."),  # a tie by vectors
+        (2, 1, "“Airlines \\<b\\>” rises from 2 to 1**: it has rank 1 by words."),
+    ],
+)
+def test_the_finding_is_about_the_first_place(by_vectors: int, by_words: int, said: str) -> None:
+    ranks = np.array([[by_vectors], [by_words]])
+    found = FusedHits(np.array([7]), np.array([0.03]), np.zeros((2, 1)), ranks)
+    assert said in finding(found, "Airlines <b>", True)

@@ -472,8 +472,10 @@ def dense_layer(folder: Path, module: PublishedModule, size: int, takes: str = S
     if source != takes or (config.get("module_output_name") or source) != source:
         kind = "the pooled vector" if takes == SENTENCE else "the tokens' vectors"
         raise HeadNotApplied(f"its input is not {kind}")
-    # The default of sentence-transformers if the configuration names none.
-    activation_name = str(config.get("activation_function") or "torch.nn.modules.activation.Tanh")
+    # The default of sentence-transformers if the configuration names none, or one that it does not trust.
+    activation_name = str(config.get("activation_function") or "")
+    if not activation_name.startswith("torch."):
+        activation_name = "torch.nn.modules.activation.Tanh"
     activation = (
         _ACTIVATIONS.get(activation_name.rpartition(".")[2]) if activation_name.startswith("torch.nn.") else None
     )

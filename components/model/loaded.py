@@ -157,7 +157,7 @@ class LoadedModel:
             + _told_of_list(spec, folder)
             + _told_of_precision(spec, folder)
         )
-        self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
+        self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as, self.sentence_config.modules)
         if self.is_cross_encoder and prompt_for(self.sentence_config, None):
             self.not_applied += (
                 f"Its scores are computed with its prompt “{prompt_for(self.sentence_config, None)[:80]}” before each query. "

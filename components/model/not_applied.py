@@ -202,14 +202,18 @@ def _is_sparse(modules: Sequence[PublishedModule], published_as: str) -> bool:
     return published_as == "SparseEncoder" or any(module.kind in _SPARSE for module in modules)
 
 
-def is_cross_encoder(key: str, config: Any, published_as: str) -> bool:
+def is_cross_encoder(key: str, config: Any, published_as: str, modules: Sequence[PublishedModule] = ()) -> bool:
     """Whether a model was trained to score its input, usually a pair of texts, and not to make vectors.
 
     `key` is the catalog's (the hub's owner "cross-encoder" publishes nothing else), `config` the model's configuration.
+    An architecture that classifies says it too, unless the modules of an encoder, which pool its tokens, stand beside it.
     """
     architectures = getattr(config, "architectures", None) or ()
     return (
         published_as == "CrossEncoder"
         or key.startswith("cross-encoder/")
-        or any(str(name).endswith("ForSequenceClassification") for name in architectures)
+        or (
+            any(str(name).endswith("ForSequenceClassification") for name in architectures)
+            and not any(module.kind == "Pooling" for module in modules)
+        )
     )

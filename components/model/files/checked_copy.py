@@ -135,7 +135,7 @@ def check_modules(folder: Path, name: str) -> None:
                 _TEXT_ENCODERS,
                 "Save it with sentence-transformers' own classes, or pick another model.",
             )
-        if number == 0 and module.path and module.kind == "Transformer":
+        if number == 0 and module.path and module.kind in ENCODERS:
             raise ModelError(
                 "unsupported",
                 f"{name} cannot be used. Its encoder is in its folder {module.path[:40]}, as older models have it; only one "

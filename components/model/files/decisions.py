@@ -73,7 +73,10 @@ _ENCODER_INSTEAD = "Pick an encoder with Transformer and Pooling modules, such a
 _WORDS = "It averages vectors of whole words, without an encoder."
 _VISION = "It reads images and texts (CLIP)."
 _LATE = "How a late-interaction model (ColBERT) reads queries and documents; used by MaxSim."
-_OLD_ENCODER = "The encoder, under the name of an old version."
+_OLD_ENCODER = (
+    "The encoder beside modules.json, under the name of an old version, which sentence-transformers 6 does not load any more. "
+    "In a folder of its own it is refused."
+)
 
 TABLE: tuple[Decision, ...] = (
     *_rows(
@@ -189,7 +192,13 @@ TABLE: tuple[Decision, ...] = (
             "cache_dir": "Nothing is downloaded by it.",
         },
     ),
-    *_each("Transformer", "applied", [""], "The encoder. Its settings stand in sentence_bert_config.json, see above."),
+    *_each(
+        "Transformer",
+        "applied",
+        [""],
+        "The encoder beside modules.json; in a folder of its own it is refused. Its settings stand in "
+        "sentence_bert_config.json, see above.",
+    ),
     *(Decision(kind, "", "applied", _OLD_ENCODER) for kind in ("BERT", "RoBERTa", "DistilBERT", "ALBERT", "XLNet")),
     *_rows(
         "Pooling",
@@ -220,7 +229,8 @@ TABLE: tuple[Decision, ...] = (
             "": "Matrix, bias, activation, after the pooling or, for every token, before it.",
             **dict.fromkeys(("in_features", "out_features"), _SIZE),
             "bias": "Whether it adds a bias.",
-            "activation_function": f"One of {', '.join(allowed.ACTIVATIONS)}. Others are not applied, with a sentence.",
+            "activation_function": f"One of {', '.join(allowed.ACTIVATIONS)}. Another of torch.nn is not applied, with a "
+            "sentence; of any other name Tanh is taken, as sentence-transformers does.",
             "use_residual": "Whether its input is added to its result.",
             **dict.fromkeys(
                 ("module_input_name", "module_output_name"), "Which vectors: of the text, or of its tokens."

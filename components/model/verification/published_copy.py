@@ -213,7 +213,10 @@ def _module(module: PublishedModule, at: int, folder: Path, copy: Path, name: st
     if weights.is_file():
         (written / WEIGHTS).symlink_to(weights.resolve())
     if module.config is not None and kind != STATIC:
-        config = _only(module.config, MODULE_KEYS[kind], f"{kind}'s config.json", name)
+        said = dict(module.config)
+        if not str(said.get("activation_function") or "torch.").startswith("torch."):
+            del said["activation_function"]  # the library does so itself; no name of other code is handed on
+        config = _only(said, MODULE_KEYS[kind], f"{kind}'s config.json", name)
         _check_sizes(config, weights, kind, name)
         write_json(written / "config.json", config)
     return {**entry, "path": written.name}

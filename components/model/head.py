@@ -305,7 +305,18 @@ class HeadSettings:
     scales: bool = False  # lengths matter for the published similarity, so that Normalize changes it
     has_prompts: bool = False
     is_causal: bool = False
+    takes_last_token: bool = False  # of a model without a list of modules, see `takes_last_token`
     layers: int | None = None  # L, if the encoder gives WeightedLayerPooling all of its layers; else None
+
+
+def takes_last_token(config: Any) -> bool:
+    """Whether sentence-transformers pools the last token of a model that has no list of modules: of those for the next word.
+
+    `config` is the encoder's configuration (SentenceTransformer._load_default_modules of version 6.2).
+    """
+    architectures = getattr(config, "architectures", None)
+    is_for_next_word = bool(architectures) and str(architectures[0]).endswith("ForCausalLM")
+    return is_for_next_word and bool(getattr(config, "is_causal", True))
 
 
 def read_head(
@@ -321,7 +332,7 @@ def read_head(
     is_static = kinds[:1] == [MODULE]  # which pools by itself
     if is_static or "Pooling" not in kinds:
         pooling_index = 0
-        modes: tuple[str, ...] = ("mean",)
+        modes: tuple[str, ...] = ("lasttoken" if settings.takes_last_token and not modules else "mean",)
         if not is_static and "Dense" in kinds:
             return None  # without Pooling, a Dense layer works on tokens: see components.model.not_applied
     else:
@@ -345,7 +356,7 @@ def read_head(
     without_prompt = (
         not is_static
         and settings.has_prompts
-        and any((module.config or {}).get("include_prompt") is False for module in modules if module.kind == "Pooling")
+        and any(not (module.config or {}).get("include_prompt", True) for module in modules if module.kind == "Pooling")
     )
     plain = ("last",) if settings.is_causal else ("mean", "cls", "max")
     is_plain = len(modes) == 1 and PLAIN.get(modes[0]) in plain and not without_prompt
@@ -461,8 +472,10 @@ def dense_layer(folder: Path, module: PublishedModule, size: int, takes: str = S
     if source != takes or (config.get("module_output_name") or source) != source:
         kind = "the pooled vector" if takes == SENTENCE else "the tokens' vectors"
         raise HeadNotApplied(f"its input is not {kind}")
-    # The default of sentence-transformers if the configuration names none.
-    activation_name = str(config.get("activation_function") or "torch.nn.modules.activation.Tanh")
+    # The default of sentence-transformers if the configuration names none, or one that it does not trust.
+    activation_name = str(config.get("activation_function") or "")
+    if not activation_name.startswith("torch."):
+        activation_name = "torch.nn.modules.activation.Tanh"
     activation = (
         _ACTIVATIONS.get(activation_name.rpartition(".")[2]) if activation_name.startswith("torch.nn.") else None
     )

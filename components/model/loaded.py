@@ -30,7 +30,9 @@ from components.model.architecture.structure import Offer, Structure
 from components.model.catalog import ModelFacts, ModelSpec
 from components.model.files import hub
 from components.model.files.checked_copy import TOKENIZER, left_out, read_tokenizer
+from components.model.files.decisions import CONFIG, MODULES
 from components.model.files.encoder.casing import difference
+from components.model.files.encoder.chat_template import told_of_template
 from components.model.files.encoder.settings import read_encoder_settings, sentences
 from components.model.files.other_vectors import LateInteraction, Splade, read_late_interaction, read_splade
 from components.model.files.published import read_json
@@ -45,7 +47,15 @@ from components.model.files.sentence_config import (
 from components.model.files.static_files import static_folder
 from components.model.files.weight_sizes import WEIGHTS, half_precision
 from components.model.guesses import included
-from components.model.head import MODE_NAMES, MODES, HeadNotApplied, HeadSettings, PublishedHead, read_head
+from components.model.head import (
+    MODE_NAMES,
+    MODES,
+    HeadNotApplied,
+    HeadSettings,
+    PublishedHead,
+    read_head,
+    takes_last_token,
+)
 from components.model.not_applied import StepInWords, is_cross_encoder, not_applied, unused_prompts, vector_in_words
 from components.model.tokenization import Tokenization
 from components.model.trace import POOLINGS, Pooling
@@ -98,6 +108,7 @@ class LoadedModel:
         self.tokenization = Tokenization(
             tokenizer, self.facts.max_positions, self.facts.segments > 1, rows, self.sentence_config.max_length
         )
+        self.has_no_list = folder is not None and not (folder / MODULES).is_file()
         head_problem: str | None = None
         try:
             self.head: PublishedHead | None = read_head(
@@ -140,11 +151,13 @@ class LoadedModel:
             + unused_prompts(self.sentence_config)
             + left_out(folder, spec.title)
             + _told_of_files(folder, spec.title, tokenizer)
+            + self._told_of_queries(folder)
             + self._told_of_padding(tokenizer)
+            + _told_of_masks(folder, tokenizer)
             + _told_of_list(spec, folder)
             + _told_of_precision(spec, folder)
         )
-        self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as)
+        self.is_cross_encoder = is_cross_encoder(spec.key, encoder.config, published_as, self.sentence_config.modules)
         if self.is_cross_encoder and prompt_for(self.sentence_config, None):
             self.not_applied += (
                 f"Its scores are computed with its prompt “{prompt_for(self.sentence_config, None)[:80]}” before each query. "
@@ -169,6 +182,16 @@ class LoadedModel:
             "other texts of its batch are; here, as for a text alone, they count from its first token.",
         )
 
+    def _told_of_queries(self, folder: Path | None) -> tuple[str, ...]:
+        """That queries of a model with one vector for a text are filled with tokens in the library."""
+        settings = read_encoder_settings(folder)
+        if not settings.expands_queries or self.late_interaction is not None:
+            return ()
+        return (
+            f"Its {settings.file} sets query_expansion, by which sentence-transformers fills each query with further tokens. "
+            "This is not applied: queries are read as they are.",
+        )
+
     def _head_settings(self) -> HeadSettings:
         published = self.sentence_config
         return HeadSettings(
@@ -176,6 +199,7 @@ class LoadedModel:
             published.similarity != "cosine",
             any(published.prompts.values()),
             self.structure.is_causal,
+            self.has_no_list and takes_last_token(self.encoder.config),
             self.facts.layers if published.gives_all_layers else None,
         )
 
@@ -189,6 +213,7 @@ class LoadedModel:
             () if head is None else (*head.steps_before, *head.step_names),
             length_file(self.folder),
             self.has_chosen_prompts,
+            CONFIG if self._head_settings().takes_last_token else "",
         )
 
     def prompt_tokens(self, prompt: str) -> int:
@@ -315,7 +340,19 @@ def _told_of_files(folder: Path | None, name: str, tokenizer: Any) -> tuple[str,
     if folder is None or static_folder(folder) is not None or not hub.has_tokenizer(folder):
         return sentences(settings)
     content = read_tokenizer(folder, name) if (folder / TOKENIZER).is_file() else None
-    return tuple(filter(None, (*sentences(settings), difference(tokenizer, content, settings.is_lowered))))
+    different = difference(tokenizer, content, settings.is_lowered)
+    return tuple(filter(None, (*sentences(settings), different, *told_of_template(folder))))
+
+
+def _told_of_masks(folder: Path | None, tokenizer: Any) -> tuple[str, ...]:
+    """That a tokenizer gives no mask, so that the library's vector of a text depends on the others of its batch."""
+    if folder is None or static_folder(folder) is not None or "attention_mask" in tokenizer.model_input_names:
+        return ()
+    return (
+        "Its tokenizer gives no attention mask (model_input_names). In sentence-transformers the padding of a batch then "
+        "counts as tokens, and a text's vector depends on the longer texts beside it. This is not applied: the vector is that "
+        "of the text alone.",
+    )
 
 
 def _told_of_precision(spec: ModelSpec, folder: Path | None) -> tuple[str, ...]:

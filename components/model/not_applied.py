@@ -131,11 +131,13 @@ def vector_in_words(
     head_steps: Sequence[str],
     length_file: str = "",
     is_chosen: bool = False,
+    pooling_file: str = "",
 ) -> tuple[StepInWords, ...]:
     """How a model turns a text into a vector: prompt, length, pooling, head and scaling, similarity.
 
     `pooling` says in plain words what is pooled, `head_steps` what follows; `length_file` is the file with the length, and
-    `is_chosen` says that the prompts are a person's or the authors', and no file's.
+    `is_chosen` says that the prompts are a person's or the authors', and no file's. `pooling_file` is the file that decides the
+    pooling where no module does.
     """
     prompts = [
         f"“{text}” before each {role}" for role in ("query", "document") if (text := published.prompts.get(role))
@@ -147,7 +149,7 @@ def vector_in_words(
         for role, length in (("query", published.query_length), ("document", published.document_length))
         if length is not None
     ]
-    pools = [module.path for module in published.modules if module.kind == "Pooling"]
+    pools = [f"{module.path}/config.json" for module in published.modules if module.kind == "Pooling"]
     heads = [f"{module.path or 'the folder'}" for module in published.modules if module.kind in _AFTER_POOLING]
     is_scaled = any(module.kind == "Normalize" for module in published.modules)
     steps = list(head_steps)
@@ -160,7 +162,7 @@ def vector_in_words(
             "chosen, not in the model's files" if is_chosen else decisions.TOP if prompts else _NO_FILE,
         ),
         StepInWords("Length", f"{'; '.join([f'up to {own_max_length:,} tokens', *roles])}", length_file or _NO_FILE),
-        StepInWords("Pooling", pooling, f"{pools[0]}/config.json" if pools else _NO_FILE),
+        StepInWords("Pooling", pooling, pools[0] if pools else pooling_file or _NO_FILE),
         StepInWords(
             "Head and scaling",
             "; ".join(steps) or "none",
@@ -200,14 +202,18 @@ def _is_sparse(modules: Sequence[PublishedModule], published_as: str) -> bool:
     return published_as == "SparseEncoder" or any(module.kind in _SPARSE for module in modules)
 
 
-def is_cross_encoder(key: str, config: Any, published_as: str) -> bool:
+def is_cross_encoder(key: str, config: Any, published_as: str, modules: Sequence[PublishedModule] = ()) -> bool:
     """Whether a model was trained to score its input, usually a pair of texts, and not to make vectors.
 
     `key` is the catalog's (the hub's owner "cross-encoder" publishes nothing else), `config` the model's configuration.
+    An architecture that classifies says it too, unless the modules of an encoder, which pool its tokens, stand beside it.
     """
     architectures = getattr(config, "architectures", None) or ()
     return (
         published_as == "CrossEncoder"
         or key.startswith("cross-encoder/")
-        or any(str(name).endswith("ForSequenceClassification") for name in architectures)
+        or (
+            any(str(name).endswith("ForSequenceClassification") for name in architectures)
+            and not any(module.kind == "Pooling" for module in modules)
+        )
     )

@@ -209,7 +209,7 @@ def _encoder(
     # The published pooling where no setting has a name for it, unless another than the usual one was chosen.
     is_other = len(modes) > 1 or bool(set(modes) - set(POOLINGS))
     keeps = is_other and settings.pooling == "mean" and set(modes) <= set(POOLING_MODES)
-    counts_prompt = pooling is None or (pooling.config or {}).get("include_prompt") is not False
+    counts_prompt = pooling is None or bool((pooling.config or {}).get("include_prompt", True))
     modules: list[torch.nn.Module] = [
         transformer,
         Pooling(hidden, modes if keeps else settings.pooling, counts_prompt),

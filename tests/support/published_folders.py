@@ -226,6 +226,7 @@ _OF_ANOTHER_KIND = "models that give a text no vector, which have tests of their
 _A_SIZE = "a size: another value contradicts the weights"
 NOT_DRAWN: dict[Key, str] = {
     (MODULES, "type"): "every folder lists modules",
+    (MODULES, "name"): "two of one name are drawn by hand in the tests of the head",
     **{(TOP, key): _OF_ANOTHER_KIND for key in ("activation_fn", "max_active_dims", "query_prefix", "document_prefix")},
     **{
         (TOP, key): _OF_ANOTHER_KIND for key in ("query_length", "document_length", "query_expansion", "skiplist_words")

@@ -57,6 +57,11 @@ def flag(value: Any) -> str:
     return "" if isinstance(value, bool) else "true or false"
 
 
+def truth(value: Any) -> str:
+    """A yes or a no of a file from which the library asks for no more than truth."""
+    return "" if isinstance(value, bool) or (type(value) is int and value in (0, 1)) else "true or false, or 1 or 0"
+
+
 def text(most: int = _SHORT) -> Rule:
     def problem(value: Any) -> str:
         return "" if isinstance(value, str) and len(value) <= most else f"a text of at most {most:,} characters"
@@ -183,6 +188,8 @@ CONFIG: dict[str, Rule] = {
     "sentence_transformers": _scoring,
     "sbert_ce_default_activation_function": activation,
 }
+# Whether the encoder gives all of its layers: read here and not handed on. The libraries fail at a 1 in its place.
+LAYERS_OF_CONFIG: dict[str, Rule] = {"output_hidden_states": flag}
 # What the libraries would do something with, and what is said to be left out.
 TOLD_OF_CONFIG = frozenset({
     *("auto_map", "quantization_config", "attn_implementation", "_attn_implementation", "experts_implementation"),

@@ -26,8 +26,10 @@ from components.model.files.published import (
     WEIGHT_INDEX,
     check_file,
     is_within,
+    listed_modules,
     read_json,
     read_modules,
+    replaced_modules,
 )
 from components.model.files.tokenizer_files import MOST_PIECE
 from components.model.files.weight_sizes import WEIGHTS
@@ -35,6 +37,8 @@ from components.model.files.weight_sizes import WEIGHTS
 _TEXT_ENCODERS = "Supported are encoders of texts, as sentence-transformers saves them, and static models."
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 _TEXTS = ("vocab.txt", "merges.txt")  # a piece or a pair a line, for tokenizers without a tokenizer.json
+# The classes of encoders, of today and of old versions.
+ENCODERS = ("Transformer", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "XLNet", "CamemBERT", "XLMRoBERTa")
 _SENTENCEPIECE = re.compile(r"[\w.-]+\.model", re.ASCII)
 
 
@@ -86,6 +90,7 @@ def read_config(folder: Path, name: str) -> dict[str, Any]:
 
 def checked_config(values: dict[str, Any], name: str) -> dict[str, Any]:
     """What of a config.json is handed on. Raises ModelError for a value beyond its bounds."""
+    allowed.checked(values, allowed.LAYERS_OF_CONFIG, CONFIG, name)
     return allowed.checked(values, allowed.CONFIG | {"tokenizer_class": tokenizer_files.tokenizer_class}, CONFIG, name)
 
 
@@ -99,7 +104,7 @@ def check_sentence_files(folder: Path, name: str) -> None:
             "It lists the parts that turn a text into a vector, one after another.",
             "Download or save the model again, or pick another one.",
         )
-    if len(read_modules(folder)) > MOST_MODULES:
+    if len(listed_modules(folder)) > MOST_MODULES:
         raise allowed.beyond(
             f"modules.json of {name} lists more than {MOST_MODULES} modules.", f"A model has at most {MOST_MODULES}."
         )
@@ -112,6 +117,7 @@ def check_sentence_files(folder: Path, name: str) -> None:
 
 def check_modules(folder: Path, name: str) -> None:
     """Raise ModelError for a folder whose vectors are made by a part that this program does not have, named."""
+    _check_names(folder, name)
     for number, module in enumerate(read_modules(folder)):
         row = decisions.decision(module.kind)
         if not module.kind:
@@ -129,7 +135,7 @@ def check_modules(folder: Path, name: str) -> None:
                 _TEXT_ENCODERS,
                 "Save it with sentence-transformers' own classes, or pick another model.",
             )
-        if number == 0 and module.path and module.kind == "Transformer":
+        if number == 0 and module.path and module.kind in ENCODERS:
             raise ModelError(
                 "unsupported",
                 f"{name} cannot be used. Its encoder is in its folder {module.path[:40]}, as older models have it; only one "
@@ -140,6 +146,21 @@ def check_modules(folder: Path, name: str) -> None:
             )
         if row is not None and row.outcome == "refused":
             raise ModelError("unsupported", f"{name} cannot be used. {row.note}", _TEXT_ENCODERS, row.instead)
+
+
+def _check_names(folder: Path, name: str) -> None:
+    """Raise ModelError where a module took the place of the encoder or of the pooling by its name: the library fails there."""
+    modules = read_modules(folder)
+    for lost in replaced_modules(folder):
+        is_encoder = lost.kind in ENCODERS and not any(module.kind in ENCODERS for module in modules[:1])
+        if is_encoder or (lost.kind == "Pooling" and not any(module.kind == "Pooling" for module in modules)):
+            raise ModelError(
+                "unsupported",
+                f"{name} cannot be used. Its modules.json gives two modules the name “{lost.name[:40]}”: the later one takes "
+                f"the place of its {lost.kind}, without which it makes no vector.",
+                "sentence-transformers keeps the modules under their names, and fails with this folder.",
+                "Give each module of modules.json a name of its own, or pick another model.",
+            )
 
 
 def left_out(folder: Path | None, name: str) -> tuple[str, ...]:
@@ -159,6 +180,11 @@ def left_out(folder: Path | None, name: str) -> tuple[str, ...]:
     if keys:
         sentences.append(
             f"Its files set {', '.join(keys)}. This is not applied: it could read other files, run code, or load another model."
+        )
+    for module in replaced_modules(folder):
+        sentences.append(
+            f"Its modules.json gives the name “{module.name[:40]}” to two modules. As in sentence-transformers, the later one "
+            f"takes the place of the earlier one: {module.path[:40] or module.kind[:40]} is not applied."
         )
     return tuple(sentences)
 

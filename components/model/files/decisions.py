@@ -73,7 +73,10 @@ _ENCODER_INSTEAD = "Pick an encoder with Transformer and Pooling modules, such a
 _WORDS = "It averages vectors of whole words, without an encoder."
 _VISION = "It reads images and texts (CLIP)."
 _LATE = "How a late-interaction model (ColBERT) reads queries and documents; used by MaxSim."
-_OLD_ENCODER = "The encoder, under the name of an old version."
+_OLD_ENCODER = (
+    "The encoder beside modules.json, under the name of an old version, which sentence-transformers 6 does not load any more. "
+    "In a folder of its own it is refused."
+)
 
 TABLE: tuple[Decision, ...] = (
     *_rows(
@@ -82,6 +85,8 @@ TABLE: tuple[Decision, ...] = (
         {
             "type": "The class of each module, recognised by its name; nothing is imported.",
             "path": "The folder of each module, which must be within the model's.",
+            "name": "Of two modules with one name, the later takes the place of the earlier, which is named. Where the encoder "
+            "or the pooling is lost by it, sentence-transformers fails, and the model is refused.",
         },
     ),
     *_rows(
@@ -89,7 +94,6 @@ TABLE: tuple[Decision, ...] = (
         "no effect",
         {
             "idx": "The modules are applied in the order of the list.",
-            "name": "A label.",
             "kwargs": "Names of arguments that a caller could give to encode; none is given.",
         },
     ),
@@ -130,9 +134,10 @@ TABLE: tuple[Decision, ...] = (
             "query_length": "The most tokens of a query, where it is shorter than max_seq_length.",
             "document_length": "The most tokens of a document, likewise.",
             "do_lower_case": "Texts are written in small letters before they are cut into pieces.",
-            "query_expansion": _LATE,
+            "query_expansion": f"{_LATE} Of a model that gives a text one vector it is named as not applied.",
             "tokenizer_args": "Settings of the tokenizer, of those that are listed for tokenizer_config.json.",
-            "processor_kwargs": "The same under today's name; model_max_length in it stands before max_seq_length.",
+            "processor_kwargs": "The same under today's name; model_max_length in it stands before max_seq_length, and max_len "
+            "counts where no other file gives a length.",
         },
     ),
     Decision(
@@ -165,15 +170,16 @@ TABLE: tuple[Decision, ...] = (
         {
             "modality_config": "That texts are read, and the last hidden states used. Anything else is named as not applied.",
             "processing_kwargs": "max_length of text or common, which then stands before max_seq_length. Other keys that could "
-            "change a number are named as not applied.",
+            "change a number are named as not applied, padding_side: left and return_attention_mask: false too.",
             **dict.fromkeys(
                 ("config_args", "config_kwargs"),
-                "In place of what config.json says, of the keys that are listed for it. Others are named as not applied.",
+                "In place of what config.json says, of the keys that are listed for it. Others, and another precision than "
+                "float32, are named as not applied.",
             ),
             **dict.fromkeys(
                 ("model_args", "model_kwargs"),
-                "Weights are float32 here, whatever the precision; speed and memory change no number. Other keys are named "
-                "as not applied.",
+                "Weights are float32 here, whatever the precision, and are read from safetensors; speed and memory change no "
+                "number. Other keys, and use_safetensors: false, are named as not applied.",
             ),
         },
     ),
@@ -186,7 +192,13 @@ TABLE: tuple[Decision, ...] = (
             "cache_dir": "Nothing is downloaded by it.",
         },
     ),
-    *_each("Transformer", "applied", [""], "The encoder. Its settings stand in sentence_bert_config.json, see above."),
+    *_each(
+        "Transformer",
+        "applied",
+        [""],
+        "The encoder beside modules.json; in a folder of its own it is refused. Its settings stand in "
+        "sentence_bert_config.json, see above.",
+    ),
     *(Decision(kind, "", "applied", _OLD_ENCODER) for kind in ("BERT", "RoBERTa", "DistilBERT", "ALBERT", "XLNet")),
     *_rows(
         "Pooling",
@@ -217,7 +229,8 @@ TABLE: tuple[Decision, ...] = (
             "": "Matrix, bias, activation, after the pooling or, for every token, before it.",
             **dict.fromkeys(("in_features", "out_features"), _SIZE),
             "bias": "Whether it adds a bias.",
-            "activation_function": f"One of {', '.join(allowed.ACTIVATIONS)}. Others are not applied, with a sentence.",
+            "activation_function": f"One of {', '.join(allowed.ACTIVATIONS)}. Another of torch.nn is not applied, with a "
+            "sentence; of any other name Tanh is taken, as sentence-transformers does.",
             "use_residual": "Whether its input is added to its result.",
             **dict.fromkeys(
                 ("module_input_name", "module_output_name"), "Which vectors: of the text, or of its tokens."
@@ -367,6 +380,14 @@ TABLE: tuple[Decision, ...] = (
         tokenizer_files.TOLD_OF_CONFIG,
         "It could read other files, run code, or build another tokenizer. What it would have done is named.",
     ),
+    Decision(
+        TOKENIZER,
+        "chat_template",
+        "not applied",
+        "sentence-transformers then writes each text as a message of a chat, with the template's words and special tokens "
+        "around it. This is not applied: the text itself is read.",
+        "With modules.json the text itself is read there too. The template may stand in chat_template.jinja.",
+    ),
     *_each(
         TOKENIZER,
         "no effect",
@@ -410,7 +431,8 @@ _PRECEDENCE = (
     f"{ENCODER}, or the first of its older names that exists ({', '.join(ENCODER_FILES[1:])}): length, casing, tokenizer_args.",
     f"{TOKENIZER}: length, sides, casing; then tokenizer.json as it stands.",
     f"{CONFIG}: the encoder and the number of its positions, which no length may exceed.",
-    f"Without {MODULES}: an encoder whose tokens' vectors are averaged, without a prompt.",
+    f"Without {MODULES}: an encoder whose tokens' vectors are averaged, without a prompt; where the first of "
+    "the architectures ends in ForCausalLM, and is_causal is not false, the last token's vector.",
 )
 
 
@@ -440,7 +462,8 @@ def _lines() -> Iterator[str]:
     yield "vector's length. The exit status is 0 if they are, 1 if not, and 2 for a model that is not compared. `--json -`"
     yield "gives `equal`, `largest_difference`, `lowest_cosine`, `not_applied` and `texts`. The library runs in a process of"
     yield "its own, with a limit on memory and time, and is given a checked copy of the folder: no code, no pickle, no file"
-    yield "outside it. A folder with a key that is not safe to hand on is not compared, with the reason; nor are models that"
+    yield "outside it; a template of chats, where the library renders texts by one, runs in the library's sandbox. A folder"
+    yield "with a key that is not safe to hand on is not compared, with the reason; nor are models that"
     yield "give no vectors of texts (cross-encoders, sparse and late-interaction models), folders with an adapter, and models"
     yield "too large to be held twice. The dashboard does the same with each model that is not included, once, in the"
     yield "background, and the pages say what came of it (`BERT_INTERNALS_VERIFY=0` turns it off)."

@@ -44,8 +44,9 @@ from components.model.files.static_files import is_complete, static_folder
 PROBE_SECONDS = 2.5
 PROBE_KEPT_SECONDS = 30.0
 LIST_SECONDS = 60.0  # in total, to list a repository's files
-# The files of an encoder: configuration, tokenizer, weights. None of them can be code.
-PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model")  # and WEIGHT_FILE
+# The files of an encoder: configuration, tokenizer, weights. None of them can be code, but for the template of chats, which is
+# never run here.
+PATTERNS = ("*.json", "vocab.txt", "merges.txt", "*.model", "chat_template.jinja")  # and WEIGHT_FILE
 WEIGHT_FILE = re.compile(r"[\w.-]+\.safetensors", re.ASCII)
 # The files of a sentence encoder's further modules: 1_Pooling/config.json, 2_Dense/model.safetensors, ...
 MODULE_FILE = re.compile(

@@ -29,7 +29,13 @@ TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.b
 WEIGHT_INDEX = "model.safetensors.index.json"
 _LIBRARIES = {"sentence_transformers", "pylate"}  # whose classes are known here
 MOST_NAME = 1_000  # characters of the class and of the folder of a module
-_LISTS = {"modules.json", "special_tokens_map.json", "added_tokens.json", WEIGHT_INDEX}  # besides the configurations
+_LISTS = {
+    "modules.json",
+    "chat_template.jinja",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    WEIGHT_INDEX,
+}  # besides the configurations
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class PublishedModule:
     library: str  # the package that has the class: sentence_transformers, pylate, ...
     path: str  # its folder, relative to the model's; empty for the model's own folder
     config: Mapping[str, Any] | None  # its config.json; None if there is none that can be read
+    name: str = ""  # its key among the modules; empty if modules.json gives none
 
     @property
     def is_foreign(self) -> bool:
@@ -55,11 +62,33 @@ class PublishedModule:
             return (mode,)
         if isinstance(mode, list):
             return tuple(map(str, mode))
-        return tuple(name for flag, name in POOLING_FLAGS.items() if config.get(flag) is True) or ("mean",)
+        # Truth as the library asks for it: 1 is a yes.
+        return tuple(name for flag, name in POOLING_FLAGS.items() if config.get(flag)) or ("mean",)
 
 
 def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
-    """The modules a model was published with, in order; empty for a model that lists none.
+    """The modules that a model's vectors are made with, in order; empty for a model that lists none.
+
+    sentence-transformers keeps them under their names: a later one takes the place of an earlier one of the same name.
+    """
+    modules: dict[str | int, PublishedModule] = {}
+    for number, module in enumerate(listed_modules(folder)):
+        modules[module.name or number] = module
+    return tuple(modules.values())
+
+
+def replaced_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
+    """The modules that are listed and not used, because a later one has their name."""
+    listed = listed_modules(folder)
+    return tuple(
+        module
+        for number, module in enumerate(listed)
+        if module.name and any(later.name == module.name for later in listed[number + 1 :])
+    )
+
+
+def listed_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
+    """All modules of the list, in its order, those that a later one replaces too.
 
     Entries that point outside the folder get no configuration. Of a list that is longer than MOST_MODULES, one more than that
     is read.
@@ -78,7 +107,16 @@ def read_modules(folder: Path | None) -> tuple[PublishedModule, ...]:
         place = folder / path / "config.json"
         is_ours = bool(path) and is_inside(path) and is_within(place, folder)
         config = read_json(place, MOST_MODULE_BYTES) if is_ours else None
-        modules.append(PublishedModule(names[-1], names[0], path, config if isinstance(config, dict) else None))
+        name = entry.get("name")
+        modules.append(
+            PublishedModule(
+                names[-1],
+                names[0],
+                path,
+                config if isinstance(config, dict) else None,
+                name[:MOST_NAME] if isinstance(name, str) else "",
+            )
+        )
     return tuple(modules)
 
 

@@ -131,11 +131,12 @@ TOLD_OF_CONFIG = frozenset({
     *("_spm_precompiled_charsmap", "_json_truncation", "_json_padding", "tokenizer_truncation", "tokenizer_padding"),
     *("fast_tokenizer_files", "fix_mistral_regex", "unk_id", "model_specific_special_tokens", "add_dummy_prefix_space"),
 })  # fmt: skip
-# What changes no token of a text: the forms of chats, the languages of translations, special tokens that no encoder's frame
+# What changes no token of a text: the forms of chats (but for the template itself, see
+# components.model.files.encoder.chat_template), the languages of translations, special tokens that no encoder's frame
 # has, the places of files (what is read has its usual name), and what is said or padded while a batch is built.
 UNUSED_OF_CONFIG = frozenset({
     *("vocab_file", "merges_file", "tokenizer_file", "files_loaded", "name_or_path", "special_tokens_map_file"),
-    *("chat_template", "chat_control_tokens", "sanitize_control_tokens", "add_generation_prompt", "response_schema"),
+    *("chat_control_tokens", "sanitize_control_tokens", "add_generation_prompt", "response_schema"),
     *("response_template", "save_jinja_files", "use_default_system_prompt", "processor_class", "backend", "verbose"),
     *("src_lang", "tgt_lang", "legacy_behaviour", "prefix_token", "middle_token", "suffix_token", "eot_token"),
     *("fill_token", "question_token", "mask_token_sent", "offset", "extra_ids", "errors", "clean_text"),

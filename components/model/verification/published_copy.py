@@ -19,16 +19,23 @@ from typing import Any
 from components.errors import ModelError
 from components.folders import temporary_folder, write_json
 from components.model.files import allowed, tokenizer_files
-from components.model.files.allowed import Rule, flag, listed, number, one_of, whole, word
-from components.model.files.checked_copy import check_place, checked_copy, read_tokenizer
+from components.model.files.allowed import Rule, flag, listed, number, one_of, truth, whole, word
+from components.model.files.checked_copy import ENCODERS, check_place, checked_copy, read_tokenizer
 from components.model.files.decisions import ENCODER, ENCODER_FILES, MODULES, TOP
-from components.model.files.published import PublishedModule, is_inside, is_within, read_json, read_modules
+from components.model.files.encoder.chat_template import FILE, only_template, place_of_template
+from components.model.files.published import (
+    PublishedModule,
+    is_inside,
+    is_within,
+    listed_modules,
+    read_json,
+    read_modules,
+)
 from components.model.files.sources import ModelFiles
 from components.model.files.static_files import MODULE as STATIC
 from components.model.files.static_files import TOKENIZER
 from components.model.files.weight_sizes import WEIGHTS, check_header
 
-ENCODERS = ("Transformer", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "XLNet", "CamemBERT", "XLMRoBERTa")
 _SIZE = whole(1, 1_000_000)
 _NAMED: dict[str, Rule] = {"module_input_name": word, "module_output_name": word}
 
@@ -36,7 +43,7 @@ _NAMED: dict[str, Rule] = {"module_input_name": word, "module_output_name": word
 MODULE_KEYS: dict[str, dict[str, Rule]] = {
     "Pooling": {
         **dict.fromkeys(("embedding_dimension", "word_embedding_dimension"), _SIZE),
-        **dict.fromkeys((*allowed.POOLING_FLAGS, "include_prompt"), flag),
+        **dict.fromkeys((*allowed.POOLING_FLAGS, "include_prompt"), truth),
         "pooling_mode": listed(one_of(allowed.POOLING_MODES), len(allowed.POOLING_MODES)),
     },
     "Dense": {
@@ -69,11 +76,26 @@ def _modalities(value: Any) -> str:
     return "" if is_fit else "text, read by forward"
 
 
+def _expansion(value: Any) -> str:
+    """How queries are filled with tokens."""
+    rules: dict[str, Rule] = {
+        "strategy": one_of(("fixed", "min")),
+        "length": whole(1, 10_000),
+        "attend": flag,
+        "token": allowed.text(100),
+    }
+    is_fit = isinstance(value, dict) and value.keys() <= rules.keys()
+    is_fit = is_fit and not any(said is not None and rules[key](said) for key, said in value.items())
+    return "" if is_fit else "strategy, length, attend and token of an expansion"
+
+
 _ENCODER_KEYS: dict[str, Rule] = {
     **allowed.SENTENCE_FILES[ENCODER],
-    **dict.fromkeys(("do_lower_case", "unpad_inputs"), flag),
+    "do_lower_case": truth,
+    "unpad_inputs": flag,
     "transformer_task": one_of(("feature-extraction",)),
     "modality_config": _modalities,
+    "query_expansion": _expansion,
     "module_output_name": one_of(("token_embeddings",)),
 }
 # Arguments within the encoder's settings: of the tokenizer, the model and its configuration, under their old and new names.
@@ -109,11 +131,20 @@ def published_copy(files: ModelFiles, name: str) -> Iterator[Path]:
             if (folder / place / "adapter_config.json").exists():
                 raise not_compared(name, "it has an adapter beside its weights")
             copy = stack.enter_context(checked_copy(folder / place, name))
-            write_json(copy / ENCODER_FILES[0], _encoder_settings(folder / place, folder, name))
+            settings = _encoder_settings(folder / place, folder, name)
+            write_json(copy / ENCODER_FILES[0], settings)
+            if not is_listed or "message" in (settings.get("modality_config") or {}):
+                _hand_on_template(folder / place, copy, name)
         if is_listed:
+            # All of them, and those of one name under one name again: the library decides which it uses.
+            listed = listed_modules(folder)
+            numbers = {module.name: at for at, module in reversed(list(enumerate(listed))) if module.name}
             write_json(
                 copy / MODULES,
-                [_module(module, at, folder, copy, name) for at, module in enumerate(modules)],
+                [
+                    {**_module(module, at, folder, copy, name), "name": str(numbers.get(module.name, at))}
+                    for at, module in enumerate(listed)
+                ],
             )
         check_place(folder / TOP, folder, name)
         said = read_json(folder / TOP)
@@ -131,6 +162,17 @@ def not_compared(name: str, reason: str) -> ModelError:
         "Only what is safe to hand to the library, and what it can load, is compared.",
         "Compare its numbers in an environment of your own.",
     )
+
+
+def _hand_on_template(folder: Path, copy: Path, name: str) -> None:
+    """Write the template of chats, by which the library renders each text: in a sandbox, within its process's limits."""
+    if not place_of_template(folder):
+        return
+    check_place(folder / FILE, folder, name)
+    template = only_template(folder)
+    if template is None:
+        raise not_compared(name, "its texts are written with a template of chats that is too long, or one of several")
+    (copy / FILE).write_text(template, encoding="utf-8")
 
 
 def _encoder_settings(place: Path, folder: Path, name: str) -> dict[str, Any]:
@@ -154,7 +196,7 @@ def _module(module: PublishedModule, at: int, folder: Path, copy: Path, name: st
     kind = module.kind
     if module.library != "sentence_transformers":
         raise not_compared(name, f"its module {kind[:40]} is not one of sentence-transformers")
-    entry = {"idx": at, "name": str(at), "path": "", "type": f"sentence_transformers.models.{kind}"}
+    entry = {"idx": at, "path": "", "type": f"sentence_transformers.models.{kind}"}
     if kind in ENCODERS and at == 0:
         return entry
     if kind not in {*MODULE_KEYS, STATIC}:
@@ -171,7 +213,10 @@ def _module(module: PublishedModule, at: int, folder: Path, copy: Path, name: st
     if weights.is_file():
         (written / WEIGHTS).symlink_to(weights.resolve())
     if module.config is not None and kind != STATIC:
-        config = _only(module.config, MODULE_KEYS[kind], f"{kind}'s config.json", name)
+        said = dict(module.config)
+        if not str(said.get("activation_function") or "torch.").startswith("torch."):
+            del said["activation_function"]  # the library does so itself; no name of other code is handed on
+        config = _only(said, MODULE_KEYS[kind], f"{kind}'s config.json", name)
         _check_sizes(config, weights, kind, name)
         write_json(written / "config.json", config)
     return {**entry, "path": written.name}

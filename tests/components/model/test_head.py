@@ -203,8 +203,15 @@ def test_a_pickle_is_never_read(folder):
 
 def test_an_unknown_activation_is_not_looked_up(folder):
     module = dense_module(32, 16)
+    module[1]["activation_function"] = "torch.nn.modules.activation.Softplus"
+    assert "activation function torch.nn.modules.activation.Softplus" in refused(folder, MEAN, module)
+    # Of what is not in torch nothing is looked up: Tanh, as sentence-transformers takes it.
     module[1]["activation_function"] = "os.system"
-    assert "os.system" in refused(folder, MEAN, module)
+    (folder / "2_Dense" / "config.json").write_text(json.dumps(module[1]))
+    backend = Backend.load(str(folder))
+    assert backend.not_applied == ()
+    assert backend.loaded.head is not None
+    assert backend.loaded.head.step_names == ("dense layer, Tanh",)
 
 
 @pytest.mark.parametrize(

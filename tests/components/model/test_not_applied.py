@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 
+import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
 
 from components.errors import ModelError
 from components.model.backend import Backend
 from components.model.files.published import is_inside, read_modules
 from components.model.files.sentence_config import read_sentence_config
+from components.model.files.sources import ModelFiles
 from components.model.not_applied import is_cross_encoder
+from components.model.verification.comparison import own_vectors
+from components.model.verification.published_copy import published_copy
 from tests.support.tiny import dense_module, pooling_module, publish
 
 MEAN = pooling_module()
@@ -103,8 +108,41 @@ def test_a_cross_encoder_by_its_architecture_its_kind_or_its_collection(folder, 
     assert not loaded(other).is_cross_encoder
     (other / "config_sentence_transformers.json").write_text('{"model_type": "CrossEncoder"}')
     assert loaded(other).is_cross_encoder
+    set_config(other, architectures=["BertForSequenceClassification"])
+    (other / "config_sentence_transformers.json").unlink()
+    publish(other, MEAN, ("Normalize", {}))  # the name is left over from what the encoder was before
+    assert not loaded(other).is_cross_encoder
     assert is_cross_encoder("cross-encoder/ms-marco-MiniLM-L6-v2", object(), "")
     assert not is_cross_encoder("google-bert/bert-base-uncased", object(), "")
+
+
+def test_an_activation_that_is_not_of_torch_is_tanh_as_in_the_library(folder):
+    kind, config = dense_module(32, 8)
+    publish(folder, MEAN, (kind, config | {"activation_function": "transformers.activations.GELUActivation"}))
+    texts = ["the cat sat on the bank", "a dog"]
+    theirs = SentenceTransformer(str(folder), device="cpu").encode(texts)
+    backend = loaded(folder)
+    assert backend.not_applied == ()
+    np.testing.assert_allclose(own_vectors(backend, texts, ""), theirs, atol=1e-5)
+    with published_copy(ModelFiles(folder, "r"), "model") as copy:
+        assert "activation_function" not in json.loads((copy / "2_Dense" / "config.json").read_text())
+        np.testing.assert_allclose(SentenceTransformer(str(copy), device="cpu").encode(texts), theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize("has_root", [True, False])
+@pytest.mark.parametrize("kind", ["BERT", "RoBERTa", "Transformer"])
+def test_an_encoder_in_a_folder_of_its_own_is_refused_with_that_reason(folder, kind, has_root):
+    """Another encoder beside the list is not used in its place."""
+    publish(folder, MEAN)
+    shutil.copytree(folder, folder / "0_Old", ignore=shutil.ignore_patterns("0_Old", "1_Pooling", "modules.json"))
+    listed = json.loads((folder / "modules.json").read_text())
+    listed[0] |= {"path": "0_Old", "type": f"sentence_transformers.models.{kind}"}
+    (folder / "modules.json").write_text(json.dumps(listed))
+    if not has_root:
+        for file in ("model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+            (folder / file).unlink()
+    with pytest.raises(ModelError, match="in its folder 0_Old"):
+        loaded(folder)
 
 
 @pytest.mark.parametrize("content", ["{", "{}", "[1, null]", '[{"type": 3, "path": 4}]', '[{"path": "/etc"}]'])

@@ -33,9 +33,16 @@ _WITHOUT_EFFECT = {
         *("trust_remote_code", "attn_implementation", "low_cpu_mem_usage", "device_map", "use_safetensors"),
         *("add_pooling_layer", "use_cache"),
     },
-    PROCESSING: {"padding", "pad_to_multiple_of", "padding_side", "return_tensors", "return_attention_mask", "verbose"},
+    PROCESSING: {"padding", "pad_to_multiple_of", "verbose"},
 }
 _PRECISIONS = {"torch_dtype", "dtype"}
+# Arguments of a call with which it gives the same tokens, positions and masks.
+_USUAL: dict[str, tuple[Any, ...]] = {
+    "truncation": (True, "longest_first"),
+    "padding_side": (None, "right"),
+    "return_attention_mask": (None, True),
+    "return_tensors": ("pt",),
+}
 # What encoders, rerankers and masked-LM models say: how each is called for texts.
 _STATES = tuple({"method": "forward", "method_output_name": name} for name in ("last_hidden_state", "logits"))
 
@@ -55,6 +62,7 @@ class EncoderSettings:
     query_length: int | None = None  # tokens of a query, where it differs
     document_length: int | None = None  # tokens of a document, likewise
     gives_all_layers: bool = False  # the encoder is told to pass all of its layers on
+    expands_queries: bool = False  # queries are filled with tokens up to a length, as a late-interaction model needs it
     told: tuple[str, ...] = ()  # sentences about keys that have a row "not applied" in the table of decisions
 
 
@@ -71,6 +79,7 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
     groups = {key: _group(content, key) for key in (TOKENIZER, CONFIG, WEIGHTS)}
     tokenizer = allowed.checked(groups[TOKENIZER], _TOKENIZER_RULES, f"{TOKENIZER} in {file}", name)
     config = allowed.checked(groups[CONFIG], allowed.CONFIG, f"{CONFIG} in {file}", name)
+    allowed.checked(groups[CONFIG], allowed.LAYERS_OF_CONFIG, f"{CONFIG} in {file}", name)
     lengths = allowed.checked(content, allowed.SENTENCE_FILES[ENCODER], file, name)
     length = lengths.get("max_seq_length")
     call, others = _call(content, file, name)
@@ -80,14 +89,20 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
         for key in groups[group]
         if key not in known | _WITHOUT_EFFECT[group]
     ]
-    for longest in (tokenizer.pop("model_max_length", None), tokenizer.pop("max_len", None)):
-        length = length if longest is None else int(min(longest, allowed.MOST_ROWS))
-    precision = next((str(groups[WEIGHTS][key])[:40] for key in _PRECISIONS if groups[WEIGHTS].get(key)), "")
+    longest, older = tokenizer.pop("model_max_length", None), tokenizer.pop("max_len", None)
+    if longest is None and length is None and not _has_length(folder):
+        longest = older  # the tokenizer's older name of it, which counts where nothing else does
+    length = length if longest is None else int(min(longest, allowed.MOST_ROWS))
+    precision = next(
+        (str(groups[part][key])[:40] for part in (WEIGHTS, CONFIG) for key in _PRECISIONS if groups[part].get(key)), ""
+    )
+    if groups[WEIGHTS].get("use_safetensors") not in (None, True):
+        others.append(f"{WEIGHTS}.use_safetensors")
     return EncoderSettings(
         file,
         length if call is None else call,
         call is not None,
-        content.get("do_lower_case") is True,
+        bool(content.get("do_lower_case")),
         MappingProxyType({key: value for key, value in tokenizer.items() if value is not None}),
         MappingProxyType(config),
         tuple(key[:80] for key in [*not_applied, *others]),
@@ -95,6 +110,7 @@ def read_encoder_settings(folder: Path | None, name: str = "") -> EncoderSetting
         lengths.get("query_length") if call is None else None,
         lengths.get("document_length") if call is None else None,
         groups[CONFIG].get("output_hidden_states") is True,
+        content.get("query_expansion") is not None,
         tuple(row.note for row in asked_for(ENCODER, content, "not applied")),
     )
 
@@ -108,6 +124,11 @@ def sentences(settings: EncoderSettings) -> tuple[str, ...]:
     if settings.precision:
         found.append(f"Its {settings.file} asks for weights in {settings.precision}. They are used in float32.")
     return tuple(found)
+
+
+def _has_length(folder: Path) -> bool:
+    said = read_json(folder / "tokenizer_config.json")
+    return isinstance(said, dict) and "model_max_length" in said  # null too, with which there is no limit
 
 
 def _first(folder: Path) -> tuple[str, dict[str, Any]]:
@@ -142,7 +163,7 @@ def _call(content: Mapping[str, Any], file: str, name: str) -> tuple[int | None,
             f"{PROCESSING}.{part}.{key}"
             for key, value in values.items()
             if key not in _WITHOUT_EFFECT[PROCESSING] | {"max_length"}
-            and not (key == "truncation" and (value is True or value == "longest_first"))
+            and not any(value is usual or (value == usual and isinstance(value, str)) for usual in _USUAL.get(key, ()))
         ]
     modalities = content.get("modality_config")
     if isinstance(modalities, dict) and ("message" in modalities or modalities.get("text", _STATES[0]) not in _STATES):

@@ -19,6 +19,9 @@ from components.errors import ModelError
 from components.model.backend import Backend
 from components.model.files.decisions import ENCODER_FILES
 from components.model.files.encoder.settings import read_encoder_settings
+from components.model.files.sources import ModelFiles
+from components.model.verification.comparison import own_vectors
+from components.model.verification.published_copy import published_copy
 from tests.support import tiny
 
 LONG = "the cat sat on the red hat in the bank by the river we will walk"
@@ -47,6 +50,14 @@ def published(folder: Path, *changes: Change, architecture: str = "bert") -> Pat
 
 
 TOKENIZER = "tokenizer_config.json"
+
+
+def without_length(folder: Path) -> None:
+    content = json.loads((folder / TOKENIZER).read_text())
+    content.pop("model_max_length", None)
+    (folder / TOKENIZER).write_text(json.dumps(content))
+
+
 FOLDERS: dict[str, tuple[Change, ...]] = {
     "cut at the beginning": (change(SETTINGS, max_seq_length=9), change(TOKENIZER, truncation_side="left")),
     "cut at the beginning by the tokenizer's arguments": (
@@ -56,6 +67,21 @@ FOLDERS: dict[str, tuple[Change, ...]] = {
     "the tokenizer's length alone": (change(TOKENIZER, model_max_length=8),),
     "both lengths, the encoder's larger": (change(SETTINGS, max_seq_length=12), change(TOKENIZER, model_max_length=8)),
     "both lengths, the encoder's smaller": (change(SETTINGS, max_seq_length=6), change(TOKENIZER, model_max_length=8)),
+    "an older name of the length, beside another": (
+        change(SETTINGS, max_seq_length=12, tokenizer_args={"max_len": 7}),
+    ),
+    "an older name of the length, beside the tokenizer's": (
+        change(TOKENIZER, model_max_length=9),
+        change(SETTINGS, max_seq_length=None, tokenizer_args={"max_len": 7}),
+    ),
+    "an older name of the length, alone": (
+        without_length,
+        change(SETTINGS, max_seq_length=None, tokenizer_args={"max_len": 7}),
+    ),
+    "an older name of the length, beside none": (
+        change(TOKENIZER, model_max_length=None),
+        change(SETTINGS, max_seq_length=None, tokenizer_args={"max_len": 7}),
+    ),
     "no length": (change(SETTINGS, max_seq_length=None), change(TOKENIZER, model_max_length=None)),
     "a length in the tokenizer's arguments": (
         change(SETTINGS, max_seq_length=12, tokenizer_args={"model_max_length": 7}),
@@ -302,6 +328,13 @@ def test_a_cased_vocabulary_that_is_read_in_small_letters_is_named(tmp_path: Pat
         ({"model_args": {"dtype": "torch.float16"}}, "float16"),
         ({"config_args": {"name_or_path": "x"}}, "config_kwargs.name_or_path"),
         ({"processing_kwargs": {"text": {"add_special_tokens": False}}}, "processing_kwargs.text.add_special_tokens"),
+        (
+            {"processing_kwargs": {"text": {"padding": "max_length", "max_length": 48, "padding_side": "left"}}},
+            "padding_side",
+        ),
+        ({"processing_kwargs": {"common": {"return_attention_mask": False}}}, "common.return_attention_mask"),
+        ({"config_args": {"dtype": "bfloat16"}}, "bfloat16"),
+        ({"model_kwargs": {"use_safetensors": False}}, "model_kwargs.use_safetensors"),
         ({"modality_config": {"message": {}}}, "modality_config"),
         ({"tokenizer_name_or_path": "bert-base"}, ""),
     ],
@@ -317,6 +350,12 @@ def test_what_is_not_applied_is_named(values: dict[str, Any], named: str, tmp_pa
         {"tokenizer_args": {"use_fast": True, "trust_remote_code": True}},
         {"model_args": {"attn_implementation": "sdpa", "torch_dtype": "auto", "trust_remote_code": True}},
         {"processing_kwargs": {"text": {"padding": True, "truncation": True}}},
+        {
+            "processing_kwargs": {
+                "text": {"padding_side": "right", "return_attention_mask": True, "return_tensors": "pt"}
+            }
+        },
+        {"model_args": {"use_safetensors": True}, "config_args": {"dtype": "float32"}},
         {"modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}},
         {"tokenizer_args": "x", "model_args": None, "processing_kwargs": []},
     ],
@@ -390,3 +429,36 @@ def test_an_adapter_alone_is_said_to_be_one(tmp_path: Path) -> None:
     (folder / "config.json").unlink()
     with pytest.raises(ModelError, match="is an adapter"):
         Backend.load(str(folder), device_name="cpu")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (change("1_Pooling/config.json", pooling_mode_cls_token=1, pooling_mode_mean_tokens=0),),
+        (change(TOKENIZER, tokenizer_class="BertTokenizer", do_lower_case=False), change(SETTINGS, do_lower_case=1)),
+        (
+            change("1_Pooling/config.json", include_prompt=0),
+            change("config_sentence_transformers.json", prompts={"a": "the river bank "}, default_prompt_name="a"),
+        ),
+    ],
+)
+def test_a_1_and_a_0_are_yes_and_no_as_in_the_library(changes: tuple[Change, ...], tmp_path: Path) -> None:
+    folder = published(tmp_path / "m", *changes)
+    plain = Backend.load(str(published(tmp_path / "plain")), device_name="cpu")
+    theirs = SentenceTransformer(str(folder), device="cpu").encode(TEXTS, batch_size=1)
+    own = Backend.load(str(folder), device_name="cpu")
+    vectors = own_vectors(own, TEXTS, "")
+    np.testing.assert_allclose(vectors, theirs, atol=1e-5 * np.abs(theirs).max())
+    assert np.abs(vectors - own_vectors(plain, TEXTS, "")).max() > 1e-3
+    with published_copy(ModelFiles(folder, "r"), "model") as copy:
+        again = SentenceTransformer(str(copy), device="cpu").encode(TEXTS, batch_size=1)
+    np.testing.assert_allclose(again, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "at_layers",
+    [change("config.json", output_hidden_states=1), change(SETTINGS, config_args={"output_hidden_states": 1})],
+)
+def test_a_1_that_the_library_fails_at_is_refused(at_layers: Change, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"output_hidden_states = 1"):
+        Backend.load(str(published(tmp_path / "m", at_layers)), device_name="cpu")

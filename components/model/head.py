@@ -314,8 +314,8 @@ def takes_last_token(config: Any) -> bool:
 
     `config` is the encoder's configuration (SentenceTransformer._load_default_modules of version 6.2).
     """
-    architectures = getattr(config, "architectures", None)
-    is_for_next_word = bool(architectures) and str(architectures[0]).endswith("ForCausalLM")
+    architectures = getattr(config, "architectures", None) or [""]
+    is_for_next_word = str(architectures[0]).endswith("ForCausalLM")
     return is_for_next_word and bool(getattr(config, "is_causal", True))
 
 

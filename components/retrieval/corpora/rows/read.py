@@ -151,6 +151,8 @@ def rows_of(
             "Check the file and its format.",
         )
     columns, notes = passages.opened(table.columns)
+    if table.title_sentence:
+        notes.append(table.title_sentence)
     if table.chosen.header is not None:
         notes.append(f"As chosen, {DialectChoice(header=table.is_named).in_words}.")
     elif not table.is_named:

@@ -106,6 +106,8 @@ class Rows:
             known=self.known,
             dialect=self.table.chosen,
             otherwise=self.table.otherwise,
+            encoding=self.table.encoding,
+            encoding_is_guess=self.table.encoding_guessed,
         )
 
 
@@ -115,14 +117,15 @@ def table_of(
     limits: Limits | None,
     count: Count,
     dialect: DialectChoice = AS_FOUND,
+    encoding: str | None = None,
 ) -> Table:
     """The table of a file, or of the parts of a data set, for `rows_of`.
 
-    `dialect` is what a person chose of how separated text is written.
+    `dialect` is what a person chose of how separated text is written, and `encoding` the file's, which is detected without it.
 
     Raises InputError for a file that cannot be read or is beyond its limits, and Cancelled.
     """
-    table = read_parts(sources, name, None, limits, count, dialect)
+    table = read_parts(sources, name, encoding, limits, count, dialect)
     if limits is not None and len(table.numbers) > limits.sentences:
         raise limits.exceeded(name, f"{len(table.numbers):,} rows")
     return table
@@ -160,6 +163,8 @@ def rows_of(
     if table.dialect:
         other = f"; it could also be read as {table.other_dialect}" if table.other_dialect else ""
         notes.append(f"The file is {table.dialect}{other}.")
+    if table.encoding_guessed:
+        notes.append(f"The encoding {table.encoding} is a guess.")
     parts = find_parts(columns)
     chosen_part = None if parts is None else choose_part(parts, name, part, preferred, holds_out)
     if parts is None:

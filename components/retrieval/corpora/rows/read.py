@@ -11,7 +11,7 @@ from typing import Any
 
 from components.errors import InputError
 from components.numbers import counted
-from components.retrieval.corpora.columns import as_text, is_missing
+from components.retrieval.corpora.columns import TEXT_NAMES, are_turns, as_text, is_missing, list_of_turns
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
 from components.retrieval.corpora.readers.limits import Count, Limits
@@ -173,7 +173,7 @@ def rows_of(
     told, recognised, said = roles.with_sets(told)
     notes += said
     if recognised is None or chosen or wanted == "scored":
-        recognised = roles.recognise(told, name, chosen, wanted)
+        recognised = _recognised(told, name, chosen, wanted)
     scores = None
     if recognised.label is not None and recognised.kind == "scored":
         scores = read_scores(told[recognised.label])
@@ -214,6 +214,28 @@ def rows_of(
         known,
         tuple(table.samples[:PREVIEWED]) or given_rows(table, PREVIEWED),
     )
+
+
+def _recognised(
+    columns: Mapping[str, Sequence[Any]], name: str, chosen: Mapping[str, str] | None, wanted: Wanted
+) -> Recognised:
+    """Which columns are what. Raises InputError where it is not clear, and where a list of turns is all there is."""
+    turns = [column for column, values in columns.items() if are_turns(values)]
+    if not turns:
+        return roles.recognise(columns, name, chosen, wanted)
+    for column in (chosen or {}).values():
+        if column in turns:
+            raise list_of_turns(name, column)
+    others = {column: values for column, values in columns.items() if column not in turns}
+    try:
+        recognised = roles.recognise(others, name, chosen, wanted)
+    except InputError as problem:
+        if chosen:
+            raise
+        raise list_of_turns(name, turns[0]) from problem
+    if recognised.is_guess or (len(others) == 1 and next(iter(others)).casefold() not in TEXT_NAMES):
+        raise list_of_turns(name, turns[0])
+    return recognised
 
 
 class _Made:

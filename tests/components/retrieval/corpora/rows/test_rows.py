@@ -535,6 +535,6 @@ def test_a_list_of_turns_is_refused_with_what_to_write(rows, column):
 
 
 def test_turns_beside_a_text_are_no_reason_to_refuse():
-    rows = [{"text": asked(thing), **row} for thing, row in zip(THINGS, TURNS, strict=True)]
+    rows = [{"text": asked(thing), "messages": row["messages"]} for thing, row in zip(THINGS, TURNS, strict=True)]
     assert read_corpus(lines(rows), "chat.jsonl").texts == tuple(map(asked, THINGS))
     assert load(lines(rows), "chat.jsonl").reading.columns == {"sentence": "text"}

@@ -178,6 +178,11 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_encoding(parser: argparse.ArgumentParser) -> None:
+    """The option of commands that read a file of text, for where its encoding is guessed wrongly."""
+    parser.add_argument("--encoding", help="the encoding of the file (default: detected)")
+
+
 def dialect_of(options: argparse.Namespace) -> DialectChoice:
     """What --header, --quotes, --escapes and --separator choose."""
     from components.retrieval.corpora.readers.separated_rows import DialectChoice
@@ -213,6 +218,8 @@ def write_reading(reading: Reading, with_preview: bool = True) -> None:
         chosen = ",".join(f"{ours}={theirs}" for ours, theirs in reading.columns.items())
         note(f"The columns are a guess. To choose others: --columns {chosen}")
     _note_otherwise(reading.otherwise)
+    if reading.encoding_is_guess:
+        note("If letters are wrong, name the encoding: --encoding NAME")
     if reading.part is not None and reading.part.is_default:
         note(f"To use other rows: --part {' or '.join([*reading.part.counts, 'all'])}")
     for row in reading.preview if with_preview else ():

@@ -157,14 +157,16 @@ def load(
     is_cancelled: IsCancelled = never,
     part: str | None = None,
     dialect: DialectChoice = AS_FOUND,
+    encoding: str | None = None,
 ) -> TrainingData:
     """The rows of a demo ("demo:pairs", "demo:scored", "demo:nli", "demo:not"), of a file, or of the parts of a data set.
 
     `name` is needed for bytes, where its ending gives the format. `chosen` names the file's columns by ours ("anchor",
     "positive", ..., "label") where a person knows better. `part` is train, dev, test or all, of a file that says to
     which of them each row belongs; without it the training rows are used, and never those that it calls test.
-    `dialect` is what a person chose of how separated text is written. With BROWSER_LIMITS the operator's limits apply. Raises
-    InputError for a file that cannot be read or trained on, and Cancelled.
+    `dialect` is what a person chose of how separated text is written, and `encoding` the file's, which is detected
+    without it. With BROWSER_LIMITS the operator's limits apply. Raises InputError for a file that cannot be read or trained on,
+    and Cancelled.
     """
     if isinstance(source, str) and source.startswith("demo:"):
         if source not in DEMO:
@@ -173,7 +175,7 @@ def load(
                 f"There is {', '.join(DEMO)}.",
                 "Choose one of them, or a file.",
             )
-        return load(DEMO[source], source, chosen, None, is_cancelled, part, dialect)
+        return load(DEMO[source], source, chosen, None, is_cancelled, part, dialect, encoding)
     if limits is BROWSER_LIMITS:
         operator = browser_limits()
         limits = TrainingLimits(operator.sentences, operator.bytes)
@@ -185,7 +187,7 @@ def load(
             raise ValueError("bytes need a name")
         name = parts[0].name
     count = Count(name, limits, is_cancelled)
-    table = table_of(parts, name, limits, count, dialect)
+    table = table_of(parts, name, limits, count, dialect, encoding)
     rows = rows_of(table, name, chosen=chosen, part=part, preferred=TO_TRAIN, holds_out=True)
     return _usable(rows, name)
 

@@ -46,6 +46,14 @@ def say_pieces_are_words(texts: Sequence[str]) -> None:
         )
 
 
+def is_unknown(backend: Backend, text: str) -> bool:
+    """Whether a model does not know the language of a text, as far as its letters tell."""
+    try:
+        return caching.known_letters(backend, text).is_far_above
+    except UserError:  # as above
+        return False
+
+
 def say_of_query(backends: Sequence[Backend], query: str) -> None:
     """The same of a query."""
     for backend in backends:

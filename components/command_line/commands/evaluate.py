@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_dry_run(parser)
     shared.add_rows(parser, "anchor=headline,positive=text", "the test rows")
     shared.add_dialect(parser)
+    shared.add_encoding(parser)
     parser.add_argument(
         "--rerank",
         metavar="K",
@@ -194,7 +195,7 @@ def read_pairs(options: argparse.Namespace, limits: Limits) -> tuple[Pairs, Read
 
     name = options.pairs.name
     rows = rows_of(
-        table_of([options.pairs], name, limits, Count(name, limits), shared.dialect_of(options)),
+        table_of([options.pairs], name, limits, Count(name, limits), shared.dialect_of(options), options.encoding),
         name,
         chosen=shared.columns_of(options),
         part=options.part,
@@ -318,6 +319,12 @@ def _run_graded(options: argparse.Namespace) -> dict[str, Any]:
         raise InputError(
             f"{dialect.as_options} was given with a folder.",
             "How separated text is written can be chosen for a file of pairs.",
+            "Leave it out, or name a file.",
+        )
+    if options.encoding is not None:
+        raise InputError(
+            "--encoding was given with a folder.",
+            "The encoding can be named for a file of pairs.",
             "Leave it out, or name a file.",
         )
     graded = read_folder_fields(options.pairs, options.split, shared.limits_of(options)).chosen(*_fields(options))

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_dry_run(parser)
     parser.add_argument("--text-column", help="the column with the sentences (default: detected)")
     shared.add_dialect(parser)
-    parser.add_argument("--encoding", help="the encoding of the file (default: detected)")
+    shared.add_encoding(parser)
     parser.add_argument(
         "--dtype", default="auto", help="float32, float16, or auto for float32 up to 2 GB (default: auto)"
     )

@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         )
     from components.retrieval.engines.contract import StoredVectors
     from components.retrieval.engines.opening import check_engine, open_engine
-    from components.retrieval.search.exact import checked_similarity, tie_note
+    from components.retrieval.search.exact import checked_similarity, tie_note, ties_note
     from components.retrieval.search.query import query_vectors
 
     check_engine(options.engine, options.address)  # before the model is loaded
@@ -156,7 +156,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         for hit in results:
             shared.say(f"{hit['rank']:>4}  {hit['score']:.4f}  {hit['index']:>8}  {hit['text']}")
     tied, shown = int(hits.tied[0]), int(hits.tied_shown[0])
-    if note := tie_note(tied, shown, at_least=not engine.facts.exact):
+    if note := tie_note(tied, shown, at_least=not engine.facts.exact) or ties_note(hits.scores[0]):
         shared.note(note)
     return facts | {
         "engine": engine.facts.name,

@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     shared.add_rows(parser, "sentence1=left,sentence2=right,label=value", "the test rows")
     shared.add_dialect(parser)
+    shared.add_encoding(parser)
     parser.add_argument("--dry-run", action="store_true", help="say what was read of the file; measure nothing")
     shared.add_limits(parser)
     shared.add_embedding(parser, precision="float32")
@@ -34,6 +35,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         part=options.part,
         limits=shared.limits_of(options),
         dialect=shared.dialect_of(options),
+        encoding=options.encoding,
     )
     assert pairs.reading is not None
     if options.dry_run:

@@ -92,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the train rows, with the dev rows held out; test rows are never trained on",
     )
     shared.add_dialect(parser)
+    shared.add_encoding(parser)
     parser.add_argument("--model", default=None, help="a hub id, a folder, run:NAME, or embedded (the default)")
     parser.add_argument("--full", action="store_true", help="train all weights (default: low-rank adapters)")
     parser.add_argument("--rank", type=int, help="rank of the adapters (default: 8)")
@@ -175,6 +176,7 @@ def _new_or_same(options: argparse.Namespace) -> dict[str, Any]:
         limits=shared.limits_of(options),
         part=options.part,
         dialect=shared.dialect_of(options),
+        encoding=options.encoding,
     )
     if data.reading is not None:
         shared.write_reading(data.reading, with_preview=options.dry_run)
@@ -236,6 +238,7 @@ def _grid(options: argparse.Namespace, settings: TrainingSettings) -> dict[str, 
         limits=shared.limits_of(options),
         part=options.part,
         dialect=shared.dialect_of(options),
+        encoding=options.encoding,
     )
     if data.kind != "labelled":
         raise InputError(

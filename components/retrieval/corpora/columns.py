@@ -28,6 +28,10 @@ MOST_DEPTH = 4  # of objects in objects, whose keys become columns
 TEXT_NAMES = ("text", "sentence", "sentences", SET_COLUMN, "content", "passage", "document", "article", "headline")
 
 
+# Keys of a turn in a conversation: who speaks, and what is said, as chat models and exports of chats have them.
+SPEAKERS, SAID = frozenset({"role", "from", "speaker", "author"}), frozenset({"content", "value", "text", "message"})
+
+
 @dataclass(frozen=True)
 class ColumnPreview:
     name: str
@@ -56,6 +60,8 @@ def preview_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[ColumnPreview
 def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | None = None) -> TextColumn:
     """The text column: `chosen`, or the guess. Raises InputError, which lists the columns, without either."""
     if chosen is not None:
+        if are_turns(columns.get(chosen, ())):
+            raise list_of_turns(name, chosen)
         if chosen not in columns:
             raise InputError(
                 f"{name} has no column {chosen[:80]!r}.",
@@ -63,8 +69,9 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
                 f"Name the column {chosen[:80]!r} in the file, or choose one of its columns.",
             )
         return TextColumn(chosen, "as asked")
+    turns = next((column for column, values in columns.items() if are_turns(values)), None)
     guess = guess_text(columns)
-    if guess is not None:
+    if guess is not None and (turns is None or (guess != turns and guess.casefold() in TEXT_NAMES)):
         if len(columns) == 1:
             return TextColumn(guess, "the only column")
         if guess == TEXT_COLUMN and is_collection(columns):
@@ -72,10 +79,37 @@ def text_column(columns: Mapping[str, Sequence[Any]], name: str, chosen: str | N
         if guess.casefold() in TEXT_NAMES:
             return TextColumn(guess, "by its name")
         return TextColumn(guess, "a guess: its texts are by far the longest", is_guess=True)
+    if turns is not None:
+        raise list_of_turns(name, turns)
     raise InputError(
         f"{name} has {len(columns)} columns, and it is not clear which column holds the text: {_with_examples(columns)}.",
         "The text column is recognised by the name text or sentence, or by much longer texts than in the other columns.",
         "Choose the text column (--text-column on the command line), or rename it to text.",
+    )
+
+
+def are_turns(values: Sequence[Any]) -> bool:
+    """Whether most cells of a column are lists of a conversation's turns: objects with a speaker and what is said."""
+    given = [value for value in values[:SAMPLE_ROWS] if not (value is None or value == "")]
+    return 2 * sum(map(_is_list_of_turns, given)) > len(given)
+
+
+def _is_list_of_turns(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(
+            isinstance(turn, dict) and not SPEAKERS.isdisjoint(turn) and not SAID.isdisjoint(turn) for turn in value
+        )
+    )
+
+
+def list_of_turns(name: str, column: str) -> InputError:
+    """What is to be done with a file of conversations whose turns are lists."""
+    return InputError(
+        f"In {name}, {column[:80]} is a list of turns.",
+        "A row must hold one text, or the texts of one pair.",
+        "Write one row per message (conversation, role, text).",
     )
 
 

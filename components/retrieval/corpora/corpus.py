@@ -88,6 +88,7 @@ class ReadReport:
     samples: tuple[SampleRow, ...] = ()
     chosen: DialectChoice = AS_FOUND  # what a person chose of the dialect
     otherwise: tuple[DialectChoice, ...] = ()  # choices that give what the file could be too
+    title_sentence: str = ""  # that rows above the names of the columns are left out as titles
 
     @property
     def refused(self) -> str:
@@ -115,6 +116,8 @@ class ReadReport:
         if self.dialect:
             guess = f" This is a guess: the file could also be {self.other_dialect}." if self.other_dialect else ""
             said.append(f"The fields are {self.dialect}.{guess}")
+        if self.title_sentence:
+            said.append(self.title_sentence)
         if self.chosen.header is not None:
             said.append(f"As chosen, {DialectChoice(header=self.is_named).in_words}.")
         elif not self.is_named:
@@ -242,6 +245,8 @@ def _joined(tables: Sequence[Table]) -> Table:
         samples=tables[0].samples,
         chosen=tables[0].chosen,
         otherwise=tuple(dict.fromkeys(choice for table in tables for choice in table.otherwise)),
+        titles=tuple(title for table in tables for title in table.titles),
+        header_row=tables[0].header_row,
     )
 
 
@@ -305,6 +310,7 @@ def _corpus(name: str, table: Table, chosen: TextColumn, limits: Limits | None, 
         is_named=table.is_named,
         chosen=table.chosen,
         otherwise=table.otherwise,
+        title_sentence=table.title_sentence,
         samples=_samples(table, kept, texts, columns, bad),
         text_column=column,
         left_out=(

@@ -152,18 +152,19 @@ def read_scored_pairs(
     limits: Limits | None = BROWSER_LIMITS,
     is_cancelled: IsCancelled = never,
     dialect: DialectChoice = AS_FOUND,
+    encoding: str | None = None,
 ) -> ScoredPairs:
     """The pairs of a file: two sentences and a score in each row, with or without names of columns.
 
     `chosen` names the file's columns by ours ("sentence1", "sentence2", "label"). `part` is train, dev, test or all, of a file
     that says to which of them each row belongs; without it the test rows are used. `dialect` is what a person
-    chose of how separated text is written. Raises InputError for a file that cannot
-    be read, for unusable columns, and for too few or too many pairs, and Cancelled.
+    chose of how separated text is written, and `encoding` the file's, which is detected without it. Raises InputError for a
+    file that cannot be read, for unusable columns, and for too few or too many pairs, and Cancelled.
     """
     limits = browser_limits() if limits is BROWSER_LIMITS else limits
     sources = [source] if isinstance(source, Path | bytes) else source
     count = Count(name, limits, is_cancelled)
-    table = table_of(sources, name, limits, count, dialect)
+    table = table_of(sources, name, limits, count, dialect, encoding)
     rows = rows_of(table, name, chosen=chosen, part=part, preferred=TO_MEASURE, wanted="scored")
     return _usable(rows, name, most)
 

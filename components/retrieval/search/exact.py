@@ -30,6 +30,7 @@ Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 EVERY_SIMILARITY: tuple[Similarity, ...] = get_args(Similarity)
 SIMILARITIES: tuple[Similarity, ...] = ("cosine", "dot")  # those that are products, by which every engine can search
 NEAR = 1e-5  # float32 scores that differ by less are compared in float64
+MOST_TIES = 3  # groups of equal hits that are named
 SAME = 1e-12  # float64 scores that differ by less are equal
 _CELLS = 1 << 25  # scores of several queries computed together: 128 MB
 _BLOCK_ROWS = 16_384  # vectors converted together from float16 to float32
@@ -219,6 +220,29 @@ def tie_note(tied: int, shown: int, at_least: bool = False) -> str:
         f"{'At least ' if at_least else ''}{tied:,} sentences have the same score as the last hit, and {shown} of them are "
         "shown. They are in the order of the corpus: which of them are shown, and in which order, means nothing."
     )
+
+
+def ties_note(scores: NDArray[np.float64]) -> str:
+    """What to say of the hits of one query, [hit] from the first on, of which some have equal scores; empty if none have."""
+    if not len(scores):
+        return ""
+    groups = np.cumsum(np.diff(scores, prepend=scores[0]) < -SAME * np.maximum(1.0, np.abs(scores)))
+    sizes = np.bincount(groups)
+    said = [
+        f"{size} hits have the same score ({places})"
+        for size, places in zip(
+            sizes,
+            (f"ranks {end - size + 1} to {end}" for size, end in zip(sizes, np.cumsum(sizes), strict=True)),
+            strict=True,
+        )
+        if size > 1
+    ]
+    if not said:
+        return ""
+    shown = "; ".join(said[:MOST_TIES]) + (
+        f"; and {len(said) - MOST_TIES} further ties" if len(said) > MOST_TIES else ""
+    )
+    return f"{shown}. Equal hits are in the order of the corpus, which means nothing."
 
 
 def row_norms(vectors: NDArray[np.floating]) -> Float32:

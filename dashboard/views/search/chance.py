@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dashboard.views.search.ranked import Ranked
     from dashboard.views.search.request import SearchRequest
 
+TIE = 1e-6  # scores that differ by less are equal: some are in float32
 FEW_TEXTS = 50_000  # a level of more texts takes a minute or more, and waits until nobody else works
 WHAT_IS_CHANCE = (
     "The level of chance: 95 of 100 queries of two to four words of the corpus, drawn at random, find nothing above it among "
@@ -110,11 +111,27 @@ def finding(ranked: Ranked, corpus: Corpus, query: str, has_half: bool = False) 
             ranked.level.median,
             () if has_half else shared,
             not has_half and set(words_of(query)).isdisjoint(words_of(corpus.texts[row])),
+            tied_first(ranked.scores, row),
         )
     if ranked.is_measured_now:
         best = number(float(ranked.scores[row]), 2)
         return f"The first hit has {best}. Whether that is more than chance is being measured …"
     return ""
+
+
+def tied_first(scores: Any, row: int) -> int:
+    """How many sentences share the score of the first hit, sentence `row`, itself included."""
+    best = float(scores[row])
+    known = scores[np.isfinite(scores)]
+    return int(np.count_nonzero(np.abs(known - best) <= TIE * max(1.0, abs(best))))
+
+
+def unknown_finding(scores: Any, row: int) -> str:
+    """In place of whether hits are better than chance, where the model does not know the query's language."""
+    tied = tied_first(scores, row)
+    shown = number(float(scores[row]), 2)
+    first = f"The first {tied:,} tie at {shown}." if tied > 1 else f"The first has {shown}."
+    return f"**These scores say nothing:** the model does not know the language of the query. {first}"
 
 
 def is_above(scores: Any, level: float) -> Any:
@@ -130,23 +147,27 @@ def finding_of(
     median: float,
     shared: Sequence[str] = (),
     has_none: bool = False,
+    tied: int = 1,
 ) -> str:
     """What the best hit's score says, beside what random words find: short enough for one line with the ranking's name.
 
     `above` sentences of `total` (None: only the hits have scores) are above the `level` of chance; half of the random
     queries find nothing above the `median`; `shared` are the words with a meaning of their own that the best hit and the query
-    share, and `has_none` says that they share no word at all.
+    share, and `has_none` says that they share no word at all. `tied` sentences share the first place.
     """
     first, limit, half = apart(best, level, median)
+    at_first = f"the first {tied:,} hits tie at" if tied > 1 else "the first hit has"
     if not is_above(best, level):
         but = f" It has the query's {_quoted(shared)}, though." if shared else ""
         return (
-            f"**Nothing close:** the first hit has {first}, and the level of chance is {limit} (half of random queries stay "
+            f"**Nothing close:** {at_first} {first}, and the level of chance is {limit} (half of random queries stay "
             f"under {half}).{but}"
         )
     count = f"At least {counted(above, 'sentence')}" if total is None else f"{above:,} of {counted(total, 'sentence')}"
     verb = "is" if above == 1 else "are"
     has = f", has the query's {_quoted(shared)}" if shared else ", has no word of the query" if has_none else ""
+    if tied > 1:
+        return f"**{count} {verb} closer than chance:** the first {tied:,} tie at {first}, and chance reaches {limit}."
     if not has:
         return f"**{count} {verb} closer than chance:** the first has {first}, and chance reaches {limit}."
     return f"**{count} {verb} closer than chance:** the first, at {first}{has}; chance reaches {limit}."

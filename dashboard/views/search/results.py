@@ -26,7 +26,7 @@ from dashboard import caching, state
 from dashboard.corpora import current, marks, word_rankings
 from dashboard.jobs import rankers, reranking, search_engines
 from dashboard.jobs.stored import cross_looks
-from dashboard.ui import controls, figures, messages, model_gate
+from dashboard.ui import controls, figures, languages, messages, model_gate
 from dashboard.ui.waiting import frame, progress
 from dashboard.ui.wording import (
     NUMBERS_EXPLAINED,
@@ -352,7 +352,9 @@ def _measured(
 ) -> dict[str, Any]:
     """What a ranking by vectors says of its `scores` [sentence]: their scale, chance, and how each is explained."""
     explained = why.by_vectors(request, index, layer, pooling, similarity, scores)
+    unknown = _unknown(request) or languages.is_unknown(request.backend, request.query)
     return {
+        "finding": chance.unknown_finding(scores, int(np.nanargmax(scores))) if unknown else "",
         "scale": COSINES if similarity == "cosine" else None,
         "is_open_ended": similarity != "cosine",
         "chance": chance.of_vectors(request, index, layer, pooling, similarity),

@@ -194,6 +194,8 @@ def test_search_says_that_scores_are_equal(folder):
     assert "4 sentences have the same score as the last hit, and 3 of them are shown." in done.stderr
     found = json.loads(done.stdout)
     assert (found["tied_with_last"], found["tied_shown"]) == (4, 3)
+    every = run("search", str(folder / "idx"), "bank", "-k", "4", "--layer", "0", "--pooling", "cls")
+    assert "4 hits have the same score (ranks 1 to 4). Equal hits are in the order of the corpus" in every.stderr
     assert [hit["index"] for hit in found["results"]] == [0, 1, 2]
     done = run("search", str(folder / "idx"), "bank", "-k", "3", "--json", "-")
     assert "same score" not in done.stderr

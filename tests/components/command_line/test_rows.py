@@ -148,3 +148,41 @@ def test_of_what_is_no_separated_file_no_dialect_can_be_chosen(written, tmp_path
     done = run("evaluate", str(tmp_path), "--separator", "tab")
     assert done.returncode == 2
     assert "--separator tab was given with a folder." in done.stderr
+
+
+MAC = "question;answer\nKann ich die Lieferadresse ändern?;Ja, solange die Ware das Lager noch nicht verlassen hat.\n"
+MAC += "Wie lösche ich mein Konto?;Schreiben Sie uns; wir löschen es.\n".replace("uns;", "uns,")
+MAC += "Wo liegt die Größentabelle?;Sie liegt bei den Artikeln.\n"
+MAC += "Gibt es Rückgaben?;Ja, drei Wochen ab Erhalt.\n"
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["train", "--held-out", "0.4"]])
+def test_a_guessed_encoding_is_named_and_can_be_chosen(written, command):
+    path = written("mac.csv", MAC.encode("mac_roman"))
+    name, *others = command
+    guessed = run(name, path, *others, "--dry-run", "--json", "-")
+    assert guessed.returncode == 0, guessed.stderr
+    assert "The encoding cp1252 is a guess." in guessed.stderr
+    assert "If letters are wrong, name the encoding: --encoding NAME" in guessed.stderr
+    chosen = run(name, path, *others, "--dry-run", "--encoding", "mac_roman", "--json", "-")
+    assert chosen.returncode == 0, chosen.stderr
+    assert "Lieferadresse ändern?" in chosen.stderr
+    assert "is a guess" not in chosen.stderr
+    result = json.loads(chosen.stdout)
+    reading = result["reading"] if "reading" in result else result["data"]["reading"]
+    assert (reading["encoding"], reading["encoding_is_guess"]) == ("mac_roman", False)
+
+
+def test_scored_pairs_can_be_read_in_an_encoding(written):
+    rows = "sentence1;sentence2;score\nDer Bär schläft.;Ein Bär ruht.;4,5\nEr lügt.;Es schneit.;0,5\n"
+    path = written("mac.csv", rows.encode("mac_roman"))
+    assert "The encoding " in run("sts", path, "--dry-run").stderr
+    chosen = run("sts", path, "--dry-run", "--encoding", "mac_roman")
+    assert "Der Bär schläft." in chosen.stderr
+    assert "is a guess" not in chosen.stderr
+
+
+def test_an_encoding_is_not_for_a_folder(tmp_path):
+    done = run("evaluate", str(tmp_path), "--encoding", "cp1252")
+    assert done.returncode == 2
+    assert "--encoding was given with a folder." in done.stderr

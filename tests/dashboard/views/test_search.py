@@ -29,6 +29,7 @@ from dashboard import caching, settings
 from dashboard.corpora import current
 from dashboard.jobs import embedding, reranking, search_engines
 from dashboard.views.search import batches, shading
+from dashboard.views.search import chance as chance_findings
 from dashboard.views.search.ranked import Ranked, up_to
 from dashboard.views.search.request import SearchRequest
 from dashboard.views.search.whole_corpus import duplicates
@@ -366,6 +367,24 @@ def test_equal_vectors_are_no_better_than_chance(open_page: Open, demo_vectors: 
     app = at_rest(open_page("search", l="0", pool="cls"))  # the same vector for every sentence: all cosines are 1
     assert "Nothing close" in texts(app)
     assert not any(row["close"] for row in hits(app))
+
+
+def test_ties_at_the_first_place_are_part_of_the_finding(open_page: Open, demo_vectors: np.ndarray) -> None:
+    app = at_rest(open_page("search", l="0", pool="cls", k="5"))
+    assert "**Nothing close:** the first 630 hits tie at 1.00" in texts(app)
+    finding = chance_findings.finding_of(1.0, 6, 8, 0.5, 0.3, has_none=True, tied=6)
+    assert finding == "**6 of 8 sentences are closer than chance:** the first 6 tie at 1.00, and chance reaches 0.50."
+
+
+def test_a_query_in_a_language_that_the_model_does_not_know_finds_nothing_close(
+    open_page: Open, demo_vectors: np.ndarray
+) -> None:
+    """Its pieces are all unknown: whatever is closest to that vector is no answer."""
+    app = at_rest(open_page("search", q="แมวกำลังนอนอยู่บนโซฟา"))
+    said = texts(app)
+    assert "These scores say nothing:** the model does not know the language of the query. The first" in said
+    assert "closer than chance:**" not in said
+    assert "Nothing close:**" not in said
 
 
 def test_what_the_level_of_chance_is_stands_behind_the_question_mark_with_what_was_left_out(

@@ -15,13 +15,15 @@ from components.retrieval.corpora.readers.encoding import Decoded, clean
 from components.retrieval.corpora.readers.limits import MOST_FIELDS, Count
 from components.retrieval.corpora.readers.separated_rows import (
     AS_FOUND,
+    SEPARATORS,
     Dialect,
     DialectChoice,
     Record,
     Runaway,
     records,
 )
-from components.retrieval.corpora.readers.table import MOST_COLUMNS, BadRows, Samples, Table
+from components.retrieval.corpora.readers.table import MOST_COLUMNS, TITLE_ROW, BadRows, Samples, Table
+from components.retrieval.corpora.readers.titles import READ_LINES, Titles, titles_of
 
 HEADER_ROWS = 20  # by which it is judged whether the first row names the columns
 _BLOCK_ROWS, _BLOCK_FIELDS = 1_000, 100_000  # rows that are put into columns together
@@ -51,10 +53,17 @@ def read_separated(
     named = re.fullmatch(r"sep=([,;\t|])", first, re.IGNORECASE)
     if named is not None:  # a line that spreadsheets write
         delimiter, start = named[1], start + 1
+    titles = Titles()
+    if choice.header is None:  # who says what the first row is means the first one
+        mark = delimiter if choice.separator is None else SEPARATORS[choice.separator]
+        titles = titles_of(list(islice(text.lines(), start, start + READ_LINES)), mark)
+    above = tuple((start + line + 1, title) for line, title in titles.rows)
+    start += titles.lines
+    count.add_rows(titles.lines)
     dialect, others = dialect_of(islice(text.lines(), start, None), delimiter, choice)
-    rows = records(lines if named is not None else chain([first], lines), dialect)
+    rows = records(islice(text.lines(), start, None), dialect)
     try:
-        table = _table_of(rows, dialect, start, name, max_rows, count, choice)
+        table = _table_of(rows, dialect, start, name, max_rows, count, choice, above)
     except Runaway as problem:
         raise _no_table(name, str(problem)) from problem
     is_plain = not dialect.is_quoted
@@ -76,8 +85,9 @@ def _table_of(
     max_rows: int | None,
     count: Count,
     choice: DialectChoice,
+    titles: Sequence[tuple[int, str]] = (),
 ) -> Table:
-    """The table of rows that begin behind `start` lines."""
+    """The table of rows that begin behind `start` lines, below `titles`, which are refused as rows."""
     header = next(rows, None)
     if header is None:
         return Table({}, ())
@@ -88,11 +98,18 @@ def _table_of(
         raise _no_table(name, f"its first row has {width:,} fields, which is more than {MOST_FIELDS:,}")
     columns = _Columns(min(width, MOST_COLUMNS), count)
     bad, joined, samples = BadRows(), 0, Samples()
+    for line, _ in titles:
+        bad.add(line, TITLE_ROW)
     following = list(islice(rows, HEADER_ROWS))
     is_named = choice.header
-    if is_named is None:
+    if titles:
+        is_named = True
+    elif is_named is None:
         is_named = has_names(header.fields, [row.fields for row in following if len(row.fields) == width])
     is_guess = choice.header is None and (not is_named or any(words_in(name) >= HEADER_WORDS for name in header.fields))
+    otherwise = (DialectChoice(header=not is_named),) if is_guess else ()
+    if titles:
+        otherwise = (DialectChoice(header=True),)
     rows = chain(following, rows) if is_named else chain([header], following, rows)
     for record in rows:
         count.add_rows(1)
@@ -122,7 +139,9 @@ def _table_of(
         is_named=is_named,
         samples=samples.first,
         chosen=choice,
-        otherwise=(DialectChoice(header=not is_named),) if is_guess else (),
+        otherwise=otherwise,
+        titles=tuple((line, clean(title).text) for line, title in titles),
+        header_row=header.line + start,
     )
 
 

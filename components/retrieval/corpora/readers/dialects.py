@@ -135,12 +135,12 @@ def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         return True
     columns = [[row[place] for row in rows if row[place].strip()] for place in range(len(first))]
     fields = [(field.strip(), below) for field, below in zip(first, columns, strict=True) if field.strip()]
-    numbers = [field for field, below in fields if _NUMBER.fullmatch(field) and all(map(_is_number, below))]
+    numbers = [field for field, below in fields if _NUMBER.fullmatch(field) and all(map(is_number, below))]
     has_text = any(words_in(field) >= HEADER_WORDS or _ends(field, 2) in _SENTENCE_ENDS for field in first)
     several_words = sum(words_in(field) > 1 for field in first)
     if numbers and (has_text or (several_words > 1 and not all(map(_YEAR.fullmatch, numbers)))):
         return False
-    if any(_is_above_numbers(field, below) for field, below in fields):
+    if any(is_above_numbers(field, below) for field, below in fields):
         return True
     texts = [(field, below) for field, below in fields if not _NUMBER.fullmatch(field) and not _TIME.fullmatch(field)]
     alike = [
@@ -153,14 +153,15 @@ def has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     return not (is_row or (len(alike) > 1 and not asks_for_others))
 
 
-def _is_number(field: str) -> bool:
+def is_number(field: str) -> bool:
+    """Whether a field is a number."""
     return _NUMBER.fullmatch(field.strip()) is not None
 
 
-def _is_above_numbers(field: str, below: Sequence[str]) -> bool:
+def is_above_numbers(field: str, below: Sequence[str]) -> bool:
     """Whether a field with letters stands above nothing but numbers or times."""
     has_letters = any(map(str.isalpha, field)) and field.casefold() not in NO_VALUES and not _TIME.fullmatch(field)
-    return has_letters and bool(below) and all(_is_number(value) or _TIME.fullmatch(value.strip()) for value in below)
+    return has_letters and bool(below) and all(is_number(value) or _TIME.fullmatch(value.strip()) for value in below)
 
 
 def _is_question_above_others(field: str, below: Sequence[str]) -> bool:

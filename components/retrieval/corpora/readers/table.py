@@ -19,6 +19,8 @@ from components.retrieval.corpora.readers.separated_rows import AS_FOUND, Dialec
 LINE_COLUMN, SET_COLUMN = "text", "set"  # the names of a column of plain lines, and of one of lists of sentences
 MOST_COLUMNS = 200
 SAMPLES_KEPT, SAMPLE_CHARACTERS = 3, 500
+TITLE_ROW = "a title above the names of the columns"
+TITLE_CHARACTERS = 80  # of a title that are shown
 BAD_ROWS_KEPT, REASONS_COUNTED = 100, 1_000
 
 
@@ -90,3 +92,17 @@ class Table:
     samples: Sequence[tuple[int, str]] = ()  # the first rows as they stand in the file, by their numbers
     chosen: DialectChoice = AS_FOUND  # what a person chose of the dialect
     otherwise: tuple[DialectChoice, ...] = ()  # choices that give what it could be too, where something is a guess
+    titles: tuple[tuple[int, str], ...] = ()  # rows above the names of the columns, which are left out: number and text
+    header_row: int = 1  # the number of the row with the names, where there are titles
+
+    @property
+    def title_sentence(self) -> str:
+        """That rows are left out as titles, and which row names the columns; "" where there is no title."""
+        if not self.titles:
+            return ""
+        shown = ", ".join(f"row {number} (“{text[:TITLE_CHARACTERS]}”)" for number, text in self.titles)
+        one = len(self.titles) == 1
+        return (
+            f"{shown[0].upper()}{shown[1:]} {'looks like a title and is' if one else 'look like titles and are'} left out; "
+            f"row {self.header_row} names the columns."
+        )

@@ -11,7 +11,7 @@ from typing import Any
 
 from components.errors import InputError
 from components.numbers import counted
-from components.retrieval.corpora.columns import as_text, is_missing
+from components.retrieval.corpora.columns import TEXT_NAMES, are_turns, as_text, is_missing, list_of_turns
 from components.retrieval.corpora.corpus import BROKEN_BYTES, read_parts
 from components.retrieval.corpora.readers.encoding import clean, has_broken_bytes
 from components.retrieval.corpora.readers.limits import Count, Limits
@@ -106,6 +106,8 @@ class Rows:
             known=self.known,
             dialect=self.table.chosen,
             otherwise=self.table.otherwise,
+            encoding=self.table.encoding,
+            encoding_is_guess=self.table.encoding_guessed,
         )
 
 
@@ -115,14 +117,15 @@ def table_of(
     limits: Limits | None,
     count: Count,
     dialect: DialectChoice = AS_FOUND,
+    encoding: str | None = None,
 ) -> Table:
     """The table of a file, or of the parts of a data set, for `rows_of`.
 
-    `dialect` is what a person chose of how separated text is written.
+    `dialect` is what a person chose of how separated text is written, and `encoding` the file's, which is detected without it.
 
     Raises InputError for a file that cannot be read or is beyond its limits, and Cancelled.
     """
-    table = read_parts(sources, name, None, limits, count, dialect)
+    table = read_parts(sources, name, encoding, limits, count, dialect)
     if limits is not None and len(table.numbers) > limits.sentences:
         raise limits.exceeded(name, f"{len(table.numbers):,} rows")
     return table
@@ -151,6 +154,8 @@ def rows_of(
             "Check the file and its format.",
         )
     columns, notes = passages.opened(table.columns)
+    if table.title_sentence:
+        notes.append(table.title_sentence)
     if table.chosen.header is not None:
         notes.append(f"As chosen, {DialectChoice(header=table.is_named).in_words}.")
     elif not table.is_named:
@@ -158,6 +163,8 @@ def rows_of(
     if table.dialect:
         other = f"; it could also be read as {table.other_dialect}" if table.other_dialect else ""
         notes.append(f"The file is {table.dialect}{other}.")
+    if table.encoding_guessed:
+        notes.append(f"The encoding {table.encoding} is a guess.")
     parts = find_parts(columns)
     chosen_part = None if parts is None else choose_part(parts, name, part, preferred, holds_out)
     if parts is None:
@@ -210,6 +217,32 @@ def rows_of(
 
 
 def _recognised(
+    columns: Mapping[str, Sequence[Any]],
+    name: str,
+    chosen: Mapping[str, str] | None,
+    wanted: Wanted,
+    otherwise: Sequence[DialectChoice],
+) -> Recognised:
+    """Which columns are what. Raises InputError where it is not clear, and where a list of turns is all there is."""
+    turns = [column for column, values in columns.items() if are_turns(values)]
+    if not turns:
+        return _by_roles(columns, name, chosen, wanted, otherwise)
+    for column in (chosen or {}).values():
+        if column in turns:
+            raise list_of_turns(name, column)
+    others = {column: values for column, values in columns.items() if column not in turns}
+    try:
+        recognised = _by_roles(others, name, chosen, wanted, otherwise)
+    except InputError as problem:
+        if chosen:
+            raise
+        raise list_of_turns(name, turns[0]) from problem
+    if recognised.is_guess or (len(others) == 1 and next(iter(others)).casefold() not in TEXT_NAMES):
+        raise list_of_turns(name, turns[0])
+    return recognised
+
+
+def _by_roles(
     columns: Mapping[str, Sequence[Any]],
     name: str,
     chosen: Mapping[str, str] | None,

@@ -59,6 +59,8 @@ class Reading:
     known: Mapping[str, Sequence[str]] = field(default_factory=dict)  # every column, with values of each
     dialect: DialectChoice = AS_FOUND  # what a person chose of how the file is written
     otherwise: tuple[DialectChoice, ...] = ()  # choices that give what the file could be too
+    encoding: str = "utf-8"
+    encoding_is_guess: bool = False
 
     @property
     def lost(self) -> int:
@@ -129,6 +131,8 @@ class Reading:
                 "is_default": part.is_default,
             },
             "notes": list(self.notes),
+            "encoding": self.encoding,
+            "encoding_is_guess": self.encoding_is_guess,
             "could_be_read_by": [choice.as_options for choice in self.otherwise],
             "preview": [
                 {"row": row.row, "given": row.given, "read": dict(row.read), "reason": row.reason}

@@ -12,15 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from components.errors import InputError
-from components.retrieval.corpora.columns import TEXT_NAMES, ColumnPreview, as_text, preview_columns
+from components.retrieval.corpora.columns import TEXT_NAMES, ColumnPreview, as_text, is_missing, preview_columns
+from components.retrieval.corpora.readers.dialects import words_in
 from components.retrieval.corpora.readers.table import SET_COLUMN
 from components.retrieval.corpora.rows import passages
-from components.retrieval.corpora.rows.scores import UNKNOWN, read_scores, score_text
+from components.retrieval.corpora.rows.scores import NO_NUMBER, UNKNOWN, read_scores, score_text
 
 DataKind = Literal["sentences", "pairs", "triplets", "scored", "labelled"]
 Wanted = Literal["any", "scored", "pairs"]  # what rows are read for: to train, to compare with scores, or to search
@@ -38,6 +40,8 @@ MOST_NEGATIVES = 7  # wrong answers of a row: with the right one 8, the usual gr
 MOST_CLASSES = 100
 AS_CHOSEN = "as chosen"
 SENTENCE_WORDS = 2.5  # a column of so many words on average holds sentences
+LEAST_IDS = 5  # running numbers; fewer may be scores in order
+LEAST_ROLES, ROLE_REPEATS = 6, 3  # rows of a column of roles, and how often each of its values stands there on average
 EXAMPLES, EXAMPLE_CHARACTERS = 2, 60  # of a column that is left out
 
 # Names of columns without case, spaces and punctuation. Of two texts the first named is the query or the premise.
@@ -208,7 +212,13 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
     """One or two columns that hold texts; in a file without names also a column of numbers beside two of sentences."""
     judged = {column: passages.first_texts(values) for column, values in columns.items()}
     previews = preview_columns(judged)
-    texts = [preview.name for preview in previews if preview.is_text and preview.name != label]
+    texts = [
+        preview.name
+        for preview in previews
+        if preview.is_text
+        and preview.name != label
+        and (len(columns) == 1 or not _are_roles(judged[preview.name][: passages.SAMPLE_ROWS]))
+    ]
     has_names = not all(re.fullmatch(r"column \d+", column) for column in columns)
     if wanted == "pairs" and has_names:
         missing = " and ".join(repr(column) for column in ("sentence", "compressed") if column not in columns)
@@ -241,17 +251,42 @@ def _by_look(columns: Mapping[str, Sequence[Any]], name: str, label: str | None,
 
 
 def _score_by_look(columns: Mapping[str, Sequence[Any]]) -> str | None:
-    """The only column of numbers, or the only one of those with fractions; None where there are several or none."""
+    """The only column of numbers, or the only one of those with fractions; None where there are several or none.
+
+    Running numbers and numbers with leading zeros are ids, and never scores.
+    """
     numbers = {}
     for column, values in columns.items():
-        scores = read_scores(values[: passages.SAMPLE_ROWS])
+        first = values[: passages.SAMPLE_ROWS]
+        scores = read_scores(first)
         known = [value for value in scores.values if value is not None]
-        if known and 10 * len(known) >= 9 * len(scores.values):
+        given = len(known) + sum(reason == NO_NUMBER for reason in scores.reasons)  # others have no score
+        if 2 * len(known) >= len(first) and 10 * len(known) >= 9 * given > 0 and not _are_ids(first):
             numbers[column] = any(not value.is_integer() for value in known)
     fractions = [column for column, has_fractions in numbers.items() if has_fractions]
     if len(fractions) == 1:
         return fractions[0]
     return next(iter(numbers)) if len(numbers) == 1 and not fractions else None
+
+
+def _are_ids(values: Sequence[Any]) -> bool:
+    """Whether numbers are ids: with leading zeros ("007"), or running up by one from row to row."""
+    texts = [str(value).strip() for value in values if not is_missing(value) and str(value).strip()]
+    if any(re.fullmatch(r"0\d+", text) for text in texts):
+        return True
+    numbers = [int(text) for text in map(score_text, texts) if re.fullmatch(r"-?\d{1,15}", text)]
+    steps = [later - earlier for earlier, later in pairwise(numbers)]
+    return len(numbers) >= LEAST_IDS and 10 * steps.count(1) >= 9 * len(steps)
+
+
+def _are_roles(values: Sequence[Any]) -> bool:
+    """Whether a column has few different values of one word each, such as user and assistant: it holds no sentences."""
+    texts = [value.strip() for value in values if isinstance(value, str) and value.strip()]
+    return (
+        len(texts) >= LEAST_ROLES
+        and len(set(texts)) * ROLE_REPEATS <= len(texts)
+        and all(words_in(text) == 1 for text in texts)
+    )
 
 
 def _mean_words(values: Sequence[Any]) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 from components.errors import InputError
 from components.jobs import Cancelled
-from components.retrieval.search.exact import EVERY_SIMILARITY, ExactSearch, tie_note, top
+from components.retrieval.search.exact import EVERY_SIMILARITY, ExactSearch, tie_note, ties_note, top
 from components.retrieval.search.paraphrases import most_similar_pairs
 
 
@@ -168,6 +168,15 @@ def test_equal_scores_are_counted_and_nearly_equal_ones_are_not():
     np.testing.assert_array_equal(hits.tied_shown, [2, 2])
     assert "3 sentences have the same score as the last hit, and 2 of them" in tie_note(3, 2)
     assert tie_note(2, 2) == ""
+
+
+def test_ties_among_the_hits_are_said_where_the_last_hit_has_none():
+    assert ties_note(np.array([1.0, 1.0, 1.0, 0.5, 0.4, 0.4])) == (
+        "3 hits have the same score (ranks 1 to 3); 2 hits have the same score (ranks 5 to 6). Equal hits are in the order of "
+        "the corpus, which means nothing."
+    )
+    assert "and 1 further ties" in ties_note(np.repeat([4.0, 3.0, 2.0, 1.0], 2))
+    assert ties_note(np.array([-0.5, -0.6])) == ties_note(np.array([])) == ""
 
 
 def test_values_that_are_not_finite_are_refused():

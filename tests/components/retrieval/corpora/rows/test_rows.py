@@ -10,6 +10,7 @@ import pytest
 
 from components.errors import InputError
 from components.retrieval.corpora.columns import flattened
+from components.retrieval.corpora.corpus import read_corpus
 from components.retrieval.corpora.rows.parts import ALL, find_parts
 from components.retrieval.corpora.rows.passages import opened
 from components.retrieval.corpora.rows.roles import UnclearColumns, recognise
@@ -505,3 +506,35 @@ def test_columns_that_do_not_tell_are_shown_with_examples():
     with pytest.raises(UnclearColumns) as caught:
         recognise(columns, "rows.csv")
     assert "one ('one text 0 of many'" in caught.value.expected
+
+
+TURNS = [
+    {
+        "id": f"conv-{number}",
+        "messages": [{"role": "user", "content": asked(thing)}, {"role": "assistant", "content": "Yes."}],
+    }
+    for number, thing in enumerate(THINGS)
+]
+SHARED = [{"conversations": [{"from": "human", "value": asked(thing)}]} for thing in THINGS]
+PARTS = [{"messages": [{"role": "user", "content": [{"type": "text", "text": asked(thing)}]}]} for thing in THINGS]
+
+
+@pytest.mark.parametrize(("rows", "column"), [(TURNS, "messages"), (SHARED, "conversations"), (PARTS, "messages")])
+def test_a_list_of_turns_is_refused_with_what_to_write(rows, column):
+    """It was called several first texts, an object instead of text, or an unclear column."""
+    content = lines(rows)
+    for read in (
+        lambda: load(content, "chat.jsonl"),
+        lambda: read_scored_pairs(content, "chat.jsonl"),
+        lambda: read_corpus(content, "chat.jsonl"),
+        lambda: read_corpus(content, "chat.jsonl", column),
+    ):
+        with pytest.raises(InputError, match=f"In chat.jsonl, {column} is a list of turns") as refused:
+            read()
+        assert refused.value.fix == "Write one row per message (conversation, role, text)."
+
+
+def test_turns_beside_a_text_are_no_reason_to_refuse():
+    rows = [{"text": asked(thing), "messages": row["messages"]} for thing, row in zip(THINGS, TURNS, strict=True)]
+    assert read_corpus(lines(rows), "chat.jsonl").texts == tuple(map(asked, THINGS))
+    assert load(lines(rows), "chat.jsonl").reading.columns == {"sentence": "text"}

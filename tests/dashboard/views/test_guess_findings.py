@@ -195,6 +195,19 @@ ANECDOTE = " One template is an anecdote."
         ([[0.1, 0.1], [0.1, 0.2]], "“he” is likelier than “she” with “doctor”; the two are equal with “nurse”."),
         ([[0.2, 0.2], [0.1, 0.1]], "“she” and “he” are equally likely with every filling."),
         ([[0.6, 0.1]], "With “nurse”, “she” and “he” have 60 % and 10 %."),
+        (  # below what is shown of a probability nothing differs
+            [[4e-4, 1e-5], [3e-4, 1e-6]],
+            "“she” and “he” both have less than 0.1 % with every filling: too little to compare.",
+        ),
+        ([[4e-4, 1e-5]], "“she” and “he” both have less than 0.1 % with “nurse”: too little to compare."),
+        (
+            [[0.6, 0.1], [4e-4, 3e-4]],
+            "With “nurse”, “she” and “he” have 60 % and 10 %; with the other fillings both have less than 0.1 %.",
+        ),
+        (
+            [[0.6, 0.1], [0.5, 0.4], [1e-5, 1e-4]],
+            "“she” is likelier than “he” with every filling that gives one of them 0.1 % or more: least so with “doctor”.",
+        ),
     ],
 )
 def test_a_template_compares_two_words(shares: list[list[float]], said: str) -> None:
@@ -204,6 +217,8 @@ def test_a_template_compares_two_words(shares: list[list[float]], said: str) -> 
 def test_a_template_with_one_word_or_none() -> None:
     single = findings.of_template(found([[0.6], [0.1]], ("she",)))
     assert single == f"“she” has 60 % with “nurse”, and 10 % with “doctor”.{ANECDOTE}"
+    little = findings.of_template(found([[4e-4], [1e-5]], ("she",)))
+    assert little == f"“she” has less than 0.1 % with every filling.{ANECDOTE}"
     unknown = findings.of_template(found([[NAN], [NAN]], ("xyzzy",)))
     assert unknown == f"None of the words is one piece of this model's vocabulary.{ANECDOTE}"
 

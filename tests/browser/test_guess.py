@@ -118,3 +118,18 @@ def test_the_first_guess_is_not_blue_where_nobody_knows_the_word(visit: Visit, f
     )
     assert colours[0] != colours[1]
     assert guess.locator("svg .point.first").count() == guess.locator("svg .point").count() > 0
+
+
+def test_a_word_is_hidden_beside_a_hole_in_two_sentences(visit: Visit, folder: str) -> None:
+    page = visit(
+        f"/inside?v=two-contexts&m={quote(folder, safe='')}&s={quote('the ___ sat on the hat')}&s={quote('we put ___ in')}"
+    )
+    expect(drawn(page).locator("svg")).to_contain_text("the [MASK] sat on the hat")
+    instruction = page.get_by_text("Click a word to hide it.")
+    words = page.locator(".rows .chip", has_text="sat")
+    assert instruction.bounding_box()["y"] < words.bounding_box()["y"]
+    words.click()
+    expect(page.locator(".guess svg")).to_contain_text("the ___ [MASK] on the hat")
+    expect(page.locator(".guess svg")).to_contain_text("we put [MASK] in")
+    page.locator(".rows .chip", has_text="[MASK]").first.click()
+    expect(page.locator(".guess svg")).to_contain_text("the [MASK] sat on the hat")

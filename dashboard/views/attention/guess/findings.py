@@ -176,7 +176,7 @@ def which(texts: Sequence[str], place: int) -> str:
 
 
 def of_two(first: Guessed, second: Guessed, k: int) -> str:
-    """The finding for the same mask in two sentences, of each of which `k` guesses are shown."""
+    """The finding for a mask in each of two sentences, of each of which `k` guesses are shown."""
     common = sum((Counter(first.pieces[:k]) & Counter(second.pieces[:k])).values())
     shown = min(k, len(first.pieces), len(second.pieces))
     both = f"{common or 'None'} of {shown} guesses {'is' if common == 1 else 'are'} the same"

@@ -14,7 +14,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from components.model.guesses import passes
 from dashboard import caching
-from dashboard.views.attention.guess import contexts, picture
+from dashboard.views.attention.guess import changes, contexts, picture
 from dashboard.views.attention.guess.view import with_hidden
 from tests.support import tiny
 from tests.support.pages import Open, chips, figures, plain_table, texts, type_sentences
@@ -272,6 +272,14 @@ def test_a_click_behind_a_hole_means_the_word_that_was_clicked(
     assert starts == [both[0].index(word) for word in ("___", "sat", "hat")]
 
 
+def test_a_sign_that_turns_further_than_every_word_is_said() -> None:
+    hidden = np.array([False, True, False, False, False])
+    pieces, angles = ["[CLS]", "cat", "sat", ".", "[SEP]"], np.array([20.0, 80.0, 44.0, 45.0, 46.4])
+    assert changes._further(pieces, angles, hidden, 2, "words") == "; “\\[SEP\\]”, no word, by 46°"
+    assert changes._further(pieces, angles, hidden, 2, "tokens") == ""
+    assert changes._further(pieces, np.minimum(angles, 44.4), hidden, 2, "words") == ""
+
+
 def test_a_template_compares_words_over_its_fillings(open_page: Open, folder: str, plain: Plain) -> None:
     template = "the [cat, dog] sat on the [mask]"
     app = open_page("inside", m=folder, v="two-contexts", gc="template", gt=template, gw="hat, bank, xyzzy")
@@ -286,7 +294,7 @@ def test_a_template_compares_words_over_its_fillings(open_page: Open, folder: st
                 expected, abs=0.501 if expected >= 9.95 else 0.0501 if expected >= 0.05 else 0.1
             )
         assert row["xyzzy"] == "no single piece"
-    assert "One template is an anecdote." in texts(app)
+    assert "One template proves nothing." in texts(app)
 
 
 def test_what_a_template_lacks_is_said(open_page: Open, folder: str) -> None:

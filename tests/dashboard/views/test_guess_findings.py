@@ -179,7 +179,7 @@ def found(
     )
 
 
-ANECDOTE = " One template is an anecdote."
+ANECDOTE = " One template proves nothing."
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_words_that_a_template_leaves_out_are_named() -> None:
     said = findings.of_template(found([[0.6, NAN, 0.1, 0.2], [0.5, NAN, 0.4, 0.1]], ("she", "xyzzy", "he", "it")))
     assert said == (
         "“she” is likelier than “he” with every filling: least so with “doctor”. “xyzzy” is no single piece. "
-        f"“it”: in the table alone.{ANECDOTE}"
+        f"“it”: only in the table.{ANECDOTE}"
     )
 
 
@@ -235,7 +235,7 @@ def test_how_general_a_table_of_templates_is() -> None:
     shares = [[0.6, 0.1], [0.5, 0.4], [0.3, 0.3]]
     assert findings.of_template(found(shares, controls=1)).endswith(ANECDOTE)
     two = findings.of_template(found(shares, templates=2))
-    assert two.endswith("2 templates without control words are an anecdote.")
+    assert two.endswith("2 templates without control words prove nothing.")
     controlled = findings.of_template(found(shares, controls=1, templates=2))
     assert controlled == (
         "“she” is likelier than “he” with every filling: least so with “doctor”. "

@@ -250,7 +250,7 @@ def _anecdote(found: TemplateGuesses) -> str:
     count = len(found.templates)
     if not found.is_anecdote:
         return f"The mean of {count} templates, beside {counted(len(found.controls), 'control word')}."
-    return "One template is an anecdote." if count == 1 else f"{count} templates without control words are an anecdote."
+    return "One template proves nothing." if count == 1 else f"{count} templates without control words prove nothing."
 
 
 def _left_out(found: TemplateGuesses, known: Sequence[int]) -> str:
@@ -260,5 +260,5 @@ def _left_out(found: TemplateGuesses, known: Sequence[int]) -> str:
         are = "is" if len(found.unknown_words) == 1 else "are"
         said.append(f"{', '.join(map(quoted, found.unknown_words))} {are} no single piece.")
     if further := [quoted(found.words[place]) for place in known[2:]]:
-        said.append(f"{', '.join(further)}: in the table alone.")
+        said.append(f"{', '.join(further)}: only in the table.")
     return " ".join(said)

@@ -19,18 +19,22 @@ function heading(x, y, strong, soft, size) {
   return line;
 }
 
-// Bars of one mask's guesses, of which one of the probability `most` has all the width; the true piece is blue, and stands apart
-// where it is not among the first. Where nobody knows the truth, the first guess is green.
-function drawBars(svg, panel, most, x, y, width, height, size, root) {
+// Bars of one mask's guesses on a scale from 0 to 100 %, whose whole width lies behind each; the true piece is blue, and stands
+// apart where it is not among the first. Where nobody knows the truth, the first guess is green.
+function drawBars(svg, panel, panels, x, y, width, height, size, root) {
   const u = rem(), { rows } = panel, far = rows.some((row) => row.far), own = panel.known ? "own" : "own first";
   const step = height / Math.max(rows.length + (far ? 0.5 : 0), 6);
-  const names = Math.min(width * 0.42, Math.max(...rows.map((row) => widthOf(row.piece, size, row.own ? 700 : 400, root))) + 12 * u);
-  const numbers = Math.max(...rows.map((row) => widthOf(row.said, size - 1, row.own ? 700 : 400, root))) + 12 * u;
-  const room = Math.max(20, width - names - numbers);
+  const all = panels.flatMap((other) => other.rows); // bars of two masks have the same width for 100 %
+  const names = Math.min(width * 0.42, Math.max(...all.map((row) => widthOf(row.piece, size, row.own ? 700 : 400, root))) + 12 * u);
+  const numbers = Math.max(...all.map((row) => widthOf(row.said, size - 1, row.own ? 700 : 400, root))) + 12 * u;
+  const room = Math.max(20, width - names - numbers), end = "100 %", title = widthOf(`${panel.title} ${panel.soft}`, size, 700, root);
+  if (title + widthOf(end, 12, 400, root) + 12 * u < names + room) // beside the heading
+    svg.append(label(x + names + room, y - 10 * u, end, { "text-anchor": "end", class: "num quiet", "font-size": 12 * u }));
   rows.forEach((row, place) => {
     const top = y + (place + (row.far ? 0.5 : 0)) * step, middle = top + step / 2, weight = row.own ? 700 : 400;
-    const [text, fits] = fitted(row.piece, names - 10 * u, size, size * 0.8, weight, root), long = Math.max(2, (room * row.share) / most);
+    const [text, fits] = fitted(row.piece, names - 10 * u, size, size * 0.8, weight, root), long = Math.max(2, room * row.share);
     if (row.far) svg.append(label(x + names + 1, top - step * 0.08, "⋮", { class: "quiet", "font-size": size * u }));
+    svg.append(svgElement("rect", { x: x + names, y: top + 3, width: room, height: Math.max(3, step - 6), rx: 4, class: "track" }));
     svg.append(label(x + names - 9 * u, middle + 0.34 * fits * u, text, { "text-anchor": "end", "font-size": fits * u, "font-weight": weight }));
     svg.append(svgElement("rect", { x: x + names, y: top + 3, width: long, height: Math.max(3, step - 6), rx: 4, class: row.own ? `bar ${own}` : "bar" }));
     const number = { "font-size": (size - 1) * u, "font-weight": weight, class: row.own ? "num" : "num quiet" };
@@ -163,12 +167,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const bars = (narrow ? 25 : 24) * u * (rows + 0.5), layers = lens ? (lens.most * 30 + (lens.rank ? 190 : 50)) * u : 0;
     const height = narrow ? panels.length * (bars + 34 * u) + (lens ? layers + 60 * u : 0) : data.height;
     const svg = picture(width, height, data.said);
-    const most = Math.max(...panels.flatMap((panel) => panel.rows.map((row) => row.share)), 1e-9); // one scale for all
     if (narrow) {
       let top = 0;
       for (const panel of panels) {
         svg.append(heading(0, top + 14 * u, panel.title, panel.soft, 14));
-        drawBars(svg, panel, most, 0, top + 24 * u, width, bars, size, root);
+        drawBars(svg, panel, panels, 0, top + 24 * u, width, bars, size, root);
         top += bars + 38 * u;
       }
       if (lens) {
@@ -179,7 +182,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     } else if (lens) {
       const left = Math.min(320 * u, width * 0.3), x = left + 76 * u;
       svg.append(heading(0, 14 * u, panels[0].title, panels[0].soft, 14));
-      drawBars(svg, panels[0], most, 0, 24 * u, left, height - 28 * u, size, root);
+      drawBars(svg, panels[0], panels, 0, 24 * u, left, height - 28 * u, size, root);
       svg.append(heading(x + 2, 14 * u, lens.title, lens.soft, 14));
       drawLayers(svg, lens, x, 48 * u, width - x, height - 50 * u, false, root);
     } else {
@@ -187,7 +190,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       panels.forEach((panel, place) => {
         const x = place * (each + gap), [title] = fitted(panel.title, each - 8, 15, 13, 700, root);
         svg.append(heading(x, 14 * u, title, panel.soft, 15));
-        drawBars(svg, panel, most, x, 26 * u, Math.min(each, 460 * u), height - 30 * u, size, root);
+        drawBars(svg, panel, panels, x, 26 * u, Math.min(each, 460 * u), height - 30 * u, size, root);
       });
     }
     figure.replaceChildren(svg);

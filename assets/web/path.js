@@ -270,7 +270,7 @@ class WholePath {
       this.moving.at = this.stopAt();
     } else {
       // On a projector what stands above the drawing is larger, and so is the drawing.
-      const isLarge = parseFloat(getComputedStyle(document.documentElement).fontSize) > 19, room = clamp(innerHeight - (isLarge ? 560 : 400), 490, 1000);
+      const isLarge = parseFloat(getComputedStyle(document.documentElement).fontSize) > 19, room = clamp(innerHeight - (isLarge ? 560 : 432), isLarge ? 490 : 468, 1000);
       scale = clamp(Math.min(width / (isLarge ? 1050 : 1200), room / (isLarge ? 520 : 600)), 0.85, 1.8);
       const most = Math.floor((room - 132 * scale) / LEAST_ROW);
       this.arrangeRows(Math.min(count, MOST_ROWS, most));
@@ -408,9 +408,10 @@ class WholePath {
 
   bracket(left, right) {
     const { pen, state } = this, { colours, scale } = pen, y = 7 * scale, middle = (left + right) / 2;
-    const before = state.block ? ` · ${state.block > 1 ? `0 to ${state.block - 1}` : "0"} before it` : "";
-    const words = `block ${state.block}${right - left > 240 * scale ? `, opened${before}` : ""}`;
-    const half = pen.text(words, middle, y, { size: 12, colour: colours.quiet, align: "center" }) / 2 + 8 * scale;
+    // The blocks before the one that is opened are not drawn: they are named first, where a reader comes from layer 0.
+    const isWide = right - left > 240 * scale, before = !state.block || !isWide ? "" : state.block > 1 ? `blocks 0 to ${state.block - 1}, then ` : "block 0, then ";
+    const words = `${before}block ${state.block}${isWide ? ", opened" : ""}`;
+    const half = pen.text(words, middle, y, { size: 13, colour: before ? colours.text : colours.quiet, align: "center" }) / 2 + 8 * scale;
     pen.stroke([[left, y + 6 * scale], [left, y], [middle - half, y]], colours.line);
     pen.stroke([[middle + half, y], [right, y], [right, y + 6 * scale]], colours.line);
   }

@@ -229,9 +229,9 @@ const OPEN = {
     const { pen, numbers, facts, state: { token, block, head } } = path, { colours, scale } = pen, { isNarrow } = area;
     if (!numbers.hasBlock(block)) return loading(path, area);
     const weights = numbers.weights(block, head, token), x = area.x + 14 * scale, values = isNarrow ? x + 76 : x + 68 * scale, valueWidth = pen.cells(facts.headSize, 64 * scale);
-    const width = isNarrow ? 288 : pen.cells(facts.dim, Math.min(area.width * 0.64, area.x + area.width - values - valueWidth - 116 * scale)), left = isNarrow ? area.x + 24 : area.x + area.width - width - 58 * scale, top = isNarrow ? area.y(facts.tokens.length - 1) + area.pitch : area.top - 6 * scale;
+    const width = isNarrow ? 280 : pen.cells(facts.dim, Math.min(area.width * 0.64, area.x + area.width - values - valueWidth - 140 * scale)), left = isNarrow ? area.x + 48 : area.x + area.width - width - 58 * scale, top = isNarrow ? area.y(facts.tokens.length - 1) + area.pitch : area.top - 6 * scale;
     pen.text(isNarrow ? `share in head ${head} × value` : "share × value", values + valueWidth / 2, area.head, { size: 12, colour: colours.quiet, align: "center" });
-    const slot = left + ((head + 0.5) * width) / facts.heads, meet = top + 66 * scale, knot = left - 18 * scale;
+    const slot = left + ((head + 0.5) * width) / facts.heads, knot = left - 18 * scale;
     drawRests(path, area, x, (rest) => percent(total(tokensOf(rest).map((key) => weights[key]))));
     eachToken(path, (key) => {
       const y = area.y(key), isHidden = !numbers.mayLook(block, token, key), height = Math.min(16 * scale, area.pitch - 6);
@@ -240,20 +240,22 @@ const OPEN = {
       if (isNarrow) pen.text(isHidden ? "hidden" : percent(weights[key]), values + valueWidth + 8, y, { size: 12, colour: colours.quiet });
       pen.spots.unshift({ x: area.x, y: y - area.pitch / 2, width: values + valueWidth - area.x, height: area.pitch, press: choose(path, { token: key }), token: key, hint: `${quoted(path, token)} takes ${percent(weights[key])} of the value of ${quoted(path, key)} in head ${head}. Click to follow ${quoted(path, key)}.` });
     });
-    if (!isNarrow) {
-      byRow(path, area, weights).forEach(([weight, y]) => weight > 0 && path.appear(0.5, 6, () => pen.curve(values + valueWidth + 3, y, knot, meet, thickness(path, weight, 0.6), colours.accent, fade(weight))));
-      path.appear(1, 6, () => pen.stroke([[knot, meet], [slot, meet], [slot, meet - 6 * scale]], colours.accent, 2 * scale));
-    }
     const came = `layer ${block} ${token}`, added = `attention ${block} ${token}`;
     const items = [
+      { key: came, label: `${quoted(path, token)} as it came`, sub: `layer ${block}`, frame: 2, values: () => numbers.layer(block, token) },
       { key: `joined ${block} ${token}`, label: `${several(facts.heads, "head")} joined`, sub: `head ${head} framed`, count: facts.heads * facts.headSize, values: () => numbers.joined(block, token), mark: [head / facts.heads, (head + 1) / facts.heads],
         press: (part) => path.set({ head: Math.floor(part * facts.heads) }), more: (at) => ` (head ${Math.floor(at / facts.headSize)}; click to choose it)` },
       { key: added, sign: "→", label: "output matrix", sub: "what attention adds", values: () => numbers.step("attention_output", block, token) },
-      { key: came, sign: "+", label: `${quoted(path, token)} as it came`, sub: `layer ${block}, by the way round (residual)`, frame: 2, values: () => numbers.layer(block, token) },
-      { key: `sum ${block} ${token}`, sign: "=", label: "sum", sub: facts.normsFirst ? "after attention" : "", sum: [added, came], values: () => numbers.afterTake(block, token), frame: facts.normsFirst ? 2 : 0 },
+      { key: `sum ${block} ${token}`, sign: "=", label: "sum with what came in", sub: [facts.normsFirst ? "after attention" : "", isNarrow ? "" : "cell by cell: lengths do not simply add"].filter(Boolean).join("; "), sum: [added, came], values: () => numbers.afterTake(block, token), frame: facts.normsFirst ? 2 : 0 },
     ];
     if (!facts.normsFirst) items.push({ key: `after ${block} ${token}`, sign: "→", label: "norm", sub: "after attention, brought to about the same size", frame: 2, values: () => numbers.step("after_attention", block, token), more: normTerms(path, () => numbers.afterTake(block, token), `${block}.after attention`) });
-    stack(path, left, top, isNarrow ? 300 : Math.min(area.bottom - 70 * scale - top, items.length * 108 * scale), items, { width, of: 6, from: 1, isNarrow });
+    const places = stack(path, left, top, isNarrow ? 300 : Math.min(area.bottom - 70 * scale - top, items.length * 108 * scale), items, { width, of: 6, from: 1, isNarrow });
+    const [, joined] = places, sum = places[items.findIndex((item) => item.sign === "=")], meet = joined.y + joined.height + 10 * scale;
+    path.appear(3, 5, () => residual(path, left, places[0], sum, "attention"));
+    if (!isNarrow) {
+      byRow(path, area, weights).forEach(([weight, y]) => weight > 0 && path.appear(0.5, 6, () => pen.curve(values + valueWidth + 3, y, knot, meet, thickness(path, weight, 0.6), colours.accent, fade(weight))));
+      path.appear(1, 6, () => pen.stroke([[knot, meet], [slot, meet], [slot, joined.y + joined.height + 4 * scale]], colours.accent, 2 * scale));
+    }
     if (!isNarrow) headTiles(path, area.x + 14 * scale, area.bottom - 46 * scale, area.width - 20 * scale, 40 * scale, `the ${several(facts.heads, "head")} of block ${block}, each drawn to its own largest share`);
   },
 
@@ -275,7 +277,7 @@ const OPEN = {
     if (hasNorm) items.push({ key: `next ${block} ${token}`, sign: "→", label: `norm: layer ${block + 1}`, frame: 2, values: () => numbers.layer(block + 1, token), more: normTerms(path, () => numbers.afterAlone(block, token), facts.normsFirst ? "final" : `${block}.after feed-forward`), note: where });
     const places = stack(path, x, area.top, Math.min(area.bottom - area.top, items.length * 110 * scale), items, { width, noteWidth: area.x + area.width - x - width - 84 * scale, isNarrow });
     const sum = places[items.findIndex((item) => item.sign === "=")];
-    path.appear(3, 5, () => residual(path, x, places[0], sum));
+    path.appear(3, 5, () => residual(path, x, places[0], sum, "the feed-forward part"));
   },
 
   blocks(path, area) {
@@ -476,8 +478,8 @@ function oneMatch(path, { x, width, top, height, token, block, head, partner, is
   return undefined;
 }
 
-// The way round: what came in is kept, and meets what was made of it.
-function residual(path, x, from, to) {
+// The way round a part of the block: what came in is kept, and meets what was made of it.
+function residual(path, x, from, to, part) {
   const { pen } = path, { context, colours, scale } = pen, left = x - 34 * scale, [top, bottom] = [from.y + from.height / 2, to.y + to.height / 2], round = 8 * scale;
   context.beginPath();
   context.moveTo(x - 5, top);
@@ -492,7 +494,7 @@ function residual(path, x, from, to) {
   context.fill();
   context.stroke();
   pen.text("+", left, bottom, { size: 14, align: "center", colour: colours.accent, bold: true });
-  pen.spot(left - 10 * scale, top, 20 * scale, bottom - top + 10 * scale, { hint: "The residual: what came in goes round the feed-forward part and is added to it." });
+  pen.spot(left - 10 * scale, top, 20 * scale, bottom - top + 10 * scale, { hint: `The residual: what came in goes round ${part} and is added to what that made of it.` });
 }
 
 const CLOSED = {

@@ -52,15 +52,19 @@ const WORDS = {
       [facts.decisive && facts.decisive.join() === [token, block, head].join() ? `Its most decisive head, head ${head} of block ${block}: ` : `Head ${head} of block ${block}: `, strong(name), ` gives ${percent(weights[most])} of its attention to `, most === token ? "itself" : strong(named(path, most)), `. Evenly spread it would be ${percent(1 / inSight)}.`]];
   },
   take(path) {
-    const { numbers, facts, state: { token, block } } = path, name = quoted(path, token);
+    const { numbers, facts, state: { token, block, head } } = path, name = quoted(path, token);
     const took = numbers.took(block, token), most = largest(took, token);
     const line = `Each token hands over its value, cut to its share. The result is added to what ${name} was, which goes round attention unchanged: this way round is the residual. So ${name} stays itself and is only corrected.`;
     const whose = facts.heads > 1 ? `All ${facts.heads} heads together: of what ` : "Of what ";
     const finding = most < 0 || !took[most] ? [strong(name), " can take only from itself."]
       : [whose, strong(name), ` takes in block ${block}, ${percent(took[most])} comes from `, strong(named(path, most)), "."];
     if (numbers.hasBlock(block)) {
+      if (facts.heads > 1) {
+        const weights = numbers.weights(block, head, token), first = largest(weights);
+        finding.push(` Head ${head}, drawn here, gives its largest share, ${percent(weights[first])}, to ${first === token ? "itself" : named(path, first)}.`);
+      }
       const cosine = cosineOf(numbers.layer(block, token), numbers.step("after_attention", block, token));
-      finding.push(` This turns its vector by ${shown(degreesOf(cosine), 0)}°.`);
+      finding.push(` All it takes turns its vector by ${shown(degreesOf(cosine), 0)}°.`);
     }
     return [`What does ${name} take?`, line, finding];
   },
@@ -90,9 +94,11 @@ const WORDS = {
     const how = { mean: `All token vectors are pooled into one: the mean of the ${several(facts.weights ? facts.weights.filter((weight) => weight > 0).length : count, "token vector")}`, cls: "All token vectors are pooled into one: that of the first token stands for all", max: "All token vectors are pooled into one: of each cell the largest number", last: "All token vectors are pooled into one: that of the last token stands for all" }[facts.pooling];
     const line = `${how}${facts.steps.length ? `, then ${facts.steps.join(", ")}` : ""}.${facts.second ? " The second sentence goes the same path." : ""}`;
     const pooled = numbers.pooled("first"), cosines = facts.tokens.map((_, other) => cosineOf(numbers.layer(last, other), pooled));
-    const most = largest(cosines), least = largest(cosines.map((cosine) => -cosine));
+    // Of the pieces of the text, where it has several: [CLS] and [SEP] are in every text.
+    const ofText = facts.tokens.flatMap((other, place) => (other.special ? [] : [place])), among = ofText.length > 1 ? ofText : facts.tokens.map((_, place) => place);
+    const most = among.reduce((best, place) => (cosines[place] > cosines[best] ? place : best)), least = among.reduce((best, place) => (cosines[place] < cosines[best] ? place : best));
     return ["One vector for the whole sentence", line,
-      count < 2 ? [strong(quoted(path, token)), " is the only token."] : ["Most like the result is ", strong(named(path, most)), ` (cosine ${shownCosine(cosines[most])}), least `, strong(named(path, least)), ` (${shownCosine(cosines[least])})`, ...(token === most || token === least ? ["."] : ["; ", strong(quoted(path, token)), ` has ${shownCosine(cosines[token])}.`])]];
+      count < 2 ? [strong(quoted(path, token)), " is the only token."] : [ofText.length > 1 ? "Of your text, most like the result is " : "Most like the result is ", strong(named(path, most)), ` (cosine ${shownCosine(cosines[most])}), least `, strong(named(path, least)), ` (${shownCosine(cosines[least])})`, ...(token === most || token === least ? ["."] : ["; ", strong(quoted(path, token)), ` has ${shownCosine(cosines[token])}.`])]];
   },
   compare(path) {
     const { numbers, facts } = path;

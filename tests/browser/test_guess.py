@@ -108,6 +108,44 @@ def test_of_a_long_text_the_hidden_word_is_in_sight(visit: Visit, folder: str) -
         assert outer["y"] - 1 <= inner["y"] <= inner["y"] + inner["height"] <= outer["y"] + outer["height"] + 1
 
 
+def test_words_that_scroll_are_whole_and_say_that_there_are_more(visit: Visit, folder: str) -> None:
+    page = visit(address(folder, "the cat sat on the red hat " * 6, "&mp=33"))
+    drawn(page)
+    expect(page.locator(".rows .chip.picked")).to_have_count(1)
+    for size in ((1440, 900), PHONE):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.wait_for_timeout(500)
+        box = page.locator(".st-key-guess_words")
+        for where in ("e.scrollHeight / 2", "e.scrollHeight", "0"):
+            box.evaluate(f"(e) => {{ e.scrollTop = {where}; }}")
+            page.wait_for_timeout(300)
+            frame = box.bounding_box()
+            assert frame is not None
+            rows = page.locator(".rows .chip").evaluate_all(
+                "(chips) => chips.map((chip) => [chip.getBoundingClientRect().top, chip.getBoundingClientRect().bottom])"
+            )
+            top, bottom = frame["y"], frame["y"] + frame["height"]
+            sliced = [row for row in rows if row[0] < top - 1 < row[1] - 2 or row[0] + 2 < bottom + 1 < row[1]]
+            assert sliced == [], (size, where)
+        more = "(e, which) => getComputedStyle(e, which).visibility"
+        has_more = box.evaluate("(e) => e.scrollHeight > e.clientHeight + 1")
+        assert has_more or size != PHONE
+        assert box.evaluate(more, "::after") == ("visible" if has_more else "hidden")
+        assert box.evaluate(more, "::before") == "hidden"
+
+
+def test_bars_have_a_scale_from_0_to_100(visit: Visit, folder: str) -> None:
+    guess = drawn(visit(address(folder)))
+    shares = [float(row[1].split(" %")[0]) for row in guess.evaluate(TABLES)[0][1:]]
+    parts = guess.evaluate(
+        """(root) => { const width = (one) => Number(one.getAttribute("width"));
+        const tracks = [...root.querySelectorAll("svg .track")].map(width);
+        return [...root.querySelectorAll("svg .bar")].map((bar, place) => [width(bar), tracks[place]]); }"""
+    )
+    for share, (bar, track) in zip(shares, parts, strict=False):
+        assert abs(bar - max(2, track * share / 100)) < track * 0.006, share
+
+
 def test_the_first_guess_is_not_blue_where_nobody_knows_the_word(visit: Visit, folder: str) -> None:
     guess = drawn(visit(address(folder, "the ___ sat on the red hat", "")))
     colours = guess.evaluate(
@@ -118,3 +156,18 @@ def test_the_first_guess_is_not_blue_where_nobody_knows_the_word(visit: Visit, f
     )
     assert colours[0] != colours[1]
     assert guess.locator("svg .point.first").count() == guess.locator("svg .point").count() > 0
+
+
+def test_a_word_is_hidden_beside_a_hole_in_two_sentences(visit: Visit, folder: str) -> None:
+    page = visit(
+        f"/inside?v=two-contexts&m={quote(folder, safe='')}&s={quote('the ___ sat on the hat')}&s={quote('we put ___ in')}"
+    )
+    expect(drawn(page).locator("svg")).to_contain_text("the [MASK] sat on the hat")
+    instruction = page.get_by_text("Click a word to hide it.")
+    words = page.locator(".rows .chip", has_text="sat")
+    assert instruction.bounding_box()["y"] < words.bounding_box()["y"]
+    words.click()
+    expect(page.locator(".guess svg")).to_contain_text("the ___ [MASK] on the hat")
+    expect(page.locator(".guess svg")).to_contain_text("we put [MASK] in")
+    page.locator(".rows .chip", has_text="[MASK]").first.click()
+    expect(page.locator(".guess svg")).to_contain_text("the [MASK] sat on the hat")

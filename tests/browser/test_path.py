@@ -208,6 +208,35 @@ def lengths(read: dict[str, Any], *vectors: np.ndarray) -> None:
         assert any(rounded_from(text, length) for text in found), (length, found)
 
 
+def test_take_shows_the_way_round_and_names_its_head(visit: Visit) -> None:
+    page = visit(address(s=SENTENCES, t=["7", "6"]))
+    path = drawn(page, "pieces")
+    for stop, part in (("take", "attention"), ("alone", "the feed-forward part")):
+        read = written(move(page, stop=stop, token=7, block=3, head=1))
+        assert "+" in [text["text"] for text in read["texts"]]
+        hints = path.evaluate("(root) => root.bertInternalsPath.pen.spots.map((spot) => spot.hint ?? '')")
+        assert f"The residual: what came in goes round {part} and is added to what that made of it." in hints
+    read = written(move(page, stop="take", token=7, block=3, head=1))
+    assert "cell by cell: lengths do not simply add" in [text["text"] for text in read["texts"]]
+    weights = path.evaluate("(root) => Array.from(root.bertInternalsPath.numbers.weights(3, 1, 7))")
+    most, tokens = int(np.argmax(weights)), read["tokens"]
+    head = re.search(r"Head 1, drawn here, gives its largest share, (\d+)\s%, to (itself|“(.+?)”)", read["finding"])
+    assert head is not None, read["finding"]
+    assert rounded_from(head[1], 100 * weights[most])
+    assert (head[2] == "itself") == (most == 7)
+    assert head[3] is None or head[3] == tokens[most]
+    assert read["finding"].startswith("All 12 heads together: ")
+
+
+def test_the_special_tokens_are_not_named_as_most_like_the_sentence(visit: Visit) -> None:
+    page = visit(address(s=SENTENCES))
+    drawn(page, "pieces")
+    finding = written(move(page, stop="pool"))["finding"]
+    named = re.match(r"Of your text, most like the result is “(.+?)”.*, least “(.+?)”", finding)
+    assert named is not None, finding
+    assert not {named[1], named[2]} & {"[CLS]", "[SEP]"}
+
+
 def test_a_block_is_fetched_once_and_nothing_else_is(visit: Visit) -> None:
     page = visit(address(s=SENTENCES, t=["7", "6"]))
     path = drawn(page, "pieces")

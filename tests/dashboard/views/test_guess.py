@@ -14,7 +14,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from components.model.guesses import passes
 from dashboard import caching
-from dashboard.views.attention.guess import contexts, picture
+from dashboard.views.attention.guess import changes, contexts, picture
 from dashboard.views.attention.guess.view import with_hidden
 from tests.support import tiny
 from tests.support.pages import Open, chips, figures, plain_table, texts, type_sentences
@@ -234,6 +234,52 @@ def test_masks_that_were_typed_are_compared_too(open_page: Open, folder: str, pl
         np.testing.assert_allclose([row["share"] for row in panel["rows"]], np.sort(expected)[::-1][:SHOWN], atol=1e-5)
 
 
+def test_a_word_is_hidden_beside_a_hole_in_two_sentences(open_page: Open, folder: str, plain: Plain) -> None:
+    both = ["the cat sat on the ___", "we put ___ in the bank"]
+    app = open_page("inside", m=folder, s=both, v="two-contexts")
+    assert [panel["title"] for panel in drawn(app)["panels"]] == [
+        "A  the cat sat on the [MASK]",
+        "B  we put [MASK] in the bank",
+    ]
+    app = open_page("inside", m=folder, s=both, v="two-contexts", t=["2", "3"])  # a word, and the hole
+    panels = drawn(app)["panels"]
+    assert [panel["title"] for panel in panels] == ["A  the [MASK] sat on the ___", "B  we put [MASK] in the bank"]
+    assert [panel["known"] for panel in panels] == [True, False]
+    for text, position, panel in zip(
+        ("the [MASK] sat on the [MASK]", "we put [MASK] in the bank"), (2, 3), panels, strict=True
+    ):
+        expected = plain.probabilities(plain.ids(text))[-1, position]
+        np.testing.assert_allclose(
+            [row["share"] for row in panel["rows"][:SHOWN]], np.sort(expected)[::-1][:SHOWN], atol=1e-5
+        )
+    assert "Click a word to hide it. Click \\[MASK\\] to have it guessed again." in texts(app)
+
+
+def test_a_click_behind_a_hole_means_the_word_that_was_clicked(
+    open_page: Open, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = ["the ___ sat on the hat", "we put it in the bank"]
+    open_page("inside", m=folder, s=both, v="two-contexts")
+    model = caching.models().find(folder)
+    sentences, asked = model.tokenize(both), []
+    monkeypatch.setattr(contexts.controls, "length_for", lambda _: None)
+    monkeypatch.setattr(contexts.controls, "choose_word", lambda *words: asked.append(words[2:]))
+    chosen = contexts._at_holes(model, sentences, (1, 1))
+    assert [sentences[0].tokens[chosen[0]].start, chosen[1]] == [both[0].index("___"), 1]
+    for position in (2, 3, 6, 99):  # of the text with the mask: the hole, “sat”, “hat”
+        contexts._choose(model, sentences, chosen, 0, position)
+    starts = [sentences[row].tokens[position].start for row, position in asked]
+    assert starts == [both[0].index(word) for word in ("___", "sat", "hat")]
+
+
+def test_a_sign_that_turns_further_than_every_word_is_said() -> None:
+    hidden = np.array([False, True, False, False, False])
+    pieces, angles = ["[CLS]", "cat", "sat", ".", "[SEP]"], np.array([20.0, 80.0, 44.0, 45.0, 46.4])
+    assert changes._further(pieces, angles, hidden, 2, "words") == "; “\\[SEP\\]”, no word, by 46°"
+    assert changes._further(pieces, angles, hidden, 2, "tokens") == ""
+    assert changes._further(pieces, np.minimum(angles, 44.4), hidden, 2, "words") == ""
+
+
 def test_a_template_compares_words_over_its_fillings(open_page: Open, folder: str, plain: Plain) -> None:
     template = "the [cat, dog] sat on the [mask]"
     app = open_page("inside", m=folder, v="two-contexts", gc="template", gt=template, gw="hat, bank, xyzzy")
@@ -248,7 +294,7 @@ def test_a_template_compares_words_over_its_fillings(open_page: Open, folder: st
                 expected, abs=0.501 if expected >= 9.95 else 0.0501 if expected >= 0.05 else 0.1
             )
         assert row["xyzzy"] == "no single piece"
-    assert "One template is an anecdote." in texts(app)
+    assert "One template proves nothing." in texts(app)
 
 
 def test_what_a_template_lacks_is_said(open_page: Open, folder: str) -> None:

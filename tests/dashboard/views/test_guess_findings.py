@@ -187,7 +187,7 @@ def found(
     )
 
 
-ANECDOTE = " One template is an anecdote."
+ANECDOTE = " One template proves nothing."
 
 
 @pytest.mark.parametrize(
@@ -203,6 +203,19 @@ ANECDOTE = " One template is an anecdote."
         ([[0.1, 0.1], [0.1, 0.2]], "“he” is likelier than “she” with “doctor”; the two are equal with “nurse”."),
         ([[0.2, 0.2], [0.1, 0.1]], "“she” and “he” are equally likely with every filling."),
         ([[0.6, 0.1]], "With “nurse”, “she” and “he” have 60 % and 10 %."),
+        (  # below what is shown of a probability nothing differs
+            [[4e-4, 1e-5], [3e-4, 1e-6]],
+            "“she” and “he” both have less than 0.1 % with every filling: too little to compare.",
+        ),
+        ([[4e-4, 1e-5]], "“she” and “he” both have less than 0.1 % with “nurse”: too little to compare."),
+        (
+            [[0.6, 0.1], [4e-4, 3e-4]],
+            "With “nurse”, “she” and “he” have 60 % and 10 %; with the other fillings both have less than 0.1 %.",
+        ),
+        (
+            [[0.6, 0.1], [0.5, 0.4], [1e-5, 1e-4]],
+            "“she” is likelier than “he” with every filling that gives one of them 0.1 % or more: least so with “doctor”.",
+        ),
     ],
 )
 def test_a_template_compares_two_words(shares: list[list[float]], said: str) -> None:
@@ -212,6 +225,8 @@ def test_a_template_compares_two_words(shares: list[list[float]], said: str) -> 
 def test_a_template_with_one_word_or_none() -> None:
     single = findings.of_template(found([[0.6], [0.1]], ("she",)))
     assert single == f"“she” has 60 % with “nurse”, and 10 % with “doctor”.{ANECDOTE}"
+    little = findings.of_template(found([[4e-4], [1e-5]], ("she",)))
+    assert little == f"“she” has less than 0.1 % with every filling.{ANECDOTE}"
     unknown = findings.of_template(found([[NAN], [NAN]], ("xyzzy",)))
     assert unknown == f"None of the words is one piece of this model's vocabulary.{ANECDOTE}"
 
@@ -220,7 +235,7 @@ def test_words_that_a_template_leaves_out_are_named() -> None:
     said = findings.of_template(found([[0.6, NAN, 0.1, 0.2], [0.5, NAN, 0.4, 0.1]], ("she", "xyzzy", "he", "it")))
     assert said == (
         "“she” is likelier than “he” with every filling: least so with “doctor”. “xyzzy” is no single piece. "
-        f"“it”: in the table alone.{ANECDOTE}"
+        f"“it”: only in the table.{ANECDOTE}"
     )
 
 
@@ -228,7 +243,7 @@ def test_how_general_a_table_of_templates_is() -> None:
     shares = [[0.6, 0.1], [0.5, 0.4], [0.3, 0.3]]
     assert findings.of_template(found(shares, controls=1)).endswith(ANECDOTE)
     two = findings.of_template(found(shares, templates=2))
-    assert two.endswith("2 templates without control words are an anecdote.")
+    assert two.endswith("2 templates without control words prove nothing.")
     controlled = findings.of_template(found(shares, controls=1, templates=2))
     assert controlled == (
         "“she” is likelier than “he” with every filling: least so with “doctor”. "

@@ -19,6 +19,7 @@ from components.numbers import percent
 from components.snippets import attention as snippets
 from dashboard import navigation, state
 from dashboard.ui import controls, figures, messages
+from dashboard.ui.wording import quoted
 from dashboard.views.attention.guess.findings import which
 from dashboard.views.attention.head_choice import NOT_SHOWN, AttentionInput
 
@@ -106,7 +107,7 @@ def _vector_change(
         message = (
             f"Of the {kind}, {which([pieces[place] for place in own], int(np.flatnonzero(own == most)[0]))} depends most on "
             f"{name}: its vector turns by "
-            f"{angles[most]:.0f}° ({TURNS}). "
+            f"{angles[most]:.0f}° ({TURNS}){_further(pieces, angles, is_hidden, int(most), kind)}. "
             f"{message}"
         )
     last = len(kept.tokens) - 1
@@ -131,6 +132,14 @@ def _vector_change(
         not_shown="Why a vector changes. A vector that changes little may still use the hidden token, if the words around it "
         "give the same information.",
     )
+
+
+def _further(pieces: Sequence[str], angles: np.ndarray, is_hidden: np.ndarray, most: int, kind: str) -> str:
+    """That a token which is no word turns further than the word named, as the end of a sentence; empty where none does."""
+    at = int(np.argmax(np.where(is_hidden, -1.0, angles)))
+    if kind != "words" or round(float(angles[at])) <= round(float(angles[most])):
+        return ""
+    return f"; {quoted(pieces[at])}, no word, by {angles[at]:.0f}°"
 
 
 def say_whose(backend: Backend) -> None:
@@ -186,6 +195,7 @@ def _attention_change(
         diverging=True,
         message=f"In block {block}, head {head}, what changes most is how much {names[0]} looks at the place of {names[1]}: "
         f"from {percent(before)} to {percent(after)}.",
-        read="Orange means more attention than before the token was masked, blue means less.",
+        read="A row is a token that looks (its query), a column one that is looked at (its key). Orange means more attention "
+        "than before the token was masked, blue means less.",
         not_shown=NOT_SHOWN,
     )

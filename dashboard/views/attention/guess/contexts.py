@@ -1,4 +1,4 @@
-"""One word in two contexts: the same mask in two sentences side by side, and in a template with several fillings."""
+"""One word in two contexts: a mask in each of two sentences side by side, and in a template with several fillings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pandas as pd
 import streamlit as st
 
 from components.analysis.guesses.templates import template_guesses
-from components.model.guesses.masks import mask_of, typed_masks, with_masks
+from components.analysis.tokens import position_at
+from components.model.guesses.masks import holes, mask_of, typed_masks, with_masks
 from components.snippets import attention as snippets
 from components.snippets.code import Input
 from dashboard import state
@@ -26,6 +27,7 @@ from dashboard.views.attention.guess.view import with_hidden
 if TYPE_CHECKING:
     from components.model.backend import Backend
     from components.model.guesses.record import LayerGuesses
+    from components.model.trace import TokenizedSentence
 
 KEY, TABLE = "guess_two", "guess_template"
 TWO_HEIGHT, TWO_ON_PROJECTOR = 330, 480  # pixels of ten bars
@@ -42,6 +44,7 @@ CONTROLS_HELP = (
     "More fillings, of no interest of their own, such as “person, neighbour”: they show what the template does alone."
 )
 BETWEEN = "|"
+OTHER_HOLE = "___"  # how a hole is written that is not the one to be guessed
 EXAMPLE = ("The [MASK] barked at the moon.", "The [MASK] sang a song.")
 NOT_SHOWN = (
     "Why the guesses differ, and whether they would in other sentences: a template is one sentence of many, and what counts "
@@ -55,7 +58,7 @@ class Context:
 
     name: str  # A or B
     text: str
-    hidden: tuple[int, ...]  # positions; none where the mask was typed
+    hidden: tuple[int, ...]  # positions; none where a mask that was typed is guessed
     position: int  # of the mask whose guesses are shown
     guesses: LayerGuesses
     facts: Guessed
@@ -69,7 +72,7 @@ class Context:
 
 
 def contexts(backend: Backend) -> None:
-    """The same hidden word in two sentences, or a template's table; says what a model without a head lacks."""
+    """A hidden word in two sentences, or a template's table; says what a model without a head lacks."""
     row = controls.row()
     with row:
         which = controls.choice("contexts", "Contexts", CHOICES, show_label=False)
@@ -132,20 +135,21 @@ def _template(backend: Backend, row: Any) -> None:
 
 
 def _two(backend: Backend, row: Any) -> None:
-    """Sentences A and B, each by itself, with the same word hidden in both."""
+    """Sentences A and B, each by itself, with a word hidden in each."""
     with row:
         pair = pair_choice.choose(always=True)
     sentences = controls.current_tokens(backend)
     interest = controls.interest(sentences, backend)
+    chosen = interest.positions if state.get("tokens") else _at_holes(backend, sentences, interest.positions)
     contexts = []
     for name, text, place in zip("AB", (pair.first, pair.second), pair.rows, strict=True):
         assert text is not None  # both are chosen
-        context = _read(backend, name, text, interest.positions[place])
+        context = _read(backend, name, text, sentences[place], chosen[place])
         if context is None:
             st.info(f"In sentence {name} a special token is chosen, which cannot be hidden: choose a word of the text.")
         else:
             contexts.append(context)
-    choose = partial(controls.choose_word, sentences, interest.positions)
+    choose = partial(_choose, backend, sentences, chosen)
     if len(contexts) < len(pair.rows):
         _chips(backend, contexts, pair.rows, choose)
         return
@@ -159,10 +163,10 @@ def _two(backend: Backend, row: Any) -> None:
             [one.position for one in contexts],
             SHOWN,
         ),
-        title="The same mask in two sentences",
+        title="A hidden word in two sentences",
         place=f".st-key-{KEY}",
         read="The pieces that the model guesses for the hidden word of each sentence, read by itself, with their "
-        "probabilities, on one scale for both. Blue is the word that was hidden; green the first guess, where "
+        "probabilities, on a scale from 0 to 100 % in both. Blue is the word that was hidden; green the first guess, where "
         "nobody knows the word.",
         not_shown=NOT_SHOWN,
     )
@@ -194,20 +198,62 @@ def _two(backend: Backend, row: Any) -> None:
     draw_component(data, KEY, 0, lambda _: None)
     _chips(backend, contexts, pair.rows, choose)
     say_whose(backend)
-    st.caption("Click a word to hide it.")
 
 
-def _read(backend: Backend, name: str, text: str, position: int) -> Context | None:
-    """What is guessed in a sentence where a mask was typed, else for the word at a position; None for a special token."""
+def _at_holes(backend: Backend, sentences: Sequence[TokenizedSentence], positions: Sequence[int]) -> tuple[int, ...]:
+    """The token of each sentence before somebody chooses: its first hole where it has one, else that of `positions`."""
+    found = []
+    for sentence, position in zip(sentences, positions, strict=True):
+        spans = holes(sentence.text, backend.tokenization)
+        hole = position_at(sentence, *spans[0]) if spans else None
+        found.append(position if hole is None else hole)
+    return tuple(found)
+
+
+def _choose(
+    backend: Backend, sentences: Sequence[TokenizedSentence], chosen: Sequence[int], row: int, position: int
+) -> None:
+    """Choose the token that stands at a position of a sentence in which the holes are masks."""
+    text, tokenization = sentences[row].text, backend.tokenization
+    written = with_masks(text, tokenization)
+    masked = backend.tokenize([written], max_length=controls.length_for(backend))[0]
+    if not 0 <= position < len(masked):
+        return
+    token = masked.tokens[position]
+    start = _carried(token.start, holes(written, tokenization), holes(text, tokenization))
+    found = position_at(sentences[row], start, start + 1)
+    if found is not None:
+        controls.choose_word(sentences, chosen, row, found)
+
+
+def _carried(character: int, here: Sequence[tuple[int, int]], there: Sequence[tuple[int, int]]) -> int:
+    """A character's place in a text in which its holes, `here`, are written otherwise, `there`; of a hole its beginning."""
+    shift = 0
+    for (start, end), (new_start, new_end) in zip(here, there, strict=True):
+        if character < start:
+            break
+        if character < end:
+            return new_start
+        shift = new_end - end
+    return character + shift
+
+
+def _read(backend: Backend, name: str, text: str, typed: TokenizedSentence, position: int) -> Context | None:
+    """What is guessed for the word or the hole at a position of a sentence as it was `typed`; None for a special token.
+
+    A word is hidden beside the holes.
+    """
     length, tokenization = controls.length_for(backend), backend.tokenization
     written = with_masks(text, tokenization)
     sentence = backend.tokenize([written], max_length=length)[0]
-    masks = typed_masks(sentence, tokenization)
-    at = masks[0] if masks else position
-    if not at < len(sentence) or sentence.tokens[at].special:
+    if typed.tokens[position].word is None:
         return None
-    hidden = () if masks else sentence.word_positions(at)
-    shown = at if masks else hidden[0]
+    start = _carried(typed.tokens[position].start, holes(text, tokenization), holes(written, tokenization))
+    at = position_at(sentence, start, start + 1)
+    if at is None:
+        return None
+    hidden = () if at in typed_masks(sentence, tokenization) else sentence.word_positions(at)
+    shown = hidden[0] if hidden else at
     guesses = backend.guesses(written, None, hidden, length, k=SHOWN, positions=(shown,))
     marks = marks_words(tokenization)
     return Context(
@@ -218,7 +264,10 @@ def _read(backend: Backend, name: str, text: str, position: int) -> Context | No
 def _chips(
     backend: Backend, contexts: Sequence[Context], rows: Sequence[int], choose: Callable[[int, int], None]
 ) -> None:
-    """The words of both sentences, of which a click hides one in both."""
+    """The words of both sentences, of which a click hides one, also in the other sentence if it has it."""
+    has_both = any(one.hidden and typed_masks(one.guesses.sentence, backend.tokenization) for one in contexts)
+    again = f" Click {mask_of(backend.tokenization)} to have it guessed again." if has_both else ""
+    st.caption(f"Click a word to hide it.{messages.escape(again)}")
     shown = []
     for one in contexts:
         sentence = one.guesses.sentence
@@ -242,13 +291,12 @@ def _chips(
 
 
 def _sentence(backend: Backend, context: Context) -> str:
-    """The sentence with the mask in the place of what is hidden."""
-    if not context.hidden:
-        return context.text
-    tokens = context.guesses.sentence.tokens
-    start, end = tokens[context.hidden[0]].start, tokens[context.hidden[-1]].end
-    mask = mask_of(backend.tokenization) or ""
-    return f"{context.text[:start]}{mask * len(context.hidden)}{context.text[end:]}"
+    """The sentence with the mask in the place of what is guessed; other holes are underscores."""
+    text, tokens, mask = context.text, context.guesses.sentence.tokens, mask_of(backend.tokenization) or ""
+    guessed = context.hidden or (context.position,)
+    start, end = tokens[guessed[0]].start, tokens[guessed[-1]].end
+    before, after = (part.replace(mask, OTHER_HOLE) if mask else part for part in (text[:start], text[end:]))
+    return f"{before}{mask * len(guessed)}{after}"
 
 
 def _two_table(backend: Backend, contexts: Sequence[Context]) -> pd.DataFrame:

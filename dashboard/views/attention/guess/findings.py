@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 TIE = 1e-9  # probabilities this close, relative to each other, are equal
+LEAST = 0.0005  # a probability below it is shown as "less than 0.1 %", in which no two of them differ
 MOST_NAMED = 3  # masks of which each has its guess in the sentence
 BEGINS_WORD = ("Ġ", "▁")  # how byte-level and SentencePiece vocabularies mark a piece with a space before it
 CONTINUES = "##"  # how WordPiece marks a piece that goes on with a word
@@ -38,7 +39,7 @@ def readable(piece: str, vocabulary_marks_words: bool) -> str:
 
 def share_text(share: float) -> str:
     """A probability: "42 %", "7.1 %", "less than 0.1 %"; never 100 % for what is less."""
-    if share < 0.0005:
+    if share < LEAST:
         return "less than 0.1 %" if share > 0 else "0 %"
     if 0.995 <= share < 1:
         return "over 99 %"
@@ -180,7 +181,7 @@ def which(texts: Sequence[str], place: int) -> str:
 
 
 def of_two(first: Guessed, second: Guessed, k: int) -> str:
-    """The finding for the same mask in two sentences, of each of which `k` guesses are shown."""
+    """The finding for a mask in each of two sentences, of each of which `k` guesses are shown."""
     common = sum((Counter(first.pieces[:k]) & Counter(second.pieces[:k])).values())
     shown = min(k, len(first.pieces), len(second.pieces))
     both = f"{common or 'None'} of {shown} guesses {'is' if common == 1 else 'are'} the same"
@@ -195,7 +196,7 @@ def of_two(first: Guessed, second: Guessed, k: int) -> str:
 
 def of_template(found: TemplateGuesses) -> str:
     """The finding for templates. Of the words that are asked for it compares the first two that are one piece, with the two
-    fillings between which their ratio changes most; the other words are named.
+    fillings between which their ratio changes most; the other words are named. Where both stand below 0.1 %, it compares none.
     """
     fillings = found.fillings[: len(found.fillings) - len(found.controls)]
     shares = found.mean_probabilities[: len(fillings)]
@@ -207,6 +208,8 @@ def of_template(found: TemplateGuesses) -> str:
         values = shares[:, known[0]]
         most, least = int(values.argmax()), int(values.argmin())
         word = quoted(found.words[known[0]])
+        if len(fillings) > 1 and values[most] < LEAST:
+            return f"{word} has {share_text(float(values[most]))} with every filling. {foot}"
         if len(fillings) == 1 or np.isclose(values[most], values[least], rtol=1e-6):
             return f"{word} has {share_text(float(values[most]))} with {quoted(fillings[most])}. {foot}"
         return (
@@ -214,17 +217,24 @@ def of_template(found: TemplateGuesses) -> str:
             f"{share_text(float(values[least]))} with {quoted(fillings[least])}. {foot}"
         )
     one, two = known[:2]
+    names = quoted(found.words[one]), quoted(found.words[two])
+    comparable = np.flatnonzero(shares[:, [one, two]].max(axis=1) >= LEAST)
+    if not len(comparable):
+        where = f"with {quoted(fillings[0])}" if len(fillings) == 1 else "with every filling"
+        return f"{names[0]} and {names[1]} both have {share_text(LEAST / 2)} {where}: too little to compare. {foot}"
+    all_compared = len(comparable) == len(fillings)
+    every = "every filling" if all_compared else "every filling that gives one of them 0.1 % or more"
     logs = np.log(np.maximum(shares[:, one], 1e-30)) - np.log(np.maximum(shares[:, two], 1e-30))
     logs[np.abs(logs) < TIE] = 0.0
-    high, low = int(logs.argmax()), int(logs.argmin())
-    names = quoted(found.words[one]), quoted(found.words[two])
+    high, low = (int(comparable[place]) for place in (logs[comparable].argmax(), logs[comparable].argmin()))
     values_of = [
         f"{share_text(float(shares[row, one]))} and {share_text(float(shares[row, two]))}" for row in (high, low)
     ]
-    if len(fillings) > 1 and logs[high] == logs[low] == 0:
-        return f"{names[0]} and {names[1]} are equally likely with every filling. {foot}"
-    if len(fillings) == 1 or high == low:
-        return f"With {quoted(fillings[high])}, {names[0]} and {names[1]} have {values_of[0]}. {foot}"
+    if len(comparable) > 1 and logs[high] == logs[low] == 0:
+        return f"{names[0]} and {names[1]} are equally likely with {every}. {foot}"
+    if high == low:
+        rest = "" if all_compared else f"; with the other fillings both have {share_text(LEAST / 2)}"
+        return f"With {quoted(fillings[high])}, {names[0]} and {names[1]} have {values_of[0]}{rest}. {foot}"
     if logs[high] > 0 > logs[low]:
         return (
             f"{names[0]} is likelier than {names[1]} with {quoted(fillings[high])} ({values_of[0]}), and less likely with "
@@ -237,7 +247,7 @@ def of_template(found: TemplateGuesses) -> str:
             f"{likelier} is likelier than {other} with {quoted(fillings[most])}; the two are equal with "
             f"{quoted(fillings[least])}. {foot}"
         )
-    return f"{likelier} is likelier than {other} with every filling: least so with {quoted(fillings[least])}. {foot}"
+    return f"{likelier} is likelier than {other} with {every}: least so with {quoted(fillings[least])}. {foot}"
 
 
 def _anecdote(found: TemplateGuesses) -> str:
@@ -245,7 +255,7 @@ def _anecdote(found: TemplateGuesses) -> str:
     count = len(found.templates)
     if not found.is_anecdote:
         return f"The mean of {count} templates, beside {counted(len(found.controls), 'control word')}."
-    return "One template is an anecdote." if count == 1 else f"{count} templates without control words are an anecdote."
+    return "One template proves nothing." if count == 1 else f"{count} templates without control words prove nothing."
 
 
 def _left_out(found: TemplateGuesses, known: Sequence[int]) -> str:
@@ -255,5 +265,5 @@ def _left_out(found: TemplateGuesses, known: Sequence[int]) -> str:
         are = "is" if len(found.unknown_words) == 1 else "are"
         said.append(f"{', '.join(map(quoted, found.unknown_words))} {are} no single piece.")
     if further := [quoted(found.words[place]) for place in known[2:]]:
-        said.append(f"{', '.join(further)}: in the table alone.")
+        said.append(f"{', '.join(further)}: only in the table.")
     return " ".join(said)

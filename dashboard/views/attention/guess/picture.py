@@ -35,7 +35,8 @@ ALL_COLOUR = 15.0  # bits from which on the colour of a word is full: those of e
 SCALE = (1, 4, 8, 12)  # bits whose colours are shown
 READ = (
     "Left, the pieces that the masked-language-model head guesses for the hidden word, with their probabilities over the whole "
-    "vocabulary; “…” begins a piece that goes on with a word. Right, the same head on the vector of each layer (the logit "
+    "vocabulary, on a scale from 0 to 100 %; “…” begins a piece that goes on with a word. "
+    "Right, the same head on the vector of each layer (the logit "
     "lens): its first five guesses, and below them the rank of the marked piece, on a scale of tens; dashed is its rank when "
     "the model looks the other way. Blue is the word that was hidden; green the first guess, where nobody knows the "
     "word. The line of text: each token is hidden in turn, and the less of the probability a word then "

@@ -28,7 +28,8 @@ def roberta() -> Tokenization:
         ("\\1 [MASK]", "\\1 [MASK]"),
         ("The capital is ___.", "The capital is [MASK]."),
         ("_____ and (___), “___”", "[MASK] and ([MASK]), “[MASK]”"),
-        ("a__b, a___b, ___b, __ and _", "a__b, a___b, ___b, __ and _"),
+        ("a __ b (__).", "a [MASK] b ([MASK])."),
+        ("a__b, a___b, ___b, __init__ and _", "a__b, a___b, ___b, __init__ and _"),
         ("", ""),
     ],
 )

@@ -86,7 +86,7 @@ def tell_second() -> None:
 def choose_second(always: bool = False) -> None:
     """Draw the picker of B, after that of A; `always` as in `choose`."""
     default = _default_b(always)
-    # Of one sentence B is A itself. That is nobody's choice: no other page reads A twice, and a second sentence takes its place.
+    # Of one sentence B is A itself. That is nobody's choice: no other page reads A twice, and a second sentence replaces it.
     if always and not state.get("sentence_b") and default - 1 != state.get("sentence_a"):
         state.put("sentence_b", default)
     none = "" if always else NONE
